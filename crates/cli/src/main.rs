@@ -1,0 +1,2 @@
+//! The `huntsman` command.
+fn main() {}

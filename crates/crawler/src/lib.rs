@@ -1,0 +1,1 @@
+//! The crawl engine of Huntsman: requests, politeness, frontier, middleware traits.

@@ -1,0 +1,1 @@
+//! Words, language, URL parts: what duplicate and plagiarism detection stand on.

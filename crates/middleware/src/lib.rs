@@ -1,0 +1,1 @@
+//! The built-in middlewares, sinks and plugins of Huntsman.

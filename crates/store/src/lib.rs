@@ -1,0 +1,1 @@
+//! Files of a crawl job on disk.

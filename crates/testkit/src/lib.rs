@@ -1,0 +1,1 @@
+//! Local sites, hostile answers, scripted downloader and conformance suites for tests.
