@@ -1,1 +1,51 @@
 //! The crawl engine of Huntsman: requests, politeness, frontier, middleware traits.
+//!
+//! What it deliberately does not know: duplicates, plagiarism, command lines. It offers hooks; plugins do the rest.
+
+mod clock;
+mod context;
+mod cpu;
+mod drop;
+mod engine;
+mod error;
+mod event;
+mod fetch;
+mod frontier;
+mod host;
+mod middleware;
+mod output;
+mod page;
+mod pipeline;
+mod plugin;
+mod report;
+mod request;
+mod response;
+mod settings;
+mod spider;
+mod stats;
+
+pub use clock::{Clock, Timestamp};
+pub use context::{Context, Politeness};
+pub use drop::{DropReason, DropState, Dropped};
+pub use engine::CrawlerBuilder;
+pub use error::{Error, Result};
+pub use event::{Event, Observer};
+pub use fetch::{Downloader, FetchError, FetchErrorKind};
+pub use frontier::{End, Frontier, Lease, LeaseId, Leased, Order, Pushed, Settled};
+pub use host::{HostKey, SlotBy, registrable_domain};
+pub use middleware::{
+    DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
+};
+pub use output::Output;
+pub use page::Page;
+pub use pipeline::{OnItem, Pipeline};
+pub use plugin::Plugin;
+pub use report::{CrawlReport, HostReport, human_bytes};
+pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Request};
+pub use response::{Response, Timings};
+pub use settings::{
+    Guard, Layer, Layers, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope, SettingInfo,
+    Settings, SlotSettings, nearest, seconds,
+};
+pub use spider::{Spider, SpiderFn, Start, spider_fn};
+pub use stats::{Counter, Stats};

@@ -1,0 +1,109 @@
+//! Why a request ended without a page: a value that is counted, recorded and explained, not an error.
+
+use std::borrow::Cow;
+
+use http::StatusCode;
+use serde::Serialize;
+
+use crate::clock::Timestamp;
+use crate::request::Request;
+
+/// Whether the web failed us or we decided against the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DropState {
+    /// It was tried and no page came.
+    Failed,
+    /// A rule decided against it.
+    Skipped,
+}
+
+/// Why a request was dropped: a stable snake_case reason and a sentence of detail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DropReason {
+    /// Failed or skipped.
+    pub state: DropState,
+    /// Stable name in snake_case; part of the output format.
+    pub reason: Cow<'static, str>,
+    /// What a person wants to know beyond the reason: the robots line, the limit, the cause.
+    pub detail: Option<String>,
+    /// Status of the answer, if one came.
+    pub status: Option<StatusCode>,
+}
+
+impl DropReason {
+    /// A rule decided against the request. Free text instead of a snake_case name becomes the detail of the reason
+    /// `dropped`.
+    pub fn skipped(reason: impl Into<Cow<'static, str>>) -> Self {
+        let reason = reason.into();
+        let is_name = !reason.is_empty()
+            && reason.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+        let (reason, detail) =
+            if is_name { (reason, None) } else { (Cow::Borrowed("dropped"), Some(reason.into_owned())) };
+        Self { state: DropState::Skipped, reason, detail, status: None }
+    }
+
+    /// The request was tried and failed.
+    pub fn failed(reason: impl Into<Cow<'static, str>>) -> Self {
+        Self { state: DropState::Failed, ..Self::skipped(reason) }
+    }
+
+    /// Adds a detail.
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Adds the status of the answer.
+    pub fn status(mut self, status: StatusCode) -> Self {
+        self.status = Some(status);
+        self
+    }
+}
+
+/// The record of one dropped request, as written to `drops.jsonl`.
+#[derive(Clone, Debug, Serialize)]
+pub struct Dropped {
+    /// The URL as it entered the queue (before redirects).
+    pub url: String,
+    /// Failed or skipped.
+    pub state: DropState,
+    /// Stable reason in snake_case.
+    pub reason: Cow<'static, str>,
+    /// Name of the component that decided.
+    pub component: Cow<'static, str>,
+    /// A sentence for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    /// The page on which the URL was found.
+    pub referer: Option<String>,
+    /// Links followed from the seed.
+    pub depth: u16,
+    /// Status of the answer, if one came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<u16>,
+    /// When it was decided, RFC 3339.
+    pub at: String,
+}
+
+impl Dropped {
+    /// The record of a request that a component dropped.
+    pub fn new(
+        request: &Request,
+        component: impl Into<Cow<'static, str>>,
+        why: DropReason,
+        at: Timestamp,
+    ) -> Self {
+        Self {
+            url: request.requested_url().to_owned(),
+            state: why.state,
+            reason: why.reason,
+            component: component.into(),
+            detail: why.detail,
+            referer: request.referer.as_deref().map(str::to_owned),
+            depth: request.depth,
+            status: why.status.map(|s| s.as_u16()),
+            at: at.to_rfc3339(),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The builder: collects components, resolves settings, puts the chains in order.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::event::Observer;
+use crate::fetch::{Downloader, DynDownloader};
+use crate::frontier::{DynFrontier, Frontier};
+use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
+use crate::pipeline::{DynPipeline, Pipeline};
+use crate::plugin::Plugin;
+use crate::settings::{Layer, Layers, Profile, Settings};
+use crate::spider::Spider;
+
+/// A component that is made when the settings are known; `None` means it is not configured.
+type Make<T> = Box<dyn FnOnce(&Settings) -> Result<Option<T>> + Send>;
+
+pub(crate) struct Component<T> {
+    pub(crate) name: &'static str,
+    pub(crate) order: i32,
+    pub(crate) make: Make<T>,
+    pub(crate) built_in: bool,
+}
+
+/// Puts a crawler together. Methods take and return `self`; what is wrong is said by [`CrawlerBuilder::build`].
+pub struct CrawlerBuilder<S: Spider> {
+    pub(crate) spider: S,
+    pub(crate) layers: Layers,
+    pub(crate) error: Option<Error>,
+    pub(crate) downloader: Option<Make<Box<dyn DynDownloader>>>,
+    pub(crate) frontier: Option<Make<Box<dyn DynFrontier>>>,
+    pub(crate) middlewares: Vec<Component<Box<dyn DynDownloaderMiddleware>>>,
+    pub(crate) spider_middlewares: Vec<Component<Box<dyn SpiderMiddleware>>>,
+    pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
+    pub(crate) observers: Vec<Box<dyn Observer>>,
+}
+
+impl<S: Spider> CrawlerBuilder<S> {
+    /// A builder for a spider, without any middleware, with the memory frontier.
+    pub fn new(spider: S) -> Self {
+        Self {
+            spider,
+            layers: Layers::default(),
+            error: None,
+            downloader: None,
+            frontier: None,
+            middlewares: Vec::new(),
+            spider_middlewares: Vec::new(),
+            pipelines: Vec::new(),
+            observers: Vec::new(),
+        }
+    }
+
+    /// Sets one setting, as the program that builds the crawler.
+    pub fn set(self, name: &str, value: impl Into<Value>) -> Self {
+        self.set_in(Layer::Spider, name, value)
+    }
+
+    /// Sets one setting in a layer.
+    pub fn set_in(mut self, layer: Layer, name: &str, value: impl Into<Value>) -> Self {
+        if let Err(error) = self.layers.set(layer, name, value) {
+            self.error.get_or_insert(error);
+        }
+        self
+    }
+
+    /// Replaces all layers of settings.
+    pub fn layers(mut self, layers: Layers) -> Self {
+        self.layers = layers;
+        self
+    }
+
+    /// Uses a profile.
+    pub fn profile(mut self, profile: Profile) -> Self {
+        if let Err(error) = self.layers.set_all(Layer::Profile, profile.values()) {
+            self.error.get_or_insert(error);
+        }
+        self
+    }
+
+    /// Time between the starts of two requests of one slot.
+    pub fn delay(self, delay: Duration) -> Self {
+        self.set("download_delay", delay.as_secs_f64())
+    }
+
+    /// Downloads in flight per slot.
+    pub fn per_host(self, requests: usize) -> Self {
+        self.set("concurrent_requests_per_domain", requests)
+    }
+
+    /// Downloads in flight in the whole crawl.
+    pub fn concurrency(self, requests: usize) -> Self {
+        self.set("concurrent_requests", requests)
+    }
+
+    /// Adds a downloader middleware.
+    pub fn middleware<M: DownloaderMiddleware>(self, middleware: M) -> Self {
+        let (name, order) = (middleware.name(), middleware.order());
+        self.middleware_with(name, order, move |_| Ok(Some(middleware)))
+    }
+
+    /// Adds a downloader middleware that is made from the settings; `None` leaves it out.
+    pub fn middleware_with<M: DownloaderMiddleware>(
+        mut self,
+        name: &'static str,
+        order: i32,
+        make: impl FnOnce(&Settings) -> Result<Option<M>> + Send + 'static,
+    ) -> Self {
+        let make: Make<Box<dyn DynDownloaderMiddleware>> =
+            Box::new(move |settings| Ok(make(settings)?.map(|m| Box::new(m) as _)));
+        self.middlewares.push(Component { name, order, make, built_in: false });
+        self
+    }
+
+    /// Adds a spider middleware.
+    pub fn spider_middleware<M: SpiderMiddleware>(self, middleware: M) -> Self {
+        let (name, order) = (middleware.name(), middleware.order());
+        self.spider_middleware_with(name, order, move |_| Ok(Some(middleware)))
+    }
+
+    /// Adds a spider middleware that is made from the settings; `None` leaves it out.
+    pub fn spider_middleware_with<M: SpiderMiddleware>(
+        mut self,
+        name: &'static str,
+        order: i32,
+        make: impl FnOnce(&Settings) -> Result<Option<M>> + Send + 'static,
+    ) -> Self {
+        let make: Make<Box<dyn SpiderMiddleware>> =
+            Box::new(move |settings| Ok(make(settings)?.map(|m| Box::new(m) as _)));
+        self.spider_middlewares.push(Component { name, order, make, built_in: false });
+        self
+    }
+
+    /// Adds a pipeline; pipelines work in the order in which they were added.
+    pub fn pipeline(mut self, pipeline: impl Pipeline<S::Item>) -> Self {
+        self.pipelines.push(Box::new(pipeline));
+        self
+    }
+
+    /// Adds an observer of events.
+    pub fn observer(mut self, observer: impl Observer) -> Self {
+        self.observers.push(Box::new(observer));
+        self
+    }
+
+    /// Installs a plugin.
+    pub fn plugin(self, plugin: impl Plugin) -> Self {
+        plugin.install(self)
+    }
+
+    /// Uses another downloader.
+    pub fn downloader(self, downloader: impl Downloader) -> Self {
+        self.downloader_with(move |_| Ok(downloader))
+    }
+
+    /// Uses a downloader that is made from the settings.
+    pub fn downloader_with<D: Downloader>(
+        mut self,
+        make: impl FnOnce(&Settings) -> Result<D> + Send + 'static,
+    ) -> Self {
+        self.downloader = Some(Box::new(move |settings| Ok(Some(Box::new(make(settings)?) as _))));
+        self
+    }
+
+    /// Uses another frontier.
+    pub fn frontier(mut self, frontier: impl Frontier) -> Self {
+        self.frontier = Some(Box::new(move |_| Ok(Some(Box::new(frontier) as _))));
+        self
+    }
+
+    /// Marks everything added so far as built-in: of equal order, built-in goes first.
+    pub fn built_in(mut self) -> Self {
+        self.middlewares.iter_mut().for_each(|m| m.built_in = true);
+        self.spider_middlewares.iter_mut().for_each(|m| m.built_in = true);
+        self
+    }
+}
+
+impl<S: Spider> std::fmt::Debug for CrawlerBuilder<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("CrawlerBuilder").field("spider", &self.spider.name()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,123 @@
+//! The error of the crate: opaque, with a sentence for people and the cause behind it.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// Result with [`Error`] as the default error.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+type Cause = Box<dyn StdError + Send + Sync + 'static>;
+
+/// An error of a crawl, of a component, or of user code.
+///
+/// Every standard error converts into it with `?`, so callbacks can use any library. For that reason it does not
+/// implement `std::error::Error` itself; [`Error::into_boxed`] gives one that does.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    message: Option<String>,
+    cause: Option<Cause>,
+    usage: bool,
+}
+
+impl Error {
+    /// An error with a message: what was being done, to which thing, and what to do.
+    pub fn msg(message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { message: Some(message.into()), cause: None, usage: false }))
+    }
+
+    /// An error of the caller's input (a setting, a URL, a flag) rather than of the crawl.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self(Box::new(Inner { message: Some(message.into()), cause: None, usage: true }))
+    }
+
+    /// Puts what was being done in front of the error.
+    pub fn context(self, doing: impl Into<String>) -> Self {
+        let usage = self.0.usage;
+        Self(Box::new(Inner { message: Some(doing.into()), cause: Some(self.into_boxed()), usage }))
+    }
+
+    /// Whether the caller's input is at fault.
+    pub fn is_usage(&self) -> bool {
+        self.0.usage
+    }
+
+    /// The cause, if it is of this type.
+    pub fn downcast_ref<E: StdError + 'static>(&self) -> Option<&E> {
+        let mut cause: Option<&(dyn StdError + 'static)> = self.0.cause.as_deref().map(|c| c as _);
+        while let Some(error) = cause {
+            if let Some(found) = error.downcast_ref::<E>() {
+                return Some(found);
+            }
+            cause = error.source();
+        }
+        None
+    }
+
+    /// The error as a boxed standard error.
+    pub fn into_boxed(self) -> Box<dyn StdError + Send + Sync + 'static> {
+        Box::new(Boxed(self))
+    }
+
+    pub(crate) fn invalid_url(url: &str, cause: &url::ParseError) -> Self {
+        let shown: String = url.chars().take(200).flat_map(char::escape_debug).collect();
+        Self::usage(format!(
+            "invalid URL \"{shown}\": {cause}; expected an absolute URL such as https://example.org/"
+        ))
+    }
+
+    pub(crate) fn stored_request(field: &str, what: &str) -> Self {
+        Self::msg(format!("reading a stored request: {field}: {what}"))
+    }
+}
+
+impl<E: StdError + Send + Sync + 'static> From<E> for Error {
+    fn from(cause: E) -> Self {
+        Self(Box::new(Inner { message: None, cause: Some(Box::new(cause)), usage: false }))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        if let Some(message) = &self.0.message {
+            f.write_str(message)?;
+            separator = ": ";
+        }
+        let mut cause: Option<&(dyn StdError + 'static)> = self.0.cause.as_deref().map(|c| c as _);
+        while let Some(error) = cause {
+            write!(f, "{separator}{error}")?;
+            separator = ": ";
+            // A wrapped error of ours has printed its own chain.
+            cause = if error.is::<Boxed>() { None } else { error.source() };
+        }
+        Ok(())
+    }
+}
+
+/// The same sentence as `Display`, so that `fn main() -> Result<()>` prints something readable.
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+struct Boxed(Error);
+
+impl fmt::Display for Boxed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for Boxed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl StdError for Boxed {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.0.cause.as_deref().map(|c| c as _)
+    }
+}

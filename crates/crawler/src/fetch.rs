@@ -1,0 +1,214 @@
+//! The downloader trait and its errors: one request in, one response or one reason out.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::future::Future;
+use std::net::IpAddr;
+use std::pin::Pin;
+
+use http::StatusCode;
+
+use crate::drop::{DropReason, DropState};
+use crate::request::Request;
+use crate::response::Response;
+
+/// Sends one request and reads one answer. No redirects, retries, cookies or politeness: those are above it.
+pub trait Downloader: Send + Sync + 'static {
+    /// Fetches; the body of the response is as received, and limits hold while it streams.
+    fn fetch(&self, request: &Request) -> impl Future<Output = Result<Response, FetchError>> + Send;
+
+    /// The address that a host name resolves to, for slots by address; `None` if the downloader cannot tell.
+    fn address(&self, host: &str) -> impl Future<Output = Option<IpAddr>> + Send {
+        let _ = host;
+        async { None }
+    }
+}
+
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Object-safe twin of [`Downloader`].
+pub(crate) trait DynDownloader: Send + Sync {
+    fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Response, FetchError>>;
+    fn address<'a>(&'a self, host: &'a str) -> BoxFuture<'a, Option<IpAddr>>;
+}
+
+impl<T: Downloader> DynDownloader for T {
+    fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Response, FetchError>> {
+        Box::pin(Downloader::fetch(self, request))
+    }
+
+    fn address<'a>(&'a self, host: &'a str) -> BoxFuture<'a, Option<IpAddr>> {
+        Box::pin(Downloader::address(self, host))
+    }
+}
+
+/// Why a download failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FetchErrorKind {
+    /// The request cannot be sent (scheme, header, method).
+    InvalidRequest,
+    /// The scheme is not allowed.
+    Scheme,
+    /// The address guard refused the address of the host.
+    AddressRefused,
+    /// The name does not resolve.
+    Dns,
+    /// No connection: refused, unreachable.
+    Connect,
+    /// The TLS handshake failed, or the certificate is not valid.
+    Tls,
+    /// Connection plus handshake took too long.
+    ConnectTimeout,
+    /// No headers in time.
+    FirstByteTimeout,
+    /// Silence within the body.
+    IdleTimeout,
+    /// The whole request took too long.
+    TotalTimeout,
+    /// The connection was lost before the headers were complete.
+    Reset,
+    /// Fewer bytes than declared, or a broken chunk.
+    Incomplete,
+    /// The answer breaks the protocol.
+    BadResponse,
+    /// The body is larger than allowed, on the wire or decoded.
+    TooLarge,
+    /// The body is not what its content coding says, or codings are stacked too deep.
+    Decode,
+    /// A type that is not asked for; the body was not read.
+    ContentType,
+    /// The proxy refused or failed.
+    Proxy,
+    /// The crawl was stopped.
+    Cancelled,
+}
+
+impl FetchErrorKind {
+    /// Stable name in snake_case: the drop reason and the key in the stats.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::InvalidRequest => "invalid_request",
+            Self::Scheme => "scheme",
+            Self::AddressRefused => "address_refused",
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::ConnectTimeout => "connect_timeout",
+            Self::FirstByteTimeout => "first_byte_timeout",
+            Self::IdleTimeout => "idle_timeout",
+            Self::TotalTimeout => "total_timeout",
+            Self::Reset => "connection_reset",
+            Self::Incomplete => "incomplete_body",
+            Self::BadResponse => "bad_response",
+            Self::TooLarge => "too_large",
+            Self::Decode => "bad_encoding",
+            Self::ContentType => "content_type",
+            Self::Proxy => "proxy",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// A failed download: a kind to branch on, a sentence to read, the cause behind it.
+#[derive(Debug)]
+pub struct FetchError {
+    kind: FetchErrorKind,
+    message: String,
+    status: Option<StatusCode>,
+    request_sent: bool,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl FetchError {
+    /// An error of a kind, with what happened.
+    pub fn new(kind: FetchErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), status: None, request_sent: false, source: None }
+    }
+
+    /// Adds the cause.
+    pub fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// Adds the status of an answer whose body failed.
+    pub fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// Says that the request had been sent when it failed: a POST is not retried then.
+    pub fn after_sending(mut self) -> Self {
+        self.request_sent = true;
+        self
+    }
+
+    /// The kind.
+    pub fn kind(&self) -> FetchErrorKind {
+        self.kind
+    }
+
+    /// Status of the answer, if headers came.
+    pub fn status(&self) -> Option<StatusCode> {
+        self.status
+    }
+
+    /// Whether the request had been sent.
+    pub fn was_sent(&self) -> bool {
+        self.request_sent
+    }
+
+    /// Any of the four deadlines passed.
+    pub fn is_timeout(&self) -> bool {
+        use FetchErrorKind as K;
+        matches!(self.kind, K::ConnectTimeout | K::FirstByteTimeout | K::IdleTimeout | K::TotalTimeout)
+    }
+
+    /// The host could not be reached at all.
+    pub fn is_connect(&self) -> bool {
+        use FetchErrorKind as K;
+        matches!(self.kind, K::Connect | K::ConnectTimeout | K::Dns | K::Tls)
+    }
+
+    /// The name did not resolve.
+    pub fn is_dns(&self) -> bool {
+        self.kind == FetchErrorKind::Dns
+    }
+
+    /// Another try may succeed: the network failed, not the answer's content.
+    pub fn is_transient(&self) -> bool {
+        use FetchErrorKind as K;
+        self.is_timeout()
+            || matches!(self.kind, K::Dns | K::Connect | K::Tls | K::Reset | K::Incomplete | K::Proxy)
+    }
+
+    /// The host itself is at fault, for host health: failures to connect, resets and timeouts.
+    pub fn is_host_failure(&self) -> bool {
+        self.is_timeout() || self.is_connect() || self.kind == FetchErrorKind::Reset
+    }
+
+    /// The record of a request that ended by this error.
+    pub fn drop_reason(&self) -> DropReason {
+        use FetchErrorKind as K;
+        let skipped = matches!(self.kind, K::ContentType | K::AddressRefused | K::Scheme | K::Cancelled);
+        DropReason {
+            state: if skipped { DropState::Skipped } else { DropState::Failed },
+            reason: self.kind.name().into(),
+            detail: Some(self.to_string()),
+            status: self.status,
+        }
+    }
+}
+
+impl fmt::Display for FetchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for FetchError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,346 @@
+//! A request: plain data that survives a restart.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, Method};
+use huntsman_detect::urlparts;
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::host::{HostKey, SlotBy};
+
+mod wire;
+
+/// The label of the callback that a request without one goes to.
+pub const DEFAULT_CALLBACK: &str = "parse";
+
+/// A 128-bit identity of a request: method, canonical URL and body (and listed headers).
+///
+/// Requests with equal fingerprints are the same work; the frontier accepts the first one only.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Fingerprint(pub u128);
+
+impl std::fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+/// What to fetch, and what is to be done with the answer.
+///
+/// Plain data: everything but `extensions` can be written to disk and read back. Callbacks are labels, never
+/// closures, for the same reason.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Absolute URL; the fragment is kept but never sent.
+    pub url: Url,
+    /// HTTP method, GET by default.
+    pub method: Method,
+    /// Headers to send, before the middlewares add theirs.
+    pub headers: HeaderMap,
+    /// Body to send.
+    pub body: Bytes,
+    /// Label of the callback; [`DEFAULT_CALLBACK`] by default.
+    pub callback: Arc<str>,
+    /// Higher goes first within a host; 0 by default.
+    pub priority: i32,
+    /// Links followed from the seed; 0 for a seed.
+    pub depth: u16,
+    /// How often this request was retried.
+    pub retries: u8,
+    /// Skips the duplicate filter, both the look-up and the insertion (Scrapy's `dont_filter`).
+    pub unfiltered: bool,
+    /// Not to be sent before this time; waits in the frontier, not in a task.
+    pub not_before: Option<Timestamp>,
+    /// URL of the page on which the request was found, for records; the `Referer` header is made from it by policy.
+    pub referer: Option<Arc<str>>,
+    /// Values that travel with the request, are persisted, and are read by middlewares (`dont_retry`, `proxy`, ...).
+    pub meta: Map<String, Value>,
+    /// Typed values of this process only; lost on a restart.
+    pub extensions: Extensions,
+    /// The rarely used rest, boxed to keep the common request small.
+    pub(crate) rest: Option<Box<Rest>>,
+    pub(crate) slot: Option<HostKey>,
+    pub(crate) fingerprint: Option<Fingerprint>,
+}
+
+/// What few requests have.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Rest {
+    pub(crate) errback: Option<Arc<str>>,
+    pub(crate) cb_kwargs: Map<String, Value>,
+    pub(crate) flags: Vec<String>,
+    pub(crate) cookies: Vec<(String, String)>,
+    pub(crate) encoding: Option<String>,
+    /// Fields of a newer version of the wire form, kept as they were.
+    pub(crate) unknown: Map<String, Value>,
+}
+
+thread_local! {
+    static PARSE: Arc<str> = DEFAULT_CALLBACK.into();
+}
+
+impl Request {
+    /// A GET request of a URL.
+    pub fn get(url: Url) -> Self {
+        Self {
+            url,
+            method: Method::GET,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            callback: PARSE.with(Arc::clone),
+            priority: 0,
+            depth: 0,
+            retries: 0,
+            unfiltered: false,
+            not_before: None,
+            referer: None,
+            meta: Map::new(),
+            extensions: Extensions::new(),
+            rest: None,
+            slot: None,
+            fingerprint: None,
+        }
+    }
+
+    /// A GET request of an absolute URL given as text; unsafe characters are percent-encoded.
+    ///
+    /// # Errors
+    /// The text is no absolute URL.
+    pub fn parse(url: &str) -> Result<Self> {
+        match Url::parse(url.trim()) {
+            Ok(url) => Ok(Self::get(url)),
+            Err(cause) => Err(Error::invalid_url(url, &cause)),
+        }
+    }
+
+    /// Sets the method.
+    pub fn method(mut self, method: Method) -> Self {
+        self.method = method;
+        self
+    }
+
+    /// Sets the body.
+    pub fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
+        self
+    }
+
+    /// Adds a header.
+    ///
+    /// # Errors
+    /// The name or the value is not allowed in HTTP.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self> {
+        let name = http::HeaderName::from_bytes(name.as_bytes())?;
+        let value = http::HeaderValue::from_str(value)?;
+        self.headers.append(name, value);
+        Ok(self)
+    }
+
+    /// A POST request with the pairs as an urlencoded form.
+    pub fn form<'a>(url: Url, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let body = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(pairs).finish();
+        let mut request = Self::get(url).method(Method::POST).body(body);
+        let form = http::HeaderValue::from_static("application/x-www-form-urlencoded");
+        request.headers.insert(http::header::CONTENT_TYPE, form);
+        request
+    }
+
+    /// Sets the label of the callback.
+    pub fn callback(mut self, label: &str) -> Self {
+        self.callback = label.into();
+        self
+    }
+
+    /// Sets the label of the error callback, for spiders that tell several apart in `failed`.
+    pub fn errback(mut self, label: &str) -> Self {
+        self.rest_mut().errback = Some(label.into());
+        self
+    }
+
+    /// Sets the priority; higher goes first within a host.
+    pub fn priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// Sets one value of `meta`.
+    pub fn meta(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.meta.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Sets one value that is handed to the callback.
+    pub fn cb_kwarg(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.rest_mut().cb_kwargs.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Adds a cookie that is merged into the jar.
+    pub fn cookie(mut self, name: &str, value: &str) -> Self {
+        self.rest_mut().cookies.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Adds a flag, a free mark for logs.
+    pub fn flag(mut self, flag: &str) -> Self {
+        self.rest_mut().flags.push(flag.to_owned());
+        self
+    }
+
+    /// Sets the encoding that the query was, and a form body is to be, encoded with (default utf-8).
+    pub fn encoding(mut self, label: &str) -> Self {
+        self.rest_mut().encoding = Some(label.to_owned());
+        self
+    }
+
+    /// Waits at least this long before the request is sent; other requests of the host go on.
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.not_before = Some(Timestamp::wall() + delay);
+        self
+    }
+
+    /// Skips the duplicate filter.
+    pub fn unfiltered(mut self) -> Self {
+        self.unfiltered = true;
+        self
+    }
+
+    /// The slot that the request goes through: `download_slot` of its meta, what the engine assigned, or its host.
+    pub fn host(&self) -> HostKey {
+        if let Some(slot) = &self.slot {
+            return slot.clone();
+        }
+        match self.meta_str("download_slot") {
+            Some(name) => HostKey::new(name),
+            None => HostKey::of(&self.url, SlotBy::Host),
+        }
+    }
+
+    /// Fixes the slot; the engine does so when a request enters the frontier.
+    pub fn assign_slot(&mut self, slot: HostKey) {
+        self.slot = Some(slot);
+    }
+
+    /// The identity for the duplicate filter, computed with default options unless the engine assigned one.
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint.unwrap_or_else(|| Fingerprinter::default().of(self))
+    }
+
+    /// Fixes the fingerprint; the engine does so when a request enters the frontier.
+    pub fn assign_fingerprint(&mut self, fingerprint: Fingerprint) {
+        self.fingerprint = Some(fingerprint);
+    }
+
+    /// Forgets slot and fingerprint: to be called after `url`, `method` or `body` were changed.
+    pub fn unassign(&mut self) {
+        self.slot = None;
+        self.fingerprint = None;
+    }
+
+    /// Label of the error callback, if one was set.
+    pub fn errback_label(&self) -> Option<&str> {
+        self.rest.as_ref().and_then(|rest| rest.errback.as_deref())
+    }
+
+    /// Values handed to the callback.
+    pub fn cb_kwargs(&self) -> Option<&Map<String, Value>> {
+        self.rest.as_ref().map(|rest| &rest.cb_kwargs)
+    }
+
+    /// Cookies given with the request.
+    pub fn cookies(&self) -> &[(String, String)] {
+        self.rest.as_ref().map_or(&[], |rest| &rest.cookies)
+    }
+
+    /// Flags given with the request.
+    pub fn flags(&self) -> &[String] {
+        self.rest.as_ref().map_or(&[], |rest| &rest.flags)
+    }
+
+    /// A boolean of `meta`; absent or of another type is `false`.
+    pub fn meta_flag(&self, key: &str) -> bool {
+        !self.meta.is_empty() && self.meta.get(key).and_then(Value::as_bool).unwrap_or(false)
+    }
+
+    /// A string of `meta`.
+    pub fn meta_str(&self, key: &str) -> Option<&str> {
+        if self.meta.is_empty() { None } else { self.meta.get(key).and_then(Value::as_str) }
+    }
+
+    /// A number of `meta`.
+    pub fn meta_f64(&self, key: &str) -> Option<f64> {
+        if self.meta.is_empty() { None } else { self.meta.get(key).and_then(Value::as_f64) }
+    }
+
+    /// The URL under which the request entered the queue: before any redirect.
+    pub fn requested_url(&self) -> &str {
+        if !self.meta.is_empty()
+            && let Some(Value::Array(chain)) = self.meta.get("redirect_urls")
+            && let Some(first) = chain.first().and_then(Value::as_str)
+        {
+            return first;
+        }
+        self.url.as_str()
+    }
+
+    pub(crate) fn rest_mut(&mut self) -> &mut Rest {
+        self.rest.get_or_insert_default()
+    }
+}
+
+/// Computes fingerprints by the settings of a crawl.
+///
+/// The value is xxh3-128 (seed 0) over method, canonical URL and body, each closed by its length, then the listed
+/// headers. It is stored in jobs: changing it is a breaking change, and golden tests pin it.
+#[derive(Clone, Debug, Default)]
+pub struct Fingerprinter {
+    options: urlparts::CanonicalOptions,
+    headers: Vec<http::HeaderName>,
+}
+
+impl Fingerprinter {
+    /// With parameters to strip from the comparison form (`utm_*`), and headers to include.
+    pub fn new(strip_params: &[String], strip_path_params: bool, headers: Vec<http::HeaderName>) -> Self {
+        let options = urlparts::CanonicalOptions {
+            strip_params: strip_params.to_vec(),
+            strip_path_params,
+            ..Default::default()
+        };
+        Self { options, headers }
+    }
+
+    /// The fingerprint of a request; about 0.1 us for a usual GET.
+    pub fn of(&self, request: &Request) -> Fingerprint {
+        thread_local! {
+            static BUFFER: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
+        }
+        BUFFER.with_borrow_mut(|buffer| {
+            buffer.clear();
+            buffer.push_str(request.method.as_str());
+            buffer.push(' ');
+            self.options.canonical_into(&request.url, buffer);
+            if request.body.is_empty() && self.headers.is_empty() {
+                return Fingerprint(xxhash_rust::xxh3::xxh3_128(buffer.as_bytes()));
+            }
+            let mut hasher = xxhash_rust::xxh3::Xxh3::new();
+            let mut part = |bytes: &[u8]| {
+                hasher.update(&(bytes.len() as u64).to_le_bytes());
+                hasher.update(bytes);
+            };
+            part(buffer.as_bytes());
+            part(&request.body);
+            for name in &self.headers {
+                part(name.as_str().as_bytes());
+                for value in request.headers.get_all(name) {
+                    part(value.as_bytes());
+                }
+            }
+            Fingerprint(hasher.digest128())
+        })
+    }
+}

@@ -1,0 +1,270 @@
+//! The stored form of a request: versioned JSON, not tied to a language.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use super::{DEFAULT_CALLBACK, Request, Rest};
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+
+/// Version of the form written by this code.
+const VERSION: u64 = 1;
+
+const KNOWN: [&str; 19] = [
+    "v",
+    "url",
+    "method",
+    "headers",
+    "body",
+    "callback",
+    "errback",
+    "cb_kwargs",
+    "priority",
+    "depth",
+    "retries",
+    "unfiltered",
+    "not_before",
+    "referer",
+    "meta",
+    "flags",
+    "cookies",
+    "encoding",
+    "body_encoding",
+];
+
+impl Request {
+    /// The request as a JSON object: `{"v": 1, "url": ..}`; fields at their default are left out.
+    ///
+    /// Headers are a list of `[name, value]`; values that are not UTF-8 and bodies are Latin-1 strings. `extensions`
+    /// are not part of it.
+    pub fn to_json(&self) -> Value {
+        let mut out = Map::new();
+        out.insert("v".into(), VERSION.into());
+        out.insert("url".into(), self.url.as_str().into());
+        if self.method != Method::GET {
+            out.insert("method".into(), self.method.as_str().into());
+        }
+        if !self.headers.is_empty() {
+            let pair =
+                |(name, value): (&HeaderName, &HeaderValue)| json!([name.as_str(), latin1(value.as_bytes())]);
+            out.insert("headers".into(), self.headers.iter().map(pair).collect());
+        }
+        if !self.body.is_empty() {
+            out.insert("body".into(), latin1(&self.body).into());
+        }
+        if &*self.callback != DEFAULT_CALLBACK {
+            out.insert("callback".into(), (&*self.callback).into());
+        }
+        if self.priority != 0 {
+            out.insert("priority".into(), self.priority.into());
+        }
+        if self.depth != 0 {
+            out.insert("depth".into(), self.depth.into());
+        }
+        if self.retries != 0 {
+            out.insert("retries".into(), self.retries.into());
+        }
+        if self.unfiltered {
+            out.insert("unfiltered".into(), true.into());
+        }
+        if let Some(at) = self.not_before {
+            out.insert("not_before".into(), at.0.into());
+        }
+        if let Some(referer) = &self.referer {
+            out.insert("referer".into(), (&**referer).into());
+        }
+        if !self.meta.is_empty() {
+            out.insert("meta".into(), self.meta.clone().into());
+        }
+        if let Some(rest) = &self.rest {
+            if let Some(errback) = &rest.errback {
+                out.insert("errback".into(), (&**errback).into());
+            }
+            if !rest.cb_kwargs.is_empty() {
+                out.insert("cb_kwargs".into(), rest.cb_kwargs.clone().into());
+            }
+            if !rest.flags.is_empty() {
+                out.insert("flags".into(), rest.flags.clone().into());
+            }
+            if !rest.cookies.is_empty() {
+                out.insert("cookies".into(), json!(rest.cookies));
+            }
+            if let Some(encoding) = &rest.encoding {
+                out.insert("encoding".into(), encoding.as_str().into());
+            }
+            for (key, value) in &rest.unknown {
+                out.insert(key.clone(), value.clone());
+            }
+        }
+        out.into()
+    }
+
+    /// Reads what [`Request::to_json`] wrote; fields it does not know are kept and written again.
+    ///
+    /// # Errors
+    /// No object, no valid URL, or a field of the wrong type; the error names the field.
+    pub fn from_json(value: Value) -> Result<Self> {
+        let Value::Object(mut map) = value else {
+            return Err(Error::stored_request("the whole", "no object"));
+        };
+        let url = map.get("url").and_then(Value::as_str).ok_or_else(|| wrong("url"))?;
+        let mut request = Self::get(Url::parse(url).map_err(|cause| Error::invalid_url(url, &cause))?);
+        if let Some(method) = take_str(&mut map, "method")? {
+            request.method = Method::from_bytes(method.as_bytes()).map_err(|_| wrong("method"))?;
+        }
+        if let Some(value) = map.remove("headers") {
+            request.headers = headers(&value).ok_or_else(|| wrong("headers"))?;
+        }
+        if let Some(body) = take_str(&mut map, "body")? {
+            request.body = bytes_of_latin1(&body).ok_or_else(|| wrong("body"))?.into();
+        }
+        if let Some(label) = take_str(&mut map, "callback")? {
+            request.callback = label.into();
+        }
+        request.priority = number(&mut map, "priority", 0)?;
+        request.depth = number(&mut map, "depth", 0)?;
+        request.retries = number(&mut map, "retries", 0)?;
+        request.unfiltered = match map.remove("unfiltered") {
+            None => false,
+            Some(value) => value.as_bool().ok_or_else(|| wrong("unfiltered"))?,
+        };
+        request.not_before = match map.remove("not_before") {
+            None => None,
+            Some(value) => Some(Timestamp(value.as_u64().ok_or_else(|| wrong("not_before"))?)),
+        };
+        request.referer = take_str(&mut map, "referer")?.map(Arc::from);
+        if let Some(meta) = take_map(&mut map, "meta")? {
+            request.meta = meta;
+        }
+        let mut rest = Rest {
+            errback: take_str(&mut map, "errback")?.map(Arc::from),
+            cb_kwargs: take_map(&mut map, "cb_kwargs")?.unwrap_or_default(),
+            encoding: take_str(&mut map, "encoding")?,
+            ..Rest::default()
+        };
+        if let Some(value) = map.remove("flags") {
+            rest.flags = serde_json::from_value(value).map_err(|_| wrong("flags"))?;
+        }
+        if let Some(value) = map.remove("cookies") {
+            rest.cookies = serde_json::from_value(value).map_err(|_| wrong("cookies"))?;
+        }
+        rest.unknown = map.into_iter().filter(|(key, _)| !KNOWN.contains(&key.as_str())).collect();
+        if rest != Rest::default() {
+            request.rest = Some(Box::new(rest));
+        }
+        Ok(request)
+    }
+}
+
+fn wrong(field: &str) -> Error {
+    Error::stored_request(field, "missing or of the wrong type")
+}
+
+fn take_str(map: &mut Map<String, Value>, key: &str) -> Result<Option<String>> {
+    match map.remove(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text)),
+        Some(_) => Err(wrong(key)),
+    }
+}
+
+fn take_map(map: &mut Map<String, Value>, key: &str) -> Result<Option<Map<String, Value>>> {
+    match map.remove(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Object(inner)) => Ok(Some(inner)),
+        Some(_) => Err(wrong(key)),
+    }
+}
+
+fn number<T: TryFrom<i64>>(map: &mut Map<String, Value>, key: &str, default: T) -> Result<T> {
+    match map.remove(key) {
+        None => Ok(default),
+        Some(value) => value.as_i64().and_then(|n| T::try_from(n).ok()).ok_or_else(|| wrong(key)),
+    }
+}
+
+fn headers(value: &Value) -> Option<HeaderMap> {
+    let mut out = HeaderMap::new();
+    for pair in value.as_array()? {
+        let name = HeaderName::from_bytes(pair.get(0)?.as_str()?.as_bytes()).ok()?;
+        let value = HeaderValue::from_bytes(&bytes_of_latin1(pair.get(1)?.as_str()?)?).ok()?;
+        out.append(name, value);
+    }
+    Some(out)
+}
+
+fn latin1(bytes: &[u8]) -> String {
+    bytes.iter().map(|&b| char::from(b)).collect()
+}
+
+fn bytes_of_latin1(text: &str) -> Option<Vec<u8>> {
+    text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
+}
+
+/// Two requests are equal when their stored forms are; `extensions` do not count.
+impl PartialEq for Request {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_json() == other.to_json()
+    }
+}
+
+impl From<&Request> for Bytes {
+    fn from(request: &Request) -> Self {
+        request.to_json().to_string().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_round_trip_is_equality() {
+        let request = Request::parse("https://a.example/x?y=1#frag")
+            .unwrap()
+            .method(Method::POST)
+            .body(vec![0u8, 200, 255])
+            .header("X-A", "1")
+            .unwrap()
+            .header("X-A", "2")
+            .unwrap()
+            .callback("detail")
+            .errback("oops")
+            .cb_kwarg("page", 3)
+            .cookie("a", "b")
+            .flag("seen twice")
+            .encoding("windows-1251")
+            .priority(-3)
+            .meta("proxy", "http://p:1")
+            .unfiltered();
+        let back = Request::from_json(request.to_json()).unwrap();
+        assert_eq!(back, request);
+        assert_eq!(back.headers.get_all("x-a").iter().count(), 2);
+        assert_eq!(back.body, request.body);
+    }
+
+    #[test]
+    fn fields_of_a_newer_version_are_kept() {
+        let stored = json!({"v": 2, "url": "http://a/", "render": {"wait": "load"}});
+        let request = Request::from_json(stored).unwrap();
+        assert_eq!(request.to_json()["render"]["wait"], "load");
+    }
+
+    #[test]
+    fn a_wrong_field_is_named() {
+        let error = Request::from_json(json!({"v": 1, "url": "http://a/", "depth": "x"})).unwrap_err();
+        assert!(error.to_string().contains("depth"), "{error}");
+    }
+
+    #[test]
+    fn a_copy_is_independent() {
+        let one = Request::parse("http://a/").unwrap().meta("k", 1);
+        let mut two = one.clone();
+        two.meta.insert("k".into(), 2.into());
+        assert_eq!(one.meta["k"], 1);
+    }
+}

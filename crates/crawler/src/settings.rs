@@ -1,0 +1,440 @@
+//! Settings: one typed table, Scrapy's names in lower case, from which help, checks and documentation come.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::frontier::Order;
+use crate::host::SlotBy;
+
+mod layers;
+mod profile;
+
+pub use layers::{Layer, Layers, nearest};
+pub use profile::Profile;
+
+/// Declares the table once: the struct, its defaults, and what `settings --help` prints.
+macro_rules! settings {
+    ($( $(#[doc = $doc:literal])+ $name:ident : $type:ty = $default:expr; )+) => {
+        /// All settings of a crawl, typed. Times are seconds, sizes are bytes, 0 means no limit where a limit is meant.
+        ///
+        /// Defaults are the polite profile. Built from layers: see [`Layers`].
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        #[non_exhaustive]
+        pub struct Settings { $( $(#[doc = $doc])+ pub $name: $type, )+ }
+
+        impl Default for Settings {
+            fn default() -> Self {
+                Self { $( $name: $default, )+ }
+            }
+        }
+
+        /// One row of the table of settings.
+        const TABLE: &[SettingInfo] = &[ $( SettingInfo {
+            name: stringify!($name), kind: stringify!($type), doc: concat!($($doc, "\n"),+),
+        }, )+ ];
+    };
+}
+
+/// Name, type and documentation of a setting.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingInfo {
+    /// The key in files and after `--set`.
+    pub name: &'static str,
+    /// The Rust type, for people.
+    pub kind: &'static str,
+    doc: &'static str,
+}
+
+impl SettingInfo {
+    /// What the setting does, on one line.
+    pub fn doc(&self) -> String {
+        self.doc.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+}
+
+settings! {
+    /// Downloads in flight in the whole crawl.
+    concurrent_requests: usize = 16;
+    /// Downloads in flight per slot.
+    concurrent_requests_per_domain: usize = 1;
+    /// What a slot is: host, registrable_domain or ip.
+    slot_by: SlotBy = SlotBy::Host;
+    /// Seconds between the starts of two requests of one slot.
+    download_delay: f64 = 1.0;
+    /// Each gap is delay * (1 + U(0, jitter)): jitter only lengthens.
+    download_delay_jitter: f64 = 0.5;
+    /// Per host (`example.com`, `*.example.com`): {concurrency, delay, jitter}.
+    download_slots: BTreeMap<String, SlotSettings> = BTreeMap::new();
+    /// Quota of the whole crawl, requests a second; 0 is none.
+    requests_per_second: f64 = 0.0;
+    /// Quota of each proxy, requests a second; 0 is none.
+    proxy_requests_per_second: f64 = 0.0;
+    /// Seed of all randomness; none takes one from the system and reports it.
+    seed: Option<u64> = None;
+
+    /// Bytes of responses that wait for or are in callbacks before nothing more is leased.
+    scraper_slot_max_active_size: usize = 5_000_000;
+    /// Callbacks that run at once; 0 is the number of cores.
+    callback_threads: usize = 0;
+    /// Start requests queued before the start source is pulled again.
+    start_high_water: usize = 10_000;
+    /// Order within one priority of one host: bfs, dfs or best_first.
+    scheduler_order: Order = Order::Bfs;
+    /// Seconds that parked work (Retry-After, host down, robots.txt unreachable, retry back-off) keeps an otherwise idle crawl open.
+    max_parked_wait: f64 = 600.0;
+
+    /// Links followed from a seed at most; 0 is no limit.
+    depth_limit: u16 = 0;
+    /// The depth guard, which is on in every profile; 0 switches it off.
+    depth_guard: u16 = 20;
+    /// priority -= depth * depth_priority.
+    depth_priority: i32 = 0;
+    /// Counts requests per depth.
+    depth_stats_verbose: bool = false;
+    /// Longest URL in bytes; 0 is no limit.
+    urllength_limit: usize = 2_048;
+    /// Most path segments in a URL; 0 switches the guard off.
+    path_max_segments: usize = 20;
+    /// How often the same segment may stand in a path; 0 switches the guard off.
+    path_max_repeats: usize = 3;
+    /// The other trap guards: off, warn or drop.
+    trap_guards: Guard = Guard::Off;
+    /// Distinct query strings per path, for the trap guards.
+    max_query_variants: usize = 1_000;
+    /// URLs per template of one host, for the trap guards.
+    max_urls_per_template: usize = 20_000;
+    /// Requests of one page that are queued at most; what was cut is counted.
+    max_links_per_page: usize = 10_000;
+    /// Which links are followed: host, origin, domain, prefix or all.
+    scope: Scope = Scope::All;
+    /// Hosts (`name` or `name:port`) that are in scope besides the seeds'.
+    allow_hosts: Vec<String> = Vec::new();
+    /// Globs on the URL: if any are given, a URL must match one.
+    include: Vec<String> = Vec::new();
+    /// Globs on the URL: a URL that matches one is not followed. Wins over include.
+    exclude: Vec<String> = Vec::new();
+    /// A redirect that leaves the scope: drop, record or follow.
+    redirect_out_of_scope: OutOfScope = OutOfScope::Drop;
+
+    /// Closes after so many seconds; 0 is off.
+    closespider_timeout: f64 = 0.0;
+    /// Closes after so many items; 0 is off.
+    closespider_itemcount: u64 = 0;
+    /// Delivers exactly so many pages at most; 0 is off.
+    closespider_pagecount: u64 = 0;
+    /// Closes after so many failed callbacks; 0 is off.
+    closespider_errorcount: u64 = 0;
+    /// Closes after so many seconds without an item; 0 is off.
+    closespider_timeout_no_item: f64 = 0.0;
+    /// Closes after so many pages without an item; 0 is off.
+    closespider_pagecount_no_item: u64 = 0;
+    /// Delivers exactly so many pages of one host at most; 0 is off.
+    max_pages_per_host: u64 = 0;
+
+    /// Adapts the delay of each slot to the latency of its answers.
+    autothrottle_enabled: bool = false;
+    /// First delay, seconds.
+    autothrottle_start_delay: f64 = 5.0;
+    /// Longest delay, seconds.
+    autothrottle_max_delay: f64 = 60.0;
+    /// Requests that are meant to be in flight per slot, on average.
+    autothrottle_target_concurrency: f64 = 1.0;
+    /// Logs every change.
+    autothrottle_debug: bool = false;
+
+    /// Longest obeyed Retry-After, seconds.
+    retry_after_max: f64 = 120.0;
+    /// Connection failures in a row after which a host is down; 0 switches it off.
+    host_max_failures: u32 = 5;
+    /// Seconds that a host that is down is left alone before one probe.
+    host_down_cooldown: f64 = 600.0;
+    /// Cool-downs after which the queue of a host is dropped.
+    host_max_cooldowns: u32 = 3;
+
+    /// Obeys robots.txt.
+    robotstxt_obey: bool = true;
+    /// Product token for robots.txt; none takes the first token of the User-Agent.
+    robotstxt_user_agent: Option<String> = None;
+    /// What an unreachable robots.txt (5xx, 429, network) means: disallow or allow.
+    robots_on_error: OnRobotsError = OnRobotsError::Disallow;
+    /// Seconds that a robots.txt is good for.
+    robots_ttl: f64 = 86_400.0;
+    /// Seconds that an authority is refused after robots.txt failed for good.
+    robots_error_ttl: f64 = 3_600.0;
+    /// Seconds after which an unreachable robots.txt is asked for again.
+    robots_retry_delays: Vec<f64> = vec![10.0, 60.0, 300.0];
+    /// Longest obeyed Crawl-delay, seconds.
+    robots_max_crawl_delay: f64 = 30.0;
+    /// A Crawl-delay above the limit: skip the host, or clamp.
+    robots_over_cap: OverCap = OverCap::Skip;
+    /// Authorities whose robots.txt is kept.
+    robots_cache_size: usize = 10_000;
+    /// Obeys nofollow of meta robots, X-Robots-Tag and rel.
+    obey_nofollow: bool = true;
+
+    /// Retries failed requests.
+    retry_enabled: bool = true;
+    /// Retries after the first try.
+    retry_times: u32 = 2;
+    /// Status codes that are retried.
+    retry_http_codes: Vec<u16> = vec![500, 502, 503, 504, 522, 524, 408, 429];
+    /// Added to the priority of a retry.
+    retry_priority_adjust: i32 = -1;
+    /// First wait, seconds; doubles each time, with +-50 % jitter.
+    retry_backoff_base: f64 = 1.0;
+    /// Longest wait, seconds.
+    retry_backoff_max: f64 = 60.0;
+    /// Retries POST and PATCH even when the connection was lost after sending.
+    retry_non_idempotent: bool = false;
+
+    /// Follows redirects.
+    redirect_enabled: bool = true;
+    /// Longest chain of redirects, meta refreshes included.
+    redirect_max_times: u32 = 20;
+    /// Added to the priority of a redirected request.
+    redirect_priority_adjust: i32 = 2;
+    /// A redirect to a URL that was requested already: drop or deliver.
+    redirect_dupe: RedirectDupe = RedirectDupe::Drop;
+    /// Follows meta refresh.
+    metarefresh_enabled: bool = true;
+    /// A meta refresh of this many seconds or more is not followed.
+    metarefresh_maxdelay: f64 = 100.0;
+
+    /// Keeps cookies.
+    cookies_enabled: bool = true;
+    /// Logs cookies that are sent and received.
+    cookies_debug: bool = false;
+    /// The User-Agent header: product, version, and a contact.
+    user_agent: String = concat!("huntsman/", env!("CARGO_PKG_VERSION"), " (+https://huntsman.invalid/bot)").to_owned();
+    /// Headers that are set when absent.
+    default_request_headers: BTreeMap<String, String> = BTreeMap::from([
+        ("Accept".to_owned(), "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8".to_owned()),
+        ("Accept-Language".to_owned(), "en".to_owned()),
+    ]);
+    /// Credentials bound to origins: `https://host[:port]=user:password`.
+    http_auth: Vec<String> = Vec::new();
+    /// Headers bound to origins: `https://host[:port]=Name: value`.
+    secret_headers: Vec<String> = Vec::new();
+    /// User for Basic authentication.
+    httpauth_user: String = String::new();
+    /// Password for Basic authentication.
+    httpauth_pass: String = String::new();
+    /// Domain for Basic authentication; must be set, and "" means everywhere.
+    httpauth_domain: Option<String> = None;
+    /// Proxy for all requests: http, https, socks5 or socks5h URL.
+    proxy: Option<String> = None;
+    /// Takes http_proxy, https_proxy, all_proxy and no_proxy from the environment.
+    proxy_from_env: bool = false;
+    /// Hosts that are never asked through a proxy.
+    no_proxy: Vec<String> = Vec::new();
+    /// Referrer policy: one of the eight standard names, or scrapy-default.
+    referrer_policy: String = "strict-origin-when-cross-origin".to_owned();
+
+    /// Seconds for a whole request.
+    download_timeout: f64 = 30.0;
+    /// Seconds for connect and TLS handshake.
+    connect_timeout: f64 = 10.0;
+    /// Seconds until the headers are complete.
+    first_byte_timeout: f64 = 15.0;
+    /// Seconds of silence within the body.
+    read_idle_timeout: f64 = 10.0;
+    /// Largest body after decoding; 0 is no limit.
+    download_maxsize: u64 = 16 << 20;
+    /// A body above this is logged; 0 is off.
+    download_warnsize: u64 = 8 << 20;
+    /// Delivers the first `download_maxsize` bytes of a larger body, marked truncated, instead of failing it.
+    download_truncate: bool = false;
+    /// Fails a body that is shorter than declared; else it passes with the flag dataloss.
+    download_fail_on_dataloss: bool = true;
+    /// Reads bodies that are neither markup nor text.
+    download_binary: bool = false;
+    /// Header lines at most.
+    max_header_lines: usize = 200;
+    /// Header bytes at most.
+    max_header_bytes: usize = 256 << 10;
+    /// Stacked content codings at most.
+    max_content_codings: usize = 3;
+    /// Offers HTTP/2.
+    http2: bool = true;
+    /// Verifies TLS certificates: true or false. Off withholds credentials.
+    download_verify_certificates: bool = true;
+    /// Lowest TLS version: 1.2 or 1.3.
+    tls_min_version: String = "1.2".to_owned();
+    /// Names kept in the DNS cache.
+    dnscache_size: usize = 10_000;
+    /// Seconds for a DNS answer.
+    dns_timeout: f64 = 10.0;
+    /// Fixed addresses: `host:port:address`.
+    resolve: Vec<String> = Vec::new();
+    /// Addresses that the guard lets pass: `host:port`, `host:*`.
+    allow_addresses: Vec<String> = Vec::new();
+    /// Lets the guard pass every address.
+    allow_private_addresses: bool = false;
+    /// Local address to send from.
+    bind_address: Option<String> = None;
+
+    /// Status codes besides 2xx that reach the callback.
+    httperror_allowed_codes: Vec<u16> = Vec::new();
+    /// Every status reaches the callback.
+    httperror_allow_all: bool = false;
+    /// Request headers that count for the fingerprint.
+    fingerprint_headers: Vec<String> = Vec::new();
+    /// Query parameters that do not count for the fingerprint: `utm_*`, `gclid`.
+    strip_query_params: Vec<String> = Vec::new();
+    /// Path parameters (`;jsessionid=1`) do not count for the fingerprint.
+    strip_path_params: bool = false;
+    /// Logs every duplicate instead of the first one.
+    dupefilter_debug: bool = false;
+
+    /// Order numbers or "off" by name, merged over the built-in table.
+    downloader_middlewares: BTreeMap<String, Value> = BTreeMap::new();
+    /// Order numbers or "off" by name, merged over the built-in table.
+    spider_middlewares: BTreeMap<String, Value> = BTreeMap::new();
+
+    /// Least level that is logged.
+    log_level: String = "info".to_owned();
+    /// File for the log instead of stderr.
+    log_file: Option<String> = None;
+    /// Log as text or json.
+    log_format: String = "text".to_owned();
+    /// Seconds between two lines of crawl statistics in the log; 0 is off.
+    logstats_interval: f64 = 60.0;
+    /// Resident megabytes at which a warning is given; 0 is off.
+    memusage_warning_mb: u64 = 0;
+    /// Resident megabytes at which the crawl is closed; 0 is off.
+    memusage_limit_mb: u64 = 0;
+    /// Seconds between two looks at the memory.
+    memusage_check_interval: f64 = 60.0;
+    /// Hosts that get stats of their own.
+    stats_top_hosts: usize = 100;
+    /// Feeds are flushed after so many items, and before a page is settled.
+    feed_flush_items: usize = 1_000;
+    /// Feeds are flushed after so many seconds.
+    feed_flush_interval: f64 = 1.0;
+    /// CSV cells that begin like a formula are neutralised.
+    feed_csv_guard: bool = true;
+}
+
+/// Settings of one slot (`download_slots`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SlotSettings {
+    /// Downloads in flight.
+    pub concurrency: Option<usize>,
+    /// Seconds between starts.
+    pub delay: Option<f64>,
+    /// Jitter as in `download_delay_jitter`.
+    pub jitter: Option<f64>,
+}
+
+/// What a trap guard does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guard {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Counts and logs once per reason and host.
+    Warn,
+    /// Drops the URL.
+    Drop,
+}
+
+/// Which links are followed (`scope`), judged against the seeds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Scheme, host and port of a seed.
+    Origin,
+    /// Host of a seed, any port and scheme.
+    Host,
+    /// Registrable domain of a seed.
+    Domain,
+    /// Host of a seed, and a path below the folder of the seed's path.
+    Prefix,
+    /// Everything.
+    #[default]
+    All,
+}
+
+/// What happens to a redirect that leaves the scope.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutOfScope {
+    /// The request is dropped.
+    #[default]
+    Drop,
+    /// The redirect answer itself is recorded as the result: dropped with its target as detail.
+    Record,
+    /// It is followed; links of the target are judged as ever.
+    Follow,
+}
+
+/// What happens to a redirect to a URL that was requested already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RedirectDupe {
+    /// The request ends with reason `duplicate`.
+    #[default]
+    Drop,
+    /// The target is fetched again and delivered.
+    Deliver,
+}
+
+/// What an unreachable robots.txt means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnRobotsError {
+    /// Everything is forbidden (RFC 9309, 2.3.1.4).
+    #[default]
+    Disallow,
+    /// Everything is allowed.
+    Allow,
+}
+
+/// What happens to a host that asks for a longer delay than we accept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverCap {
+    /// Its requests are dropped, reason `crawl_delay`.
+    #[default]
+    Skip,
+    /// The longest accepted delay is used, with a warning.
+    Clamp,
+}
+
+impl Settings {
+    /// Every setting with its type and documentation, in table order.
+    pub fn table() -> &'static [SettingInfo] {
+        TABLE
+    }
+
+    /// One value by name, as JSON.
+    pub fn get(&self, name: &str) -> Option<Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(mut all)) => all.remove(name),
+            _ => None,
+        }
+    }
+
+    /// Callbacks that run at once.
+    pub fn callback_threads(&self) -> usize {
+        match self.callback_threads {
+            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            n => n,
+        }
+    }
+}
+
+/// Seconds of a setting as a duration; negative and non-finite values are zero, and a year is the most.
+pub fn seconds(value: f64) -> std::time::Duration {
+    const YEAR: f64 = 365.0 * 86_400.0;
+    if value.is_finite() {
+        std::time::Duration::from_secs_f64(value.clamp(0.0, YEAR))
+    } else {
+        std::time::Duration::ZERO
+    }
+}
