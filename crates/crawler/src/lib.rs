@@ -1,1 +1,3 @@
 //! The crawl engine of Huntsman: requests, politeness, frontier, middleware traits.
+
+pub mod robots;
