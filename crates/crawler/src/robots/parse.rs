@@ -103,6 +103,7 @@ impl Robots {
                     }
                     open.agents.push(token);
                 }
+                Some(Line::Sitemap(value)) if value.start == value.end => {}
                 Some(Line::Sitemap(value)) => robots.sitemaps.push(value),
                 // Rules above the first agent belong to nobody.
                 Some(_) if open.agents.is_empty() => {}
