@@ -2,6 +2,7 @@
 //!
 //! What it deliberately does not know: duplicates, plagiarism, command lines. It offers hooks; plugins do the rest.
 
+pub mod autothrottle;
 mod clock;
 mod context;
 mod cpu;
@@ -17,9 +18,12 @@ mod output;
 mod page;
 mod pipeline;
 mod plugin;
+pub mod referrer;
 mod report;
 mod request;
 mod response;
+pub mod retry_after;
+pub mod robots;
 mod settings;
 mod spider;
 mod stats;
