@@ -2,8 +2,10 @@
 //!
 //! It follows w3lib's `canonicalize_url`, as every Scrapy user's seen set does, with these differences, all on
 //! purpose: the default port and the dot at the end of a host name are dropped, a stray `%` in a path is `%25`
-//! (w3lib escapes it in queries only), `|` is escaped in paths too, and pairs are ordered by their escaped bytes.
+//! (w3lib escapes it in queries only), `|` is escaped in paths too, and path parameters are nothing special (w3lib
+//! drops empty ones and leaves the escapes in those of the last segment alone).
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use url::{Position, Url};
@@ -239,7 +241,7 @@ fn write_query(query: &str, options: &CanonicalOptions, out: &mut String) {
         } else {
             many.last()
         };
-        sorted &= last.is_none_or(|last| order_key(out, last) <= order_key(out, &this));
+        sorted &= last.is_none_or(|last| compare_pairs(out, last, &this).is_le());
         if count < FEW_PAIRS {
             few[count] = this;
         } else {
@@ -254,9 +256,9 @@ fn write_query(query: &str, options: &CanonicalOptions, out: &mut String) {
         return;
     }
     let pairs = if count <= FEW_PAIRS { &mut few[..count] } else { &mut many[..] };
+    pairs.sort_unstable_by(|a, b| compare_pairs(out, a, b));
     let unsorted = out[start..].to_owned();
     let text = |range: &Range<usize>| &unsorted[range.start - start..range.end - start];
-    pairs.sort_unstable_by(|a, b| (text(&a.name), text(&a.value)).cmp(&(text(&b.name), text(&b.value))));
     out.truncate(start);
     for pair in pairs {
         out.push(if out.len() == start { '?' } else { '&' });
@@ -266,8 +268,23 @@ fn write_query(query: &str, options: &CanonicalOptions, out: &mut String) {
     }
 }
 
-fn order_key<'a>(text: &'a str, pair: &PairAt) -> (&'a str, &'a str) {
-    (&text[pair.name.clone()], &text[pair.value.clone()])
+/// By name, then value, both as the bytes that they stand for. `query_is_canonical` compares the bytes as written:
+/// the same order, as it passes nothing but unreserved characters and `+`, which are all above a space.
+fn compare_pairs(text: &str, a: &PairAt, b: &PairAt) -> Ordering {
+    let meant = |range: &Range<usize>| meant_bytes(&text.as_bytes()[range.clone()]);
+    meant(&a.name).cmp(meant(&b.name)).then_with(|| meant(&a.value).cmp(meant(&b.value)))
+}
+
+fn meant_bytes(text: &[u8]) -> impl Iterator<Item = u8> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (decoded, width) = match *text.get(at)? {
+            b'+' => (b' ', 1),
+            _ => unescape(text, at),
+        };
+        at += width;
+        Some(decoded)
+    })
 }
 
 /// A name or value of a query: form-decoded, then escaped again in one way.
