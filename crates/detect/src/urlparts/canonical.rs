@@ -31,7 +31,7 @@ pub struct CanonicalOptions {
     /// Names of query parameters to drop, compared without regard to ASCII case. `*` stands for any run of
     /// characters (`utm_*`). Empty by default.
     pub strip_params: Vec<String>,
-    /// Drop `;name=value` from path segments. Off by default.
+    /// Drop `;name=value` from path segments, of addresses with a host. Off by default.
     pub strip_path_params: bool,
 }
 
@@ -163,7 +163,8 @@ fn write_canonical(url: &Url, options: &CanonicalOptions, out: &mut String) {
         return;
     }
     write_origin(url, out);
-    write_path(url.path(), options.strip_path_params, out);
+    // Without a host, an empty first segment would make one of what follows.
+    write_path(url.path(), options.strip_path_params && url.has_host(), out);
     if let Some(query) = url.query() {
         write_query(query, options, out);
     }
@@ -190,7 +191,8 @@ fn write_path(path: &str, strip_params: bool, out: &mut String) {
     let mut at = 0;
     while at < bytes.len() {
         let byte = bytes[at];
-        if byte == b';' && strip_params {
+        // A segment of dots gets a meaning when its parameters go.
+        if byte == b';' && strip_params && !out.ends_with("/.") && !out.ends_with("/..") {
             at = bytes[at..].iter().position(|&b| b == b'/').map_or(bytes.len(), |slash| at + slash);
             continue;
         }
