@@ -206,5 +206,6 @@ fn parts_and_guards_take_any_address() {
         assert!(most <= guard::segment_count(path).max(1));
         let _ = guard::repeated_sequence(path);
         guard::template_into(path, &mut String::new());
+        let _ = guard::years(url.as_str()).count();
     }
 }

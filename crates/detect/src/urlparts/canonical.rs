@@ -28,8 +28,8 @@ use url::{Position, Url};
 pub struct CanonicalOptions {
     /// Keep `#fragment`; off by default, as a fragment never reaches the server.
     pub keep_fragment: bool,
-    /// Names of query parameters to drop, compared without regard to ASCII case. `*` stands for any run of
-    /// characters (`utm_*`). Empty by default.
+    /// Names of query parameters to drop, in the form that they have in the result (`x%5B%5D` for `x[]`), without
+    /// regard to ASCII case. `*` stands for any run of characters (`utm_*`). Empty by default.
     pub strip_params: Vec<String>,
     /// Drop `;name=value` from path segments, of addresses with a host. Off by default.
     pub strip_path_params: bool,
