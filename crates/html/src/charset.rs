@@ -376,14 +376,14 @@ mod tests {
 
     #[test]
     fn detection_knows_old_encodings_by_their_looks() {
-        let russian = "\u{41F}\u{440}\u{438}\u{432}\u{435}\u{442}, \u{43C}\u{438}\u{440}! \u{42D}\u{442}\u{43E} \u{442}\u{435}\u{43A}\u{441}\u{442}.".repeat(5);
+        let russian = "Привет, мир! Это текст.".repeat(5);
         for encoding in [encoding_rs::WINDOWS_1251, encoding_rs::KOI8_R] {
             let (bytes, ..) = encoding.encode(&russian);
             let decoded = decode_body(&bytes, None, None);
             assert_eq!(decoded.text, russian, "{}", encoding.name()); // koi8-u reads the same
             assert_eq!(decoded.source, CharsetSource::Detection);
         }
-        let japanese = "\u{3053}\u{308C}\u{306F}\u{65E5}\u{672C}\u{8A9E}\u{3067}\u{3059}\u{3002}".repeat(5);
+        let japanese = "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。何でも薄暗いじめじめした所でニャーニャー泣いていた事だけは記憶している。".repeat(5);
         for encoding in [encoding_rs::SHIFT_JIS, encoding_rs::EUC_JP, encoding_rs::ISO_2022_JP] {
             let (bytes, ..) = encoding.encode(&japanese);
             let decoded = decode_body(&bytes, None, None);
