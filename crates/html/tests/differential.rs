@@ -290,7 +290,7 @@ fn first_of_each(links: &[(String, Option<String>)]) -> Vec<&(String, Option<Str
 
 #[test]
 fn damaged_pages_give_nearly_what_a_tree_gives() {
-    const ROUNDS: usize = 200;
+    const ROUNDS: usize = 100;
     let seed = std::env::var("HUNTSMAN_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_260_101);
     println!("seed {seed} (HUNTSMAN_SEED)");
     let mut random = Random(seed);
@@ -331,13 +331,13 @@ fn damaged_pages_give_nearly_what_a_tree_gives() {
     }
     // Bars: in per mille of the pages, some way below what many seeds gave.
     let bars = [
-        ("links as a set", 990),
-        ("links once each, in order", 980),
-        ("links, all, in order", 850),
-        ("base, title, lang", 990),
-        ("metas and link elements", 990),
-        ("text without white space", 950),
-        ("words in order", 900),
+        ("links as a set", 995),
+        ("links once each, in order", 985),
+        ("links, all, in order", 860),
+        ("base, title, lang", 995),
+        ("metas and link elements", 995),
+        ("text without white space", 965),
+        ("words in order", 890),
         ("text with lines", 850),
     ];
     for ((what, bar), count) in bars.iter().zip(equal) {
