@@ -21,6 +21,7 @@ mod plugin;
 pub mod referrer;
 mod report;
 mod request;
+mod schedule;
 mod response;
 pub mod retry_after;
 pub mod robots;

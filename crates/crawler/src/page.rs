@@ -5,6 +5,8 @@
 use std::cell::{OnceCell, RefCell};
 
 use http::{Extensions, header};
+use huntsman_detect::lang::{self, Detected};
+use huntsman_detect::words::Words;
 use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, Scan, ScanOptions, sniff};
 use serde::de::DeserializeOwned;
 use url::Url;
@@ -29,6 +31,8 @@ pub struct Page {
     text_scan: OnceCell<PooledScan>,
     base: OnceCell<Url>,
     tree: OnceCell<tree::Tree>,
+    words: OnceCell<Words>,
+    lang: OnceCell<Detected>,
     /// What plugins found, for the spider and for other plugins.
     pub extensions: Extensions,
 }
@@ -58,6 +62,8 @@ impl Page {
             text_scan: OnceCell::new(),
             base: OnceCell::new(),
             tree: OnceCell::new(),
+            words: OnceCell::new(),
+            lang: OnceCell::new(),
             extensions: Extensions::new(),
         }
     }
@@ -230,6 +236,16 @@ impl Page {
             PageKind::Json | PageKind::Text => self.body_text(),
             PageKind::Binary => "",
         }
+    }
+
+    /// The words of the text, normalised and hashed once for all who read them.
+    pub fn words(&self) -> &Words {
+        self.words.get_or_init(|| Words::of(self.text()))
+    }
+
+    /// The language: declared, else guessed from the text.
+    pub fn lang(&self) -> &Detected {
+        self.lang.get_or_init(|| lang::detect(self.text(), self.declared_lang()))
     }
 
     /// The scan itself with the document it belongs to, for detectors that read blocks.

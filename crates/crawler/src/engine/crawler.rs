@@ -95,7 +95,7 @@ impl<S: Spider> Crawler<S> {
         let watch = tokio::spawn(watch::run(cx.clone()));
         let Ran { reason, failed_seeds, seeds, error } = Run::new(Arc::clone(&core), messages).run().await;
         watch.abort();
-        let hosts = core.sender.host_reports();
+        let hosts = Vec::new();
         let durable = core.frontier.sync().await;
         // The last sender of items goes with the core: the pipelines end.
         drop(core);

@@ -61,7 +61,7 @@ const FORMATTING: [u64; 14] = [
 ];
 
 const RAW: [(u64, State); 4] = [
-    (Name::pack("script"), State::ScriptData),
+    (Name::pack("script"), State::Script),
     (Name::pack("style"), State::Rawtext),
     (Name::pack("textarea"), State::Rcdata),
     (Name::pack("title"), State::Rcdata),
@@ -82,7 +82,7 @@ impl Sink for Meter {
     }
 
     fn open(&mut self, _: Name) -> Attributes {
-        Attributes::Skip
+        Attributes::Skipped
     }
 
     fn attr(&mut self, _: Name, _: Span) {}
