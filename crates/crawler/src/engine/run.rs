@@ -40,7 +40,7 @@ pub(crate) struct Run<S: Spider> {
     visits: JoinSet<Result<(HostKey, VisitEnd)>>,
     /// Leases in flight, to be released if their task is aborted.
     leased: HashMap<tokio::task::Id, (LeaseId, HostKey)>,
-    waiters: HashMap<u64, oneshot::Sender<Ticket>>,
+    waiters: HashMap<u64, (HostKey, oneshot::Sender<Ticket>)>,
     next_waiter: u64,
     seeds: Seeds,
     seeds_queued: u64,
@@ -197,7 +197,7 @@ impl<S: Spider> Run<S> {
             let now = self.core.cx.now();
             let full = self.core.active_bytes.load(Ordering::Relaxed) >= settings_limit;
             let leasing = self.stop.is_none() && !full && self.limits.has_room(self.visits.len());
-            self.scheduler.hold(!leasing);
+            self.scheduler.hold_leases(!leasing);
             if let Some(at) = self.quota.wait_until(now) {
                 return Ok(Some(at));
             }
@@ -209,7 +209,7 @@ impl<S: Spider> Run<S> {
                 Next::Start { waiter, ticket } => {
                     self.quota.spend();
                     let unused = match self.waiters.remove(&waiter) {
-                        Some(reply) => reply.send(ticket).err(),
+                        Some((_, reply)) => reply.send(ticket).err(),
                         None => Some(ticket),
                     };
                     if let Some(ticket) = unused {
@@ -244,6 +244,9 @@ impl<S: Spider> Run<S> {
             self.scheduler.nothing_due(ticket, leased.next_at, now);
             return Ok(());
         };
+        if leased.due == 0 {
+            self.scheduler.no_more_due(&ticket, leased.next_at, now);
+        }
         self.core.counters.dequeued.inc();
         let id = lease.id;
         let task = self.visits.spawn(Arc::clone(&self.core).visit(lease, ticket)).id();
@@ -261,7 +264,7 @@ impl<S: Spider> Run<S> {
                     return Ok(());
                 }
                 self.next_waiter += 1;
-                self.waiters.insert(self.next_waiter, reply);
+                self.waiters.insert(self.next_waiter, (host.clone(), reply));
                 self.scheduler.request_start(host, self.next_waiter, now);
             }
             Message::Woken(hosts) => {
@@ -425,7 +428,7 @@ impl<S: Spider> Run<S> {
         let only_parked = !self.paused
             && self.visits.is_empty()
             && self.seeds.is_done()
-            && self.scheduler.is_parked(self.core.cx.now());
+            && self.scheduler.is_parked();
         only_parked.then(|| self.useful + seconds(self.core.cx.settings().max_parked_wait))
     }
 
@@ -446,6 +449,8 @@ impl<S: Spider> Run<S> {
 
     /// Drops the queue of a host.
     async fn give_up(&mut self, host: &HostKey, reason: &'static str) -> Result<()> {
+        // Whoever waits for a start of it: their requests go back to the queue and are dropped with it.
+        self.waiters.retain(|_, (waits_for, _)| waits_for != host);
         let failed = match reason {
             "host_page_limit" => drain(&self.core, host, None, |_| DropReason::skipped(reason)).await?,
             _ => drain(&self.core, host, None, |_| DropReason::failed(reason)).await?,

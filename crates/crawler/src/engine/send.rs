@@ -44,6 +44,9 @@ impl Sender {
     pub(crate) async fn send(&self, request: &Request, cx: &Context) -> Result<Response, FetchError> {
         let ticket = start(request, cx).await?;
         let mut end = Ended { ticket: Some(ticket), outcome: Outcome::Failed { host_failure: false }, cx };
+        if let Some(ticket) = &end.ticket {
+            ticket.sent(cx.now());
+        }
         self.requests.inc();
         if cx.has_observers() {
             cx.emit(&Event::RequestReachedDownloader { request });
