@@ -5,7 +5,7 @@ use crate::link::{LinkTag, ResourceKind, srcset};
 use crate::references::{Context, decode_into, is_plain};
 use crate::region::Sectioning;
 use crate::scan::{RawBlock, RawLink, RawLinkElement, RawMeta, RawResource, Scan, ScanOptions};
-use crate::tags::{ACTS, BLOCK, BREAKOUT, OTHER, READ, RESOURCE, Tag, TagInfo, lookup};
+use crate::tags::{ACTS, BLOCK, BREAKOUT, OTHER, READ, RESOURCE, TAGS, Tag, TagInfo, lookup};
 use crate::text::Reading;
 use crate::tokenizer::{Attributes, Name, Sink, Span, State, TextKind};
 use crate::value::Value;
@@ -125,6 +125,8 @@ pub(crate) struct PageSink<'d, 's, 'o> {
     tables: u32,
     templates: u32,
     noscripts: u32,
+    /// Start tags without their end tag so far, per block tag; too high where end tags are left out.
+    open_blocks: [u32; TAGS],
     /// The tokenizer reads the content of a raw text element; the next end tag is its own.
     in_raw: bool,
     is_title: bool,
@@ -158,6 +160,7 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
             tables: 0,
             templates: 0,
             noscripts: 0,
+            open_blocks: [0; TAGS],
             in_raw: false,
             is_title: false,
             is_muted: false,
@@ -418,13 +421,20 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
         Some(State::Data)
     }
 
+    /// Whether a block or template of this name is open, as far as that is known without a tree.
+    fn is_open(&self, info: TagInfo) -> bool {
+        (info.tag == Tag::Template && self.templates > 0)
+            || self.open_blocks[usize::from(info.index()) % TAGS] > 0
+    }
+
     fn is_html_annotation(&self) -> bool {
         let encoding = self.raw(Slot::Encoding);
         encoding.eq_ignore_ascii_case(b"text/html") || encoding.eq_ignore_ascii_case(b"application/xhtml+xml")
     }
 
     fn close_foreign(&mut self, info: TagInfo, is_break: bool) {
-        if self.is_foreign && (info.tag == Tag::P || is_break) {
+        // `</p>` and `</br>` leave by the standard; so does the end of an element that is open around the foreign ones.
+        if self.is_foreign && (is_break || info.tag == Tag::P || self.is_open(info)) {
             self.scan.foreign.leave();
         }
         let element = match info.tag {
@@ -574,6 +584,7 @@ impl Sink for PageSink<'_, '_, '_> {
         }
         if info.flags & BLOCK != 0 {
             self.boundary();
+            self.open_blocks[usize::from(info.index()) % TAGS] += 1;
             if self.has_blocks {
                 let (id, class) = (self.raw(Slot::Id), self.raw(Slot::Class));
                 self.scan.path.open(info, id, class);
@@ -598,6 +609,8 @@ impl Sink for PageSink<'_, '_, '_> {
         }
         if info.flags & BLOCK != 0 {
             self.boundary();
+            let open = &mut self.open_blocks[usize::from(info.index()) % TAGS];
+            *open = open.saturating_sub(1);
             if self.has_blocks {
                 self.scan.path.close(info);
             }
