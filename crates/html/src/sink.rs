@@ -331,32 +331,22 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
         }
         for &(slot, kind) in kinds {
             let value = self.kept_stripped(slot);
-            if kind != ResourceKind::ImageCandidate {
-                self.push_resource(value, kind, name);
-                continue;
-            }
-            // The arena grows only in `kept_stripped`, so the borrow can be of a copy of the range.
-            let mut parts = Vec::new();
-            if let Some(list) = value.get(self.doc, &self.scan.arena) {
-                let room = self.options.max_links.saturating_sub(self.scan.resources.len()).saturating_add(1);
-                parts.extend(srcset(list).take(room));
-            }
-            for (start, end) in parts {
-                self.push_resource(value.part(start, end), kind, name);
+            let (offset, in_noscript) = (name.span().start, self.noscripts > 0);
+            let Scan { arena, resources, counts, .. } = &mut *self.scan;
+            let Some(text) = value.get(self.doc, arena) else { continue };
+            let mut push = |url| {
+                if resources.len() < self.options.max_links {
+                    resources.push(RawResource { url, kind, offset, in_noscript });
+                } else {
+                    counts.resources += 1;
+                }
+            };
+            if kind == ResourceKind::ImageCandidate {
+                srcset(text).for_each(|(start, end)| push(value.part(start, end)));
+            } else {
+                push(value);
             }
         }
-    }
-
-    fn push_resource(&mut self, url: Value, kind: ResourceKind, name: Name) {
-        if url == Value::NONE {
-            return;
-        }
-        if self.scan.resources.len() >= self.options.max_links {
-            self.scan.counts.resources += 1;
-            return;
-        }
-        let in_noscript = self.noscripts > 0;
-        self.scan.resources.push(RawResource { url, kind, offset: name.span().start, in_noscript });
     }
 
     fn title(&mut self, raw: Span) {

@@ -260,15 +260,16 @@ impl<S: Sink> Tokenizer<'_, '_, S> {
     }
 
     fn name(&self, start: usize, table: &[u8; 256]) -> Option<Name> {
-        let mut key = 0;
-        let mut end = start;
+        // A first byte that ends other names can only be the '=' that begins an attribute name.
+        let first = table[*self.doc.get(start)? as usize];
+        let mut key = u64::from(if first == 0 { b'=' } else { first });
+        let mut end = start + 1;
         loop {
             let lower = table[*self.doc.get(end)? as usize];
-            if lower == 0 && end > start {
+            if lower == 0 {
                 break;
             }
-            // A first byte that ends other names can only be the '=' that begins an attribute name.
-            key = key << 8 | u64::from(if lower == 0 { b'=' } else { lower });
+            key = key << 8 | u64::from(lower);
             end += 1;
         }
         Some(Name { key: if end - start > 8 { 0 } else { key }, span: Span::new(start, end) })

@@ -486,19 +486,23 @@ fn real_pages_give_what_a_tree_gives() {
     pages_below(folder.as_ref(), &mut pages);
     pages.sort();
     assert!(!pages.is_empty(), "no pages found");
-    let mut differ = 0;
+    let (mut other_text, mut other) = (0, 0);
     for path in &pages {
         let body = std::fs::read(path).expect("a readable page");
         let page = decode_body(&body, None, None).text;
-        let (scan, tree) = (of_scan(&page, true), of_tree(&page, true));
+        let (mut scan, mut tree) = (of_scan(&page, true), of_tree(&page, true));
+        let texts = (std::mem::take(&mut scan.text), std::mem::take(&mut tree.text));
+        if texts.0 != texts.1 {
+            // Known: text directly in a table, which a tree moves before the table.
+            other_text += 1;
+            let line = texts.0.lines().zip(texts.1.lines()).find(|(scan, tree)| scan != tree);
+            println!("{}: {line:?}", path.display());
+        }
         if scan != tree {
-            differ += 1;
-            let lines = scan.text.lines().zip(tree.text.lines()).find(|(scan, tree)| scan != tree);
-            let links = scan.links.iter().zip(&tree.links).find(|(scan, tree)| scan != tree);
-            let anchors = scan.anchor_texts.iter().zip(&tree.anchor_texts).find(|(scan, tree)| scan != tree);
-            println!("{}: line {lines:?}, link {links:?}, anchor {anchors:?}", path.display());
+            other += 1;
+            println!("{}: {scan:?}\n{tree:?}", path.display());
         }
     }
-    println!("{} pages, {differ} differ", pages.len());
-    assert!(differ * 1000 <= pages.len(), "{differ} of {} pages differ", pages.len());
+    println!("{} pages: {other} differ in links or head, {other_text} in text", pages.len());
+    assert!(other == 0 && other_text * 100 <= pages.len());
 }
