@@ -66,6 +66,15 @@ impl fmt::Debug for Decoded<'_> {
 /// if the label says UTF-16, it also decides the byte order.
 ///
 /// Costs one validation pass for UTF-8, a copy for others. The detector runs only if nothing else decides.
+///
+/// ```
+/// use huntsman_html::{CharsetSource, content_charset, decode_body};
+///
+/// let header = content_charset("text/html; charset=iso-8859-1");
+/// let decoded = decode_body(b"caf\xE9 \x80", header, None);
+/// assert_eq!(decoded.text, "caf\u{E9} \u{20AC}");
+/// assert_eq!((decoded.encoding, decoded.source), ("windows-1252", CharsetSource::Header));
+/// ```
 pub fn decode_body<'a>(body: &'a [u8], header_charset: Option<&str>, explicit: Option<&str>) -> Decoded<'a> {
     let mark = Encoding::for_bom(body);
     let (bom, rest) = match mark {

@@ -107,6 +107,9 @@ struct Anchor {
     start: usize,
     /// How many tables were open there: the end of that cell ends the anchor, as in a tree.
     tables: u32,
+    /// How many blocks were open there: the end of the block around it ends an anchor that was left open, so that its
+    /// text is not the rest of the page.
+    depth: u32,
 }
 
 pub(crate) struct PageSink<'d, 's, 'o> {
@@ -123,6 +126,8 @@ pub(crate) struct PageSink<'d, 's, 'o> {
     has_blocks: bool,
     anchor: Option<Anchor>,
     tables: u32,
+    /// Block start tags less block end tags.
+    depth: u32,
     templates: u32,
     noscripts: u32,
     /// Start tags without their end tag so far, per block tag; too high where end tags are left out.
@@ -158,6 +163,7 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
             has_blocks: options.blocks,
             anchor: None,
             tables: 0,
+            depth: 0,
             templates: 0,
             noscripts: 0,
             open_blocks: [0; TAGS],
@@ -253,7 +259,8 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
                 self.scan.text.line(); // only anchor texts are in the buffer: keep them apart
             }
             let link = self.scan.links.len() - 1;
-            self.anchor = Some(Anchor { link, start: self.scan.text.len(), tables: self.tables });
+            let start = self.scan.text.len();
+            self.anchor = Some(Anchor { link, start, tables: self.tables, depth: self.depth });
         }
     }
 
@@ -575,6 +582,7 @@ impl Sink for PageSink<'_, '_, '_> {
         if info.flags & BLOCK != 0 {
             self.boundary();
             self.open_blocks[usize::from(info.index()) % TAGS] += 1;
+            self.depth += 1;
             if self.has_blocks {
                 let (id, class) = (self.raw(Slot::Id), self.raw(Slot::Class));
                 self.scan.path.open(info, id, class);
@@ -600,7 +608,13 @@ impl Sink for PageSink<'_, '_, '_> {
         if info.flags & BLOCK != 0 {
             self.boundary();
             let open = &mut self.open_blocks[usize::from(info.index()) % TAGS];
-            *open = open.saturating_sub(1);
+            if *open > 0 {
+                *open -= 1;
+                self.depth -= 1;
+                if self.anchor.is_some_and(|anchor| anchor.depth > self.depth) {
+                    self.end_anchor();
+                }
+            }
             if self.has_blocks {
                 self.scan.path.close(info);
             }
