@@ -1,11 +1,9 @@
 //! Positions of text: the path of block elements around it, as one integer.
 
-use crate::tags::{CONTAINER, Tag, TagInfo, VOID};
+use crate::tags::{CONTAINER, TAGS, Tag, TagInfo, VOID};
 
 /// Deeper elements are only counted.
 const DEPTH: usize = 512;
-/// More than there are tags in the table, and more than there are values of `Tag`.
-const TAGS: usize = 128;
 /// The path of the body itself.
 const ROOT: u64 = 0x6875_6E74_736D_616E;
 

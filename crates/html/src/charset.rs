@@ -1,6 +1,7 @@
 //! From bytes to text: which encoding a body has, and what it says in it.
 
 use std::borrow::Cow;
+use std::fmt;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
 use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
@@ -34,7 +35,7 @@ pub enum CharsetSource {
 }
 
 /// A body as text.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct Decoded<'a> {
     /// The text without a byte order mark. Borrowed if the body is UTF-8 without errors, or ASCII.
@@ -47,6 +48,17 @@ pub struct Decoded<'a> {
     pub had_errors: bool,
 }
 
+impl fmt::Debug for Decoded<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Decoded")
+            .field("text_bytes", &self.text.len())
+            .field("encoding", &self.encoding)
+            .field("source", &self.source)
+            .field("had_errors", &self.had_errors)
+            .finish()
+    }
+}
+
 /// Decodes a body.
 ///
 /// `explicit` and `header_charset` are labels as the web uses them (`latin1` and `iso-8859-1` mean windows-1252);
@@ -54,6 +66,15 @@ pub struct Decoded<'a> {
 /// if the label says UTF-16, it also decides the byte order.
 ///
 /// Costs one validation pass for UTF-8, a copy for others. The detector runs only if nothing else decides.
+///
+/// ```
+/// use huntsman_html::{CharsetSource, content_charset, decode_body};
+///
+/// let header = content_charset("text/html; charset=iso-8859-1");
+/// let decoded = decode_body(b"caf\xE9 \x80", header, None);
+/// assert_eq!(decoded.text, "caf\u{E9} \u{20AC}");
+/// assert_eq!((decoded.encoding, decoded.source), ("windows-1252", CharsetSource::Header));
+/// ```
 pub fn decode_body<'a>(body: &'a [u8], header_charset: Option<&str>, explicit: Option<&str>) -> Decoded<'a> {
     let mark = Encoding::for_bom(body);
     let (bom, rest) = match mark {
@@ -79,8 +100,8 @@ pub fn decode_body<'a>(body: &'a [u8], header_charset: Option<&str>, explicit: O
     }
     let start = &rest[..rest.len().min(DETECTION_LIMIT)];
     // ISO-2022-JP is ASCII with escapes, hence valid UTF-8.
-    let has_escapes =
-        [b"\x1B$B", b"\x1B$@", b"\x1B(J"].iter().any(|escape| memmem::find(start, *escape).is_some());
+    let has_escapes = memchr::memchr(0x1B, start).is_some()
+        && [b"\x1B$B", b"\x1B$@", b"\x1B(J"].iter().any(|escape| memmem::find(start, *escape).is_some());
     if !has_escapes && let Ok(text) = simdutf8::basic::from_utf8(rest) {
         return Decoded {
             text: Cow::Borrowed(text),

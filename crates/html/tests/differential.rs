@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use html5ever::tendril::TendrilSink;
 use html5ever::tree_builder::TreeBuilderOpts;
 use html5ever::{ParseOpts, driver};
-use huntsman_html::{Scan, ScanOptions};
+use huntsman_html::{Scan, ScanOptions, decode_body};
 use scraper::node::Element;
 use scraper::{Html, HtmlTreeSink, Node};
 
@@ -332,12 +332,12 @@ fn damaged_pages_give_nearly_what_a_tree_gives() {
     // Bars: in per mille of the pages, some way below what many seeds gave.
     let bars = [
         ("links as a set", 995),
-        ("links once each, in order", 985),
-        ("links, all, in order", 860),
+        ("links once each, in order", 980),
+        ("links, all, in order", 850),
         ("base, title, lang", 995),
         ("metas and link elements", 995),
         ("text without white space", 965),
-        ("words in order", 890),
+        ("words in order", 880),
         ("text with lines", 850),
     ];
     for ((what, bar), count) in bars.iter().zip(equal) {
@@ -350,4 +350,159 @@ fn damaged_pages_give_nearly_what_a_tree_gives() {
     for ((what, bar), count) in bars.iter().zip(equal) {
         assert!(count * 1000 >= total * bar, "{what}: {count} of {total}, seed {seed}");
     }
+}
+
+const SOUP: [&str; 75] = [
+    "<a href=/%>",
+    "<a href=/%>",
+    "<a href=/%>",
+    "</a>",
+    "</a>",
+    "word%",
+    "word%",
+    " ",
+    "\n",
+    "<p>",
+    "</p>",
+    "<div>",
+    "</div>",
+    "<b>",
+    "</b>",
+    "<i>",
+    "</i>",
+    "<ul>",
+    "<li>",
+    "</ul>",
+    "<span>",
+    "</span>",
+    "<br>",
+    "</br>",
+    "<h2>",
+    "</h2>",
+    "<svg>",
+    "</svg>",
+    "<svg/>",
+    "<title>t%</title>",
+    "<title>",
+    "</title>",
+    "<desc>",
+    "</desc>",
+    "<foreignObject>",
+    "</foreignObject>",
+    "<math>",
+    "</math>",
+    "<mi>",
+    "</mi>",
+    "<annotation-xml encoding='text/html'>",
+    "</annotation-xml>",
+    "<style>",
+    "</style>",
+    "<script>",
+    "</script>",
+    "<!--",
+    "-->",
+    "<![CDATA[",
+    "]]>",
+    "<template>",
+    "</template>",
+    "<textarea>",
+    "</textarea>",
+    "<font>",
+    "<font color=red>",
+    "</font>",
+    "&amp;",
+    "&#x41",
+    "&notin",
+    "\0",
+    "<base href=/b%>",
+    "<meta name=m%>",
+    "<g>",
+    "</g>",
+    "<area href=/%>",
+    "<iframe>",
+    "</iframe>",
+    "<noscript>",
+    "</noscript>",
+    "<img src=i%>",
+    "<a xlink:href=/%>",
+    "<button>",
+    "<a\nHREF='/%'/>",
+    "</ a>",
+];
+
+#[test]
+fn tag_soup_gives_the_links_of_a_tree() {
+    let seed = std::env::var("HUNTSMAN_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(20_260_102);
+    println!("seed {seed} (HUNTSMAN_SEED)");
+    let mut random = Random(seed);
+    let (mut same_links, mut same_head, mut same_text, mut total) = (0, 0, 0, 0);
+    for _ in 0..2000 {
+        let page: String = (0..1 + random.below(40))
+            .map(|at| SOUP[random.below(SOUP.len())].replace('%', &at.to_string()))
+            .collect();
+        let (scan, tree) = (of_scan(&page, true), of_tree(&page, true));
+        let sets = |found: &Findings| found.links.iter().cloned().collect::<HashSet<_>>();
+        let head = |found: &Findings| (found.base.clone(), found.title.clone(), found.metas.clone());
+        total += 1;
+        same_links += usize::from(sets(&scan) == sets(&tree));
+        same_head += usize::from(head(&scan) == head(&tree));
+        same_text += usize::from(unspaced(&scan.text) == unspaced(&tree.text));
+        if std::env::var_os("HUNTSMAN_SHOW").is_some()
+            && (sets(&scan) != sets(&tree) || head(&scan) != head(&tree))
+        {
+            println!(
+                "{page:?}\n  scan {:?} {:?}\n  tree {:?} {:?}",
+                scan.links,
+                head(&scan),
+                tree.links,
+                head(&tree)
+            );
+        }
+    }
+    println!("links {same_links}, head {same_head}, text {same_text} of {total}");
+    // 99.6, 99.6 and 99.5 % for this seed. What differs needs a tree: mostly end tags of inline elements that are open
+    // around foreign content, which end that too.
+    assert!(same_links * 1000 >= total * 990, "links {same_links} of {total}, seed {seed}");
+    assert!(same_head * 1000 >= total * 990, "head {same_head} of {total}, seed {seed}");
+    assert!(same_text * 1000 >= total * 985, "text {same_text} of {total}, seed {seed}");
+}
+
+fn pages_below(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            pages_below(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "html" || extension == "htm") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs a folder of pages in $HUNTSMAN_PAGES"]
+fn real_pages_give_what_a_tree_gives() {
+    let folder = std::env::var_os("HUNTSMAN_PAGES").expect("HUNTSMAN_PAGES is set");
+    let mut pages = Vec::new();
+    pages_below(folder.as_ref(), &mut pages);
+    pages.sort();
+    assert!(!pages.is_empty(), "no pages found");
+    let (mut other_text, mut other) = (0, 0);
+    for path in &pages {
+        let body = std::fs::read(path).expect("a readable page");
+        let page = decode_body(&body, None, None).text;
+        let (mut scan, mut tree) = (of_scan(&page, true), of_tree(&page, true));
+        let texts = (std::mem::take(&mut scan.text), std::mem::take(&mut tree.text));
+        if texts.0 != texts.1 {
+            // Known: text directly in a table, which a tree moves before the table.
+            other_text += 1;
+            let line = texts.0.lines().zip(texts.1.lines()).find(|(scan, tree)| scan != tree);
+            println!("{}: {line:?}", path.display());
+        }
+        if scan != tree {
+            other += 1;
+            println!("{}: {scan:?}\n{tree:?}", path.display());
+        }
+    }
+    println!("{} pages: {other} differ in links or head, {other_text} in text", pages.len());
+    assert!(other == 0 && other_text * 100 <= pages.len());
 }

@@ -1,6 +1,9 @@
 //! Hostile documents: no crash, no work out of proportion, and what came before the damage is found.
 
-use huntsman_html::{Attributes, Name, Scan, ScanOptions, Sink, Span, State, TextKind, tokenize};
+use huntsman_html::{
+    Attributes, MetaRefresh, Name, Scan, ScanOptions, Sink, Span, State, TextKind, content_charset,
+    decode_body, sniff, tokenize,
+};
 
 mod hostile;
 
@@ -94,5 +97,42 @@ fn damage_at_every_byte_does_not_panic() {
     for end in (0..page.len()).filter(|&end| page.is_char_boundary(end)).step_by(7) {
         scan.run(&page[..end], &options);
         scan.run(&page[end..], &options);
+    }
+}
+
+#[test]
+fn random_bytes_do_not_panic() {
+    const BYTES: &[u8] =
+        b"<<<<>>>//!!--\"'==&&##;;  \n\r\t\0aAbBpPsSvVgGxX119[]CDATA\xE2\x82\xAC\xFF\xFE\xEF\xBB\xBF\x1B$";
+    const LABELS: [Option<&str>; 8] = [
+        None,
+        Some("utf-8"),
+        Some("utf-16"),
+        Some("latin1"),
+        Some("shift_jis"),
+        Some("gb18030"),
+        Some("\"x"),
+        Some(""),
+    ];
+    let mut state = 7_u64;
+    let mut random = move |limit: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % limit
+    };
+    let mut scan = Scan::new();
+    for _ in 0..5000 {
+        let body: Vec<u8> = (0..random(200)).map(|_| BYTES[random(BYTES.len())]).collect();
+        let text = String::from_utf8_lossy(&body);
+        let _ = sniff(Some(&text), Some(&text), &text, &body);
+        let _ = (content_charset(&text), MetaRefresh::parse(&text));
+        let page = decode_body(&body, LABELS[random(8)], None).text;
+        scan.run(&page, &ScanOptions::everything());
+        let links = scan.links(&page).map(|link| link.href.len() + link.text.len()).sum::<usize>();
+        let rest =
+            scan.resources(&page).count() + scan.metas(&page).count() + scan.link_elements(&page).count();
+        let blocks: usize = scan.blocks().map(|block| block.text.len() + 1).sum();
+        assert!(links + rest < 4000, "{page:?}");
+        assert!(blocks <= scan.text().len() + 1, "{page:?}");
+        assert!(!scan.text().contains("  ") && scan.text().trim_ascii() == scan.text(), "{page:?}");
     }
 }

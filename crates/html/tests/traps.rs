@@ -212,6 +212,15 @@ fn anchor_text_is_there_with_and_without_full_text() {
 }
 
 #[test]
+fn an_open_anchor_ends_with_its_block() {
+    let page = "<div><p>a <a href=/1>one</p><p>two</p></div><ul><li><a href=/2>three</li><li>four</ul>five\
+                <div><a href=/3><h2>six</h2></p><ul><li>seven</ul></a></div>";
+    let scan = Scan::of(page, &ScanOptions::default());
+    let texts: Vec<_> = scan.links(page).map(|link| link.text).collect();
+    assert_eq!(texts, ["one", "three", "six\nseven"]);
+}
+
+#[test]
 fn an_area_does_not_end_the_anchor_around_it() {
     let page = "<a href=/1>one <area href=/2> two</a>";
     let scan = Scan::of(page, &ScanOptions::default());
@@ -371,6 +380,14 @@ fn a_path_names_containers_by_id_and_the_rest_by_class() {
     assert!(same("<div><span><p>t", "<div><p>t"), "inline elements are no step");
     assert!(same("<div><p>a</b></p></td></ul><p>t", "<div><p>t"), "stray end tags are ignored");
     assert!(same("<div><table><tr><td></div><p>x", "<div><table><tr><td><p>x"), "cells hold what is in them");
+}
+
+#[test]
+fn paths_are_the_same_in_every_version() {
+    let page = "<div id=main><ul class=c12><li>x</ul></div>y";
+    let scan = Scan::of(page, &ScanOptions::everything());
+    let paths: Vec<_> = scan.blocks().map(|block| block.path).collect();
+    assert_eq!(paths, [0x6161_1869_127D_7E3C, 0x6875_6E74_736D_616E], "crawls store them");
 }
 
 #[test]
