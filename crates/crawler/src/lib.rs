@@ -13,6 +13,7 @@ mod event;
 mod fetch;
 mod frontier;
 mod host;
+mod http_client;
 mod middleware;
 mod output;
 mod page;
@@ -37,6 +38,7 @@ pub use event::{Event, Observer};
 pub use fetch::{Downloader, FetchError, FetchErrorKind};
 pub use frontier::{End, Frontier, Lease, LeaseId, Leased, Order, Pushed, Settled};
 pub use host::{HostKey, SlotBy, registrable_domain};
+pub use http_client::{DecodeLimits, Decoded, HttpDownloader, decode_body};
 pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
 };
