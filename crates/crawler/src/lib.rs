@@ -24,6 +24,7 @@ mod request;
 mod response;
 pub mod retry_after;
 pub mod robots;
+mod schedule;
 mod settings;
 mod spider;
 mod stats;
@@ -47,6 +48,7 @@ pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};
 pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Request};
 pub use response::{Response, Timings};
+pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
     Guard, Layer, Layers, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope, SettingInfo,
     Settings, SlotSettings, nearest, seconds,
