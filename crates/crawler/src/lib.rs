@@ -51,6 +51,7 @@ pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};
 pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Request};
 pub use response::{Response, Timings};
+pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
     Guard, Layer, Layers, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope, SettingInfo,
     Settings, SlotSettings, nearest, seconds,

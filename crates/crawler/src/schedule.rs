@@ -291,6 +291,7 @@ impl Scheduler {
     }
 
     /// A granted start ended.
+    #[expect(clippy::needless_pass_by_value, reason = "a ticket is ended once")]
     pub fn ended(&mut self, ticket: Ticket, outcome: Outcome, now: Timestamp) {
         self.tick(now);
         let mut give_up = None;

@@ -229,20 +229,20 @@ impl Slot {
                 return Place::None;
             }
             let linger = linger.saturating_add(self.delay());
-            let calm = self.next_start(rules).max(self.asleep_until());
             // An idle slot stays as old as it is.
             let until = if let Place::Idle(until) = self.place { until } else { after(now, linger) };
-            return Place::Idle(until.max(after(calm, linger)));
+            return Place::Idle(until.max(self.next_start(rules)).max(self.asleep_until()));
         };
         if self.active >= self.concurrency(rules) {
             return Place::None;
         }
         let start = self.next_start(rules);
-        let at = start.max(want).max(self.asleep_until());
+        let other = want.max(self.asleep_until());
+        let at = start.max(other);
         if at <= now {
             Place::Ready { trust: self.trust(), waiters, active: self.active }
         } else {
-            Place::Waiting { at, parked: at > start }
+            Place::Waiting { at, parked: other >= start }
         }
     }
 
@@ -300,7 +300,7 @@ impl Slot {
         let is_news = ticket.wrapping_sub(self.refused_at) as i32 > 0;
         let before = self.delay();
         self.learnt_delay = if is_refusal && !is_news {
-            self.learnt_delay.max(seen.retry_after.unwrap_or_default().min(rules.max_delay))
+            self.learnt_delay
         } else if let Some(throttle) = self.throttle(rules) {
             match (is_refusal, adjust_delay) {
                 (_, true) => next_delay(&throttle, before, seen, self.crawl_delay()),
@@ -334,7 +334,9 @@ impl Slot {
                 target_concurrency: 1.0,
                 min_delay: base,
             };
-            return next_delay(&throttle, self.delay(), without_latency(seen), self.crawl_delay());
+            // A Retry-After puts the slot to sleep; without AutoThrottle it says nothing about the delays after that.
+            let seen = Observation { latency: Duration::ZERO, retry_after: None, ..seen };
+            return next_delay(&throttle, self.delay(), seen, self.crawl_delay());
         }
         let slowness = self.learnt_delay.saturating_sub(base);
         if seen.status >= 400 {

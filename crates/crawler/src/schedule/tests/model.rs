@@ -83,15 +83,8 @@ impl Model {
     }
 
     /// When the slot may start, if it has anything to start.
-    fn ready_at(slot: &ModelSlot, held: bool) -> Option<u64> {
-        let want = if !slot.waiters.is_empty() {
-            0
-        } else if held {
-            // Told of as a time to wait for, but never granted.
-            slot.work?
-        } else {
-            slot.work?
-        };
+    fn ready_at(slot: &ModelSlot) -> Option<u64> {
+        let want = if slot.waiters.is_empty() { slot.work? } else { 0 };
         let concurrency = if slot.crawl_delay.is_some() { 1 } else { slot.concurrency };
         if slot.gave_up || slot.active >= concurrency {
             return None;
@@ -113,11 +106,8 @@ impl Model {
         if self.paused || self.total >= self.limit {
             return (Said::Idle, 0);
         }
-        let ready: Vec<(HostKey, u64)> = self
-            .slots
-            .iter()
-            .filter_map(|(key, slot)| Some((key.clone(), Self::ready_at(slot, self.held)?)))
-            .collect();
+        let ready: Vec<(HostKey, u64)> =
+            self.slots.iter().filter_map(|(key, slot)| Some((key.clone(), Self::ready_at(slot)?))).collect();
         let held = self.held;
         let best = ready
             .iter()

@@ -162,10 +162,10 @@ fn the_rules_of_a_forgotten_slot_are_remembered() {
 }
 
 #[test]
-fn a_million_hosts_do_not_keep_a_million_slots() {
+fn many_hosts_do_not_keep_as_many_slots() {
     let mut s = Scheduler::new(&every(1.0), 0);
     let mut most = 0;
-    for n in 0..1_000_000u64 {
+    for n in 0..200_000u64 {
         // A thousand new hosts a second.
         let now = Timestamp(n * 1_000);
         s.woken(host(&format!("h{n}")), now);
@@ -174,7 +174,7 @@ fn a_million_hosts_do_not_keep_a_million_slots() {
         s.ended(ticket, answer(200), now);
         most = most.max(s.slots());
     }
-    assert!((60_000..62_000).contains(&most), "61 s of a thousand hosts a second, not {most}");
+    assert!((60_000..=61_100).contains(&most), "61 s of a thousand hosts a second, not {most}");
 }
 
 #[test]
