@@ -121,30 +121,25 @@ impl MemoryFrontier {
         Place { priority: std::cmp::Reverse(request.priority), is_start, score, sequence }
     }
 
-    /// Queues a request, or gives it back if it was seen.
-    fn offer(
-        &self,
-        state: &mut State,
-        request: Request,
-        touched: &mut Touched,
-    ) -> std::result::Result<(), Request> {
+    /// Queues a request; one that was seen comes back.
+    fn offer(&self, state: &mut State, request: Request, touched: &mut Touched) -> Option<Request> {
         let fingerprint = request.fingerprint();
         if !request.unfiltered && !state.seen.insert(fingerprint) {
-            return Err(request);
+            return Some(request);
         }
         state.sequence += 1;
         let place = self.place(&request, state.sequence);
         let at = request.not_before;
         let (host, packed) = Packed::new(request, fingerprint);
         state.enqueue(host, place, at, packed, touched);
-        Ok(())
+        None
     }
 }
 
 /// Maps a number to bits of the same order; both zeros are one.
 fn ascending(score: f64) -> u64 {
     let bits = (score + 0.0).to_bits();
-    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+    if bits >> 63 == 1 { !bits } else { bits | (1 << 63) }
 }
 
 impl State {
@@ -246,8 +241,8 @@ impl Frontier for MemoryFrontier {
         let (mut pushed, mut touched) = (Pushed::default(), Touched::new());
         for request in batch {
             match self.offer(state, request, &mut touched) {
-                Ok(()) => pushed.accepted += 1,
-                Err(_) => pushed.duplicates += 1,
+                None => pushed.accepted += 1,
+                Some(_) => pushed.duplicates += 1,
             }
         }
         self.finish(state, touched, &mut pushed);
@@ -296,15 +291,15 @@ impl Frontier for MemoryFrontier {
                     End::Done => {}
                     End::Release => state.release(held, &mut touched),
                     End::Again(request) => match self.offer(state, *request, &mut touched) {
-                        Ok(()) => pushed.accepted += 1,
-                        Err(known) => pushed.refused.push(known),
+                        None => pushed.accepted += 1,
+                        Some(known) => pushed.refused.push(known),
                     },
                 }
             }
             for child in settled.children {
                 match self.offer(state, child, &mut touched) {
-                    Ok(()) => pushed.accepted += 1,
-                    Err(_) => pushed.duplicates += 1,
+                    None => pushed.accepted += 1,
+                    Some(_) => pushed.duplicates += 1,
                 }
             }
         }

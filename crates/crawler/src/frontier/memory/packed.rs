@@ -108,9 +108,9 @@ impl Packed {
             priority,
             depth,
             retries,
-            flags: u8::from(unfiltered) * UNFILTERED
-                | u8::from(is_start) * START
-                | u8::from(nofollow) * NOFOLLOW,
+            flags: (u8::from(unfiltered) * UNFILTERED)
+                | (u8::from(is_start) * START)
+                | (u8::from(nofollow) * NOFOLLOW),
         };
         (host, packed)
     }
@@ -144,7 +144,7 @@ impl Packed {
         }
         request.assign_slot(host.clone());
         let [high, low] = self.fingerprint;
-        request.assign_fingerprint(Fingerprint(u128::from(high) << 64 | u128::from(low)));
+        request.assign_fingerprint(Fingerprint((u128::from(high) << 64) | u128::from(low)));
         request
     }
 }
