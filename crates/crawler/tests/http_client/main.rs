@@ -4,6 +4,8 @@ mod addresses;
 mod basics;
 mod limits;
 mod protocol;
+mod proxies;
 mod reuse;
+mod secure;
 mod support;
 mod timeouts;
