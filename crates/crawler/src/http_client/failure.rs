@@ -50,6 +50,9 @@ impl StdError for Failure {
     }
 }
 
+/// The kind of I/O error by which a connection says that too much came; nothing else uses it on a socket.
+pub(crate) const FLOOD: io::ErrorKind = io::ErrorKind::QuotaExceeded;
+
 /// The causes of an error, the error itself first. Bounded, as chains come from elsewhere.
 fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     const LONGEST: usize = 16;
@@ -111,6 +114,12 @@ pub(crate) fn judge(error: &(dyn StdError + 'static)) -> Verdict {
 }
 
 fn judge_h2(error: &h2::Error) -> Verdict {
+    // Of an I/O error, HTTP/2 keeps the kind and the text only.
+    match error.get_io().map(io::Error::kind) {
+        Some(FLOOD) => return Verdict::of(FetchErrorKind::BadResponse),
+        Some(io::ErrorKind::InvalidData) => return Verdict::of(FetchErrorKind::Tls),
+        _ => {}
+    }
     if error.is_library() && !error.is_io() {
         return Verdict::of(FetchErrorKind::BadResponse);
     }
@@ -125,7 +134,9 @@ pub(crate) fn describe(error: &(dyn StdError + 'static)) -> String {
     let mut last = String::new();
     for cause in chain(error) {
         let sentence = cause.to_string();
-        if sentence.is_empty() || last.contains(&sentence) {
+        // The pool's own layer says nothing but "client error".
+        let says_nothing = sentence.is_empty() || cause.is::<hyper_util::client::legacy::Error>();
+        if says_nothing || last.contains(&sentence) {
             continue;
         }
         if !text.is_empty() {
