@@ -27,7 +27,7 @@ struct Inner {
     said: Once,
 }
 
-/// The meta of a start request; it stays in scope also after a restart, when nobody learns the seeds anew.
+/// The meta by which the engine marks start requests. It is stored with them, so a restart learns the queued ones again.
 const IS_START: &str = "is_start_request";
 
 impl Offsite {
@@ -57,6 +57,16 @@ impl Offsite {
     /// The rules, for those who want to ask them about other addresses.
     pub fn rules(&self) -> &ScopeRules {
         &self.0.rules
+    }
+
+    fn judge(&self, request: &Request, cx: &Context) -> OnFollow {
+        if request.meta_flag("allow_offsite") {
+            return OnFollow::Keep;
+        }
+        match self.0.rules.judge(&request.url) {
+            None => OnFollow::Keep,
+            Some(out_of) => OnFollow::Drop(self.refuse(request, out_of, cx)),
+        }
     }
 
     fn refuse(&self, request: &Request, out_of: OutOf, cx: &Context) -> DropReason {
@@ -93,20 +103,16 @@ impl SpiderMiddleware for Offsite {
         Self::SPIDER_ORDER
     }
 
-    fn process_start(&self, request: &mut Request, _: &Context) -> Result<OnFollow> {
-        self.0.rules.add_seed(&request.url);
-        request.meta.insert(IS_START.to_owned(), true.into());
-        Ok(OnFollow::Keep)
+    fn process_start(&self, request: &mut Request, cx: &Context) -> Result<OnFollow> {
+        if request.meta_flag(IS_START) {
+            self.0.rules.add_seed(&request.url);
+            return Ok(OnFollow::Keep);
+        }
+        Ok(self.judge(request, cx))
     }
 
     fn process_follow(&self, _: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
-        if request.meta_flag("allow_offsite") {
-            return Ok(OnFollow::Keep);
-        }
-        Ok(match self.0.rules.judge(&request.url) {
-            None => OnFollow::Keep,
-            Some(out_of) => OnFollow::Drop(self.refuse(request, out_of, cx)),
-        })
+        Ok(self.judge(request, cx))
     }
 }
 
@@ -182,7 +188,7 @@ mod tests {
     #[tokio::test]
     async fn links_and_pushed_requests_stay_with_the_seeds() {
         let (offsite, cx) = offsite(|settings| settings.exclude = vec!["*/logout*".to_owned()]);
-        let mut seed = request("http://seed.example/logout");
+        let mut seed = request("http://seed.example/logout").meta(IS_START, true);
         offsite.process_start(&mut seed, &cx).unwrap();
         assert_eq!(
             download(&offsite, seed, &cx).await,
@@ -195,9 +201,14 @@ mod tests {
             assert_eq!(follow(&offsite, request("http://other.example/"), &cx).as_deref(), Some("offsite"));
         }
         assert_eq!(follow(&offsite, request("http://other.example/").meta("allow_offsite", true), &cx), None);
+        let mut pushed = request("http://third.example/");
+        assert!(
+            matches!(offsite.process_start(&mut pushed, &cx).unwrap(), OnFollow::Drop(_)),
+            "only seeds are learnt"
+        );
         let pushed = download(&offsite, request("http://third.example/"), &cx).await.unwrap();
         assert_eq!(pushed.reason, "offsite");
-        assert_eq!((cx.stats().get("offsite/domains"), cx.stats().get("offsite/filtered")), (2, 4));
+        assert_eq!((cx.stats().get("offsite/domains"), cx.stats().get("offsite/filtered")), (2, 5));
     }
 
     #[tokio::test]
@@ -208,7 +219,7 @@ mod tests {
             (OutOfScope::Follow, None),
         ] {
             let (offsite, cx) = offsite(|settings| settings.redirect_out_of_scope = policy);
-            let mut seed = request("http://seed.example/");
+            let mut seed = request("http://seed.example/").meta(IS_START, true);
             offsite.process_start(&mut seed, &cx).unwrap();
             // The seed's own mark travels along and must not let the target through.
             let mut target = seed
@@ -228,7 +239,7 @@ mod tests {
     #[tokio::test]
     async fn a_queued_start_request_teaches_the_scope_after_a_restart() {
         let (first, cx) = offsite(|_| {});
-        let mut seed = request("http://seed.example/");
+        let mut seed = request("http://seed.example/").meta(IS_START, true);
         first.process_start(&mut seed, &cx).unwrap();
         let stored = Request::from_json(seed.to_json()).unwrap();
         let (second, cx) = offsite(|_| {});
