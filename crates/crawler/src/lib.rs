@@ -21,6 +21,7 @@ mod plugin;
 pub mod referrer;
 mod report;
 mod request;
+mod schedule;
 mod response;
 pub mod retry_after;
 pub mod robots;
@@ -31,17 +32,18 @@ mod stats;
 pub use clock::{Clock, Timestamp};
 pub use context::{Context, Politeness};
 pub use drop::{DropReason, DropState, Dropped};
-pub use engine::CrawlerBuilder;
+pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Handle};
 pub use error::{Error, Result};
 pub use event::{Event, Observer};
 pub use fetch::{Downloader, FetchError, FetchErrorKind};
 pub use frontier::{End, Frontier, Lease, LeaseId, Leased, Order, Pushed, Settled};
 pub use host::{HostKey, SlotBy, registrable_domain};
+pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
 };
 pub use output::Output;
-pub use page::Page;
+pub use page::{Element, Page, Selection};
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};

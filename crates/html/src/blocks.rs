@@ -1,10 +1,9 @@
 //! Positions of text: the path of block elements around it, as one integer.
 
-use crate::tags::{CONTAINER, Tag, TagInfo, VOID};
+use crate::tags::{CONTAINER, TAGS, Tag, TagInfo, VOID};
 
 /// Deeper elements are only counted.
 const DEPTH: usize = 512;
-const BUCKETS: usize = 64;
 /// The path of the body itself.
 const ROOT: u64 = 0x6875_6E74_736D_616E;
 
@@ -20,24 +19,26 @@ struct Step {
 #[derive(Debug, Default)]
 pub(crate) struct Path {
     stack: Vec<Step>,
-    /// Open elements per tag index, folded: an end tag whose bucket is empty need not search.
-    counts: Counts,
+    /// Open elements per tag index, and per [`Tag`]: what is not open need not be searched for.
+    of_index: Counts,
+    of_tag: Counts,
     deeper: u32,
 }
 
 #[derive(Debug)]
-struct Counts([u16; BUCKETS]);
+struct Counts([u16; TAGS]);
 
 impl Default for Counts {
     fn default() -> Self {
-        Self([0; BUCKETS])
+        Self([0; TAGS])
     }
 }
 
 impl Path {
     pub(crate) fn clear(&mut self) {
         self.stack.clear();
-        self.counts = Counts::default();
+        self.of_index = Counts::default();
+        self.of_tag = Counts::default();
         self.deeper = 0;
     }
 
@@ -60,11 +61,12 @@ impl Path {
         }
         let path = step(self.current().0, info, id, class);
         self.stack.push(Step { index: info.index(), tag: info.tag, path });
-        self.counts.0[usize::from(info.index()) % BUCKETS] += 1;
+        self.of_index.0[usize::from(info.index()) % TAGS] += 1;
+        self.of_tag.0[info.tag as usize] += 1;
     }
 
     pub(crate) fn close(&mut self, info: TagInfo) {
-        if self.counts.0[usize::from(info.index()) % BUCKETS] == 0 {
+        if self.of_index.0[usize::from(info.index()) % TAGS] == 0 {
             return;
         }
         if self.deeper > 0 {
@@ -106,6 +108,9 @@ impl Path {
     }
 
     fn close_within(&mut self, tag: Tag, is_border: impl Fn(&Step) -> bool) {
+        if self.of_tag.0[tag as usize] == 0 {
+            return;
+        }
         for at in (0..self.stack.len()).rev() {
             let step = self.stack[at];
             if step.tag == tag {
@@ -121,7 +126,8 @@ impl Path {
     fn truncate(&mut self, length: usize) {
         self.deeper = 0;
         for step in self.stack.drain(length..) {
-            self.counts.0[usize::from(step.index) % BUCKETS] -= 1;
+            self.of_index.0[usize::from(step.index) % TAGS] -= 1;
+            self.of_tag.0[step.tag as usize] -= 1;
         }
     }
 }

@@ -43,6 +43,14 @@ pub fn kind_from_headers(
 }
 
 /// The kind of a body: as [`kind_from_headers`], then by its first bytes. Reads at most 1 KiB of it.
+///
+/// ```
+/// use huntsman_html::{PageKind, sniff};
+///
+/// assert_eq!(sniff(Some("text/html; charset=utf-8"), None, "/a.pdf", b""), PageKind::Html);
+/// assert_eq!(sniff(None, None, "/page.php", b"<!doctype html>"), PageKind::Html);
+/// assert_eq!(sniff(None, None, "/report.pdf", b""), PageKind::Binary);
+/// ```
 pub fn sniff(
     content_type: Option<&str>,
     content_disposition: Option<&str>,

@@ -61,6 +61,8 @@ pub(crate) struct RawLink {
     pub(crate) region: Region,
 }
 
+const _: () = assert!(size_of::<RawLink>() == 32, "the documentation of `Scan` says so");
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawResource {
     pub(crate) url: Value,
@@ -133,7 +135,7 @@ pub struct Block<'a> {
 /// ```
 ///
 /// Time is linear in the document, whatever it contains. Memory: the text is at most about the size of the document,
-/// links take 40 bytes each, and both are kept for the next page (see [`Scan::shrink_to`]).
+/// links take 32 bytes each, and both are kept for the next page (see [`Scan::shrink_to`]).
 #[derive(Default)]
 pub struct Scan {
     pub(crate) arena: String,

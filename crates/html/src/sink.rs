@@ -5,7 +5,7 @@ use crate::link::{LinkTag, ResourceKind, srcset};
 use crate::references::{Context, decode_into, is_plain};
 use crate::region::Sectioning;
 use crate::scan::{RawBlock, RawLink, RawLinkElement, RawMeta, RawResource, Scan, ScanOptions};
-use crate::tags::{ACTS, BLOCK, BREAKOUT, OTHER, READ, RESOURCE, Tag, TagInfo, lookup};
+use crate::tags::{ACTS, BLOCK, BREAKOUT, OTHER, READ, RESOURCE, TAGS, Tag, TagInfo, lookup};
 use crate::text::Reading;
 use crate::tokenizer::{Attributes, Name, Sink, Span, State, TextKind};
 use crate::value::Value;
@@ -107,6 +107,9 @@ struct Anchor {
     start: usize,
     /// How many tables were open there: the end of that cell ends the anchor, as in a tree.
     tables: u32,
+    /// How many blocks were open there: the end of the block around it ends an anchor that was left open, so that its
+    /// text is not the rest of the page.
+    depth: u32,
 }
 
 pub(crate) struct PageSink<'d, 's, 'o> {
@@ -123,8 +126,12 @@ pub(crate) struct PageSink<'d, 's, 'o> {
     has_blocks: bool,
     anchor: Option<Anchor>,
     tables: u32,
+    /// Block start tags less block end tags.
+    depth: u32,
     templates: u32,
     noscripts: u32,
+    /// Start tags without their end tag so far, per block tag; too high where end tags are left out.
+    open_blocks: [u32; TAGS],
     /// The tokenizer reads the content of a raw text element; the next end tag is its own.
     in_raw: bool,
     is_title: bool,
@@ -156,8 +163,10 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
             has_blocks: options.blocks,
             anchor: None,
             tables: 0,
+            depth: 0,
             templates: 0,
             noscripts: 0,
+            open_blocks: [0; TAGS],
             in_raw: false,
             is_title: false,
             is_muted: false,
@@ -250,7 +259,8 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
                 self.scan.text.line(); // only anchor texts are in the buffer: keep them apart
             }
             let link = self.scan.links.len() - 1;
-            self.anchor = Some(Anchor { link, start: self.scan.text.len(), tables: self.tables });
+            let start = self.scan.text.len();
+            self.anchor = Some(Anchor { link, start, tables: self.tables, depth: self.depth });
         }
     }
 
@@ -328,32 +338,22 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
         }
         for &(slot, kind) in kinds {
             let value = self.kept_stripped(slot);
-            if kind != ResourceKind::ImageCandidate {
-                self.push_resource(value, kind, name);
-                continue;
-            }
-            // The arena grows only in `kept_stripped`, so the borrow can be of a copy of the range.
-            let mut parts = Vec::new();
-            if let Some(list) = value.get(self.doc, &self.scan.arena) {
-                let room = self.options.max_links.saturating_sub(self.scan.resources.len()).saturating_add(1);
-                parts.extend(srcset(list).take(room));
-            }
-            for (start, end) in parts {
-                self.push_resource(value.part(start, end), kind, name);
+            let (offset, in_noscript) = (name.span().start, self.noscripts > 0);
+            let Scan { arena, resources, counts, .. } = &mut *self.scan;
+            let Some(text) = value.get(self.doc, arena) else { continue };
+            let mut push = |url| {
+                if resources.len() < self.options.max_links {
+                    resources.push(RawResource { url, kind, offset, in_noscript });
+                } else {
+                    counts.resources += 1;
+                }
+            };
+            if kind == ResourceKind::ImageCandidate {
+                srcset(text).for_each(|(start, end)| push(value.part(start, end)));
+            } else {
+                push(value);
             }
         }
-    }
-
-    fn push_resource(&mut self, url: Value, kind: ResourceKind, name: Name) {
-        if url == Value::NONE {
-            return;
-        }
-        if self.scan.resources.len() >= self.options.max_links {
-            self.scan.counts.resources += 1;
-            return;
-        }
-        let in_noscript = self.noscripts > 0;
-        self.scan.resources.push(RawResource { url, kind, offset: name.span().start, in_noscript });
     }
 
     fn title(&mut self, raw: Span) {
@@ -418,13 +418,20 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
         Some(State::Data)
     }
 
+    /// Whether a block or template of this name is open, as far as that is known without a tree.
+    fn is_open(&self, info: TagInfo) -> bool {
+        (info.tag == Tag::Template && self.templates > 0)
+            || self.open_blocks[usize::from(info.index()) % TAGS] > 0
+    }
+
     fn is_html_annotation(&self) -> bool {
         let encoding = self.raw(Slot::Encoding);
         encoding.eq_ignore_ascii_case(b"text/html") || encoding.eq_ignore_ascii_case(b"application/xhtml+xml")
     }
 
     fn close_foreign(&mut self, info: TagInfo, is_break: bool) {
-        if self.is_foreign && (info.tag == Tag::P || is_break) {
+        // `</p>` and `</br>` leave by the standard; so does the end of an element that is open around the foreign ones.
+        if self.is_foreign && (is_break || info.tag == Tag::P || self.is_open(info)) {
             self.scan.foreign.leave();
         }
         let element = match info.tag {
@@ -574,6 +581,8 @@ impl Sink for PageSink<'_, '_, '_> {
         }
         if info.flags & BLOCK != 0 {
             self.boundary();
+            self.open_blocks[usize::from(info.index()) % TAGS] += 1;
+            self.depth += 1;
             if self.has_blocks {
                 let (id, class) = (self.raw(Slot::Id), self.raw(Slot::Class));
                 self.scan.path.open(info, id, class);
@@ -598,6 +607,14 @@ impl Sink for PageSink<'_, '_, '_> {
         }
         if info.flags & BLOCK != 0 {
             self.boundary();
+            let open = &mut self.open_blocks[usize::from(info.index()) % TAGS];
+            if *open > 0 {
+                *open -= 1;
+                self.depth -= 1;
+                if self.anchor.is_some_and(|anchor| anchor.depth > self.depth) {
+                    self.end_anchor();
+                }
+            }
             if self.has_blocks {
                 self.scan.path.close(info);
             }

@@ -203,6 +203,10 @@ const KNOWN: &[(&str, Tag, u16)] = &[
     ("xmp", Tag::Xmp, BLOCK | ACTS),
 ];
 
+/// More than there are tags in the table, and more than there are values of [`Tag`]: the size of arrays per tag.
+pub(crate) const TAGS: usize = 128;
+const _: () = assert!(KNOWN.len() <= TAGS);
+
 const SLOTS: usize = 512;
 
 const fn slot(key: u64) -> usize {

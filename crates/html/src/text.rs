@@ -143,7 +143,7 @@ impl TextBuffer {
 ///
 /// Sixteen bytes at a time, in a form that compiles to vector instructions (32 were slower on real pages).
 fn plain_end(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(window) = bytes.get(at..at + WINDOW + 1) {
+    while let Some(window) = bytes[at..].first_chunk::<{ WINDOW + 1 }>() {
         let mut special = 0;
         for place in 0..WINDOW {
             let byte = window[place];

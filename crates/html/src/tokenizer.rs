@@ -159,6 +159,33 @@ pub const MAX_DOCUMENT: usize = u32::MAX as usize - 1;
 /// Feeds all tokens of `doc` to `sink`, beginning in the data state.
 ///
 /// Time is linear in the length of the document, whatever it contains; there is no recursion.
+///
+/// ```
+/// use huntsman_html::{Attributes, Name, Sink, Span, State, TextKind, tokenize};
+///
+/// /// Counts images.
+/// #[derive(Default)]
+/// struct Images(usize);
+///
+/// impl Sink for Images {
+///     fn text(&mut self, _raw: Span, _kind: TextKind) {}
+///     fn open(&mut self, _name: Name) -> Attributes {
+///         Attributes::Skipped
+///     }
+///     fn attr(&mut self, _name: Name, _value: Span) {}
+///     fn opened(&mut self, name: Name, _self_closing: bool) -> State {
+///         const IMG: u64 = Name::pack("img");
+///         const SCRIPT: u64 = Name::pack("script");
+///         self.0 += usize::from(name.key() == IMG);
+///         if name.key() == SCRIPT { State::Script } else { State::Data }
+///     }
+///     fn close(&mut self, _name: Name) {}
+/// }
+///
+/// let mut images = Images::default();
+/// tokenize("<img src=a><script>'<img>'</script><IMG>", &mut images);
+/// assert_eq!(images.0, 2);
+/// ```
 pub fn tokenize<S: Sink>(doc: &str, sink: &mut S) {
     tokenize_from(doc, State::Data, "", sink);
 }
@@ -260,15 +287,16 @@ impl<S: Sink> Tokenizer<'_, '_, S> {
     }
 
     fn name(&self, start: usize, table: &[u8; 256]) -> Option<Name> {
-        let mut key = 0;
-        let mut end = start;
+        // A first byte that ends other names can only be the '=' that begins an attribute name.
+        let first = table[*self.doc.get(start)? as usize];
+        let mut key = u64::from(if first == 0 { b'=' } else { first });
+        let mut end = start + 1;
         loop {
             let lower = table[*self.doc.get(end)? as usize];
-            if lower == 0 && end > start {
+            if lower == 0 {
                 break;
             }
-            // A first byte that ends other names can only be the '=' that begins an attribute name.
-            key = key << 8 | u64::from(if lower == 0 { b'=' } else { lower });
+            key = key << 8 | u64::from(lower);
             end += 1;
         }
         Some(Name { key: if end - start > 8 { 0 } else { key }, span: Span::new(start, end) })

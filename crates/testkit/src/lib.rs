@@ -1,1 +1,13 @@
 //! Local sites, hostile answers, scripted downloader and conformance suites for tests.
+
+mod answer;
+mod record;
+mod script;
+mod server;
+mod site;
+pub mod sites;
+
+pub use answer::{After, Answer, Part};
+pub use record::{Asked, Outcome, Record, Seen};
+pub use script::{Fetched, Reply, ScriptedDownloader};
+pub use site::{DEFAULT_HOST, RunningSite, Site, SiteBuilder};

@@ -1,0 +1,344 @@
+//! What a test server sends back: a well-formed HTTP answer, or any bytes at any pace.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::Method;
+
+/// One step of what goes over the wire.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// These bytes.
+    Bytes(Bytes),
+    /// These bytes again and again, this many times; [`Part::FOREVER`] is until the limits of the server.
+    Repeat(Bytes, u64),
+    /// Nothing for a while. The server notices meanwhile when the client leaves.
+    Wait(Duration),
+    /// Nothing until the limits of the server, or until the client leaves.
+    Stall,
+}
+
+impl Part {
+    /// Count for [`Part::Repeat`] without an end of its own.
+    pub const FOREVER: u64 = u64::MAX;
+}
+
+/// What becomes of the connection after an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum After {
+    /// It waits for the next request, unless the client wanted it closed (default for HTTP answers).
+    #[default]
+    KeepAlive,
+    /// It is closed in order (default for raw answers).
+    Close,
+    /// It is torn down with a TCP reset.
+    Reset,
+}
+
+/// How the end of the body is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    Length,
+    Chunked(usize),
+    UntilClose,
+}
+
+/// The answer of a route.
+///
+/// ```
+/// use huntsman_testkit::Answer;
+/// let busy = Answer::status(503).header("Retry-After", "1").body("later");
+/// let page = Answer::html("<p>hello</p>").chunked(4);
+/// let nonsense = Answer::raw("HTTP/1.1 what\r\n\r\n");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Answer {
+    shape: Shape,
+    delay: Duration,
+    after: After,
+}
+
+#[derive(Clone, Debug)]
+enum Shape {
+    Http {
+        status: u16,
+        headers: Vec<(String, Vec<u8>)>,
+        body: Bytes,
+        framing: Framing,
+        pace: Option<(usize, Duration)>,
+    },
+    Raw(Vec<Part>),
+}
+
+impl Answer {
+    /// An answer with a status and an empty body.
+    pub fn status(status: u16) -> Self {
+        let shape = Shape::Http {
+            status,
+            headers: Vec::new(),
+            body: Bytes::new(),
+            framing: Framing::Length,
+            pace: None,
+        };
+        Self { shape, delay: Duration::ZERO, after: After::KeepAlive }
+    }
+
+    /// An HTML page with status 200.
+    pub fn html(body: impl Into<Bytes>) -> Self {
+        Self::status(200).header("Content-Type", "text/html; charset=utf-8").body(body)
+    }
+
+    /// Plain text with status 200.
+    pub fn text(body: impl Into<Bytes>) -> Self {
+        Self::status(200).header("Content-Type", "text/plain; charset=utf-8").body(body)
+    }
+
+    /// A redirect to a location, which is sent as it is.
+    pub fn redirect(status: u16, location: impl AsRef<[u8]>) -> Self {
+        Self::status(status).header("Location", location)
+    }
+
+    /// Exactly these bytes, then the connection is closed.
+    pub fn raw(bytes: impl Into<Bytes>) -> Self {
+        Self::parts([Part::Bytes(bytes.into())])
+    }
+
+    /// Exactly these steps, then the connection is closed.
+    pub fn parts(parts: impl IntoIterator<Item = Part>) -> Self {
+        Self { shape: Shape::Raw(parts.into_iter().collect()), delay: Duration::ZERO, after: After::Close }
+    }
+
+    /// Adds a header line; the value is sent as it is. Raw answers have no header lines and stay as they are.
+    ///
+    /// A `Content-Length`, `Transfer-Encoding` or `Connection` given here replaces the one that would be sent.
+    pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
+        if let Shape::Http { headers, .. } = &mut self.shape {
+            headers.push((name.to_owned(), value.as_ref().to_vec()));
+        }
+        self
+    }
+
+    /// Sets the body of an HTTP answer.
+    pub fn body(mut self, bytes: impl Into<Bytes>) -> Self {
+        if let Shape::Http { body, .. } = &mut self.shape {
+            *body = bytes.into();
+        }
+        self
+    }
+
+    /// Sends the body in chunks of a size instead of with a length.
+    pub fn chunked(mut self, size: usize) -> Self {
+        if let Shape::Http { framing, .. } = &mut self.shape {
+            *framing = Framing::Chunked(size.max(1));
+        }
+        self
+    }
+
+    /// Sends the body without a length; the end of the connection is its end.
+    pub fn until_close(mut self) -> Self {
+        if let Shape::Http { framing, .. } = &mut self.shape {
+            *framing = Framing::UntilClose;
+        }
+        self.after = After::Close;
+        self
+    }
+
+    /// Waits before the first byte.
+    pub fn delay(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+
+    /// Sends the body of an HTTP answer in pieces of `bytes`, with a pause before each.
+    pub fn slow(mut self, bytes: usize, pause: Duration) -> Self {
+        if let Shape::Http { pace, .. } = &mut self.shape {
+            *pace = Some((bytes.max(1), pause));
+        }
+        self
+    }
+
+    /// Sets what becomes of the connection.
+    pub fn after(mut self, after: After) -> Self {
+        self.after = after;
+        self
+    }
+
+    /// Status, headers and body of a well-formed answer; `None` for raw ones.
+    pub(crate) fn http_parts(&self) -> Option<(u16, &[(String, Vec<u8>)], &Bytes)> {
+        match &self.shape {
+            Shape::Http { status, headers, body, .. } => Some((*status, headers, body)),
+            Shape::Raw(_) => None,
+        }
+    }
+
+    pub(crate) fn latency(&self) -> Duration {
+        self.delay
+    }
+
+    /// The steps on the wire for a request of a method, and what follows them.
+    pub(crate) fn into_wire(self, method: &Method, client_closes: bool) -> (Vec<Part>, After) {
+        let mut after = self.after;
+        let mut parts = Vec::with_capacity(3);
+        if !self.delay.is_zero() {
+            parts.push(Part::Wait(self.delay));
+        }
+        match self.shape {
+            Shape::Raw(raw) => parts.extend(raw),
+            Shape::Http { status, headers, body, framing, pace } => {
+                if client_closes && after == After::KeepAlive {
+                    after = After::Close;
+                }
+                let mut head = BytesMut::with_capacity(256 + body.len().min(64 * 1024));
+                write_head(&mut head, status, &headers, &body, framing, after);
+                let bodiless = *method == Method::HEAD || status == 204 || status == 304 || status < 200;
+                match pace.filter(|_| !bodiless) {
+                    Some((size, pause)) => {
+                        parts.push(Part::Bytes(head.freeze()));
+                        for piece in pieces(&body, size) {
+                            let mut framed = BytesMut::new();
+                            frame(&mut framed, &piece, framing);
+                            parts.extend([Part::Wait(pause), Part::Bytes(framed.freeze())]);
+                        }
+                        if matches!(framing, Framing::Chunked(_)) {
+                            parts.push(Part::Bytes(Bytes::from_static(b"0\r\n\r\n")));
+                        }
+                    }
+                    None => {
+                        if !bodiless {
+                            frame(&mut head, &body, framing);
+                            if matches!(framing, Framing::Chunked(_)) {
+                                head.extend_from_slice(b"0\r\n\r\n");
+                            }
+                        }
+                        parts.push(Part::Bytes(head.freeze()));
+                    }
+                }
+            }
+        }
+        (parts, after)
+    }
+}
+
+impl From<&'static str> for Answer {
+    fn from(html: &'static str) -> Self {
+        Self::html(html)
+    }
+}
+
+impl From<String> for Answer {
+    fn from(html: String) -> Self {
+        Self::html(html)
+    }
+}
+
+fn pieces(body: &Bytes, size: usize) -> impl Iterator<Item = Bytes> {
+    (0..body.len()).step_by(size).map(move |at| body.slice(at..(at + size).min(body.len())))
+}
+
+fn frame(out: &mut BytesMut, body: &Bytes, framing: Framing) {
+    let Framing::Chunked(size) = framing else {
+        out.extend_from_slice(body);
+        return;
+    };
+    for chunk in body.chunks(size) {
+        out.extend_from_slice(format!("{:x}\r\n", chunk.len()).as_bytes());
+        out.extend_from_slice(chunk);
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+fn write_head(
+    out: &mut BytesMut,
+    status: u16,
+    headers: &[(String, Vec<u8>)],
+    body: &Bytes,
+    framing: Framing,
+    after: After,
+) {
+    let reason = http::StatusCode::from_u16(status).ok().and_then(|code| code.canonical_reason());
+    out.extend_from_slice(format!("HTTP/1.1 {status} {}\r\n", reason.unwrap_or("Unnamed")).as_bytes());
+    let given = |name: &str| headers.iter().any(|(given, _)| given.eq_ignore_ascii_case(name));
+    for (name, value) in headers {
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value);
+        out.extend_from_slice(b"\r\n");
+    }
+    if !given("content-length") && !given("transfer-encoding") && status != 204 && status >= 200 {
+        match framing {
+            Framing::Length => {
+                out.extend_from_slice(format!("Content-Length: {}\r\n", body.len()).as_bytes());
+            }
+            Framing::Chunked(_) => out.extend_from_slice(b"Transfer-Encoding: chunked\r\n"),
+            Framing::UntilClose => {}
+        }
+    }
+    if after == After::Close && !given("connection") {
+        out.extend_from_slice(b"Connection: close\r\n");
+    }
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wire(answer: Answer) -> String {
+        let (parts, _) = answer.into_wire(&Method::GET, false);
+        let mut out = String::new();
+        for part in parts {
+            match part {
+                Part::Bytes(bytes) => {
+                    out.push_str(std::str::from_utf8(&bytes).expect("test answers are text"))
+                }
+                Part::Wait(pause) => out.push_str(&format!("<{}ms>", pause.as_millis())),
+                Part::Repeat(..) | Part::Stall => out.push_str("<...>"),
+            }
+        }
+        out
+    }
+
+    #[test]
+    fn a_page_has_a_length() {
+        assert_eq!(
+            wire(Answer::text("hello")),
+            "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 5\r\n\r\nhello"
+        );
+    }
+
+    #[test]
+    fn chunks_are_framed_and_ended() {
+        assert_eq!(
+            wire(Answer::status(200).body("hello").chunked(2)),
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n2\r\nll\r\n1\r\no\r\n0\r\n\r\n"
+        );
+    }
+
+    #[test]
+    fn a_slow_body_pauses_before_each_piece() {
+        let slow = Answer::status(200).body("hello").slow(3, Duration::from_millis(7));
+        assert_eq!(wire(slow), "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n<7ms>hel<7ms>lo");
+    }
+
+    #[test]
+    fn head_and_304_have_no_body() {
+        let (parts, _) = Answer::text("hello").into_wire(&Method::HEAD, false);
+        let Part::Bytes(bytes) = &parts[0] else { panic!("a head only") };
+        assert!(bytes.ends_with(b"Content-Length: 5\r\n\r\n"));
+        assert!(wire(Answer::status(304).body("hello")).ends_with("\r\n\r\n"));
+    }
+
+    #[test]
+    fn a_given_length_replaces_the_true_one() {
+        let lie = wire(Answer::status(200).body("hello").header("content-length", "9"));
+        assert_eq!(lie, "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhello");
+    }
+
+    #[test]
+    fn a_client_that_wants_to_close_is_told_so() {
+        let (parts, after) = Answer::text("x").into_wire(&Method::GET, true);
+        assert_eq!(after, After::Close);
+        let Part::Bytes(bytes) = &parts[0] else { panic!("one part") };
+        assert!(bytes.windows(17).any(|window| window == b"Connection: close"));
+    }
+}

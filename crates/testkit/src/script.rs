@@ -1,0 +1,429 @@
+//! A downloader without a network: scripted answers per URL, on the runtime's clock.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, StatusCode};
+use huntsman_crawler::{Downloader, FetchError, FetchErrorKind, Request, Response, Timings};
+use tokio::time::Instant;
+use url::{Position, Url};
+
+use crate::record::Asked;
+use crate::site::SiteBuilder;
+
+/// One scripted outcome of a fetch.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    end: End,
+    latency: Option<Duration>,
+}
+
+#[derive(Clone, Debug)]
+enum End {
+    Response {
+        status: StatusCode,
+        headers: Vec<(HeaderName, HeaderValue)>,
+        body: Bytes,
+        flags: Vec<&'static str>,
+    },
+    Error {
+        kind: FetchErrorKind,
+        sent: bool,
+    },
+    Never,
+}
+
+impl Reply {
+    /// A response with a status and an empty body.
+    ///
+    /// # Panics
+    /// If the status is not within 100-999.
+    pub fn status(status: u16) -> Self {
+        let status = StatusCode::from_u16(status).expect("a scripted status is within 100-999");
+        Self::of(End::Response { status, headers: Vec::new(), body: Bytes::new(), flags: Vec::new() })
+    }
+
+    /// An HTML page with status 200.
+    pub fn html(body: impl Into<Bytes>) -> Self {
+        Self::status(200).header("content-type", "text/html; charset=utf-8").body(body)
+    }
+
+    /// Plain text with status 200.
+    pub fn text(body: impl Into<Bytes>) -> Self {
+        Self::status(200).header("content-type", "text/plain; charset=utf-8").body(body)
+    }
+
+    /// A redirect.
+    pub fn redirect(status: u16, location: &str) -> Self {
+        Self::status(status).header("location", location)
+    }
+
+    /// A failure; those that come after the request was sent (resets, timeouts of the answer, broken answers) say so.
+    pub fn error(kind: FetchErrorKind) -> Self {
+        use FetchErrorKind as K;
+        let before = matches!(
+            kind,
+            K::InvalidRequest
+                | K::Scheme
+                | K::AddressRefused
+                | K::Dns
+                | K::Connect
+                | K::Tls
+                | K::ConnectTimeout
+        );
+        Self::of(End::Error { kind, sent: !before })
+    }
+
+    /// Nothing, ever: the fetch ends only when its caller gives it up.
+    pub fn never() -> Self {
+        Self::of(End::Never)
+    }
+
+    fn of(end: End) -> Self {
+        Self { end, latency: None }
+    }
+
+    /// Adds a header to a response.
+    ///
+    /// # Panics
+    /// If name or value is not allowed in HTTP.
+    pub fn header(mut self, name: &str, value: &str) -> Self {
+        if let End::Response { headers, .. } = &mut self.end {
+            let name = name.parse().expect("a scripted header has a valid name");
+            headers.push((name, value.parse().expect("a scripted header has a valid value")));
+        }
+        self
+    }
+
+    /// Sets the body of a response.
+    pub fn body(mut self, bytes: impl Into<Bytes>) -> Self {
+        if let End::Response { body, .. } = &mut self.end {
+            *body = bytes.into();
+        }
+        self
+    }
+
+    /// Adds a flag (`cached`, `truncated`, ...) to a response.
+    pub fn flag(mut self, flag: &'static str) -> Self {
+        if let End::Response { flags, .. } = &mut self.end {
+            flags.push(flag);
+        }
+        self
+    }
+
+    /// Takes this long, instead of the latency of the downloader.
+    pub fn after(mut self, latency: Duration) -> Self {
+        self.latency = Some(latency);
+        self
+    }
+}
+
+/// A fetch that was asked for.
+#[derive(Clone, Debug)]
+pub struct Fetched {
+    /// The request as the downloader got it.
+    pub request: Request,
+    /// When it began, on the runtime's clock, since the downloader was made.
+    pub started: Duration,
+    /// When it ended, or was given up by its caller; `None` while it runs.
+    pub ended: Option<Duration>,
+    /// Whether its caller gave it up (a timeout above the downloader, a stop).
+    pub given_up: bool,
+}
+
+impl Fetched {
+    /// The URL without its fragment, as it would be sent.
+    pub fn url(&self) -> &str {
+        &self.request.url[..Position::AfterQuery]
+    }
+
+    fn host(&self) -> &str {
+        self.request.url.host_str().unwrap_or_default()
+    }
+}
+
+type Answering = dyn Fn(&Request, u64) -> Reply + Send + Sync;
+
+/// A [`Downloader`] that answers from a script and records what it was asked.
+///
+/// Clones share script and record: give one to the crawler and keep one. A URL that was given several replies gives
+/// them in order, and the last one again and again; a URL without any is 404. Latency runs on tokio's clock, so in a
+/// test with a paused clock hours of delays and back-off pass at once.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
+/// use std::time::Duration;
+/// use huntsman_crawler::{Downloader, Request};
+/// use huntsman_testkit::{Reply, ScriptedDownloader};
+///
+/// let web = ScriptedDownloader::pages([("http://a.test/", "<a href='/b'>b</a>")])
+///     .respond("http://a.test/b", Reply::status(503).header("retry-after", "5"))
+///     .then(Reply::html("<p>back</p>"))
+///     .latency(Duration::from_millis(200));
+/// let request = Request::parse("http://a.test/b").unwrap();
+/// assert_eq!(web.fetch(&request).await.unwrap().status, 503);
+/// assert_eq!(web.fetch(&request).await.unwrap().status, 200);
+/// assert_eq!(web.requests()[1].started, Duration::from_millis(200));
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ScriptedDownloader {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    origin: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    replies: HashMap<String, Vec<Reply>>,
+    /// Times that a URL was asked for.
+    asked: HashMap<String, u64>,
+    last: Option<String>,
+    latency: Duration,
+    fallback: Option<Arc<Answering>>,
+    addresses: HashMap<String, IpAddr>,
+    fetched: Vec<Fetched>,
+    live: HashMap<String, usize>,
+    peaks: HashMap<String, usize>,
+}
+
+impl fmt::Debug for ScriptedDownloader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        f.debug_struct("ScriptedDownloader")
+            .field("urls", &state.replies.len())
+            .field("fetched", &state.fetched.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Default for ScriptedDownloader {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ScriptedDownloader {
+    /// A web without pages.
+    pub fn new() -> Self {
+        Self { shared: Arc::new(Shared { origin: Instant::now(), state: Mutex::default() }) }
+    }
+
+    /// A web of HTML pages.
+    ///
+    /// # Panics
+    /// If a URL is not absolute.
+    pub fn pages<U: AsRef<str>, B: Into<Bytes>>(pages: impl IntoIterator<Item = (U, B)>) -> Self {
+        let web = Self::new();
+        pages.into_iter().fold(web, |web, (url, html)| web.respond(url.as_ref(), Reply::html(html)))
+    }
+
+    /// A generated or hand-made site, under its host names and without a network: any port is answered.
+    ///
+    /// Raw answers cannot be given this way and are [`FetchErrorKind::BadResponse`].
+    pub fn site(site: SiteBuilder) -> Self {
+        Self::new().otherwise(move |request, nth| reply_of(&site, request, nth))
+    }
+
+    /// Adds a reply for a URL; several for one URL are given in order, the last one for ever.
+    ///
+    /// # Panics
+    /// If the URL is not absolute.
+    pub fn respond(self, url: &str, reply: Reply) -> Self {
+        let key = key(&Url::parse(url).unwrap_or_else(|cause| panic!("{url} is no absolute URL: {cause}")));
+        let mut state = self.state();
+        state.replies.entry(key.clone()).or_default().push(reply);
+        state.last = Some(key);
+        drop(state);
+        self
+    }
+
+    /// Adds the next reply for the URL that was named last.
+    ///
+    /// # Panics
+    /// If no URL was named before.
+    pub fn then(self, reply: Reply) -> Self {
+        let mut state = self.state();
+        let last = state.last.clone().expect("`then` follows a `respond`");
+        state.replies.entry(last).or_default().push(reply);
+        drop(state);
+        self
+    }
+
+    /// Answers all other URLs by a function of the request and of how often its URL was asked for before (instead
+    /// of 404).
+    pub fn otherwise(self, answer: impl Fn(&Request, u64) -> Reply + Send + Sync + 'static) -> Self {
+        self.state().fallback = Some(Arc::new(answer));
+        self
+    }
+
+    /// How long every fetch takes that has no time of its own (default: none).
+    pub fn latency(self, latency: Duration) -> Self {
+        self.state().latency = latency;
+        self
+    }
+
+    /// The address that a host name resolves to, for slots by address.
+    pub fn resolve(self, host: &str, address: IpAddr) -> Self {
+        self.state().addresses.insert(host.to_owned(), address);
+        self
+    }
+
+    /// Every fetch up to now, in the order of their starts.
+    pub fn requests(&self) -> Vec<Fetched> {
+        self.state().fetched.clone()
+    }
+
+    /// The URLs of every fetch up to now, in the order of their starts, without fragments.
+    pub fn urls(&self) -> Vec<String> {
+        self.state().fetched.iter().map(|fetched| fetched.url().to_owned()).collect()
+    }
+
+    /// How often a URL was fetched.
+    pub fn count(&self, url: &str) -> usize {
+        self.state().fetched.iter().filter(|fetched| fetched.url() == url).count()
+    }
+
+    /// When the fetches on a host began, since the downloader was made.
+    pub fn starts(&self, host: &str) -> Vec<Duration> {
+        let state = self.state();
+        state.fetched.iter().filter(|fetched| fetched.host() == host).map(|fetched| fetched.started).collect()
+    }
+
+    /// Smallest gap between the starts of two fetches on a host; `None` if there were fewer than two.
+    pub fn smallest_gap(&self, host: &str) -> Option<Duration> {
+        self.starts(host).windows(2).map(|pair| pair[1] - pair[0]).min()
+    }
+
+    /// Most fetches at once on a host.
+    pub fn peak(&self, host: &str) -> usize {
+        self.state().peaks.get(host).copied().unwrap_or(0)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the start of a fetch and picks its reply.
+    fn begin(&self, request: &Request) -> (Reply, Duration, Running) {
+        let started = self.shared.origin.elapsed();
+        let url = key(&request.url);
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let asked = state.asked.entry(url.clone()).or_default();
+        let nth = *asked;
+        *asked += 1;
+        let index = state.fetched.len();
+        state.fetched.push(Fetched { request: request.clone(), started, ended: None, given_up: false });
+        let host = state.fetched[index].host().to_owned();
+        let live = state.live.entry(host.clone()).or_default();
+        *live += 1;
+        let peak = state.peaks.entry(host.clone()).or_default();
+        *peak = (*live).max(*peak);
+        let scripted = state.replies.get(&url).map(|replies| {
+            let at = usize::try_from(nth).unwrap_or(usize::MAX).min(replies.len() - 1);
+            replies[at].clone()
+        });
+        let (fallback, latency) = (state.fallback.clone(), state.latency);
+        drop(guard);
+        let running = Running { web: self.clone(), index, host, complete: false };
+        // Called without the lock: the function may look at the record.
+        let reply = scripted.unwrap_or_else(|| match fallback {
+            Some(answer) => answer(request, nth),
+            None => Reply::status(404),
+        });
+        let latency = reply.latency.unwrap_or(latency);
+        (reply, latency, running)
+    }
+}
+
+/// A running fetch; its end is noted when this is dropped, so also when the caller gives it up.
+struct Running {
+    web: ScriptedDownloader,
+    index: usize,
+    host: String,
+    complete: bool,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let now = self.web.shared.origin.elapsed();
+        let mut state = self.web.state();
+        let fetched = &mut state.fetched[self.index];
+        fetched.ended = Some(now);
+        fetched.given_up = !self.complete;
+        if let Some(live) = state.live.get_mut(&self.host) {
+            *live -= 1;
+        }
+    }
+}
+
+impl Downloader for ScriptedDownloader {
+    async fn fetch(&self, request: &Request) -> Result<Response, FetchError> {
+        let (reply, latency, mut running) = self.begin(request);
+        if !latency.is_zero() {
+            tokio::time::sleep(latency).await;
+        }
+        let end = match reply.end {
+            End::Never => std::future::pending().await,
+            End::Error { kind, sent } => {
+                let error = FetchError::new(kind, format!("scripted {} of {}", kind.name(), request.url));
+                Err(if sent { error.after_sending() } else { error })
+            }
+            End::Response { status, headers, body, flags } => {
+                let mut response = Response::new(request.url.clone(), status, body);
+                for (name, value) in headers {
+                    response.headers.append(name, value);
+                }
+                flags.into_iter().for_each(|flag| response.add_flag(flag));
+                response.timings = Timings { ttfb: latency, total: latency, ..Timings::default() };
+                response.ip = self.state().addresses.get(&running.host).copied();
+                Ok(response)
+            }
+        };
+        running.complete = true;
+        end
+    }
+
+    async fn address(&self, host: &str) -> Option<IpAddr> {
+        self.state().addresses.get(host).copied().or_else(|| host.parse().ok())
+    }
+}
+
+/// The form in which URLs are compared: without the fragment.
+fn key(url: &Url) -> String {
+    url[..Position::AfterQuery].to_owned()
+}
+
+fn reply_of(site: &SiteBuilder, request: &Request, nth: u64) -> Reply {
+    let asked = Asked {
+        host: request.url.host_str().unwrap_or_default().to_owned(),
+        method: request.method.clone(),
+        target: request.url[Position::BeforePath..Position::AfterQuery].to_owned(),
+        headers: request.headers.clone(),
+        body: request.body.clone(),
+        connection: 0,
+        nth,
+    };
+    let answer = site.answer_to(&asked);
+    let Some((status, headers, body)) = answer.http_parts() else {
+        return Reply::error(FetchErrorKind::BadResponse);
+    };
+    let Ok(status) = StatusCode::from_u16(status) else { return Reply::error(FetchErrorKind::BadResponse) };
+    let body = if request.method == http::Method::HEAD { Bytes::new() } else { body.clone() };
+    let parsed: Option<Vec<_>> = headers
+        .iter()
+        .map(|(name, value)| Some((name.parse().ok()?, HeaderValue::from_bytes(value).ok()?)))
+        .collect();
+    let Some(headers) = parsed else { return Reply::error(FetchErrorKind::BadResponse) };
+    let mut reply = Reply::of(End::Response { status, headers, body, flags: Vec::new() });
+    reply.latency = Some(answer.latency()).filter(|latency| !latency.is_zero());
+    reply
+}

@@ -1,0 +1,54 @@
+//! Deterministic filler text.
+
+/// A small generator with a good mix (SplitMix64), so that pages need no dependency and never change.
+pub(crate) struct Random(u64);
+
+impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `end`, which is not zero.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % end.max(1) as u64).expect("smaller than a usize")
+    }
+}
+
+const SYLLABLES: [&str; 20] = [
+    "ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "we",
+    "xi", "yo", "zu",
+];
+
+/// A word of one to four syllables.
+pub(crate) fn word(random: &mut Random) -> String {
+    (0..=random.below(4)).map(|_| SYLLABLES[random.below(SYLLABLES.len())]).collect()
+}
+
+/// So many words, in sentences.
+pub(crate) fn prose(random: &mut Random, words: usize) -> String {
+    let mut out = String::with_capacity(words * 6);
+    let mut left = 0;
+    for _ in 0..words {
+        if left == 0 {
+            left = 6 + random.below(12);
+            let mut first = word(random);
+            first[..1].make_ascii_uppercase();
+            out.push_str(&first);
+        } else {
+            out.push(' ');
+            out.push_str(&word(random));
+        }
+        left -= 1;
+        if left == 0 {
+            out.push_str(". ");
+        }
+    }
+    out
+}
