@@ -9,9 +9,13 @@ mod commands;
 mod config;
 mod exit;
 mod logging;
+mod metrics;
+mod output;
 mod process;
 mod progress;
 mod render;
+mod server;
+mod sites;
 
 fn main() -> ExitCode {
     let cli = match args::Cli::try_parse() {
