@@ -70,6 +70,13 @@ enum Shape {
     Raw(Vec<Part>),
 }
 
+/// Status, headers and body of a well-formed answer.
+pub(crate) struct Message<'a> {
+    pub(crate) status: u16,
+    pub(crate) headers: &'a [(String, Vec<u8>)],
+    pub(crate) body: &'a Bytes,
+}
+
 impl Answer {
     /// An answer with a status and an empty body.
     pub fn status(status: u16) -> Self {
@@ -163,10 +170,10 @@ impl Answer {
         self
     }
 
-    /// Status, headers and body of a well-formed answer; `None` for raw ones.
-    pub(crate) fn http_parts(&self) -> Option<(u16, &[(String, Vec<u8>)], &Bytes)> {
+    /// What a well-formed answer says; `None` for raw ones.
+    pub(crate) fn message(&self) -> Option<Message<'_>> {
         match &self.shape {
-            Shape::Http { status, headers, body, .. } => Some((*status, headers, body)),
+            Shape::Http { status, headers, body, .. } => Some(Message { status: *status, headers, body }),
             Shape::Raw(_) => None,
         }
     }
