@@ -1,4 +1,12 @@
 //! Local sites, hostile answers, scripted downloader and conformance suites for tests.
+//!
+//! | to test | take | clock |
+//! |---|---|---|
+//! | what the engine and the middlewares decide, delays and back-off | [`ScriptedDownloader`] | virtual |
+//! | what goes over the wire, whole crawls, a binary | [`Site`] and [`sites`] | real |
+//! | that nothing on the web breaks the crawler | [`Chaos`] | real |
+//!
+//! Servers listen on loopback addresses only, on free ports, and bound every answer in time and size.
 
 mod answer;
 mod chaos;

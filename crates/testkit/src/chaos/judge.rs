@@ -240,3 +240,53 @@ pub(super) fn unhindered(record: &Record, healthy: &[(&str, String)], within: Du
         note.clone(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Asked;
+
+    fn request(host: &str, path: &str, started: u64) -> Seen {
+        let asked = Asked {
+            host: host.to_owned(),
+            method: http::Method::GET,
+            target: path.to_owned(),
+            headers: http::HeaderMap::new(),
+            body: bytes::Bytes::new(),
+            connection: 0,
+            nth: 0,
+        };
+        let started = Duration::from_secs(started);
+        Seen { asked, started, ended: Some(started), sent: 1, outcome: Outcome::Sent }
+    }
+
+    #[test]
+    fn healthy_pages_count_from_the_first_request_on() {
+        let pages: Vec<_> = (0..20).map(|number| ("127.0.0.1", format!("/plain/{number}"))).collect();
+        let mut record = Record { seen: vec![request("127.0.1.1", "/", 100)], ..Record::default() };
+        record.seen.extend((0..19).map(|number| request("127.0.0.1", &format!("/plain/{number}"), 150)));
+        assert!(unhindered(&record, &pages, Duration::from_secs(60)).pass, "19 of 20 are 95 %");
+        assert!(!unhindered(&record, &pages, Duration::from_secs(40)).pass);
+        record.seen.pop();
+        let verdict = unhindered(&record, &pages, Duration::from_secs(60));
+        assert_eq!((verdict.pass, verdict.why.as_str()), (false, "18 of 20 healthy pages within 60 s"));
+    }
+
+    #[test]
+    fn a_control_page_must_be_taken_whole() {
+        let pages = [("127.0.0.1", "/plain/0".to_owned())];
+        let mut record = Record { seen: vec![request("127.0.0.1", "/plain/0", 1)], ..Record::default() };
+        assert!(controls(&record, &pages).pass);
+        record.seen[0].outcome = Outcome::ClientLeft;
+        assert_eq!(controls(&record, &pages).why, "0 of 1; missing 127.0.0.1/plain/0");
+        record.seen[0] = request("127.0.0.2", "/plain/0", 1);
+        assert!(!controls(&record, &pages).pass, "another host");
+    }
+
+    #[test]
+    fn cookies_are_told_apart_by_name() {
+        assert!(has_cookie("a=1; theirs=2", "theirs"));
+        assert!(has_cookie("theirs", "theirs"));
+        assert!(!has_cookie("nottheirs=1; x=theirs=2", "theirs"));
+    }
+}

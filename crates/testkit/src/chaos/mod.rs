@@ -61,7 +61,19 @@ const PLAIN_ROBOTS: &str = "User-agent: *\nDisallow: /closed/\n";
 /// [`hosts`](Self::hosts), with [`exceptions`](Self::exceptions) of the address guard and a limit for the whole
 /// request below 0.9 of [`ChaosBuilder::hold`]. Then [`verdict`](Self::verdict) tells how it did.
 ///
-/// To see whether credentials leak, let it have some for [`origin`](Self::origin) of [`Family::Cookies`].
+/// To see whether credentials leak, let it have some for [`origin`](Self::origin) of [`Family::Cookies`]. The bed
+/// expects cookies to be on, `nofollow` to be obeyed and at most three attempts.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// use huntsman_testkit::{Chaos, Family};
+/// use std::time::Duration;
+/// let chaos = Chaos::builder().family(Family::Time).hold(Duration::from_secs(2)).start().await;
+/// // A crawl from chaos.seed_url() goes here; without one, nothing was reached.
+/// let silent = chaos.verdict().into_iter().find(|verdict| verdict.name == "silent").unwrap();
+/// assert_eq!(silent.to_string(), "FAIL time/silent: not reached");
+/// # }
+/// ```
 pub struct Chaos {
     site: RunningSite,
     other: RunningSite,

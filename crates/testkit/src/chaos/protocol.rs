@@ -17,7 +17,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             // A client may take it for an idle connection that was closed, and repeat it on a new one.
             .requests(6),
         of("close_before_head", "an end instead of an answer", |_| Answer::raw("")).requests(6),
-        bad("close_in_head", "an end within the headers", |_| Answer::raw("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n")),
+        of("close_in_head", "an end within the headers", |_| Answer::raw("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n")),
         bad("no_status_line", "a page without a head", |ask| Answer::raw(ask.poison())),
         bad("other_protocol", "a page under the status line of another protocol", |ask| with_status(ask, "ICY 200 OK")),
         bad("misspelt_protocol", "a misspelt status line", |ask| with_status(ask, "HTP/1.1 200 OK")),

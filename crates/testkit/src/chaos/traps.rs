@@ -92,7 +92,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             Answer::html(page(&format!("Shop {}", set.join(" ")), &texts(&links)))
         })
         .requests(32),
-        of("fragments", "every page links to itself with a new fragment", |ask| {
+        of("endless_fragments", "every page links to itself with a new fragment", |ask| {
             let links: Vec<String> =
                 (0..5).map(|number| format!("{}#{}{number}", ask.path(""), ask.asked.nth)).collect();
             Answer::html(ask.page(&texts(&links)))
