@@ -334,6 +334,11 @@ impl Rules {
         if headers.len() > self.header_lines {
             return Err(format!("{} header lines, more than {}", headers.len(), self.header_lines));
         }
+        // The library's limit is that of its buffer, and loose by one read.
+        let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
+        if bytes > self.header_bytes {
+            return Err(format!("{bytes} bytes of headers, more than {}", self.header_bytes));
+        }
         if version < Version::HTTP_2
             && headers.contains_key(header::CONTENT_LENGTH)
             && headers.contains_key(header::TRANSFER_ENCODING)

@@ -98,7 +98,10 @@ pub(crate) async fn receive(
         }
     }
     received.body = kept.into_bytes();
-    received.decoded = decoder.map(Decoder::finish);
+    if let Some(decoder) = decoder {
+        let cut = received.truncated || received.dataloss;
+        received.decoded = Some(decoder.finish(cut).map_err(|error| error.with_status(status))?);
+    }
     Ok(received)
 }
 

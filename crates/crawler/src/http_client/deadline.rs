@@ -74,14 +74,14 @@ impl<'a> Timer<'a> {
         let mut waiting = pin!(waiting);
         std::future::poll_fn(|cx| {
             attempt.register(cx.waker());
-            if let Poll::Ready(answer) = waiting.as_mut().poll(cx) {
-                return Poll::Ready(Ok(answer));
-            }
+            let polled = waiting.as_mut().poll(cx);
             if attempt.is_flooded() {
                 let message = "too many interim answers (1xx)";
-                return Poll::Ready(Err(
-                    FetchError::new(FetchErrorKind::BadResponse, message).after_sending()
-                ));
+                let error = FetchError::new(FetchErrorKind::BadResponse, message).after_sending();
+                return Poll::Ready(Err(error));
+            }
+            if let Poll::Ready(answer) = polled {
+                return Poll::Ready(Ok(answer));
             }
             self.poll_limit(cx, |timer| attempt.limit(sent, &timer.deadlines)).map(Err)
         })

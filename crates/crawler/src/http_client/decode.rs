@@ -68,7 +68,7 @@ pub fn decode_body(
         Codings::Known(codings) => {
             let mut decoder = Decoder::new(&codings, limits);
             decoder.push(body)?;
-            Ok(Some(decoder.finish()))
+            decoder.finish(false).map(Some)
         }
     }
 }
@@ -162,6 +162,9 @@ trait Stage: Send {
 
     /// Whether the data came to its end.
     fn is_complete(&self) -> bool;
+
+    /// Whether data without its end is known to be of this coding, by a magic number or a check of its header.
+    fn is_evident(&self) -> bool;
 }
 
 /// A chain of stages with its limit.
@@ -237,31 +240,36 @@ impl Decoder {
                 let message = format!("the decoded body is larger than {} bytes", self.limit);
                 Err(FetchError::new(FetchErrorKind::TooLarge, message).after_sending())
             }
-            Err(Stop::Malformed(coding, Malformed(what))) => {
-                let message = format!("the body is not {}: {what}", coding.name());
-                Err(FetchError::new(FetchErrorKind::Decode, message).after_sending())
-            }
+            Err(Stop::Malformed(coding, Malformed(what))) => Err(malformed(coding, what)),
         }
     }
 
-    /// Bytes decoded so far.
-    pub(crate) fn len(&self) -> usize {
-        self.out.len()
-    }
-
-    /// What was decoded. An empty body is an empty body, whatever its coding.
-    pub(crate) fn finish(mut self) -> Decoded {
+    /// What was decoded; `cut` says that the body is known to have lost its end. An empty body is an empty body,
+    /// whatever its coding.
+    pub(crate) fn finish(mut self, cut: bool) -> Result<Decoded, FetchError> {
         let complete = !self.touched || self.stages.iter().all(|link| link.stage.is_complete());
+        if !complete && !cut && !self.truncated {
+            // Without a magic number, any bytes look like the beginning of something.
+            let doubtful = |link: &&Link| !link.stage.is_complete() && !link.stage.is_evident();
+            if let Some(link) = self.stages.iter().find(doubtful) {
+                return Err(malformed(link.coding, "it has no end"));
+            }
+        }
         if self.out.capacity() - self.out.len() > self.out.len() / 4 {
             self.out.shrink_to_fit();
         }
-        Decoded {
+        Ok(Decoded {
             body: self.out.into(),
             partial: !complete && !self.truncated,
             truncated: self.truncated,
             unknown: false,
-        }
+        })
     }
+}
+
+fn malformed(coding: Coding, what: &str) -> FetchError {
+    let message = format!("the body is not {}: {what}", coding.name());
+    FetchError::new(FetchErrorKind::Decode, message).after_sending()
 }
 
 enum Stop {
@@ -309,3 +317,6 @@ fn make_room(out: &mut Vec<u8>, room: usize) -> usize {
     }
     (out.capacity() - out.len()).min(room)
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,6 +50,9 @@ impl StdError for Failure {
     }
 }
 
+/// The kind of I/O error by which a connection says that too much came; nothing else uses it on a socket.
+pub(crate) const FLOOD: io::ErrorKind = io::ErrorKind::QuotaExceeded;
+
 /// The causes of an error, the error itself first. Bounded, as chains come from elsewhere.
 fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     const LONGEST: usize = 16;
@@ -95,22 +98,27 @@ pub(crate) fn judge(error: &(dyn StdError + 'static)) -> Verdict {
             } else if error.is_user() {
                 verdict = Verdict::of(K::InvalidRequest);
             }
-        } else if let Some(error) = cause.downcast_ref::<io::Error>()
-            && let Some(inner) = error.get_ref()
-        {
-            // The chain of an I/O error starts at the source of its inner error and leaves that one out.
-            if inner.is::<rustls::Error>() {
-                return Verdict::of(K::Tls);
-            }
-            if let Some(failure) = inner.downcast_ref::<Failure>() {
-                return Verdict::of(failure.kind());
-            }
+        } else if let Some(verdict) = cause.downcast_ref::<io::Error>().and_then(judge_io) {
+            return verdict;
         }
     }
     verdict
 }
 
+/// What an I/O error says beyond "lost". HTTP/2 keeps of it only the kind and the text, so the kind has to do.
+fn judge_io(error: &io::Error) -> Option<Verdict> {
+    match error.kind() {
+        FLOOD => Some(Verdict::of(FetchErrorKind::BadResponse)),
+        // On a socket only TLS calls data invalid.
+        io::ErrorKind::InvalidData => Some(Verdict::of(FetchErrorKind::Tls)),
+        _ => None,
+    }
+}
+
 fn judge_h2(error: &h2::Error) -> Verdict {
+    if let Some(verdict) = error.get_io().and_then(judge_io) {
+        return verdict;
+    }
     if error.is_library() && !error.is_io() {
         return Verdict::of(FetchErrorKind::BadResponse);
     }
@@ -125,7 +133,9 @@ pub(crate) fn describe(error: &(dyn StdError + 'static)) -> String {
     let mut last = String::new();
     for cause in chain(error) {
         let sentence = cause.to_string();
-        if sentence.is_empty() || last.contains(&sentence) {
+        // The pool's own layer says nothing but "client error".
+        let says_nothing = sentence.is_empty() || cause.is::<hyper_util::client::legacy::Error>();
+        if says_nothing || last.contains(&sentence) {
             continue;
         }
         if !text.is_empty() {

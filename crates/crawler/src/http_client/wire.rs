@@ -14,7 +14,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
 
-use super::failure::Failure;
+use super::failure::{FLOOD, Failure};
 use crate::fetch::FetchErrorKind;
 
 /// TCP, or TLS over it, or TLS over TLS (an https proxy).
@@ -46,9 +46,10 @@ pub(crate) struct Peer {
     read_at_progress: AtomicU64,
 }
 
-/// Bytes that a server may send before anything of them is taken as (a part of) an answer. Above the longest header
-/// block with its interim answers, and above what can be under way in a window of HTTP/2: a flood of anything else.
-const MOST_UNTAKEN: u64 = 6 << 20;
+/// Bytes that a server may send before anything of them is taken as (a part of) an answer. It is above the longest
+/// header block with usual interim answers, and above what can be under way in the windows of HTTP/2; more is a flood
+/// of something that nobody asked for.
+const MOST_UNTAKEN: u64 = 3 << 20;
 
 impl Peer {
     pub(crate) fn new(ip: Option<IpAddr>, certificate: Option<Bytes>, times: ConnectTimes) -> Arc<Self> {
@@ -123,7 +124,8 @@ impl AsyncRead for Wire {
         peer.read.store(read, Ordering::Relaxed);
         if read - peer.read_at_progress.load(Ordering::Relaxed).min(read) > MOST_UNTAKEN {
             let message = "megabytes came, but no answer";
-            return Poll::Ready(Err(io::Error::other(Failure::new(FetchErrorKind::BadResponse, message))));
+            let flood = Failure::new(FetchErrorKind::BadResponse, message);
+            return Poll::Ready(Err(io::Error::new(FLOOD, flood)));
         }
         polled
     }

@@ -60,4 +60,8 @@ impl Stage for Brotli {
     fn is_complete(&self) -> bool {
         self.ended
     }
+
+    fn is_evident(&self) -> bool {
+        false
+    }
 }

@@ -8,11 +8,12 @@ use super::{Malformed, Stage, make_room};
 pub(super) struct Deflate {
     inner: Option<Inflate>,
     first: Option<u8>,
+    zlib: bool,
 }
 
 impl Deflate {
     pub(super) fn new() -> Self {
-        Self { inner: None, first: None }
+        Self { inner: None, first: None, zlib: false }
     }
 }
 
@@ -30,7 +31,8 @@ impl Stage for Deflate {
             (None, [a, b, ..]) => [*a, *b],
             (Some(a), [b, ..]) => [a, *b],
         };
-        let mut inflate = Inflate::new(is_zlib(head));
+        self.zlib = is_zlib(head);
+        let mut inflate = Inflate::new(self.zlib);
         if let Some(first) = self.first.take() {
             inflate.run(&[first], out, room)?;
         }
@@ -39,6 +41,10 @@ impl Stage for Deflate {
 
     fn is_complete(&self) -> bool {
         self.inner.as_ref().is_some_and(|inner| inner.ended)
+    }
+
+    fn is_evident(&self) -> bool {
+        self.zlib
     }
 }
 
