@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use huntsman_crawler::{Settings, Timestamp};
+use huntsman::{Settings, Timestamp};
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -276,7 +276,7 @@ mod tests {
     #[test]
     fn the_level_is_about_our_own_components_and_events_are_counted() {
         let (text, count) = logged(false, || {
-            tracing::info!(target: "huntsman_crawler::engine", pages = 3, "own");
+            tracing::info!(target: "huntsman::engine", pages = 3, "own");
             tracing::info!(target: "hyper", "foreign");
             tracing::warn!(target: "hyper", "foreign warning");
             tracing::debug!(target: "huntsman_crawler", "too fine");
