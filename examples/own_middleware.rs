@@ -30,7 +30,12 @@ impl DownloaderMiddleware for GiveUp {
         Ok(OnRequest::Continue)
     }
 
-    async fn process_response(&self, request: &Request, response: &mut Response, _: &Context) -> Result<OnResponse> {
+    async fn process_response(
+        &self,
+        request: &Request,
+        response: &mut Response,
+        _: &Context,
+    ) -> Result<OnResponse> {
         if response.status.is_server_error() {
             *self.errors.lock().expect("no holder panics").entry(request.host()).or_default() += 1;
         }

@@ -19,7 +19,11 @@ struct Once {
 
 impl Pipeline<Author> for Once {
     async fn process_item(&mut self, item: Author, _: &Context) -> Result<OnItem<Author>> {
-        if self.seen.insert(item.name.clone()) { Ok(OnItem::Keep(item)) } else { Ok(OnItem::Drop("seen".into())) }
+        if self.seen.insert(item.name.clone()) {
+            Ok(OnItem::Keep(item))
+        } else {
+            Ok(OnItem::Drop("seen".into()))
+        }
     }
 }
 

@@ -19,7 +19,8 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
     packages
         .iter()
         .map(|package| {
-            let normal = package["dependencies"].as_array().expect("a list").iter().filter(|d| d["kind"].is_null());
+            let normal =
+                package["dependencies"].as_array().expect("a list").iter().filter(|d| d["kind"].is_null());
             (text(&package["name"]), normal.map(|d| text(&d["name"])).collect())
         })
         .collect()
@@ -35,7 +36,13 @@ fn crates_depend_only_downwards() {
         ("huntsman-middleware", &["huntsman-crawler", "huntsman-detect", "huntsman-html", "huntsman-store"]),
         (
             "huntsman",
-            &["huntsman-middleware", "huntsman-crawler", "huntsman-detect", "huntsman-html", "huntsman-store"],
+            &[
+                "huntsman-middleware",
+                "huntsman-crawler",
+                "huntsman-detect",
+                "huntsman-html",
+                "huntsman-store",
+            ],
         ),
         ("huntsman-cli", &["huntsman"]),
         ("huntsman-testkit", &["huntsman-crawler"]),
@@ -44,7 +51,10 @@ fn crates_depend_only_downwards() {
     assert_eq!(found.keys().map(String::as_str).collect::<BTreeSet<_>>(), allowed.keys().copied().collect());
     for (name, dependencies) in &found {
         for dependency in dependencies.iter().filter(|d| d.starts_with("huntsman")) {
-            assert!(allowed[name.as_str()].contains(&dependency.as_str()), "{name} must not depend on {dependency}");
+            assert!(
+                allowed[name.as_str()].contains(&dependency.as_str()),
+                "{name} must not depend on {dependency}"
+            );
         }
     }
 }

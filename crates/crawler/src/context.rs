@@ -175,7 +175,9 @@ impl Context {
     pub async fn download(&self, request: Request) -> Result<Response, FetchError> {
         match self.0.exchange.get().and_then(Weak::upgrade) {
             Some(exchange) => exchange.download(request).await,
-            None => Err(FetchError::new(FetchErrorKind::Cancelled, "this context has no engine to download with")),
+            None => {
+                Err(FetchError::new(FetchErrorKind::Cancelled, "this context has no engine to download with"))
+            }
         }
     }
 
@@ -202,7 +204,10 @@ impl Context {
     }
 
     pub(crate) fn connect(&self, exchange: Weak<dyn Exchange>) -> Result<()> {
-        self.0.exchange.set(exchange).map_err(|_| Error::msg("this crawler has run already: build another one"))
+        self.0
+            .exchange
+            .set(exchange)
+            .map_err(|_| Error::msg("this crawler has run already: build another one"))
     }
 
     pub(crate) fn cpu(&self) -> &Arc<CpuPool> {

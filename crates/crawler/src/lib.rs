@@ -13,6 +13,7 @@ mod event;
 mod fetch;
 mod frontier;
 mod host;
+mod http_client;
 mod middleware;
 mod output;
 mod page;
@@ -21,10 +22,10 @@ mod plugin;
 pub mod referrer;
 mod report;
 mod request;
-mod schedule;
 mod response;
 pub mod retry_after;
 pub mod robots;
+mod schedule;
 mod settings;
 mod spider;
 mod stats;
@@ -36,8 +37,9 @@ pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Handle};
 pub use error::{Error, Result};
 pub use event::{Event, Observer};
 pub use fetch::{Downloader, FetchError, FetchErrorKind};
-pub use frontier::{End, Frontier, Lease, LeaseId, Leased, Order, Pushed, Settled};
+pub use frontier::{End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled};
 pub use host::{HostKey, SlotBy, registrable_domain};
+pub use http_client::{DecodeLimits, Decoded, HttpDownloader, decode_body};
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
@@ -49,6 +51,7 @@ pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};
 pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Request};
 pub use response::{Response, Timings};
+pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
     Guard, Layer, Layers, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope, SettingInfo,
     Settings, SlotSettings, nearest, seconds,

@@ -331,7 +331,9 @@ mod tests {
 
     #[test]
     fn links_resolve_against_the_base() {
-        let page = page("<base href=/other/><a href=x>1</a><a href='mailto:a@b'>2</a><a href='http://h/?a=1&amp;b'>3</a>");
+        let page = page(
+            "<base href=/other/><a href=x>1</a><a href='mailto:a@b'>2</a><a href='http://h/?a=1&amp;b'>3</a>",
+        );
         let links: Vec<String> = page.links().iter().map(ToString::to_string).collect();
         assert_eq!(links, ["http://site.example/other/x", "http://h/?a=1&b"]);
     }

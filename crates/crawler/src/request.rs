@@ -260,6 +260,13 @@ impl Request {
         self.rest.as_ref().map_or(&[], |rest| &rest.cookies)
     }
 
+    /// Forgets the cookies given with the request: a redirect does so, since they are in the jar of the first host.
+    pub fn clear_cookies(&mut self) {
+        if let Some(rest) = &mut self.rest {
+            rest.cookies.clear();
+        }
+    }
+
     /// Flags given with the request.
     pub fn flags(&self) -> &[String] {
         self.rest.as_ref().map_or(&[], |rest| &rest.flags)

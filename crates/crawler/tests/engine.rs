@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use huntsman_crawler::{
     Context, CrawlerBuilder, Downloader, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind,
-    OnException, OnFollow, OnItem, OnPage, OnRequest, OnResponse, Output, Page, Pipeline, Politeness, Request,
-    Response, Result, Spider, SpiderMiddleware, Start, spider_fn,
+    OnException, OnFollow, OnItem, OnPage, OnRequest, OnResponse, Output, Page, Pipeline, Politeness,
+    Request, Response, Result, Spider, SpiderMiddleware, Start, spider_fn,
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
 /// Follows every link and gives the path of every page.
-fn all_links(seeds: &[&str]) -> impl Spider<Item = String> {
+fn all_links(seeds: &[&str]) -> impl Spider<Item = String> + use<> {
     let seeds: Vec<String> = seeds.iter().map(|&seed| seed.to_owned()).collect();
     spider_fn(seeds, |page: &Page, out: &mut Output<String>| {
         out.item(page.url().to_string());
@@ -259,7 +259,9 @@ struct Decides;
 impl DownloaderMiddleware for Decides {
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
         Ok(match request.url.path() {
-            "/answered" => OnRequest::Respond(Box::new(Response::html(request.url.clone(), "<title>own</title>"))),
+            "/answered" => {
+                OnRequest::Respond(Box::new(Response::html(request.url.clone(), "<title>own</title>")))
+            }
             "/dropped" => OnRequest::Drop(DropReason::skipped("not_wanted").detail("by test")),
             "/moved" => {
                 let mut other = request.clone();
@@ -283,7 +285,8 @@ impl DownloaderMiddleware for Decides {
 
 #[tokio::test(start_paused = true)]
 async fn a_middleware_can_answer_drop_reschedule_and_fail() {
-    let seeds = ["/answered", "/dropped", "/moved", "/broken", "/panics", "/later"].map(|path| format!("http://a.example{path}"));
+    let seeds = ["/answered", "/dropped", "/moved", "/broken", "/panics", "/later"]
+        .map(|path| format!("http://a.example{path}"));
     let web = ScriptedDownloader::new()
         .respond("http://a.example/target", Reply::html("t"))
         .respond("http://a.example/later", Reply::html("l"));
@@ -307,7 +310,10 @@ async fn a_middleware_can_answer_drop_reschedule_and_fail() {
         .await
         .unwrap();
     assert_eq!(report.pages, 3);
-    assert_eq!(kept.all().into_iter().collect::<BTreeSet<_>>(), ["parse /answered", "parse /later", "parse /target"].map(str::to_owned).into());
+    assert_eq!(
+        kept.all().into_iter().collect::<BTreeSet<_>>(),
+        ["parse /answered", "parse /later", "parse /target"].map(str::to_owned).into()
+    );
     let mut drops = drops.lock().unwrap().clone();
     drops.sort();
     assert_eq!(
@@ -329,7 +335,11 @@ async fn spider_middlewares_see_starts_pages_and_follows() {
             Ok(if request.url.path() == "/never" { OnFollow::drop("unwanted") } else { OnFollow::Keep })
         }
         fn process_page(&self, page: &mut Page, _: &Context) -> Result<OnPage> {
-            Ok(if page.url().path() == "/1" { OnPage::Skip(DropReason::skipped("thin")) } else { OnPage::Parse })
+            Ok(if page.url().path() == "/1" {
+                OnPage::Skip(DropReason::skipped("thin"))
+            } else {
+                OnPage::Parse
+            })
         }
         fn process_follow(&self, page: &Page, request: &mut Request, _: &Context) -> Result<OnFollow> {
             assert_eq!(request.depth, page.request().depth + 1);
@@ -379,7 +389,9 @@ async fn small_hosts_are_not_held_back_by_a_big_one() {
     for host in 0..9 {
         seeds.extend((0..10).map(|n| format!("http://small{host}.example/{n}")));
     }
-    let web = Arc::new(ScriptedDownloader::new().otherwise(|_, _| Reply::html("x")).latency(Duration::from_millis(10)));
+    let web = Arc::new(
+        ScriptedDownloader::new().otherwise(|_, _| Reply::html("x")).latency(Duration::from_millis(10)),
+    );
     let report = quick(spider_fn(seeds, |_: &Page, _: &mut Output<()>| Ok(())), &web)
         .set("concurrent_requests_per_domain", 1)
         .set("concurrent_requests", 10)
@@ -669,7 +681,8 @@ async fn an_unknown_callback_label_is_an_error_of_that_request() {
 async fn limits_on_items_and_time_close_the_crawl() {
     let run = |name: &'static str, value: f64| {
         let web = ScriptedDownloader::pages(tree("a.example", 500)).latency(Duration::from_secs(1));
-        let value: serde_json::Value = if value.fract() == 0.0 { (value as u64).into() } else { value.into() };
+        let value: serde_json::Value =
+            if value.fract() == 0.0 { (value as u64).into() } else { value.into() };
         quick(all_links(&["http://a.example/0"]), &Arc::new(web)).set(name, value).run()
     };
     assert_eq!(run("closespider_itemcount", 20.0).await.unwrap().finish_reason, "closespider_itemcount");

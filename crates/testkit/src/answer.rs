@@ -70,6 +70,13 @@ enum Shape {
     Raw(Vec<Part>),
 }
 
+/// Status, headers and body of a well-formed answer.
+pub(crate) struct Message<'a> {
+    pub(crate) status: u16,
+    pub(crate) headers: &'a [(String, Vec<u8>)],
+    pub(crate) body: &'a Bytes,
+}
+
 impl Answer {
     /// An answer with a status and an empty body.
     pub fn status(status: u16) -> Self {
@@ -163,10 +170,10 @@ impl Answer {
         self
     }
 
-    /// Status, headers and body of a well-formed answer; `None` for raw ones.
-    pub(crate) fn http_parts(&self) -> Option<(u16, &[(String, Vec<u8>)], &Bytes)> {
+    /// What a well-formed answer says; `None` for raw ones.
+    pub(crate) fn message(&self) -> Option<Message<'_>> {
         match &self.shape {
-            Shape::Http { status, headers, body, .. } => Some((*status, headers, body)),
+            Shape::Http { status, headers, body, .. } => Some(Message { status: *status, headers, body }),
             Shape::Raw(_) => None,
         }
     }
@@ -177,7 +184,8 @@ impl Answer {
 
     /// The steps on the wire for a request of a method, and what follows them.
     pub(crate) fn into_wire(self, method: &Method, client_closes: bool) -> (Vec<Part>, After) {
-        let mut after = self.after;
+        // A client that wants the connection closed gets it closed, whatever the answer says.
+        let after = if client_closes && self.after == After::KeepAlive { After::Close } else { self.after };
         let mut parts = Vec::with_capacity(3);
         if !self.delay.is_zero() {
             parts.push(Part::Wait(self.delay));
@@ -185,9 +193,6 @@ impl Answer {
         match self.shape {
             Shape::Raw(raw) => parts.extend(raw),
             Shape::Http { status, headers, body, framing, pace } => {
-                if client_closes && after == After::KeepAlive {
-                    after = After::Close;
-                }
                 let mut head = BytesMut::with_capacity(256 + body.len().min(64 * 1024));
                 write_head(&mut head, status, &headers, &body, framing, after);
                 let bodiless = *method == Method::HEAD || status == 204 || status == 304 || status < 200;

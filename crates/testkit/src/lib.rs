@@ -1,6 +1,15 @@
 //! Local sites, hostile answers, scripted downloader and conformance suites for tests.
+//!
+//! | to test | take | clock |
+//! |---|---|---|
+//! | what the engine and the middlewares decide, delays and back-off | [`ScriptedDownloader`] | virtual |
+//! | what goes over the wire, whole crawls, a binary | [`Site`] and [`sites`] | real |
+//! | that nothing on the web breaks the crawler | [`Chaos`] | real |
+//!
+//! Servers listen on loopback addresses only, on free ports, and bound every answer in time and size.
 
 mod answer;
+mod chaos;
 mod record;
 mod script;
 mod server;
@@ -8,6 +17,7 @@ mod site;
 pub mod sites;
 
 pub use answer::{After, Answer, Part};
+pub use chaos::{Chaos, ChaosBuilder, Family, Listed, Verdict};
 pub use record::{Asked, Outcome, Record, Seen};
 pub use script::{Fetched, Reply, ScriptedDownloader};
 pub use site::{DEFAULT_HOST, RunningSite, Site, SiteBuilder};

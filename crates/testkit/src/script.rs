@@ -12,6 +12,7 @@ use huntsman_crawler::{Downloader, FetchError, FetchErrorKind, Request, Response
 use tokio::time::Instant;
 use url::{Position, Url};
 
+use crate::answer::Message;
 use crate::record::Asked;
 use crate::site::SiteBuilder;
 
@@ -413,7 +414,7 @@ fn reply_of(site: &SiteBuilder, request: &Request, nth: u64) -> Reply {
         nth,
     };
     let answer = site.answer_to(&asked);
-    let Some((status, headers, body)) = answer.http_parts() else {
+    let Some(Message { status, headers, body }) = answer.message() else {
         return Reply::error(FetchErrorKind::BadResponse);
     };
     let Ok(status) = StatusCode::from_u16(status) else { return Reply::error(FetchErrorKind::BadResponse) };

@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::Observer;
 use crate::fetch::{Downloader, DynDownloader};
-use crate::frontier::{DynFrontier, Frontier};use crate::schedule::MemoryFrontier;
+use crate::frontier::{DynFrontier, Frontier, MemoryFrontier};
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
 use crate::pipeline::{DynPipeline, Pipeline};
 use crate::plugin::Plugin;

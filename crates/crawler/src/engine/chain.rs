@@ -57,13 +57,16 @@ pub(crate) fn assemble<T>(
             Some(value) => match value.as_i64().and_then(|order| i32::try_from(order).ok()) {
                 Some(order) => Some(order),
                 None => {
-                    let what = format!("setting {setting}: {name} = {value}: give an order number or \"off\"");
+                    let what =
+                        format!("setting {setting}: {name} = {value}: give an order number or \"off\"");
                     return Err(Error::usage(what));
                 }
             },
         };
         let made = match order {
-            Some(_) => (component.make)(settings).map_err(|error| error.context(format!("building {name}")))?,
+            Some(_) => {
+                (component.make)(settings).map_err(|error| error.context(format!("building {name}")))?
+            }
             None => None,
         };
         infos.push(ComponentInfo { name, order: order.filter(|_| made.is_some()) });

@@ -60,7 +60,17 @@ impl<S: Spider> Crawler<S> {
     }
 
     async fn crawl(self) -> Result<CrawlReport> {
-        let Self { cx, messages, spider, downloader, frontier, middlewares, spider_middlewares, pipelines, .. } = self;
+        let Self {
+            cx,
+            messages,
+            spider,
+            downloader,
+            frontier,
+            middlewares,
+            spider_middlewares,
+            pipelines,
+            ..
+        } = self;
         cx.emit(&Event::EngineStarted);
         let stats = cx.stats().clone();
         stats.set("start_time", cx.now().to_rfc3339());

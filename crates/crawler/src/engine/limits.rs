@@ -119,7 +119,10 @@ impl Limits {
             Some("closespider_pagecount_no_item")
         } else if self.timeout.is_some_and(|at| now >= at) {
             Some("closespider_timeout")
-        } else if self.no_item_timeout.is_some_and(|timeout| now >= self.last_item.max(self.started) + timeout) {
+        } else if self
+            .no_item_timeout
+            .is_some_and(|timeout| now >= self.last_item.max(self.started) + timeout)
+        {
             Some("closespider_timeout_no_item")
         } else {
             None

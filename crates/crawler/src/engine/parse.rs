@@ -56,8 +56,11 @@ impl<S: Spider> Core<S> {
 
     fn parse(self: &Arc<Self>, request: Request, response: Response) -> Parsed<S::Item> {
         let settings = self.cx.settings();
-        let options =
-            ScanOptions { text: settings.page_text, blocks: settings.page_blocks, ..ScanOptions::links_only() };
+        let options = ScanOptions {
+            text: settings.page_text,
+            blocks: settings.page_blocks,
+            ..ScanOptions::links_only()
+        };
         let mut page = Page::with_options(request, response, options);
         for placed in &self.spider_chain {
             let answer = catch_unwind(AssertUnwindSafe(|| placed.part.process_page(&mut page, &self.cx)));
@@ -114,7 +117,10 @@ impl<S: Spider> Core<S> {
         self.cx.stats().inc(&format!("spider_exceptions/{kind}"));
         tracing::error!(url = %page.url(), callback = page.callback(), "callback {kind}: {message}");
         self.cx.emit(&Event::SpiderError { request: page.request(), error: &message });
-        Some(DropReason::failed(if kind == "panic" { "callback_panic" } else { "callback_error" }).detail(message))
+        Some(
+            DropReason::failed(if kind == "panic" { "callback_panic" } else { "callback_error" })
+                .detail(message),
+        )
     }
 
     /// An output whose full batches leave while the callback runs.

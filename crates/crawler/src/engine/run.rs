@@ -113,12 +113,7 @@ impl<S: Spider> Run<S> {
         }
         let leases = self.leased.into_values().collect();
         let left = leftovers(&self.core, leases, &reason, aborted).await;
-        Ran {
-            reason,
-            failed_seeds: self.failed_seeds,
-            seeds: self.seeds_queued,
-            error: error.or(left.err()),
-        }
+        Ran { reason, failed_seeds: self.failed_seeds, seeds: self.seeds_queued, error: error.or(left.err()) }
     }
 
     async fn work(&mut self) -> Result<()> {
@@ -192,11 +187,18 @@ impl<S: Spider> Run<S> {
 
     /// Grants starts until there is nothing to grant; answers when to look again.
     async fn grant(&mut self) -> Result<Option<Timestamp>> {
-        let settings_limit = self.core.cx.settings().scraper_slot_max_active_size;
+        let core = Arc::clone(&self.core);
+        let settings = core.cx.settings();
+        let most_bytes = settings.scraper_slot_max_active_size;
+        // One at a time means one page after the other, or neither order of the queue would mean anything.
+        let is_serial = settings.concurrent_requests == 1;
         loop {
             let now = self.core.cx.now();
-            let full = self.core.active_bytes.load(Ordering::Relaxed) >= settings_limit;
-            let leasing = self.stop.is_none() && !full && self.limits.has_room(self.visits.len());
+            let full = self.core.active_bytes.load(Ordering::Relaxed) >= most_bytes;
+            let leasing = self.stop.is_none()
+                && !full
+                && self.limits.has_room(self.visits.len())
+                && (!is_serial || self.visits.is_empty());
             self.scheduler.hold_leases(!leasing);
             if let Some(at) = self.quota.wait_until(now) {
                 return Ok(Some(at));
@@ -234,7 +236,7 @@ impl<S: Spider> Run<S> {
                 return Ok(());
             }
             super::limits::HostRoom::Spent => {
-                self.scheduler.ended(ticket, Outcome::Unused, now);
+                self.scheduler.nothing_due(ticket, None, now);
                 return self.give_up(&host, "host_page_limit").await;
             }
         }
@@ -425,10 +427,8 @@ impl<S: Spider> Run<S> {
 
     /// When the parked work is dropped, if nothing but parked work is left.
     fn parked_until(&self) -> Option<Timestamp> {
-        let only_parked = !self.paused
-            && self.visits.is_empty()
-            && self.seeds.is_done()
-            && self.scheduler.is_parked();
+        let only_parked =
+            !self.paused && self.visits.is_empty() && self.seeds.is_done() && self.scheduler.is_parked();
         only_parked.then(|| self.useful + seconds(self.core.cx.settings().max_parked_wait))
     }
 
@@ -478,11 +478,19 @@ async fn drain<S: Spider>(
         let mut settled = Vec::with_capacity(leased.len());
         for lease in leased {
             let reason = why(&lease.request);
-            if lease.request.depth == 0 && lease.request.meta_flag("is_start_request") && seeds.len() < FAILED_SEEDS {
+            if lease.request.depth == 0
+                && lease.request.meta_flag("is_start_request")
+                && seeds.len() < FAILED_SEEDS
+            {
                 seeds.push((lease.request.requested_url().to_owned(), reason.reason.to_string()));
             }
             core.record(&Dropped::new(&lease.request, "engine", reason, core.cx.now()));
-            settled.push(Settled { lease: lease.id, host: host.clone(), end: End::Done, children: Vec::new() });
+            settled.push(Settled {
+                lease: lease.id,
+                host: host.clone(),
+                end: End::Done,
+                children: Vec::new(),
+            });
         }
         core.frontier.settle(settled).await?;
     }

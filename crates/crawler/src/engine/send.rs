@@ -6,8 +6,8 @@ use std::time::{Duration, UNIX_EPOCH};
 use tokio::sync::oneshot;
 
 use crate::context::{Context, Message};
-use crate::fetch::{DynDownloader, FetchError, FetchErrorKind};
 use crate::event::Event;
+use crate::fetch::{DynDownloader, FetchError, FetchErrorKind};
 use crate::request::Request;
 use crate::response::Response;
 use crate::retry_after::retry_after;
@@ -105,7 +105,9 @@ async fn start(request: &Request, cx: &Context) -> Result<Ticket, FetchError> {
     }
     let (sender, receiver) = oneshot::channel();
     cx.tell(Message::Start(host, sender));
-    receiver.await.map_err(|_| FetchError::new(FetchErrorKind::Cancelled, "the crawl ended before this request's turn"))
+    receiver
+        .await
+        .map_err(|_| FetchError::new(FetchErrorKind::Cancelled, "the crawl ended before this request's turn"))
 }
 
 /// Gives a start back, also when the task is dropped in the middle.

@@ -87,8 +87,9 @@ impl<S: Spider> Core<S> {
         let origin = lease.request.clone();
         let turn = std::cell::Cell::new(Some(ticket));
         let work = TURN.scope(turn, async {
-            let exchanged =
-                AssertUnwindSafe(self.chain.exchange(lease.request, &self.sender, &self.cx)).catch_unwind().await;
+            let exchanged = AssertUnwindSafe(self.chain.exchange(lease.request, &self.sender, &self.cx))
+                .catch_unwind()
+                .await;
             // A start that was not used costs the slot no delay.
             if let Some(unused) = TURN.with(std::cell::Cell::take) {
                 self.cx.tell(Message::Ended(unused, Outcome::Unused));
@@ -191,7 +192,10 @@ impl<S: Spider> Core<S> {
     }
 
     /// Settles a request that is done: with children, and with a record if it was dropped.
-    #[expect(clippy::too_many_arguments, reason = "the parts of one settled visit; a struct would only rename them")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one settled visit; a struct would only rename them"
+    )]
     async fn end(
         &self,
         lease: LeaseId,
@@ -343,7 +347,8 @@ impl<S: Spider> Exchange for Core<S> {
                     Exchanged::Again(again) => request = *again,
                     Exchanged::Drop(_, component, reason) => {
                         let detail = reason.detail.as_deref().unwrap_or(&reason.reason);
-                        let error = FetchError::new(FetchErrorKind::Middleware, format!("{component}: {detail}"));
+                        let error =
+                            FetchError::new(FetchErrorKind::Middleware, format!("{component}: {detail}"));
                         return Err(match reason.status {
                             Some(status) => error.with_status(status),
                             None => error,

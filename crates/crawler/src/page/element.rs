@@ -61,7 +61,11 @@ impl<'a> Element<'a> {
     pub fn text_of(&self, css: &str) -> Result<String> {
         match self.select(css)?.first() {
             Some(found) => Ok(found.text()),
-            None => Err(Error::msg(format!("nothing matches \"{css}\" in <{}> of {}", self.name(), self.page.url()))),
+            None => Err(Error::msg(format!(
+                "nothing matches \"{css}\" in <{}> of {}",
+                self.name(),
+                self.page.url()
+            ))),
         }
     }
 
@@ -146,7 +150,9 @@ pub(super) fn query(root: ElementRef<'_>, query: &str) -> Result<Selection> {
         match take {
             Take::Html => values.push(node.html()),
             // Scrapy's ::text gives the text nodes that are direct children.
-            Take::Text => values.extend(node.children().filter_map(|child| Some(child.value().as_text()?.to_string()))),
+            Take::Text => {
+                values.extend(node.children().filter_map(|child| Some(child.value().as_text()?.to_string())))
+            }
             Take::Attr(name) => values.extend(node.value().attr(name).map(str::to_owned)),
         }
     }

@@ -8,3 +8,4 @@ mod words;
 pub use forum::{Forum, forum};
 pub use linked::{linked, linked_path, linked_targets};
 pub use quotes::quotes;
+pub(crate) use words::{Random, prose};

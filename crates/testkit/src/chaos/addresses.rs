@@ -1,0 +1,176 @@
+//! Addresses that must not be connected to, in many spellings, and some that no request line may hold.
+
+use super::behaviour::{Ask, Behaviour, Family};
+use super::{INSIDE, MAIN, POISON};
+use crate::answer::Answer;
+
+pub(super) fn behaviours() -> Vec<Behaviour> {
+    let of =
+        |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Addresses, name, about, answer);
+    // The page is fine and its other link must be followed; the inside host must not learn of it.
+    let spelt = |name: &'static str, about, host: &'static str| {
+        let answer = move |ask: &Ask<'_>| {
+            let inside = format!("http://{host}:{}/panel/{name}", ask.world.port());
+            Answer::html(ask.page(&[&inside, &ask.path(super::KEPT)]))
+        };
+        Behaviour::new(Family::Addresses, name, about, answer).kept()
+    };
+    vec![
+        spelt("inside_plain", "a link to the inside host", INSIDE),
+        spelt("inside_decimal", "the inside host as one number", "2130706512"),
+        spelt("inside_hexadecimal", "the inside host in hexadecimal", "0x7f000050"),
+        spelt("inside_octal", "the inside host in octal parts", "0177.0.0.0120"),
+        spelt("inside_mixed", "the inside host in three notations", "0x7f.0.00.80"),
+        spelt("inside_short", "the inside host with two parts", "127.80"),
+        spelt("inside_trailing_dot", "the inside host with a dot behind", "127.0.0.80."),
+        spelt("inside_full_width", "the inside host in full-width digits", "\u{ff11}\u{ff12}\u{ff17}.0.0.\u{ff18}\u{ff10}"),
+        spelt("inside_escaped", "the inside host percent-encoded", "%31%32%37.0.0.80"),
+        spelt("inside_user_info", "the inside host behind a user name that looks like a host", "www.example.com@127.0.0.80"),
+        spelt("inside_mapped", "the inside host as an IPv6 address", "[::ffff:127.0.0.80]"),
+        spelt("inside_mapped_hex", "the inside host as an IPv6 address in hexadecimal", "[::ffff:7f00:50]"),
+        of("unspecified", "a link to 0.0.0.0, which systems take for themselves", |ask| {
+            let links = [format!("http://0.0.0.0:{}{}", ask.world.port(), ask.path(POISON)), ask.path(super::KEPT)];
+            Answer::html(ask.page(&[&links[0], &links[1]]))
+        })
+        .kept()
+        // 0.0.0.0 arrives at the first host, whichever host the family has.
+        .judge(|evidence, why| {
+            let path = evidence.behaviour.path(POISON);
+            if evidence.record.to(MAIN).any(|seen| seen.asked.path() == path) {
+                why.push("connected to 0.0.0.0".to_owned());
+            }
+        }),
+        of("other_port", "a link to a port of a listed host that is not listed", |ask| {
+            let other = format!("http://{}:{}/panel", MAIN, ask.world.other_port());
+            Answer::html(ask.page(&[&other, &ask.path(super::KEPT)]))
+        })
+        .kept()
+        .judge(|evidence, why| {
+            if !evidence.other.seen.is_empty() {
+                why.push("reached the other port".to_owned());
+            }
+        }),
+        of("inside_base", "a base on the inside host", |ask| {
+            let base = ask.world.url(INSIDE, "/panel/inside_base/");
+            let (relative, kept) = ("relative", ask.url(super::KEPT));
+            Answer::html(ask.page(&[relative, &kept]).replace("<head>", &format!("<head><base href=\"{base}\">")))
+        })
+        .kept(),
+        of("file_base", "a base on the disk", |ask| {
+            let page = ask.page(&["passwd", "shadow", &ask.url(super::KEPT)]);
+            Answer::html(page.replace("<head>", "<head><base href=\"file:///etc/\">"))
+        })
+        .kept(),
+        of("inside_resources", "pictures, scripts, frames and forms of the inside host", |ask| {
+            let inside = ask.world.url(INSIDE, "/panel/inside_resources");
+            let parts = format!(
+                "<img src='{inside}/1'><script src='{inside}/2'></script><iframe src='{inside}/3'></iframe>\
+                 <form action='{inside}/4' method=post><input name=a></form><link rel=canonical href='{inside}/5'>\
+                 <link rel=stylesheet href='{inside}/6'><object data='{inside}/7'></object>"
+            );
+            Answer::html(ask.kept() + &parts)
+        })
+        .kept(),
+        of("odd_schemes", "links of many schemes", |ask| {
+            Answer::html(ask.page(&[
+                "file:///etc/passwd",
+                "ftp://127.0.0.80/x",
+                "gopher://127.0.0.80:6379/_INFO",
+                "javascript:void(0)",
+                "data:text/html,<p>x",
+                "mailto:someone@example.com",
+                "view-source:http://127.0.0.80/",
+                "blob:http://127.0.0.80/1",
+                "about:blank",
+                "//",
+                "http://",
+                "http:///",
+                "https://?",
+                "http://:80/",
+                "http://[::1",
+                "http://a b/",
+                "http://%00/",
+                "::",
+                &ask.path(super::KEPT),
+            ]))
+        })
+        .kept(),
+        of("line_breaks", "links with line breaks and header lines in them", |ask| {
+            let (path, poison) = (ask.path("broken"), ask.path("encoded"));
+            Answer::html(ask.page(&[
+                &format!("{path}\r\nX-Injected: yes\r\n\r\n"),
+                &format!("{path}\nHost: other"),
+                &format!("{path}&#13;&#10;X-Injected: yes"),
+                &format!("{poison}%0d%0aX-Injected:%20yes"),
+                &format!("{path}\t\0\u{1}\u{7f}end"),
+                &ask.path(super::KEPT),
+            ]))
+        })
+        .kept()
+        .requests(1 + 5 * 3)
+        .judge(|evidence, why| {
+            if evidence.record.seen.iter().any(|seen| seen.asked.headers.contains_key("x-injected")) {
+                why.push("a link put a header into a request".to_owned());
+            }
+        }),
+        of("backslashes", "a link with backslashes for slashes", |ask| {
+            Answer::html(ask.page(&[&ask.url(super::KEPT).replace('/', "\\")]))
+        })
+        .kept(),
+        of("blanks_around", "a link with blanks and line breaks around and in it", |ask| {
+            let kept = ask.path(super::KEPT);
+            let (start, end) = kept.split_at(4);
+            Answer::html(ask.page(&[&format!(" \n\t{start}\n{end}\r\n ")]))
+        })
+        .kept(),
+        of("long_address", "a link of 3 kB", |ask| {
+            let long = format!("{}?{}", ask.path(POISON), "long".repeat(750));
+            Answer::html(ask.page(&[&long, &ask.path(super::KEPT)]))
+        })
+        .kept()
+        .poison(),
+        of("many_segments", "a link with 25 segments", |ask| {
+            let deep: String = (0..25).map(|number| format!("/s{number}")).collect();
+            Answer::html(ask.page(&[&format!("{}{deep}", ask.path("deep")), &ask.path(super::KEPT)]))
+        })
+        .kept()
+        .once(),
+        of("user_info", "a link with a password to an allowed host", |ask| {
+            let link = format!(
+                "http://user:secret@{}:{}{}",
+                ask.behaviour.host(ask.world),
+                ask.world.port(),
+                ask.path(POISON)
+            );
+            Answer::html(ask.page(&[&link, &ask.path(super::KEPT)]))
+        })
+        .kept()
+        .poison(),
+        of("fragments", "fifty fragments of one address", |ask| {
+            let links: Vec<String> = (0..50).map(|number| format!("{}#f{number}", ask.path("one"))).collect();
+            let mut links = super::texts(&links);
+            let kept = ask.path(super::KEPT);
+            links.push(&kept);
+            Answer::html(ask.page(&links))
+        })
+        .kept()
+        .requests(2),
+        of("dot_segments", "spellings of one address with dots", |ask| {
+            let path = ask.path("one");
+            let spellings = [
+                path.clone(),
+                path.replace("/one", "/./one"),
+                path.replace("/one", "/x/../one"),
+                path.replace("/one", "/%2e/one"),
+                path.replace("/one", "/y/%2E%2e/one"),
+                format!("/../../..{path}"),
+            ];
+            let mut links = super::texts(&spellings);
+            let kept = ask.path(super::KEPT);
+            links.push(&kept);
+            Answer::html(ask.page(&links))
+        })
+        .kept()
+        .requests(2),
+    ]
+}

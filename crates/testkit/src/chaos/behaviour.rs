@@ -1,0 +1,346 @@
+//! One bad behaviour: where it is, what it answers, and what a client may do about it.
+
+use std::fmt;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use super::judge::Evidence;
+use crate::answer::Answer;
+use crate::record::Asked;
+use crate::sites::{Random, prose};
+
+/// Attempts that a failure of the network is worth, the first one included.
+const ATTEMPTS: usize = 3;
+
+/// What a behaviour is about. Every family is served on an address of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Family {
+    /// Bodies that are too short, too long, endless or of the wrong type.
+    Bodies,
+    /// Header blocks that are too large or broken.
+    Headers,
+    /// Content codings: bombs, lies, stacks.
+    Codings,
+    /// Silence and slowness.
+    Time,
+    /// Statuses that ask for another try.
+    Retries,
+    /// Redirects: loops, chains, bad targets.
+    Redirects,
+    /// Addresses that must not be connected to, or that no request line may hold.
+    Addresses,
+    /// Cookies, credentials and what else must not leak.
+    Cookies,
+    /// Markup that breaks parsers.
+    Markup,
+    /// Endless sites.
+    Traps,
+    /// robots.txt and other rules for robots.
+    Robots,
+    /// Answers that break HTTP.
+    Protocol,
+}
+
+impl Family {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Bodies,
+        Self::Headers,
+        Self::Codings,
+        Self::Time,
+        Self::Retries,
+        Self::Redirects,
+        Self::Addresses,
+        Self::Cookies,
+        Self::Markup,
+        Self::Traps,
+        Self::Robots,
+        Self::Protocol,
+    ];
+
+    /// Lower-case name, also the first segment of its paths.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Bodies => "bodies",
+            Self::Headers => "headers",
+            Self::Codings => "codings",
+            Self::Time => "time",
+            Self::Retries => "retries",
+            Self::Redirects => "redirects",
+            Self::Addresses => "addresses",
+            Self::Cookies => "cookies",
+            Self::Markup => "markup",
+            Self::Traps => "traps",
+            Self::Robots => "robots",
+            Self::Protocol => "protocol",
+        }
+    }
+
+    pub(super) fn own_host(self) -> &'static str {
+        match self {
+            Self::Bodies => "127.0.0.31",
+            Self::Headers => "127.0.0.32",
+            Self::Codings => "127.0.0.33",
+            Self::Time => "127.0.0.34",
+            Self::Retries => "127.0.0.35",
+            Self::Redirects => "127.0.0.36",
+            Self::Addresses => "127.0.0.37",
+            Self::Cookies => "127.0.0.38",
+            Self::Markup => "127.0.0.39",
+            Self::Traps => "127.0.0.40",
+            Self::Robots => "127.0.0.41",
+            Self::Protocol => "127.0.0.42",
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The addresses and sizes that behaviours need to know.
+#[derive(Debug)]
+pub(super) struct World {
+    pub(super) port: OnceLock<u16>,
+    /// A port that no exception of the address guard lists.
+    pub(super) other_port: OnceLock<u16>,
+    pub(super) hold: Duration,
+    pub(super) max_body: u64,
+    pub(super) crawl_delay: Duration,
+    pub(super) one_host: bool,
+}
+
+impl World {
+    pub(super) fn host_of(&self, family: Family) -> &'static str {
+        if self.one_host { super::MAIN } else { family.own_host() }
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        *self.port.get().expect("the port is set before anyone knows it")
+    }
+
+    pub(super) fn other_port(&self) -> u16 {
+        *self.other_port.get().expect("the port is set before anyone knows it")
+    }
+
+    pub(super) fn url(&self, host: &str, path: &str) -> String {
+        format!("http://{host}:{}{path}", self.port())
+    }
+}
+
+/// A request for a behaviour.
+pub(super) struct Ask<'a> {
+    pub(super) asked: &'a Asked,
+    pub(super) world: &'a World,
+    pub(super) behaviour: &'a Behaviour,
+    /// What follows the path of the behaviour, without a slash; empty for the entry.
+    pub(super) rest: &'a str,
+}
+
+impl Ask<'_> {
+    /// The path of something under this behaviour; the entry for an empty name.
+    pub(super) fn path(&self, rest: &str) -> String {
+        self.behaviour.path(rest)
+    }
+
+    /// The absolute URL of something under this behaviour.
+    pub(super) fn url(&self, rest: &str) -> String {
+        self.world.url(self.behaviour.host(self.world), &self.path(rest))
+    }
+
+    /// A page about this behaviour with a link to [`KEPT`].
+    pub(super) fn kept(&self) -> String {
+        self.page(&[&self.path(KEPT)])
+    }
+
+    /// A page about this behaviour with a link to [`POISON`].
+    pub(super) fn poison(&self) -> String {
+        self.page(&[&self.path(POISON)])
+    }
+
+    /// A page with links, as they are.
+    pub(super) fn page(&self, links: &[&str]) -> String {
+        page(&self.asked.target, links)
+    }
+}
+
+/// The link that must be followed: the page was fine, or it was fine up to there.
+pub(super) const KEPT: &str = "kept";
+/// The link that must not be followed: the page was not fine, or the rules forbid it.
+pub(super) const POISON: &str = "poison";
+
+/// A page of its own text, with links.
+pub(super) fn page(title: &str, links: &[&str]) -> String {
+    let seed = title.bytes().fold(7, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
+    let text = prose(&mut Random::new(seed), 60);
+    let links: String = links.iter().map(|link| format!("<a href=\"{link}\">more</a>\n")).collect();
+    format!(
+        "<!doctype html><html><head><title>{}</title></head><body>\n{links}<p>{text}</p></body></html>\n",
+        escape(title)
+    )
+}
+
+fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}
+
+/// Where a behaviour lives.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Place {
+    /// Under `/family/name` on the host of its family.
+    Path,
+    /// A whole host, because robots.txt or the state of a host is what it is about.
+    Host(&'static str),
+}
+
+type Answering = Box<dyn Fn(&Ask<'_>) -> Answer + Send + Sync>;
+type Judging = Box<dyn Fn(&Evidence<'_>, &mut Vec<String>) + Send + Sync>;
+
+pub(super) struct Behaviour {
+    pub(super) family: Family,
+    pub(super) name: &'static str,
+    pub(super) about: &'static str,
+    pub(super) place: Place,
+    pub(super) requests: usize,
+    pub(super) bytes: Taken,
+    pub(super) has_kept: bool,
+    pub(super) has_poison: bool,
+    /// Whether it can be passed only by a client that recognises duplicate content.
+    pub(super) needs_dedup: bool,
+    pub(super) answer: Answering,
+    pub(super) judge: Option<Judging>,
+}
+
+/// How much of one answer a client may take.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Taken {
+    /// The limit of bodies, and what is under way when it strikes.
+    Body,
+    /// What is under way when the client leaves at the headers.
+    Head,
+}
+
+impl Taken {
+    /// Both sides' socket buffers on loopback hold some MiB: bytes "taken" include these.
+    const UNDER_WAY: u64 = 8 << 20;
+
+    pub(super) fn limit(self, world: &World) -> u64 {
+        match self {
+            Self::Body => world.max_body + (1 << 20) + Self::UNDER_WAY,
+            Self::Head => Self::UNDER_WAY,
+        }
+    }
+}
+
+impl Behaviour {
+    /// A behaviour under `/family/name`, worth the attempts of a network failure.
+    pub(super) fn new(
+        family: Family,
+        name: &'static str,
+        about: &'static str,
+        answer: impl Fn(&Ask<'_>) -> Answer + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            family,
+            name,
+            about,
+            place: Place::Path,
+            requests: ATTEMPTS,
+            bytes: Taken::Body,
+            has_kept: false,
+            has_poison: false,
+            needs_dedup: false,
+            answer: Box::new(answer),
+            judge: None,
+        }
+    }
+
+    /// Gives it a host of its own. All paths on it are plain pages unless `answer` decides otherwise.
+    pub(super) fn at_host(mut self, host: &'static str) -> Self {
+        self.place = Place::Host(host);
+        self
+    }
+
+    /// There is a link that must be followed.
+    pub(super) fn kept(mut self) -> Self {
+        self.has_kept = true;
+        self
+    }
+
+    /// There is a link that must not be followed.
+    pub(super) fn poison(mut self) -> Self {
+        self.has_poison = true;
+        self
+    }
+
+    /// How many requests are allowed under its path, `kept` not counted.
+    pub(super) fn requests(mut self, requests: usize) -> Self {
+        self.requests = requests;
+        self
+    }
+
+    /// Another try cannot help.
+    pub(super) fn once(self) -> Self {
+        self.requests(1)
+    }
+
+    /// The client can know from the headers that it wants no body.
+    pub(super) fn head_only(mut self) -> Self {
+        self.bytes = Taken::Head;
+        self
+    }
+
+    pub(super) fn needs_dedup(mut self) -> Self {
+        self.needs_dedup = true;
+        self
+    }
+
+    /// Adds complaints of its own to the verdict.
+    pub(super) fn judge(
+        mut self,
+        judge: impl Fn(&Evidence<'_>, &mut Vec<String>) + Send + Sync + 'static,
+    ) -> Self {
+        self.judge = Some(Box::new(judge));
+        self
+    }
+
+    pub(super) fn host(&self, world: &World) -> &'static str {
+        match self.place {
+            Place::Path => world.host_of(self.family),
+            Place::Host(host) => host,
+        }
+    }
+
+    pub(super) fn path(&self, rest: &str) -> String {
+        match self.place {
+            Place::Path if rest.is_empty() => format!("/{}/{}", self.family.name(), self.name),
+            Place::Path => format!("/{}/{}/{rest}", self.family.name(), self.name),
+            Place::Host(_) => format!("/{rest}"),
+        }
+    }
+
+    /// What follows its path in another path; `None` if that is not under it.
+    pub(super) fn rest_of<'a>(&self, path: &'a str) -> Option<&'a str> {
+        match self.place {
+            Place::Host(_) => path.strip_prefix('/'),
+            Place::Path => {
+                let below = path.strip_prefix('/')?.strip_prefix(self.family.name())?;
+                let rest = below.strip_prefix('/')?.strip_prefix(self.name)?;
+                if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
+            }
+        }
+    }
+
+    /// What the index of the family links to. On a host of its own nothing else might, if its entry is forbidden.
+    pub(super) fn links(&self, world: &World) -> Vec<String> {
+        let url = |rest: &str| world.url(self.host(world), &self.path(rest));
+        let mut links = vec![url("")];
+        if matches!(self.place, Place::Host(_)) {
+            links.extend(self.has_kept.then(|| url(KEPT)));
+            links.extend(self.has_poison.then(|| url(POISON)));
+        }
+        links
+    }
+}

@@ -1,0 +1,192 @@
+//! Cookies, credentials, and what else belongs to one host only (C1 to C4).
+
+use super::behaviour::{Ask, Behaviour, Family, KEPT, page};
+use super::judge::has_cookie;
+use super::{INSIDE, STRANGER};
+use crate::answer::Answer;
+use crate::record::Asked;
+
+/// Most cookies and bytes of one `Cookie` header.
+const MAX_COOKIES: usize = 50;
+const MAX_COOKIE_HEADER: usize = 8 * 1024;
+
+pub(super) fn behaviours() -> Vec<Behaviour> {
+    let of =
+        |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Cookies, name, about, answer);
+    vec![
+        of("for_a_stranger", "a cookie for another host, and a link to it", |ask| {
+            let links = [ask.world.url(STRANGER, "/look/for_a_stranger"), ask.path(KEPT)];
+            Answer::html(ask.page(&[&links[0], &links[1]]))
+                .header("Set-Cookie", "mine=1; Path=/")
+                .header("Set-Cookie", format!("theirs=1; Path=/; Domain={STRANGER}"))
+        })
+        .kept()
+        .judge(|evidence, why| {
+            if evidence.sent_cookie("theirs") {
+                why.push("a cookie for another host was kept".to_owned());
+            }
+        }),
+        of("bad_domains", "cookies for suffixes, parts and nonsense", |ask| {
+            let domains = [
+                "com",
+                "CO.UK.",
+                "0.0.38",
+                "0.0.1",
+                ".38",
+                "127.0.0.",
+                "127",
+                "localhost",
+                "*",
+                ".",
+                "%00",
+                "[::1]",
+            ];
+            domains.iter().fold(Answer::html(ask.kept()), |page, domain| {
+                page.header("Set-Cookie", format!("suffix=1; Path=/; Domain={domain}"))
+            })
+        })
+        .kept()
+        .judge(|evidence, why| {
+            if evidence.sent_cookie("suffix") {
+                why.push("a cookie of a bad domain was kept".to_owned());
+            }
+        }),
+        of("many", "180 cookies on three pages", |ask| {
+            let (round, next) = match ask.rest {
+                "" => (0, "second"),
+                "second" => (1, "third"),
+                _ => (2, KEPT),
+            };
+            let start = round * 60;
+            (start..start + 60).fold(Answer::html(ask.page(&[&ask.path(next)])), |page, number| {
+                page.header("Set-Cookie", format!("many{number}={}; Path=/", "v".repeat(150)))
+            })
+        })
+        .kept()
+        .judge(|evidence, why| {
+            for (seen, cookies) in evidence.cookies() {
+                let count = cookies.split(';').count();
+                if count > MAX_COOKIES || cookies.len() > MAX_COOKIE_HEADER {
+                    why.push(format!(
+                        "{count} cookies of {} bytes sent to {}",
+                        cookies.len(),
+                        seen.asked.target
+                    ));
+                    break;
+                }
+            }
+        }),
+        of("huge", "a cookie of 5 kB", |ask| {
+            Answer::html(ask.kept()).header("Set-Cookie", format!("huge={}; Path=/", "h".repeat(5_000)))
+        })
+        .kept()
+        .judge(|evidence, why| {
+            if evidence.sent_cookie("huge") {
+                why.push("a cookie of 5 kB was kept".to_owned());
+            }
+        }),
+        of("secure_only", "a Secure cookie over http", |ask| {
+            Answer::html(ask.kept()).header("Set-Cookie", "locked=1; Path=/; Secure")
+        })
+        .kept()
+        .judge(|evidence, why| {
+            if evidence.sent_cookie("locked") {
+                why.push("a Secure cookie was sent over http".to_owned());
+            }
+        }),
+        of("control_characters", "cookies with control characters", |ask| {
+            Answer::html(ask.kept())
+                .header("Set-Cookie", b"ctl1=a\x01b; Path=/")
+                .header("Set-Cookie", b"ctl2=a\x7fb; Path=/")
+                .header("Set-Cookie", b"ctl\t3=ab; Path=/\x08")
+        })
+        .kept()
+        .judge(|evidence, why| {
+            if evidence.cookies().any(|(_, cookies)| cookies.chars().any(char::is_control)) {
+                why.push("a control character in a Cookie header".to_owned());
+            }
+        }),
+        of("deleted", "a cookie that is set and then taken back", |ask| match ask.rest {
+            "" => Answer::html(ask.page(&[&ask.path("second")])).header("Set-Cookie", "brief=1; Path=/"),
+            _ => Answer::html(ask.kept()).header("Set-Cookie", "brief=; Path=/; Max-Age=0"),
+        })
+        .kept()
+        .judge(|evidence, why| {
+            let kept = evidence.at(KEPT);
+            let sent = evidence.cookies().any(|(seen, cookies)| {
+                has_cookie(&cookies, "brief") && kept.iter().any(|kept| std::ptr::eq(*kept, seen))
+            });
+            if sent {
+                why.push("a cookie was sent after it was taken back".to_owned());
+            }
+        }),
+        of("narrow_path", "a cookie for one path", |ask| {
+            Answer::html(ask.kept()).header("Set-Cookie", format!("narrow=1; Path={}", ask.path("inner")))
+        })
+        .kept()
+        .judge(|evidence, why| {
+            let inner = evidence.behaviour.path("inner");
+            let mut sent = evidence.cookies().filter(|(_, cookies)| has_cookie(cookies, "narrow"));
+            if sent.any(|(seen, _)| !seen.asked.path().starts_with(&inner)) {
+                why.push("a cookie was sent outside of its path".to_owned());
+            }
+        }),
+        of("redirect_to_a_stranger", "302 to another host with cookies on the way", |ask| {
+            Answer::redirect(302, ask.world.url(STRANGER, "/look/redirect_to_a_stranger"))
+                .header("Set-Cookie", "onway=1; Path=/")
+        })
+        .judge(|evidence, why| {
+            if evidence.at_stranger().any(|seen| seen.asked.headers.contains_key("cookie")) {
+                why.push("cookies followed a redirect to another host".to_owned());
+            }
+        }),
+        of("kept_method_to_a_stranger", "307 and 308 to another host", |ask| {
+            Answer::redirect(307, ask.world.url(STRANGER, "/look/kept_method_to_a_stranger"))
+        })
+        .judge(|evidence, why| {
+            if evidence.at_stranger().any(|seen| !seen.asked.body.is_empty()) {
+                why.push("a body followed a redirect to another host".to_owned());
+            }
+        }),
+        of("asks_for_a_password", "401 at another host", |ask| {
+            let links = [ask.world.url(STRANGER, "/look/asks_for_a_password"), ask.path(KEPT)];
+            Answer::html(ask.page(&[&links[0], &links[1]]))
+        })
+        .kept()
+        .judge(|evidence, why| {
+            if evidence.at_stranger().any(|seen| seen.asked.headers.contains_key("authorization")) {
+                why.push("another host got a password by asking for it".to_owned());
+            }
+        }),
+        of("secret_in_query", "a secret in the query of a page that links to another host", |ask| {
+            if ask.asked.query().is_none() {
+                return Answer::html(ask.page(&[&format!("{}?token=s3cret", ask.path("inner"))]));
+            }
+            let links = [ask.world.url(STRANGER, "/look/secret_in_query"), ask.path(KEPT)];
+            Answer::html(ask.page(&[&links[0], &links[1]]))
+        })
+        .kept()
+        .judge(|evidence, why| {
+            let referers = evidence.at_stranger().filter_map(|seen| seen.asked.header("referer"));
+            for referer in referers {
+                // Across origins only the origin: scheme, host, port and one slash.
+                if referer.splitn(4, '/').nth(3).is_some_and(|rest| !rest.is_empty()) {
+                    why.push(format!("another host was told of {referer}"));
+                }
+            }
+        }),
+    ]
+}
+
+/// Pages of the stranger and of the inside host.
+pub(super) fn at_others(asked: &Asked) -> Answer {
+    if asked.host == INSIDE {
+        return Answer::html(page("inside", &[]));
+    }
+    match asked.path() {
+        "/look/asks_for_a_password" => {
+            Answer::status(401).header("WWW-Authenticate", "Basic realm=\"stranger\"").body("who are you")
+        }
+        path => Answer::html(page(path, &[])),
+    }
+}

@@ -1,0 +1,128 @@
+//! Redirects: loops, chains, targets that are none, and targets on other hosts.
+
+use super::behaviour::{Ask, Behaviour, Family, KEPT};
+use crate::answer::Answer;
+
+/// Most hops from one request.
+const HOPS: usize = 10;
+
+pub(super) fn behaviours() -> Vec<Behaviour> {
+    let of =
+        |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Redirects, name, about, answer);
+    let dead = |name, about, answer: fn(&Ask<'_>) -> Answer| of(name, about, answer).once();
+    vec![
+        // A repeated address ends the loop; one more request is the hop that repeats it.
+        of("to_itself", "302 to the same address", |ask| Answer::redirect(302, ask.path(""))).requests(2),
+        of("two_cycle", "two addresses that redirect to each other", |ask| {
+            Answer::redirect(301, if ask.rest.is_empty() { ask.path("other") } else { ask.path("") })
+        })
+        .requests(3),
+        of("fragment_loop", "302 to the same address with another fragment", |ask| {
+            Answer::redirect(302, format!("{}#part{}", ask.path(""), ask.asked.nth))
+        })
+        .requests(2),
+        of("endless_chain", "each address redirects to a new one", |ask| {
+            Answer::redirect(302, ask.path(&format!("hop{}", number(ask.rest, "hop") + 1)))
+        })
+        .requests(HOPS + 1),
+        of("endless_mix", "redirects of all codes and refreshing pages by turns", |ask| {
+            let next = number(ask.rest, "step") + 1;
+            let to = ask.path(&format!("step{next}"));
+            match next % 6 {
+                0 => Answer::html(format!("<meta http-equiv=refresh content='0;url={to}'><p>step {next}")),
+                at => Answer::redirect([301, 302, 303, 307, 308][at - 1], to),
+            }
+        })
+        .requests(HOPS + 1),
+        of("ten_hops", "ten redirects and then a page", |ask| {
+            let next = number(ask.rest, "hop") + 1;
+            let target = if next == HOPS { KEPT.to_owned() } else { format!("hop{next}") };
+            Answer::redirect(302, ask.path(&target))
+        })
+        .kept()
+        .requests(HOPS),
+        of("relative_location", "a Location relative to the address", |ask| {
+            Answer::redirect(302, format!("./{}/../{}/{KEPT}", ask.behaviour.name, ask.behaviour.name))
+        })
+        .kept(),
+        of("protocol_relative", "a Location that begins with //", |ask| {
+            Answer::redirect(302, ask.url(KEPT).trim_start_matches("http:"))
+        })
+        .kept(),
+        of("raw_utf8_location", "a Location with bytes above 127", |ask| match ask.rest {
+            "" => Answer::redirect(302, format!("{}/stra\u{df}e", ask.path(""))),
+            _ => Answer::html(ask.kept()),
+        })
+        .kept(),
+        of("lower_case_line", "a redirect in lower case with blanks around the target", |ask| {
+            Answer::status(303).header("location", format!("  {}  ", ask.path(KEPT)))
+        })
+        .kept(),
+        of("wall_of_cookies", "302 to itself until a cookie comes back", |ask| {
+            if ask.asked.header("cookie").is_some_and(|cookies| cookies.contains("passed=yes")) {
+                Answer::html(ask.kept())
+            } else {
+                Answer::redirect(302, ask.path("")).header("Set-Cookie", "passed=yes; Path=/")
+            }
+        })
+        .kept(),
+        dead("to_file", "302 to a file", |_| Answer::redirect(302, "file:///etc/passwd")),
+        dead("to_javascript", "302 to a script", |_| Answer::redirect(302, "javascript:alert(1)")),
+        dead("to_data", "302 to a data address", |ask| {
+            Answer::redirect(302, format!("data:text/html,<a href='{}'>x</a>", ask.url(super::POISON)))
+        })
+        .poison(),
+        dead("to_other_schemes", "302 to gopher on the inside host", |ask| {
+            Answer::redirect(302, format!("gopher://{}:{}/_panel", super::INSIDE, ask.world.port()))
+        }),
+        dead("to_inside", "307 to the inside host", |ask| {
+            Answer::redirect(307, ask.world.url(super::INSIDE, "/panel/to_inside"))
+        }),
+        dead("to_other_port", "302 to a port that is not listed", |ask| {
+            Answer::redirect(302, format!("http://{}:{}/panel", super::MAIN, ask.world.other_port()))
+        }),
+        dead("to_user_info", "302 to an address with a password", |ask| {
+            let (host, path) = (ask.behaviour.host(ask.world), ask.path(super::POISON));
+            Answer::redirect(302, format!("http://user:secret@{host}:{}{path}", ask.world.port()))
+        })
+        .poison(),
+        dead("to_closed", "302 to what robots.txt forbids", |_| {
+            Answer::redirect(302, "/closed/behind-a-redirect")
+        }),
+        dead("to_long_address", "302 to an address of 60 kB", |ask| {
+            Answer::redirect(302, format!("{}?{}", ask.path(super::POISON), "x".repeat(60_000)))
+        })
+        .poison(),
+        dead("broken_location", "302 to what is no address", |_| Answer::redirect(302, "http://[::1")),
+        dead("bad_port", "302 to a port over 65535", |ask| {
+            Answer::redirect(302, format!("http://{}:99999/", ask.behaviour.host(ask.world)))
+        }),
+        dead("no_location", "302 without a Location, with links", |ask| {
+            Answer::status(302).header("Content-Type", "text/html").body(ask.page(&[]))
+        }),
+        dead("empty_location", "302 with an empty Location", |_| Answer::redirect(302, "")).requests(2),
+        of("refresh_to_itself", "a page that refreshes to itself", |ask| {
+            Answer::html(format!("<meta http-equiv='Refresh' content='0; URL={}'><p>again", ask.path("")))
+        })
+        .requests(2),
+        of("refresh_cycle", "two pages that refresh to each other", |ask| {
+            let to = if ask.rest.is_empty() { ask.path("other") } else { ask.path("") };
+            Answer::html(format!("<meta http-equiv=refresh content=\"0;url='{to}'\"><p>again"))
+        })
+        .requests(3),
+        of("refresh_chain", "each page refreshes to a new one", |ask| {
+            let to = ask.path(&format!("turn{}", number(ask.rest, "turn") + 1));
+            Answer::html(format!("<meta http-equiv=refresh content=0;url={to}><p>turn"))
+        })
+        .requests(HOPS + 1),
+        dead("refresh_to_inside", "a page that refreshes to the inside host", |ask| {
+            let to = ask.world.url(super::INSIDE, "/panel/refresh_to_inside");
+            Answer::html(format!("<meta http-equiv=refresh content='0;url={to}'><p>{}", ask.page(&[])))
+        }),
+    ]
+}
+
+/// The number behind a prefix in the rest of a path; 0 for the entry.
+fn number(rest: &str, prefix: &str) -> usize {
+    rest.strip_prefix(prefix).and_then(|number| number.parse().ok()).unwrap_or(0)
+}

@@ -1,0 +1,234 @@
+//! robots.txt in all states of health, each on a host of its own, and the rules within pages.
+
+use std::time::Duration;
+
+use super::behaviour::{Ask, Behaviour, Family, KEPT, POISON, page};
+use super::bombs;
+use super::judge::Evidence;
+use super::wire::{block_of, endless};
+use crate::answer::{After, Answer, Part};
+
+/// Times that an unreachable robots.txt may be asked for: once, and three times again within the hour.
+const ASKED_AGAIN: usize = 4;
+/// Pages of the polite site besides those that every behaviour with a host has.
+const POLITE_PAGES: usize = 4;
+/// What the clocks of both sides may take off a delay.
+const PUNCTUAL: f64 = 0.98;
+
+const RULES: &str = "User-agent: *\nDisallow: /poison\n";
+
+pub(super) fn behaviours() -> Vec<Behaviour> {
+    let on = |name, about, host, answer: fn(&Ask<'_>) -> Answer| {
+        // Any path but robots.txt is a plain page.
+        let answer = move |ask: &Ask<'_>| match ask.rest {
+            "robots.txt" => answer(ask),
+            rest if rest.starts_with("rules") => answer(ask),
+            _ => Answer::html(ask.page(&[])),
+        };
+        Behaviour::new(Family::Robots, name, about, answer).at_host(host).requests(3)
+    };
+    // The host is closed for now: nothing but robots.txt may be asked for.
+    let down = |name, about, host, answer: fn(&Ask<'_>) -> Answer| {
+        on(name, about, host, answer).requests(ASKED_AGAIN).poison().judge(|evidence, why| {
+            let pages = evidence.own.iter().filter(|seen| seen.asked.path() != "/robots.txt").count();
+            if pages > 0 {
+                why.push(format!("{pages} pages asked for while robots.txt was down"));
+            }
+        })
+    };
+    // There are no rules: everything may be asked for.
+    let open = |name, about, host, answer: fn(&Ask<'_>) -> Answer| on(name, about, host, answer).kept();
+    // There are rules, and they hold.
+    let ruled = |name, about, host, answer: fn(&Ask<'_>) -> Answer| open(name, about, host, answer).poison();
+    let within =
+        |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Robots, name, about, answer);
+    vec![
+        down("robots_500", "robots.txt is 500", "127.0.0.51", |_| Answer::status(500)),
+        down("robots_503", "robots.txt is 503 with rules that allow all", "127.0.0.52", |_| {
+            Answer::status(503).header("Content-Type", "text/plain").body("User-agent: *\nAllow: /\n")
+        }),
+        down("robots_reset", "robots.txt is a reset", "127.0.0.53", |_| Answer::raw("").after(After::Reset)),
+        down("robots_silent", "robots.txt never comes", "127.0.0.54", |_| Answer::parts([Part::Stall])),
+        down("robots_429", "robots.txt is 429", "127.0.0.55", |_| Answer::status(429)),
+        open("robots_403", "robots.txt is 403 with rules that forbid all", "127.0.0.56", |_| {
+            forbidding(403, "text/plain")
+        }),
+        open("robots_401", "robots.txt is 401 with rules that forbid all", "127.0.0.57", |_| {
+            forbidding(401, "text/plain")
+        }),
+        open("robots_404", "robots.txt is 404 with rules that forbid all", "127.0.0.58", |_| {
+            forbidding(404, "text/plain")
+        }),
+        open("robots_html", "robots.txt is a page with text like rules", "127.0.0.59", |_| {
+            Answer::html(
+                "<!doctype html>\n<html><body><pre>\nUser-agent: *\nDisallow: /\n</pre></body></html>\n",
+            )
+        }),
+        open("robots_empty", "robots.txt is empty", "127.0.0.60", |_| Answer::text("")),
+        open("robots_binary", "robots.txt is noise", "127.0.0.61", |_| {
+            Answer::status(200)
+                .header("Content-Type", "text/plain")
+                .body(b"\0\xff\xfe\x80:\0\r\n\x1b[2J:".repeat(5_000))
+        }),
+        ruled("robots_endless", "robots.txt has rules and then no end", "127.0.0.62", |_| {
+            // What comes after the first 512 KiB does not count, even if it forbids all.
+            let filler = "# filler of a kilobyte or so\n".repeat(20_000);
+            let start = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n{RULES}{filler}\n"
+            );
+            endless(start, block_of("Disallow: /\n"))
+        })
+        .head_only(),
+        ruled("robots_bomb", "robots.txt is a gzip bomb with rules at its beginning", "127.0.0.63", |_| {
+            let bomb = bombs::gzip(RULES.as_bytes(), 256);
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: gzip\r\n\
+                        Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
+            Answer::parts([vec![Part::Bytes(head.into())], bomb.chunks()].concat())
+        }),
+        on("robots_loop", "robots.txt redirects without an end", "127.0.0.64", |ask| {
+            let turn =
+                ask.rest.strip_prefix("rules").and_then(|turn| turn.parse::<usize>().ok()).unwrap_or(0);
+            Answer::redirect(302, format!("/rules{}", turn + 1))
+        })
+        // At most 5 redirects, asked again at most 3 times; the page itself may be asked for or not.
+        .requests(6 * ASKED_AGAIN + 1),
+        on("robots_to_itself", "robots.txt redirects to itself", "127.0.0.65", |_| {
+            Answer::redirect(301, "/robots.txt")
+        })
+        .requests(6 * ASKED_AGAIN + 1),
+        ruled("robots_moved", "robots.txt redirects four times and has rules then", "127.0.0.66", |ask| {
+            let turn =
+                ask.rest.strip_prefix("rules").and_then(|turn| turn.parse::<usize>().ok()).unwrap_or(0);
+            if turn == 4 { Answer::text(RULES) } else { Answer::redirect(301, format!("/rules{}", turn + 1)) }
+        })
+        .requests(3 + 5),
+        on("robots_to_inside", "robots.txt redirects to the inside host", "127.0.0.67", |ask| {
+            Answer::redirect(302, ask.world.url(super::INSIDE, "/panel/robots_to_inside"))
+        })
+        .requests(ASKED_AGAIN + 1),
+        ruled(
+            "robots_odd_spelling",
+            "a byte order mark, all kinds of line ends, capitals, blanks, escapes",
+            "127.0.0.68",
+            |_| {
+                Answer::text(
+                    "\u{feff}# rules\r\n\r\nUSER-AGENT :nobody\rdisallow:/\r\n\rUser-Agent:\t*\n  DISALLOW : /%70oison  # closed\n\
+                 Allow:\nnonsense\n: :\nDisallow",
+                )
+            },
+        ),
+        ruled(
+            "robots_split_groups",
+            "rules for all in two groups, and a group for another robot",
+            "127.0.0.69",
+            |_| {
+                Answer::text(
+                    "User-agent: *\nDisallow: /elsewhere\n\nUser-agent: otherbot\nDisallow: /\n\n\
+                 User-agent: somebot\nUser-agent: *\nDisallow: /p\nAllow: /plain\n",
+                )
+            },
+        ),
+        ruled(
+            "robots_long_lines",
+            "rules after a line of 100 kB and one of 300,000 stars",
+            "127.0.0.72",
+            |_| {
+                Answer::text(format!(
+                    "# {}\nUser-agent: *\nDisallow: /{}x\nDisallow: /poison\n",
+                    "long ".repeat(20_000),
+                    "*a".repeat(150_000)
+                ))
+            },
+        ),
+        on("robots_delay_of_an_hour", "a Crawl-delay of an hour", "127.0.0.73", |_| {
+            Answer::text("User-agent: *\nCrawl-delay: 3600\n")
+        })
+        .once()
+        .poison(),
+        on("robots_odd_delays", "Crawl-delays that are none", "127.0.0.74", |_| {
+            Answer::text(
+                "User-agent: *\nCrawl-delay: -5\nCrawl-delay: NaN\nCrawl-delay: 1e400\nCrawl-delay: soon\n",
+            )
+        })
+        .kept(),
+        polite(),
+        within("nofollow_meta", "a page whose meta element forbids to follow", |ask| {
+            Answer::html(
+                ask.poison().replace("<head>", "<head><meta name=\"ROBOTS\" content=\"index, NoFollow\">"),
+            )
+        })
+        .poison(),
+        within("nofollow_header", "a page whose header forbids to follow", |ask| {
+            Answer::html(ask.poison()).header("X-Robots-Tag", "nofollow")
+        })
+        .poison(),
+        within("nofollow_link", "a link that must not be followed", |ask| {
+            let page = ask.page(&[&ask.path(POISON), &ask.path(KEPT)]);
+            Answer::html(page.replacen("<a ", "<a rel=\"noopener nofollow\" ", 1))
+        })
+        .poison()
+        .kept(),
+    ]
+}
+
+fn forbidding(status: u16, content_type: &str) -> Answer {
+    Answer::status(status).header("Content-Type", content_type).body("User-agent: *\nDisallow: /\n")
+}
+
+/// The site with a Crawl-delay. Some of its pages redirect or want another try: these are requests like others.
+fn polite() -> Behaviour {
+    let answer = |ask: &Ask<'_>| match ask.rest {
+        "robots.txt" => {
+            let delay = ask.world.crawl_delay.as_secs_f64();
+            Answer::text(format!(
+                "User-agent: *\nCrawl-delay: {delay}\nDisallow: /shut\nAllow: /shut/ajar\nDisallow: /poison\n"
+            ))
+        }
+        "" => {
+            let rooms: Vec<String> = (0..POLITE_PAGES).map(|number| format!("/room/{number}")).collect();
+            let links =
+                [&super::texts(&rooms)[..], &["/moved", "/busy", "/shut/door", "/shut/ajar/1"]].concat();
+            Answer::html(ask.page(&links))
+        }
+        "moved" => Answer::redirect(302, "/arrived"),
+        "busy" if ask.asked.nth == 0 => Answer::status(503),
+        _ => Answer::html(page(ask.rest, &[])),
+    };
+    Behaviour::new(
+        Family::Robots,
+        "polite_site",
+        "a Crawl-delay, and rules where the longest match wins",
+        answer,
+    )
+    .at_host("127.0.0.50")
+    .kept()
+    .poison()
+    // robots.txt, the index, the rooms, two for the redirect, two for the second try, what is ajar.
+    .requests(2 + POLITE_PAGES + 2 + 2 + 1)
+    .judge(judge_politeness)
+}
+
+fn judge_politeness(evidence: &Evidence<'_>, why: &mut Vec<String>) {
+    let host = evidence.behaviour.host(evidence.world);
+    let asked = |path: &str| evidence.record.to(host).any(|seen| seen.asked.path() == path);
+    let mut expected: Vec<String> = (0..POLITE_PAGES).map(|number| format!("/room/{number}")).collect();
+    expected.extend(["/arrived", "/busy", "/shut/ajar/1"].map(str::to_owned));
+    let missing: Vec<&str> = expected.iter().map(String::as_str).filter(|path| !asked(path)).collect();
+    if !missing.is_empty() {
+        why.push(format!("not asked for: {}", missing.join(" ")));
+    }
+    if asked("/shut/door") {
+        why.push("asked for what robots.txt forbids".to_owned());
+    }
+    let wanted: Duration = evidence.world.crawl_delay.mul_f64(PUNCTUAL);
+    if let Some(gap) = evidence.record.smallest_gap(host).filter(|gap| *gap < wanted) {
+        why.push(format!(
+            "a gap of {} ms with a Crawl-delay of {:?}",
+            gap.as_millis(),
+            evidence.world.crawl_delay
+        ));
+    }
+    if evidence.record.peak(host) > 1 {
+        why.push(format!("{} requests at once with a Crawl-delay", evidence.record.peak(host)));
+    }
+}
