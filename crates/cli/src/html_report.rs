@@ -236,10 +236,8 @@ fn bars(title: &str, mut rows: Vec<(String, u64)>) -> String {
     }
     let most = rows.iter().map(|(_, number)| *number).max().unwrap_or(0).max(1);
     let height = rows.len().max(1) * HEIGHT;
-    let mut out = format!(
-        "<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">",
-        html(title)
-    );
+    let mut out =
+        format!("<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">", html(title));
     for (index, (name, number)) in rows.iter().enumerate() {
         let y = index * HEIGHT;
         let length = (WIDTH - LABEL - 70) as f64 * *number as f64 / most as f64;
@@ -298,7 +296,13 @@ fn timeline(times: &BTreeMap<u64, u64>) -> String {
     )
 }
 
-fn page_table(out: &mut String, title: &str, unit: &str, pages: &[PageLine], value: impl Fn(&PageLine) -> String) {
+fn page_table(
+    out: &mut String,
+    title: &str,
+    unit: &str,
+    pages: &[PageLine],
+    value: impl Fn(&PageLine) -> String,
+) {
     if pages.is_empty() {
         return;
     }
@@ -323,7 +327,11 @@ fn millis(time: &str) -> Option<u64> {
     let (shifted, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
     let days = 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400 + (153 * month + 2) / 5 + day - 1;
     let days = days.checked_sub(719_468)?;
-    Some(((days * 24 + number(11..13)?) * 60 + number(14..16)?) * 60_000 + number(17..19)? * 1_000 + number(20..23)?)
+    Some(
+        ((days * 24 + number(11..13)?) * 60 + number(14..16)?) * 60_000
+            + number(17..19)? * 1_000
+            + number(20..23)?,
+    )
 }
 
 /// Colours follow the reader's preference; the policy forbids what the page does not need anyway.

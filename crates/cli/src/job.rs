@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use huntsman::middleware::Only;
 use huntsman::middleware::sinks::{DropLog, JsonLines};
-use huntsman::{CrawlerBuilder, Event, Handle, HostKey, Observer};
+use huntsman::{CrawlerBuilder, Event, Handle, HostKey, HttpDownloader, Observer};
 
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
@@ -35,6 +35,7 @@ pub(crate) enum Sink {
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) config: Config,
+    pub(crate) downloader: HttpDownloader,
     pub(crate) seeds: Seeds,
     pub(crate) only: Option<Only>,
     /// Records carry text and words.
@@ -72,7 +73,10 @@ impl Ended {
         }
         if self.interrupted {
             Exit::Interrupted
-        } else if self.report.error.is_some() || !failed.is_empty() || self.report.finish_reason == "start_error" {
+        } else if self.report.error.is_some()
+            || !failed.is_empty()
+            || self.report.finish_reason == "start_error"
+        {
             Exit::Crawl
         } else if fail_on_limit && self.report.is_limited() {
             Exit::Limit
@@ -98,10 +102,10 @@ impl Ended {
 /// It could not be put together; then the output directory is gone again. A crawl that broke off is no error here: its
 /// report says so.
 pub(crate) async fn run(job: Job) -> Outcome<Ended> {
-    let Job { config, seeds, only, text, follow, sink, metrics, screen, log } = job;
+    let Job { config, downloader, seeds, only, text, follow, sink, metrics, screen, log } = job;
     let drain = config.settings.drain_timeout;
     let spider = SiteSpider::new(seeds.into_start(), text, follow);
-    let mut builder = huntsman::crawl(spider).layers(config.layers);
+    let mut builder = huntsman::crawl(spider).layers(config.layers).downloader(downloader);
     if let Some(only) = only {
         builder = builder.plugin(only);
     }
@@ -147,10 +151,11 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     let report = match result {
         Ok(report) => Report::of(report, &log),
         Err(error) => {
-            let closed = error.downcast_ref::<std::io::Error>().is_some_and(|error| {
-                directory.is_none() && error.kind() == std::io::ErrorKind::BrokenPipe
-            });
-            let message = if closed { "stdout was closed by its reader".to_owned() } else { error.to_string() };
+            let closed = error
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|error| directory.is_none() && error.kind() == std::io::ErrorKind::BrokenPipe);
+            let message =
+                if closed { "stdout was closed by its reader".to_owned() } else { error.to_string() };
             let (elapsed, seed) = (started.elapsed().as_secs_f64(), handle.context().seed());
             Report::of_failure(message, elapsed, seed, handle.stats().snapshot(), &log)
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -232,11 +232,6 @@ impl Visit for JsonFields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.put(field, format!("{value:?}"));
     }
-}
-
-/// Writes what is buffered; stderr is not buffered, so this is for files that were.
-pub(crate) fn flush() {
-    let _ = io::stderr().flush();
 }
 
 #[cfg(test)]

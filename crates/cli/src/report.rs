@@ -151,13 +151,21 @@ impl Report {
             }
         }
         if self.hosts.len() > 1 {
-            let names: Vec<String> =
-                self.hosts.iter().take(3).map(|host| format!("{} {}", host.host, count(host.requests))).collect();
+            let names: Vec<String> = self
+                .hosts
+                .iter()
+                .take(3)
+                .map(|host| format!("{} {}", host.host, count(host.requests)))
+                .collect();
             let more = if self.hosts.len() > 3 { ", ..." } else { "" };
             table.row(["hosts", &count(self.hosts.len() as u64), &(names.join(", ") + more)]);
         }
         if let (Some(cpu), Some(rss)) = (self.cpu_s, self.peak_rss_bytes) {
-            table.row(["used", &format!("{cpu:.2} s"), &format!("processor time, {} memory", human_bytes(rss))]);
+            table.row([
+                "used",
+                &format!("{cpu:.2} s"),
+                &format!("processor time, {} memory", human_bytes(rss)),
+            ]);
         }
         let _ = write!(out, "{}", table.lines("  "));
         out
@@ -170,7 +178,8 @@ fn rounded(seconds: f64) -> f64 {
 
 /// The stats that are numbers, with the counts of the log.
 fn numbers(stats: BTreeMap<String, Value>, log: &LogCount) -> BTreeMap<String, Value> {
-    let mut numbers: BTreeMap<String, Value> = stats.into_iter().filter(|(_, value)| value.is_number()).collect();
+    let mut numbers: BTreeMap<String, Value> =
+        stats.into_iter().filter(|(_, value)| value.is_number()).collect();
     numbers.extend(log.stats().map(|(key, number)| (key, number.into())));
     numbers
 }
@@ -198,11 +207,23 @@ mod tests {
         let value: Value = serde_json::from_slice(&report().to_json().unwrap()).unwrap();
         let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
         let expected = [
-            "finish_reason", "elapsed_s", "cpu_s", "peak_rss_bytes", "pages", "requests", "wire_bytes", "stats",
-            "hosts", "seed", "version",
+            "finish_reason",
+            "elapsed_s",
+            "cpu_s",
+            "peak_rss_bytes",
+            "pages",
+            "requests",
+            "wire_bytes",
+            "stats",
+            "hosts",
+            "seed",
+            "version",
         ];
         assert_eq!(keys[..expected.len()], expected);
-        assert_eq!((&value["elapsed_s"], &value["pages"], &value["error"]), (&json!(12.346), &json!(1234), &json!("disk full")));
+        assert_eq!(
+            (&value["elapsed_s"], &value["pages"], &value["error"]),
+            (&json!(12.346), &json!(1234), &json!("disk full"))
+        );
         assert!(value["stats"].as_object().unwrap().values().all(Value::is_number));
     }
 

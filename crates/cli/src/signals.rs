@@ -51,9 +51,7 @@ fn listen() -> mpsc::Receiver<()> {
     for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
         let Ok(mut stream) = signal(kind) else { continue };
         let sender = sender.clone();
-        tokio::spawn(async move {
-            while stream.recv().await.is_some() && sender.send(()).await.is_ok() {}
-        });
+        tokio::spawn(async move { while stream.recv().await.is_some() && sender.send(()).await.is_ok() {} });
     }
     receiver
 }
@@ -61,6 +59,8 @@ fn listen() -> mpsc::Receiver<()> {
 #[cfg(not(unix))]
 fn listen() -> mpsc::Receiver<()> {
     let (sender, receiver) = mpsc::channel(4);
-    tokio::spawn(async move { while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).await.is_ok() {} });
+    tokio::spawn(
+        async move { while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).await.is_ok() {} },
+    );
     receiver
 }

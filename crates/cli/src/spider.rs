@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use huntsman::{Context, Output, Page, Request, Result, Spider, Start};
 use huntsman::detect::lang::Lang;
 use huntsman::detect::words;
+use huntsman::{Context, Output, Page, Request, Result, Spider, Start};
 use serde::Serialize;
 
 /// A line of `pages.jsonl`; the order of the fields is that of the line.
@@ -50,8 +50,9 @@ impl PageRecord {
         } else {
             page.declared_lang().and_then(Lang::parse)
         };
-        let truncated = response.flags.iter().any(|flag| matches!(*flag, "truncated" | "partial" | "dataloss"))
-            || page.scanned().0.is_truncated();
+        let truncated =
+            response.flags.iter().any(|flag| matches!(*flag, "truncated" | "partial" | "dataloss"))
+                || page.scanned().0.is_truncated();
         Self {
             url: request.requested_url().to_owned(),
             final_url: page.url().to_string(),

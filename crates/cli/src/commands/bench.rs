@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use huntsman::human_bytes;
+use huntsman::{HttpDownloader, human_bytes};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -67,7 +67,10 @@ pub(crate) async fn crawl(args: BenchCrawlArgs) -> Outcome {
     let ended = crawl_once(&args, server.port).await?;
     let report = &ended.report;
     if report.pages == 0 {
-        return Err(Failure::crawl(format!("the crawl fetched nothing and ended as {}", report.finish_reason)));
+        return Err(Failure::crawl(format!(
+            "the crawl fetched nothing and ended as {}",
+            report.finish_reason
+        )));
     }
     let crawl = Cost {
         pages: report.pages,
@@ -80,7 +83,8 @@ pub(crate) async fn crawl(args: BenchCrawlArgs) -> Outcome {
     let mut stdout = io::stdout().lock();
     if args.json {
         let site = json!({"pages": args.site.pages, "kb": args.site.kb, "links": args.site.links});
-        let mut out = json!({"version": env!("CARGO_PKG_VERSION"), "build": build, "site": site, "text": args.text});
+        let mut out =
+            json!({"version": env!("CARGO_PKG_VERSION"), "build": build, "site": site, "text": args.text});
         out["crawl"] = crawl.json();
         out["raw"] = raw.json();
         out["peak_rss_bytes"] = json!(report.peak_rss_bytes);
@@ -101,7 +105,10 @@ pub(crate) async fn crawl(args: BenchCrawlArgs) -> Outcome {
         stdout.write_all(table.lines("").as_bytes())?;
         let ratio = crawl.cpu_per_thousand() / raw.cpu_per_thousand();
         let rss = report.peak_rss_bytes.map_or("unknown".to_owned(), human_bytes);
-        writeln!(stdout, "peak memory {rss}; a crawled page costs {ratio:.1} times a fetched one; {build} build")?;
+        writeln!(
+            stdout,
+            "peak memory {rss}; a crawled page costs {ratio:.1} times a fetched one; {build} build"
+        )?;
     }
     Ok(ended.exit(false))
 }
@@ -121,6 +128,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
     let config = Config::load(&settings, vec![("log_level", json!("warn"))], flags)?;
     let screen = Screen::plain();
     let log = logging::start(&config.settings, &screen)?;
+    let downloader = HttpDownloader::new(&config.settings)?;
     let temporary = tempfile::tempdir()?;
     let seeds = Seeds::of(&[format!("http://127.0.0.1:{port}{}", Linked::path(0))], None)?;
     let Plan::Use(plan) = Plan::of(temporary.path(), false)? else {
@@ -128,7 +136,19 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
     };
     let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), "memory")?;
     let sink = Sink::Directory(directory);
-    job::run(Job { config, seeds, only: None, text: args.text, follow: true, sink, metrics: None, screen, log }).await
+    job::run(Job {
+        config,
+        downloader,
+        seeds,
+        only: None,
+        text: args.text,
+        follow: true,
+        sink,
+        metrics: None,
+        screen,
+        log,
+    })
+    .await
 }
 
 /// The server process; ends with this value.
@@ -238,7 +258,8 @@ async fn fetch_raw(stream: &mut TcpStream, buffer: &mut Vec<u8>, index: u64) -> 
         if let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") {
             let head = String::from_utf8_lossy(&buffer[..end]);
             let length = head.split("\r\n").find_map(|line| line.strip_prefix("Content-Length: "));
-            let length: usize = length.and_then(|value| value.parse().ok()).ok_or_else(|| bad("no length"))?;
+            let length: usize =
+                length.and_then(|value| value.parse().ok()).ok_or_else(|| bad("no length"))?;
             break (end + 4, length);
         }
     };

@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use huntsman::HttpDownloader;
-use huntsman::Settings;
 use huntsman::middleware::Only;
 use serde_json::json;
 use url::Url;
@@ -51,19 +50,23 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     let screen = Screen::with_progress();
     let log = logging::start(&config.settings, &screen)?;
     log_settings(&config);
-    if seeds.is_complete {
-        look_at(seeds.given(), &config.settings).await?;
+    let downloader = HttpDownloader::new(&config.settings)?;
+    if seeds.is_complete && config.settings.proxy.is_none() && !config.settings.proxy_from_env {
+        look_at(seeds.given(), &downloader).await?;
     }
 
     let sink = match plan {
-        Some(plan) => Sink::Directory(plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), store)?),
+        Some(plan) => {
+            Sink::Directory(plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), store)?)
+        }
         None => Sink::Stdout,
     };
     if let Some(address) = metrics.as_ref().and_then(Metrics::address) {
         screen.line(&format!("metrics at http://{address}/metrics\n"));
     }
     let follow = args.reach.max_depth != Some(0);
-    let job = Job { config, seeds, only, text: args.output.text, follow, sink, metrics, screen, log };
+    let job =
+        Job { config, downloader, seeds, only, text: args.output.text, follow, sink, metrics, screen, log };
     let ended = job::run(job).await?;
     say(ended.report.summary(Style::stderr()).trim_end());
     if let Some(directory) = &ended.directory {
@@ -95,8 +98,7 @@ fn log_settings(config: &Config) {
 
 /// Whether at least one start URL has an address that may be asked. If none has, the crawl does not begin: it would only
 /// write that down.
-async fn look_at(urls: &[Url], settings: &Settings) -> Outcome<()> {
-    let downloader = HttpDownloader::new(settings)?;
+async fn look_at(urls: &[Url], downloader: &HttpDownloader) -> Outcome<()> {
     let mut refusals = Vec::new();
     for url in urls.iter().take(LOOKED_AT) {
         match downloader.check(url).await {

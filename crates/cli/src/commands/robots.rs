@@ -148,7 +148,8 @@ async fn fetch(address: Url, config: Config) -> Outcome<Source> {
     let spider = OneFile { address: address.clone(), got: Arc::clone(&got) };
     let report = huntsman::crawl(spider).layers(config.layers).build()?.run().await?;
     let Some((status, body)) = got.lock().unwrap_or_else(PoisonError::into_inner).take() else {
-        let reason = report.failed_seeds.into_iter().next().map_or(report.finish_reason, |(_, reason)| reason);
+        let reason =
+            report.failed_seeds.into_iter().next().map_or(report.finish_reason, |(_, reason)| reason);
         return Err(Failure::crawl(format!(
             "{address} could not be fetched: {reason}; a crawler takes everything as forbidden for now{}",
             advice(&reason, &address)
@@ -191,7 +192,13 @@ fn group_name(rules: &RobotsAgent) -> &'static str {
     }
 }
 
-fn as_json(source: &Source, agent: &str, rules: &RobotsAgent, sitemaps: &[String], verdicts: &[Verdict]) -> Value {
+fn as_json(
+    source: &Source,
+    agent: &str,
+    rules: &RobotsAgent,
+    sitemaps: &[String],
+    verdicts: &[Verdict],
+) -> Value {
     let paths: Vec<Value> = verdicts
         .iter()
         .map(|verdict| {
@@ -215,13 +222,22 @@ fn as_json(source: &Source, agent: &str, rules: &RobotsAgent, sitemaps: &[String
     })
 }
 
-fn as_text(source: &Source, agent: &str, rules: &RobotsAgent, sitemaps: &[String], verdicts: &[Verdict]) -> String {
+fn as_text(
+    source: &Source,
+    agent: &str,
+    rules: &RobotsAgent,
+    sitemaps: &[String],
+    verdicts: &[Verdict],
+) -> String {
     let mut head = Table::default();
     let size = human_bytes(source.body.len() as u64);
-    head.row(["file", &match source.status {
-        Some(status) => format!("{} ({status}, {size})", source.shown),
-        None => format!("{} ({size})", source.shown),
-    }]);
+    head.row([
+        "file",
+        &match source.status {
+            Some(status) => format!("{} ({status}, {size})", source.shown),
+            None => format!("{} ({size})", source.shown),
+        },
+    ]);
     head.row(["agent", agent]);
     let group = match (source.meaning, rules.group()) {
         (Meaning::AllowAll, _) => "no file: everything is allowed".to_owned(),
