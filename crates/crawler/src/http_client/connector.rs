@@ -114,6 +114,12 @@ impl Connector {
         Ok(Wire::new(Stream::Tls(Box::new(stream)), peer, proxied, h2))
     }
 
+    /// Whether the target has an address that the guard lets pass.
+    pub(crate) async fn check(&self, target: &Uri) -> Result<(), Failure> {
+        let (host, port) = host_and_port(target)?;
+        self.permitted(host, port, &mut ConnectTimes::default()).await.map(drop)
+    }
+
     /// The addresses of the target that the guard lets pass.
     async fn permitted(
         &self,
