@@ -1,1 +1,59 @@
-//! Huntsman.
+//! Huntsman: a polite, fast crawler framework whose crawls know what is copied.
+//!
+//! This crate is the facade: it puts the polite stack of middlewares and the HTTP client around a spider.
+//!
+//! ```no_run
+//! use huntsman::prelude::*;
+//!
+//! struct Titles;
+//!
+//! impl Spider for Titles {
+//!     type Item = (String, String);
+//!
+//!     fn start(&self) -> Start {
+//!         Start::urls(["https://example.org/"])
+//!     }
+//!
+//!     fn parse(&self, page: &Page, out: &mut Output<Self::Item>) -> Result<()> {
+//!         out.item((page.url().to_string(), page.title().unwrap_or_default().to_owned()));
+//!         out.follow_links(page);
+//!         Ok(())
+//!     }
+//! }
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<()> {
+//!     let report = huntsman::crawl(Titles)
+//!         .set("scope", "host")
+//!         .pipeline(JsonLines::create("titles.jsonl")?)
+//!         .run()
+//!         .await?;
+//!     println!("{report}");
+//!     Ok(())
+//! }
+//! ```
+
+pub use huntsman_crawler::*;
+pub use huntsman_detect as detect;
+pub use huntsman_html as html;
+pub use huntsman_middleware as middleware;
+
+/// What a spider author types every day.
+pub mod prelude {
+    pub use std::time::Duration;
+
+    pub use huntsman_crawler::{
+        Context, CrawlReport, DownloaderMiddleware, Error, OnException, OnFollow, OnItem, OnPage, OnRequest,
+        OnResponse, Output, Page, Pipeline, Plugin, Profile, Request, Response, Result, Spider,
+        SpiderMiddleware, Start, spider_fn,
+    };
+    pub use huntsman_middleware::sinks::{Csv, Json, JsonLines};
+    pub use serde::{Deserialize, Serialize};
+    pub use url::Url;
+}
+
+/// A crawler for a spider with the polite defaults: the HTTP client, robots.txt, retries, redirects, cookies and the
+/// other built-in middlewares, in Scrapy's order.
+pub fn crawl<S: Spider>(spider: S) -> CrawlerBuilder<S> {
+    CrawlerBuilder::new(spider).plugin(huntsman_middleware::Defaults).downloader_with(HttpDownloader::new)
+}

@@ -1,2 +1,41 @@
 //! The `huntsman` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod args;
+mod commands;
+mod config;
+mod exit;
+mod logging;
+mod metrics;
+mod output;
+mod process;
+mod progress;
+mod render;
+mod server;
+mod sites;
+
+fn main() -> ExitCode {
+    let cli = match args::Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A reader that went away is no reason to complain.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::Exit::Usage as u8));
+        }
+    };
+    match commands::run(cli) {
+        Ok(exit) => exit.into(),
+        Err(failure) if failure.is_broken_pipe => exit::Exit::Done.into(),
+        Err(failure) => {
+            render::say(&format!(
+                "{} {}",
+                render::Style::stderr().red("error:"),
+                render::escape_document(&failure.message)
+            ));
+            failure.exit.into()
+        }
+    }
+}

@@ -2,10 +2,10 @@
 
 use std::future::Future;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::{Clock, Timestamp};
 use crate::cpu::CpuPool;
@@ -15,6 +15,7 @@ use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
 use crate::host::HostKey;
 use crate::request::Request;
 use crate::response::Response;
+use crate::schedule::{Outcome, Ticket};
 use crate::settings::Settings;
 use crate::stats::Stats;
 
@@ -30,31 +31,40 @@ pub(crate) struct Shared {
     stopping: AtomicU8,
     observers: Vec<Box<dyn Observer>>,
     cpu: Arc<CpuPool>,
-    /// Set once the engine runs; absent in a detached context.
-    link: OnceLock<Link>,
-}
-
-/// The way from components into the running engine.
-pub(crate) struct Link {
-    pub(crate) exchange: Arc<dyn Exchange>,
-    pub(crate) control: mpsc::UnboundedSender<Control>,
+    /// To the engine's loop; absent in a detached context. Unbounded: senders are the visits (bounded by the number in
+    /// flight), and hooks and handles, which send a few messages per page at most.
+    messages: Option<mpsc::UnboundedSender<Message>>,
+    /// Set while the engine runs; weak, because the engine holds the context.
+    exchange: OnceLock<Weak<dyn Exchange>>,
 }
 
 /// Sends a request through the downloader chain and the slot of its host.
 pub(crate) trait Exchange: Send + Sync {
-    fn download(&self, request: Request) -> BoxFuture<'static, Result<Response, FetchError>>;
+    fn download(self: Arc<Self>, request: Request) -> BoxFuture<'static, Result<Response, FetchError>>;
 }
 
-/// What components and handles ask of the scheduler task. The channel is unbounded: senders are hooks and handles, which
-/// send a few messages per page at most.
+/// What the engine's loop is told.
 #[derive(Debug)]
-pub(crate) enum Control {
+pub(crate) enum Message {
+    /// Take no more requests; end for this reason.
     Stop(String),
+    /// End now, without waiting for what is in flight.
     Abort,
     Pause,
     Resume,
+    /// Queue requests that no page led to.
     Push(Vec<Request>),
     Politeness(HostKey, Politeness),
+    /// A granted start ended.
+    Ended(Ticket, Outcome),
+    /// A visit needs another start.
+    Start(HostKey, oneshot::Sender<Ticket>),
+    /// Hosts that went from no work to some.
+    Woken(Vec<HostKey>),
+    /// The items of a page passed the pipelines.
+    Items(u64),
+    /// A part that the crawl cannot go on without failed.
+    Fatal(Error),
 }
 
 /// A change of the politeness of one slot while the crawl runs.
@@ -73,7 +83,12 @@ pub enum Politeness {
 }
 
 impl Context {
-    pub(crate) fn new(settings: Settings, stats: Stats, observers: Vec<Box<dyn Observer>>) -> Self {
+    pub(crate) fn new(
+        settings: Settings,
+        stats: Stats,
+        observers: Vec<Box<dyn Observer>>,
+        messages: Option<mpsc::UnboundedSender<Message>>,
+    ) -> Self {
         let seed = settings.seed.unwrap_or_else(rand::random);
         let cpu = Arc::new(CpuPool::new(settings.callback_threads()));
         Self(Arc::new(Shared {
@@ -84,13 +99,14 @@ impl Context {
             stopping: AtomicU8::new(0),
             observers,
             cpu,
-            link: OnceLock::new(),
+            messages,
+            exchange: OnceLock::new(),
         }))
     }
 
     /// A context without an engine, for tests of components: downloads fail, control messages go nowhere.
     pub fn detached(settings: Settings) -> Self {
-        Self::new(settings, Stats::default(), Vec::new())
+        Self::new(settings, Stats::default(), Vec::new(), None)
     }
 
     /// The settings of the crawl.
@@ -157,8 +173,8 @@ impl Context {
     /// # Errors
     /// The download failed, a middleware dropped it, or there is no engine.
     pub async fn download(&self, request: Request) -> Result<Response, FetchError> {
-        match self.0.link.get() {
-            Some(link) => link.exchange.download(request).await,
+        match self.0.exchange.get().and_then(Weak::upgrade) {
+            Some(exchange) => exchange.download(request).await,
             None => {
                 Err(FetchError::new(FetchErrorKind::Cancelled, "this context has no engine to download with"))
             }
@@ -167,28 +183,31 @@ impl Context {
 
     /// Changes the politeness of a slot.
     pub fn politeness(&self, host: &HostKey, change: Politeness) {
-        self.control(Control::Politeness(host.clone(), change));
+        self.tell(Message::Politeness(host.clone(), change));
     }
 
     /// Asks the crawl to stop with a finish reason: nothing more is leased, what is in flight ends.
     pub fn stop(&self, reason: &str) {
-        self.control(Control::Stop(reason.to_owned()));
+        self.tell(Message::Stop(reason.to_owned()));
     }
 
     /// Queues requests that no page led to.
     pub fn push(&self, requests: Vec<Request>) {
-        self.control(Control::Push(requests));
+        self.tell(Message::Push(requests));
     }
 
-    pub(crate) fn control(&self, control: Control) {
-        if let Some(link) = self.0.link.get() {
+    pub(crate) fn tell(&self, message: Message) {
+        if let Some(messages) = &self.0.messages {
             // The engine may have ended: then there is nobody to tell.
-            let _ = link.control.send(control);
+            let _ = messages.send(message);
         }
     }
 
-    pub(crate) fn connect(&self, link: Link) -> Result<()> {
-        self.0.link.set(link).map_err(|_| Error::msg("the context belongs to a crawl that runs already"))
+    pub(crate) fn connect(&self, exchange: Weak<dyn Exchange>) -> Result<()> {
+        self.0
+            .exchange
+            .set(exchange)
+            .map_err(|_| Error::msg("this crawler has run already: build another one"))
     }
 
     pub(crate) fn cpu(&self) -> &Arc<CpuPool> {

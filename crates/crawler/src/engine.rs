@@ -1,5 +1,20 @@
-//! The engine: builder, loop, and the path of a page.
+//! The engine: the builder, the loop, and the path of a page.
 
 mod builder;
+mod chain;
+mod crawler;
+mod handle;
+mod items;
+mod limits;
+mod parse;
+mod quota;
+mod run;
+mod seeds;
+mod send;
+mod visit;
+mod watch;
 
 pub use builder::CrawlerBuilder;
+pub use chain::ComponentInfo;
+pub use crawler::Crawler;
+pub use handle::Handle;

@@ -80,6 +80,8 @@ pub enum FetchErrorKind {
     ContentType,
     /// The proxy refused or failed.
     Proxy,
+    /// A middleware failed or decided against the request.
+    Middleware,
     /// The crawl was stopped.
     Cancelled,
 }
@@ -105,6 +107,7 @@ impl FetchErrorKind {
             Self::Decode => "bad_encoding",
             Self::ContentType => "content_type",
             Self::Proxy => "proxy",
+            Self::Middleware => "middleware_error",
             Self::Cancelled => "cancelled",
         }
     }

@@ -8,6 +8,10 @@ use crate::fetch::BoxFuture;
 use crate::host::HostKey;
 use crate::request::Request;
 
+mod memory;
+
+pub use memory::MemoryFrontier;
+
 /// Names one lease of one request; unique within a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub u64);

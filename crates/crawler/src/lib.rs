@@ -2,6 +2,7 @@
 //!
 //! What it deliberately does not know: duplicates, plagiarism, command lines. It offers hooks; plugins do the rest.
 
+pub mod autothrottle;
 mod clock;
 mod context;
 mod cpu;
@@ -12,14 +13,19 @@ mod event;
 mod fetch;
 mod frontier;
 mod host;
+mod http_client;
 mod middleware;
 mod output;
 mod page;
 mod pipeline;
 mod plugin;
+pub mod referrer;
 mod report;
 mod request;
 mod response;
+pub mod retry_after;
+pub mod robots;
+mod schedule;
 mod settings;
 mod spider;
 mod stats;
@@ -27,22 +33,25 @@ mod stats;
 pub use clock::{Clock, Timestamp};
 pub use context::{Context, Politeness};
 pub use drop::{DropReason, DropState, Dropped};
-pub use engine::CrawlerBuilder;
+pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Handle};
 pub use error::{Error, Result};
 pub use event::{Event, Observer};
 pub use fetch::{Downloader, FetchError, FetchErrorKind};
-pub use frontier::{End, Frontier, Lease, LeaseId, Leased, Order, Pushed, Settled};
+pub use frontier::{End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled};
 pub use host::{HostKey, SlotBy, registrable_domain};
+pub use http_client::{DecodeLimits, Decoded, HttpDownloader, decode_body};
+pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
 };
 pub use output::Output;
-pub use page::Page;
+pub use page::{Element, Page, Selection};
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};
 pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Request};
 pub use response::{Response, Timings};
+pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
     Guard, Layer, Layers, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope, SettingInfo,
     Settings, SlotSettings, nearest, seconds,

@@ -3,6 +3,7 @@
 use url::Url;
 
 use crate::context::Context;
+use crate::page::Page;
 use crate::request::Request;
 
 /// Takes items and requests from a callback.
@@ -51,6 +52,17 @@ impl<I> Output<I> {
     pub fn follow_all(&mut self, urls: impl IntoIterator<Item = Url>) {
         for url in urls {
             self.follow(url);
+        }
+    }
+
+    /// Follows every link of a page with a GET request to the default callback: what a crawl of a whole site does.
+    pub fn follow_links(&mut self, page: &Page) {
+        for link in page.anchors() {
+            if let Some(url) = page.join(link.href) {
+                let mut request = Request::get(url);
+                request.nofollow = link.nofollow();
+                self.request(request);
+            }
         }
     }
 

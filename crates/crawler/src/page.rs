@@ -1,8 +1,13 @@
 //! A page: one response, decoded once, scanned once, shared by middlewares, detectors and the spider.
+//!
+//! Links, title, meta data and text come from one scan without a tree; the tree is built when a spider selects, once.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 
-use http::Extensions;
+use http::{Extensions, header};
+use huntsman_detect::lang::{self, Detected};
+use huntsman_detect::words::Words;
+use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, Scan, ScanOptions, sniff};
 use serde::de::DeserializeOwned;
 use url::Url;
 
@@ -10,19 +15,57 @@ use crate::error::{Error, Result};
 use crate::request::Request;
 use crate::response::Response;
 
+mod element;
+mod tree;
+
+pub use element::{Element, Selection};
+
 /// What a spider sees. Lives on one worker thread; what is expensive is computed at first use and kept.
 pub struct Page {
     request: Request,
     response: Response,
-    text: OnceCell<String>,
+    options: ScanOptions,
+    kind: OnceCell<PageKind>,
+    document: OnceCell<Document>,
+    scan: OnceCell<PooledScan>,
+    text_scan: OnceCell<PooledScan>,
+    base: OnceCell<Url>,
+    tree: OnceCell<tree::Tree>,
+    words: OnceCell<Words>,
+    lang: OnceCell<Detected>,
     /// What plugins found, for the spider and for other plugins.
     pub extensions: Extensions,
+}
+
+/// The decoded body.
+struct Document {
+    text: String,
+    encoding: &'static str,
 }
 
 impl Page {
     /// A page of a request and its response, with decoded body.
     pub fn new(request: Request, response: Response) -> Self {
-        Self { request, response, text: OnceCell::new(), extensions: Extensions::new() }
+        Self::with_options(request, response, ScanOptions::links_only())
+    }
+
+    /// A page whose first scan collects what `options` say, so that detectors that want text and blocks do not cause a
+    /// second pass.
+    pub fn with_options(request: Request, response: Response, options: ScanOptions) -> Self {
+        Self {
+            request,
+            response,
+            options,
+            kind: OnceCell::new(),
+            document: OnceCell::new(),
+            scan: OnceCell::new(),
+            text_scan: OnceCell::new(),
+            base: OnceCell::new(),
+            tree: OnceCell::new(),
+            words: OnceCell::new(),
+            lang: OnceCell::new(),
+            extensions: Extensions::new(),
+        }
     }
 
     /// The URL that answered.
@@ -45,23 +88,295 @@ impl Page {
         &self.response
     }
 
-    /// The body as a document: decoded to text.
-    pub fn html(&self) -> &str {
-        self.text.get_or_init(|| String::from_utf8_lossy(&self.response.body).into_owned())
+    /// Gives request and response back.
+    pub fn into_parts(self) -> (Request, Response) {
+        (self.request, self.response)
     }
 
-    /// The body as JSON.
+    /// HTML, XML, JSON, text or binary: by Content-Type, then Content-Disposition, then the URL, then the first bytes.
+    pub fn kind(&self) -> PageKind {
+        *self.kind.get_or_init(|| {
+            let headers = &self.response.headers;
+            let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
+            sniff(
+                text(header::CONTENT_TYPE).as_deref(),
+                text(header::CONTENT_DISPOSITION).as_deref(),
+                self.url().path(),
+                &self.response.body,
+            )
+        })
+    }
+
+    /// The body as text: decoded by header, byte order mark, declaration or detection; empty for binary bodies.
+    pub fn body_text(&self) -> &str {
+        &self.document().text
+    }
+
+    /// Name of the encoding that the body was decoded from.
+    pub fn encoding(&self) -> &'static str {
+        self.document().encoding
+    }
+
+    fn document(&self) -> &Document {
+        self.document.get_or_init(|| {
+            if self.kind() == PageKind::Binary {
+                return Document { text: String::new(), encoding: "binary" };
+            }
+            let content_type = self.response.headers.get(header::CONTENT_TYPE);
+            let content_type = content_type.map(|value| String::from_utf8_lossy(value.as_bytes()));
+            let charset = content_type.as_deref().and_then(huntsman_html::content_charset);
+            let decoded = huntsman_html::decode_body(&self.response.body, charset, None);
+            Document { encoding: decoded.encoding, text: decoded.text.into_owned() }
+        })
+    }
+
+    /// The body as JSON; a byte order mark is no problem.
     ///
     /// # Errors
     /// The body is not JSON of that shape.
     pub fn json<T: DeserializeOwned>(&self) -> Result<T> {
-        serde_json::from_str(self.html())
+        serde_json::from_str(self.body_text())
             .map_err(|cause| Error::from(cause).context(format!("reading {} as JSON", self.url())))
+    }
+
+    /// The scan that serves links and head; also text if the page was made with it.
+    fn scan(&self) -> (&Scan, &str) {
+        let text = if self.kind().is_markup() { self.body_text() } else { "" };
+        (&self.scan.get_or_init(|| PooledScan::run(text, &self.options)).0, text)
+    }
+
+    /// The first title, white space collapsed.
+    pub fn title(&self) -> Option<&str> {
+        let (scan, text) = self.scan();
+        scan.title(text)
+    }
+
+    /// The language that the document declares: `lang` of the html element, else Content-Language.
+    pub fn declared_lang(&self) -> Option<&str> {
+        let (scan, text) = self.scan();
+        scan.html_lang(text)
+            .filter(|lang| !lang.is_empty())
+            .or_else(|| self.response.header(header::CONTENT_LANGUAGE)?.split(',').next())
+            .map(str::trim)
+            .filter(|lang| !lang.is_empty())
+    }
+
+    /// The links of the page as written, with anchor text, rel and position; only markup has any.
+    pub fn anchors(&self) -> impl ExactSizeIterator<Item = Link<'_>> + Clone {
+        let (scan, text) = self.scan();
+        scan.links(text)
+    }
+
+    /// How many links were beyond the limit of the scan.
+    pub fn links_cut(&self) -> usize {
+        self.scan().0.links_cut()
+    }
+
+    /// The links as absolute http and https URLs, in document order, repetitions included. What is no URL is left out.
+    pub fn links(&self) -> Vec<Url> {
+        self.anchors().filter_map(|link| self.join(link.href)).collect()
+    }
+
+    /// An address of the page as an absolute http or https URL, resolved against its base.
+    pub fn join(&self, address: &str) -> Option<Url> {
+        let url = self.base().join(address).ok()?;
+        matches!(url.scheme(), "http" | "https").then_some(url)
+    }
+
+    /// What relative addresses are relative to: the first `base` within the first 4 KiB, else the URL.
+    pub fn base(&self) -> &Url {
+        const LIMIT: u32 = 4_096; // w3lib's get_base_url
+        self.base.get_or_init(|| {
+            let (scan, text) = self.scan();
+            let href = scan.base_href(text).filter(|_| scan.base_offset().is_some_and(|at| at < LIMIT));
+            href.and_then(|href| self.url().join(href).ok())
+                .filter(|base| matches!(base.scheme(), "http" | "https"))
+                .unwrap_or_else(|| self.url().clone())
+        })
+    }
+
+    /// The `meta` elements.
+    pub fn metas(&self) -> impl ExactSizeIterator<Item = Meta<'_>> + Clone {
+        let (scan, text) = self.scan();
+        scan.metas(text)
+    }
+
+    /// The `link` elements.
+    pub fn link_elements(&self) -> impl ExactSizeIterator<Item = LinkElement<'_>> + Clone {
+        let (scan, text) = self.scan();
+        scan.link_elements(text)
+    }
+
+    /// The canonical URL that the page declares.
+    pub fn canonical(&self) -> Option<Url> {
+        let (scan, text) = self.scan();
+        self.join(scan.canonical(text)?)
+    }
+
+    /// The redirect by `meta refresh`, if there is one.
+    pub fn meta_refresh(&self) -> Option<MetaRefresh<'_>> {
+        let (scan, text) = self.scan();
+        scan.meta_refresh(text)
+    }
+
+    /// Images, scripts, frames, media and forms, if the page was made to collect them.
+    pub fn resources(&self) -> impl ExactSizeIterator<Item = ResourceLink<'_>> + Clone {
+        let (scan, text) = self.scan();
+        scan.resources(text)
+    }
+
+    /// The text that a reader sees: one line per block, white space collapsed. For JSON and plain text the body.
+    pub fn text(&self) -> &str {
+        match self.kind() {
+            PageKind::Html | PageKind::Xml if self.options.text => self.scan().0.text(),
+            PageKind::Html | PageKind::Xml => {
+                let options = ScanOptions { links: false, ..ScanOptions::default() };
+                self.text_scan.get_or_init(|| PooledScan::run(self.body_text(), &options)).0.text()
+            }
+            PageKind::Json | PageKind::Text => self.body_text(),
+            PageKind::Binary => "",
+        }
+    }
+
+    /// The words of the text, normalised and hashed once for all who read them.
+    pub fn words(&self) -> &Words {
+        self.words.get_or_init(|| Words::of(self.text()))
+    }
+
+    /// The language: declared, else guessed from the text.
+    pub fn lang(&self) -> &Detected {
+        self.lang.get_or_init(|| lang::detect(self.text(), self.declared_lang()))
+    }
+
+    /// The scan itself with the document it belongs to, for detectors that read blocks.
+    pub fn scanned(&self) -> (&Scan, &str) {
+        self.scan()
+    }
+
+    /// The elements that match a CSS selector. The tree is built at the first call; selectors are compiled once per
+    /// thread.
+    ///
+    /// # Errors
+    /// The selector is not valid CSS.
+    pub fn select(&self, css: &str) -> Result<Vec<Element<'_>>> {
+        let selector = tree::selector(css)?;
+        let tree = self.tree();
+        Ok(tree.html.select(&selector).map(|node| Element::new(self, node)).collect())
+    }
+
+    /// Values by a CSS query with Scrapy's `::text` and `::attr(name)`: `page.css("h1::text")?.get()`.
+    ///
+    /// # Errors
+    /// The selector is not valid CSS.
+    pub fn css(&self, query: &str) -> Result<Selection> {
+        element::query(self.tree().html.root_element(), query)
+    }
+
+    /// Whether the tree was cut because the document nests too deep or has too many nodes.
+    pub fn is_tree_truncated(&self) -> bool {
+        self.tree().truncated
+    }
+
+    fn tree(&self) -> &tree::Tree {
+        self.tree.get_or_init(|| tree::Tree::parse(self.body_text()))
     }
 }
 
 impl std::fmt::Debug for Page {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Page").field("url", &self.url().as_str()).finish_non_exhaustive()
+    }
+}
+
+/// Bytes of scan buffers that a worker thread keeps for its next page.
+const KEPT: usize = 1 << 20;
+
+thread_local! {
+    static POOL: RefCell<Vec<Scan>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A scan whose buffers go back to the thread's pool.
+struct PooledScan(Scan);
+
+impl PooledScan {
+    fn run(text: &str, options: &ScanOptions) -> Self {
+        let mut scan = POOL.with_borrow_mut(Vec::pop).unwrap_or_default();
+        scan.run(text, options);
+        Self(scan)
+    }
+}
+
+impl Drop for PooledScan {
+    fn drop(&mut self) {
+        let mut scan = std::mem::take(&mut self.0);
+        scan.shrink_to(KEPT);
+        // The thread may be ending; a page makes at most two scans.
+        let _ = POOL.try_with(|pool| {
+            let mut pool = pool.borrow_mut();
+            if pool.len() < 2 {
+                pool.push(scan);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(html: &str) -> Page {
+        let url = Url::parse("http://site.example/dir/page").unwrap();
+        Page::new(Request::get(url.clone()), Response::html(url, html.to_owned()))
+    }
+
+    #[test]
+    fn links_resolve_against_the_base() {
+        let page = page(
+            "<base href=/other/><a href=x>1</a><a href='mailto:a@b'>2</a><a href='http://h/?a=1&amp;b'>3</a>",
+        );
+        let links: Vec<String> = page.links().iter().map(ToString::to_string).collect();
+        assert_eq!(links, ["http://site.example/other/x", "http://h/?a=1&b"]);
+    }
+
+    #[test]
+    fn a_base_behind_the_first_4_kib_does_not_count() {
+        let html = format!("<!--{}--><base href=/other/><a href=x>1</a>", "x".repeat(5_000));
+        assert_eq!(page(&html).links()[0].as_str(), "http://site.example/dir/x");
+    }
+
+    #[test]
+    fn text_and_title_come_without_a_tree() {
+        let page = page("<title> A  b </title><p>One<br>two<p>th<b>re</b>e<script>x</script>");
+        assert_eq!(page.title(), Some("A b"));
+        assert_eq!(page.text(), "One\ntwo\nthree");
+        assert!(page.tree.get().is_none());
+    }
+
+    #[test]
+    fn css_reads_text_and_attributes() {
+        let page = page("<ul><li><a href=/1>One</a><li><a href=/2>Two</a></ul>");
+        assert_eq!(page.css("li a::text").unwrap().get_all(), ["One", "Two"]);
+        assert_eq!(page.css("li a::attr(href)").unwrap().get().as_deref(), Some("/1"));
+        let links = page.select("li a").unwrap();
+        assert_eq!(links[1].href().unwrap().as_str(), "http://site.example/2");
+        assert!(page.select("li[").is_err());
+    }
+
+    #[test]
+    fn a_binary_body_has_no_text_and_no_links() {
+        let url = Url::parse("http://h/a.gif").unwrap();
+        let mut response = Response::html(url.clone(), "GIF89a<a href=/x>x</a>");
+        response.headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("image/gif"));
+        let page = Page::new(Request::get(url), response);
+        assert_eq!((page.kind(), page.text(), page.links().len()), (PageKind::Binary, "", 0));
+    }
+
+    #[test]
+    fn two_hundred_thousand_nested_elements_are_cut_and_do_not_overflow_the_stack() {
+        let html = format!("<a href=/x>x</a>{}", "<div>".repeat(200_000));
+        let page = page(&html);
+        assert_eq!(page.select("a").unwrap().len(), 1);
+        assert!(page.is_tree_truncated());
+        assert_eq!(page.links().len(), 1);
     }
 }

@@ -54,6 +54,8 @@ pub struct Request {
     pub retries: u8,
     /// Skips the duplicate filter, both the look-up and the insertion (Scrapy's `dont_filter`).
     pub unfiltered: bool,
+    /// Found on a link with `rel=nofollow`; the crawl decides by `obey_nofollow`.
+    pub nofollow: bool,
     /// Not to be sent before this time; waits in the frontier, not in a task.
     pub not_before: Option<Timestamp>,
     /// URL of the page on which the request was found, for records; the `Referer` header is made from it by policy.
@@ -97,6 +99,7 @@ impl Request {
             depth: 0,
             retries: 0,
             unfiltered: false,
+            nofollow: false,
             not_before: None,
             referer: None,
             meta: Map::new(),
@@ -255,6 +258,13 @@ impl Request {
     /// Cookies given with the request.
     pub fn cookies(&self) -> &[(String, String)] {
         self.rest.as_ref().map_or(&[], |rest| &rest.cookies)
+    }
+
+    /// Forgets the cookies given with the request: a redirect does so, since they are in the jar of the first host.
+    pub fn clear_cookies(&mut self) {
+        if let Some(rest) = &mut self.rest {
+            rest.cookies.clear();
+        }
     }
 
     /// Flags given with the request.

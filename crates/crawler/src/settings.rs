@@ -86,6 +86,9 @@ settings! {
     /// Seconds that parked work (Retry-After, host down, robots.txt unreachable, retry back-off) keeps an otherwise idle crawl open.
     max_parked_wait: f64 = 600.0;
 
+    /// Seconds that requests in flight may take to end after a stop.
+    drain_timeout: f64 = 15.0;
+
     /// Links followed from a seed at most; 0 is no limit.
     depth_limit: u16 = 0;
     /// The depth guard, which is on in every profile; 0 switches it off.
@@ -106,6 +109,10 @@ settings! {
     max_query_variants: usize = 1_000;
     /// URLs per template of one host, for the trap guards.
     max_urls_per_template: usize = 20_000;
+    /// The scan of each page collects its text too, for detectors and records that want it.
+    page_text: bool = false;
+    /// The scan of each page collects the blocks of its text too.
+    page_blocks: bool = false;
     /// Requests of one page that are queued at most; what was cut is counted.
     max_links_per_page: usize = 10_000;
     /// Which links are followed: host, origin, domain, prefix or all.

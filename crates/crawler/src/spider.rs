@@ -78,6 +78,11 @@ impl Start {
         Self(Box::new(requests.into_iter().map(Ok)))
     }
 
+    /// Requests from any source, such as several sources chained. An error is reported as a start error.
+    pub fn new(requests: impl Iterator<Item = Result<Request>> + Send + 'static) -> Self {
+        Self(Box::new(requests))
+    }
+
     /// One URL a line, read while crawling; empty lines and lines that begin with `#` are skipped.
     pub fn lines(reader: impl std::io::BufRead + Send + 'static) -> Self {
         let requests = reader.lines().enumerate().filter_map(|(index, line)| match line {

@@ -1,1 +1,44 @@
 //! The built-in middlewares, sinks and plugins of Huntsman.
+//!
+//! One file per component, all in one shape: `NAME`, `ORDER`, and `from_settings`, which gives `None` if the component is
+//! not configured. [`Defaults`] puts them into a crawler.
+
+mod added;
+mod base64;
+mod chain;
+mod cookies;
+mod default_headers;
+mod defaults;
+mod depth;
+mod download_timeout;
+mod downloader_stats;
+mod http_auth;
+mod http_error;
+mod meta_refresh;
+mod offsite;
+mod only;
+mod origin;
+mod redirect;
+mod referer;
+mod retry;
+mod scope;
+mod status;
+mod url_length;
+mod user_agent;
+
+pub use default_headers::DefaultHeaders;
+pub use defaults::Defaults;
+pub use depth::Depth;
+pub use download_timeout::DownloadTimeout;
+pub use downloader_stats::DownloaderStats;
+pub use http_auth::HttpAuth;
+pub use http_error::HttpError;
+pub use meta_refresh::MetaRefresh;
+pub use offsite::Offsite;
+pub use only::Only;
+pub use redirect::Redirect;
+pub use referer::Referer;
+pub use retry::{Retry, retry_request};
+pub use scope::{OutOf, ScopeRules};
+pub use url_length::UrlLength;
+pub use user_agent::UserAgent;

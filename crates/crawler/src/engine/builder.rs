@@ -4,15 +4,20 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::chain::assemble;
+use super::crawler::Crawler;
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::Observer;
 use crate::fetch::{Downloader, DynDownloader};
-use crate::frontier::{DynFrontier, Frontier};
+use crate::frontier::{DynFrontier, Frontier, MemoryFrontier};
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
 use crate::pipeline::{DynPipeline, Pipeline};
 use crate::plugin::Plugin;
+use crate::report::CrawlReport;
 use crate::settings::{Layer, Layers, Profile, Settings};
 use crate::spider::Spider;
+use crate::stats::Stats;
 
 /// A component that is made when the settings are known; `None` means it is not configured.
 type Make<T> = Box<dyn FnOnce(&Settings) -> Result<Option<T>> + Send>;
@@ -168,6 +173,55 @@ impl<S: Spider> CrawlerBuilder<S> {
     pub fn frontier(mut self, frontier: impl Frontier) -> Self {
         self.frontier = Some(Box::new(move |_| Ok(Some(Box::new(frontier) as _))));
         self
+    }
+
+    /// Puts everything together and checks it.
+    ///
+    /// # Errors
+    /// A setting is unknown or wrong, there is no downloader, or a component cannot be made; the error names it.
+    pub fn build(mut self) -> Result<Crawler<S>> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        for (name, value) in self.spider.settings() {
+            self.layers.set(Layer::Spider, name, value)?;
+        }
+        let settings = self.layers.resolve()?;
+        let make = self.downloader.ok_or_else(|| Error::usage("the crawler has no downloader"))?;
+        let downloader = make(&settings)?.ok_or_else(|| Error::usage("the downloader is not configured"))?;
+        let frontier = match self.frontier {
+            Some(make) => make(&settings)?,
+            None => None,
+        };
+        let frontier = frontier.unwrap_or_else(|| Box::new(MemoryFrontier::new(settings.scheduler_order)));
+        let overrides = &settings.downloader_middlewares;
+        let (middlewares, downloader_infos) =
+            assemble(self.middlewares, overrides, "downloader_middlewares", &settings)?;
+        let overrides = &settings.spider_middlewares;
+        let (spider_middlewares, spider_infos) =
+            assemble(self.spider_middlewares, overrides, "spider_middlewares", &settings)?;
+        tracing::debug!(downloader = ?downloader_infos, spider = ?spider_infos, "components");
+        let (sender, messages) = tokio::sync::mpsc::unbounded_channel();
+        let cx = Context::new(settings, Stats::default(), self.observers, Some(sender));
+        Ok(Crawler {
+            cx,
+            messages,
+            spider: self.spider,
+            downloader,
+            frontier,
+            middlewares,
+            spider_middlewares,
+            pipelines: self.pipelines,
+            components: (downloader_infos, spider_infos),
+        })
+    }
+
+    /// Builds and runs.
+    ///
+    /// # Errors
+    /// As [`CrawlerBuilder::build`] and [`Crawler::run`].
+    pub async fn run(self) -> Result<CrawlReport> {
+        self.build()?.run().await
     }
 
     /// Marks everything added so far as built-in: of equal order, built-in goes first.

@@ -2,8 +2,10 @@
 //!
 //! It follows w3lib's `canonicalize_url`, as every Scrapy user's seen set does, with these differences, all on
 //! purpose: the default port and the dot at the end of a host name are dropped, a stray `%` in a path is `%25`
-//! (w3lib escapes it in queries only), `|` is escaped in paths too, and pairs are ordered by their escaped bytes.
+//! (w3lib escapes it in queries only), `|` is escaped in paths too, and path parameters are nothing special (w3lib
+//! drops empty ones and leaves the escapes in those of the last segment alone).
 
+use std::cmp::Ordering;
 use std::ops::Range;
 
 use url::{Position, Url};
@@ -26,10 +28,10 @@ use url::{Position, Url};
 pub struct CanonicalOptions {
     /// Keep `#fragment`; off by default, as a fragment never reaches the server.
     pub keep_fragment: bool,
-    /// Names of query parameters to drop, compared without regard to ASCII case. `*` stands for any run of
-    /// characters (`utm_*`). Empty by default.
+    /// Names of query parameters to drop, in the form that they have in the result (`x%5B%5D` for `x[]`), without
+    /// regard to ASCII case. `*` stands for any run of characters (`utm_*`). Empty by default.
     pub strip_params: Vec<String>,
-    /// Drop `;name=value` from path segments. Off by default.
+    /// Drop `;name=value` from path segments, of addresses with a host. Off by default.
     pub strip_path_params: bool,
 }
 
@@ -161,7 +163,8 @@ fn write_canonical(url: &Url, options: &CanonicalOptions, out: &mut String) {
         return;
     }
     write_origin(url, out);
-    write_path(url.path(), options.strip_path_params, out);
+    // Without a host, an empty first segment would make one of what follows.
+    write_path(url.path(), options.strip_path_params && url.has_host(), out);
     if let Some(query) = url.query() {
         write_query(query, options, out);
     }
@@ -188,7 +191,8 @@ fn write_path(path: &str, strip_params: bool, out: &mut String) {
     let mut at = 0;
     while at < bytes.len() {
         let byte = bytes[at];
-        if byte == b';' && strip_params {
+        // A segment of dots gets a meaning when its parameters go.
+        if byte == b';' && strip_params && !out.ends_with("/.") && !out.ends_with("/..") {
             at = bytes[at..].iter().position(|&b| b == b'/').map_or(bytes.len(), |slash| at + slash);
             continue;
         }
@@ -239,7 +243,7 @@ fn write_query(query: &str, options: &CanonicalOptions, out: &mut String) {
         } else {
             many.last()
         };
-        sorted &= last.is_none_or(|last| order_key(out, last) <= order_key(out, &this));
+        sorted &= last.is_none_or(|last| compare_pairs(out, last, &this).is_le());
         if count < FEW_PAIRS {
             few[count] = this;
         } else {
@@ -254,9 +258,9 @@ fn write_query(query: &str, options: &CanonicalOptions, out: &mut String) {
         return;
     }
     let pairs = if count <= FEW_PAIRS { &mut few[..count] } else { &mut many[..] };
+    pairs.sort_unstable_by(|a, b| compare_pairs(out, a, b));
     let unsorted = out[start..].to_owned();
     let text = |range: &Range<usize>| &unsorted[range.start - start..range.end - start];
-    pairs.sort_unstable_by(|a, b| (text(&a.name), text(&a.value)).cmp(&(text(&b.name), text(&b.value))));
     out.truncate(start);
     for pair in pairs {
         out.push(if out.len() == start { '?' } else { '&' });
@@ -266,8 +270,23 @@ fn write_query(query: &str, options: &CanonicalOptions, out: &mut String) {
     }
 }
 
-fn order_key<'a>(text: &'a str, pair: &PairAt) -> (&'a str, &'a str) {
-    (&text[pair.name.clone()], &text[pair.value.clone()])
+/// By name, then value, both as the bytes that they stand for. `query_is_canonical` compares the bytes as written:
+/// the same order, as it passes nothing but unreserved characters and `+`, which are all above a space.
+fn compare_pairs(text: &str, a: &PairAt, b: &PairAt) -> Ordering {
+    let meant = |range: &Range<usize>| meant_bytes(&text.as_bytes()[range.clone()]);
+    meant(&a.name).cmp(meant(&b.name)).then_with(|| meant(&a.value).cmp(meant(&b.value)))
+}
+
+fn meant_bytes(text: &[u8]) -> impl Iterator<Item = u8> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (decoded, width) = match *text.get(at)? {
+            b'+' => (b' ', 1),
+            _ => unescape(text, at),
+        };
+        at += width;
+        Some(decoded)
+    })
 }
 
 /// A name or value of a query: form-decoded, then escaped again in one way.

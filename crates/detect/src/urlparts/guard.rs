@@ -1,6 +1,6 @@
 //! Shapes of a path by which endless address spaces are recognised: pure functions, the limits are the caller's.
 //!
-//! All of them take the path as it stands in the address (`/a/b`), without the query.
+//! They take the path as it stands in the address (`/a/b`), without the query; [`years`] takes both.
 
 /// How many segments the path has; a slash at the end adds none. `/` has 0, `/a/b/` has 2.
 pub fn segment_count(path: &str) -> usize {
@@ -79,6 +79,63 @@ pub fn template_into(path: &str, out: &mut String) {
         }
         mask_digits(extension, out);
     }
+}
+
+/// The years of the dates in a path with its query: endless calendars are recognised by years far from today's.
+///
+/// A date is `2031-05`, `2031/5/17`, `20310517` (also with `_` or `.`), or a parameter called `year` or `y`. A year is
+/// between 1000 and 2999; numbers that only look like one (`/item/2031`) do not count.
+///
+/// ```
+/// use huntsman_detect::urlparts::guard::years;
+///
+/// assert_eq!(years("/events/2031/05/?view=week&year=2032").collect::<Vec<_>>(), [2031, 2032]);
+/// assert_eq!(years("/item/2031").count(), 0);
+/// ```
+pub fn years(path_and_query: &str) -> impl Iterator<Item = u16> {
+    let bytes = path_and_query.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < bytes.len() {
+            if !bytes[at].is_ascii_digit() {
+                at += 1;
+                continue;
+            }
+            let start = at;
+            at += digit_run(&bytes[at..]);
+            let named = start
+                .checked_sub(1)
+                .is_some_and(|equals| bytes[equals] == b'=' && names_year(&bytes[..equals]));
+            let year = match at - start {
+                8 if is_date(&path_and_query[start..at]) => &bytes[start..start + 4],
+                4 if named || month_follows(&bytes[at..]) => &bytes[start..at],
+                _ => continue,
+            };
+            let year = year.iter().fold(0, |number, digit| number * 10 + u16::from(digit - b'0'));
+            if (1000..=2999).contains(&year) {
+                return Some(year);
+            }
+        }
+        None
+    })
+}
+
+fn names_year(before_equals: &[u8]) -> bool {
+    let name = before_equals.rsplit(|b| matches!(b, b'?' | b'&' | b';' | b'/')).next().unwrap_or_default();
+    name.eq_ignore_ascii_case(b"year") || name.eq_ignore_ascii_case(b"y")
+}
+
+fn month_follows(after_year: &[u8]) -> bool {
+    let [b'-' | b'/' | b'_' | b'.', month @ ..] = after_year else { return false };
+    match digit_run(month) {
+        1 => month[0] != b'0',
+        2 => matches!(month[..2], [b'0', b'1'..=b'9'] | [b'1', b'0'..=b'2']),
+        _ => false,
+    }
+}
+
+fn digit_run(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|b| b.is_ascii_digit()).count()
 }
 
 fn trimmed(path: &str) -> &str {
@@ -189,6 +246,30 @@ mod tests {
                 .collect();
             let path = format!("/{}", segments.join("/"));
             assert_eq!(repeated_sequence(&path).map(|r| (r.segments, r.times)), naive(&segments), "{path}");
+        }
+    }
+
+    #[test]
+    fn years_are_those_of_dates() {
+        for (text, expected) in [
+            ("/cal/2031-05", &[2031][..]),
+            ("/cal/2031/5/17", &[2031]),
+            ("/cal/20310517.html", &[2031]),
+            ("/cal?date=2031-05-17&to=2033_06", &[2031, 2033]),
+            ("/cal?Year=2050", &[2050]),
+            ("/cal?a=1;y=2050", &[2050]),
+            ("/cal?birthyear=2050", &[]),
+            ("/item/2031", &[]),
+            ("/item/2031/13", &[]),
+            ("/item/2031/00", &[]),
+            ("/item/2031/123", &[]),
+            ("/item/12031-05", &[]),
+            ("/item/20319917", &[]),
+            ("/0999-05/3000-05/1000-05", &[1000]),
+            ("=2031", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(years(text).collect::<Vec<_>>(), expected, "{text}");
         }
     }
 

@@ -215,7 +215,7 @@ impl<'a> Iterator for Pairs<'a> {
 
 fn unescaped(text: &str, form: bool) -> Cow<'_, str> {
     let special = |b: &u8| *b == b'%' || (form && *b == b'+');
-    let Some(first) = text.as_bytes().iter().position(|b| special(b)) else { return Cow::Borrowed(text) };
+    let Some(first) = text.as_bytes().iter().position(special) else { return Cow::Borrowed(text) };
     let bytes = text.as_bytes();
     let mut out = bytes[..first].to_vec();
     let mut at = first;

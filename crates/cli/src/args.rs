@@ -1,0 +1,579 @@
+//! The command line: commands and flags, from which help, checks and completions come.
+//!
+//! Flags that stand for a setting say which one; [`CrawlArgs::settings`] and its neighbours are that mapping.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+use serde_json::{Value, json};
+
+/// A polite, fast web crawler.
+#[derive(Debug, Parser)]
+#[command(
+    name = "huntsman",
+    version,
+    before_help = "Examples:\n  \
+        huntsman demo\n  \
+        huntsman crawl https://example.org/ --max-pages 100\n  \
+        huntsman robots https://example.org/ /private/",
+    after_help = "Exit codes: 0 finished, 1 crawl error, 2 usage, 3 stopped by a limit (--fail-on-limit), 130 interrupted.\n\
+        `huntsman COMMAND --help` shows an example and all flags of a command.",
+    max_term_width = 100
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Crawls sites and writes one record per page.
+    #[command(before_help = "Examples:\n  \
+        huntsman crawl https://example.org/ --max-pages 100\n  \
+        huntsman crawl http://127.0.0.1:8000/ --profile test --allow-address 127.0.0.1:8000 --out local\n  \
+        printf 'https://example.org/\\n' | huntsman crawl --seeds - --max-depth 1 --out -")]
+    Crawl(Box<CrawlArgs>),
+
+    /// Fetches one page through the whole chain and prints it.
+    #[command(before_help = "Examples:\n  \
+        huntsman fetch https://example.org/ --text\n  \
+        huntsman fetch https://example.org/ --json")]
+    Fetch(FetchArgs),
+
+    /// Shows what a robots.txt says about paths, and which line decides.
+    #[command(before_help = "Examples:\n  \
+        huntsman robots https://example.org/ /private/ /public/page.html\n  \
+        huntsman robots ./robots.txt /private/ --agent mybot")]
+    Robots(RobotsArgs),
+
+    /// Lists the settings: values, where they come from, what they do.
+    #[command(before_help = "Examples:\n  \
+        huntsman settings --profile broad\n  \
+        huntsman settings --get download_delay --explain")]
+    Settings(SettingsCommandArgs),
+
+    /// Crawls a built-in forum on this machine and writes a report: no network needed.
+    #[command(before_help = "Example:\n  huntsman demo --out demo-crawl")]
+    Demo(DemoArgs),
+
+    /// Measures this machine and this build.
+    #[command(before_help = "Example:\n  huntsman bench crawl --pages 2000")]
+    Bench {
+        #[command(subcommand)]
+        what: Bench,
+    },
+
+    /// Prints the version.
+    #[command(before_help = "Example:\n  huntsman version -v")]
+    Version {
+        /// Also prints what the build has and which machine it is for.
+        #[arg(short, long)]
+        verbose: bool,
+    },
+
+    /// Prints a completion script for a shell.
+    #[command(before_help = "Example:\n  \
+        huntsman completions bash > ~/.local/share/bash-completion/completions/huntsman")]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
+
+    /// The server that `bench crawl` measures against; ends when its stdin closes.
+    #[command(name = "bench-server", hide = true)]
+    BenchServer(BenchSite),
+}
+
+/// What is measured.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// Crawls a generated site on this machine; the server is a process of its own, so the CPU seconds are the
+    /// crawler's.
+    #[command(before_help = "Examples:\n  \
+        huntsman bench crawl\n  \
+        huntsman bench crawl --pages 20000 --text --json")]
+    Crawl(BenchCrawlArgs),
+}
+
+/// Where settings come from. Later wins: profile, settings file, `HUNTSMAN_*` variables, flags, `--set`.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct SettingsArgs {
+    /// Bundle of settings to start from [default: polite].
+    #[arg(long, value_name = "NAME", value_parser = ["polite", "audit", "broad", "test"])]
+    pub(crate) profile: Option<String>,
+
+    /// Any setting (repeatable); `huntsman settings` lists them.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// Settings file [default: huntsman.toml in the working directory, if there is one].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// How requests are sent.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct NetworkArgs {
+    /// Exception to the address guard, which refuses loopback and private addresses (repeatable; `HOST:*` for any
+    /// port; setting allow_addresses).
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) allow_address: Vec<String>,
+
+    /// Fixed address for a name (repeatable; setting resolve).
+    #[arg(long, value_name = "HOST:PORT:ADDR")]
+    pub(crate) resolve: Vec<String>,
+
+    /// Credentials that are sent to one origin only (repeatable; setting http_auth).
+    #[arg(long, value_name = "ORIGIN=USER:PASSWORD")]
+    pub(crate) auth: Vec<String>,
+
+    /// Header that is sent to one origin only (repeatable; setting secret_headers).
+    #[arg(long, value_name = "ORIGIN=NAME: VALUE")]
+    pub(crate) secret_header: Vec<String>,
+
+    /// Ignores robots.txt, and nofollow in meta elements, headers and links.
+    #[arg(long)]
+    pub(crate) ignore_robots: bool,
+
+    /// Keeps no cookies (setting cookies_enabled).
+    #[arg(long)]
+    pub(crate) no_cookies: bool,
+
+    /// Seconds for a whole request (setting download_timeout).
+    #[arg(long, value_name = "SECS", value_parser = positive_seconds)]
+    pub(crate) timeout: Option<f64>,
+}
+
+/// Flags of `crawl`.
+#[derive(Debug, Args)]
+pub(crate) struct CrawlArgs {
+    /// Where to start.
+    #[arg(value_name = "URL", required_unless_present = "seeds", value_hint = ValueHint::Url)]
+    pub(crate) urls: Vec<String>,
+
+    /// File of start URLs, one a line, `#` begins a comment; `-` reads stdin.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) seeds: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+
+    #[command(flatten)]
+    pub(crate) pace: PaceArgs,
+
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// What a crawl writes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Directory for pages.jsonl, drops.jsonl, report.json and state/ [default: ./<host>-crawl]; `-` writes page
+    /// records to stdout and no files.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Starts anew where the directory holds an earlier crawl, whose files are deleted.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+
+    /// Adds the text of each page, counts its words, and detects its language if none is declared. Without it, `words`
+    /// is null and `lang` is what the page declares.
+    #[arg(long)]
+    pub(crate) text: bool,
+
+    /// Where the queue lives. This build has `memory`: an interrupted crawl starts anew.
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+
+    /// Exits with 3 when a limit (pages, time, errors) stopped the crawl.
+    #[arg(long)]
+    pub(crate) fail_on_limit: bool,
+
+    /// Serves Prometheus text at /metrics while the crawl runs. A port alone means 127.0.0.1.
+    #[arg(long, value_name = "ADDR", value_parser = listen_address)]
+    pub(crate) metrics: Option<SocketAddr>,
+
+    /// Lets --metrics listen on an address that other machines reach.
+    #[arg(long, requires = "metrics")]
+    pub(crate) metrics_public: bool,
+
+    /// Seed of all randomness [default: from the system, written to the report] (setting seed).
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// Which pages a crawl fetches.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reach")]
+pub(crate) struct ReachArgs {
+    /// Which links are followed, compared with the start URLs [default: host] (setting scope).
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Option<ScopeArg>,
+
+    /// Host that is in scope as well (repeatable; IPv6 in brackets; setting allow_hosts).
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub(crate) allow_host: Vec<String>,
+
+    /// Follows only URLs that match this glob (repeatable; setting include).
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) include: Vec<String>,
+
+    /// Does not follow URLs that match this glob; wins over --include (repeatable; setting exclude).
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude: Vec<String>,
+
+    /// Fetches only URLs of this list, compared in canonical form; others are skipped as not_listed.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) only: Option<PathBuf>,
+
+    /// Delivers exactly so many pages at most (setting closespider_pagecount).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_pages: Option<u64>,
+
+    /// Follows so many links from a start URL at most; 0 fetches the start URLs only (setting depth_limit).
+    #[arg(long, value_name = "N")]
+    pub(crate) max_depth: Option<u16>,
+
+    /// Stops after so many seconds (setting closespider_timeout).
+    #[arg(long, value_name = "SECS", value_parser = positive_seconds)]
+    pub(crate) max_time: Option<f64>,
+}
+
+/// How fast a crawl goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Pace")]
+pub(crate) struct PaceArgs {
+    /// Seconds between the starts of two requests of one host (setting download_delay).
+    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    pub(crate) delay: Option<f64>,
+
+    /// Requests in flight per host (setting concurrent_requests_per_domain).
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) per_host: Option<u64>,
+
+    /// Requests in flight in all (setting concurrent_requests).
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) concurrency: Option<u64>,
+
+    /// Quota of the whole crawl (setting requests_per_second).
+    #[arg(long, value_name = "N", value_parser = positive_seconds)]
+    pub(crate) requests_per_second: Option<f64>,
+}
+
+/// Flags of `fetch`.
+#[derive(Debug, Args)]
+pub(crate) struct FetchArgs {
+    /// The page.
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: String,
+
+    /// Prints the record that `crawl` would write, with text.
+    #[arg(long, group = "what")]
+    pub(crate) json: bool,
+
+    /// Prints the text that a reader sees.
+    #[arg(long, group = "what")]
+    pub(crate) text: bool,
+
+    /// Prints the links, one a line.
+    #[arg(long, group = "what")]
+    pub(crate) links: bool,
+
+    /// Prints status and headers.
+    #[arg(long, group = "what")]
+    pub(crate) headers: bool,
+
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// Flags of `robots`.
+#[derive(Debug, Args)]
+pub(crate) struct RobotsArgs {
+    /// A URL of the site, or a robots.txt file on disk.
+    #[arg(value_name = "URL|FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) source: String,
+
+    /// Paths (or URLs of the site) to judge [default: the path of the URL].
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+
+    /// Name of the crawler [default: from the settings].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// Flags of `settings`.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsCommandArgs {
+    /// Prints the value of one setting.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) get: Option<String>,
+
+    /// Says which layers set a value; the last one wins.
+    #[arg(long)]
+    pub(crate) explain: bool,
+
+    /// Lists the middlewares in their order instead.
+    #[arg(long, conflicts_with_all = ["get", "explain"])]
+    pub(crate) components: bool,
+
+    /// Prints JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// Flags of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Directory for pages.jsonl, drops.jsonl, report.json and report.html [default: a temporary one, which is
+    /// printed].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Starts anew where the directory holds an earlier crawl.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
+
+/// Flags of `bench crawl`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchCrawlArgs {
+    #[command(flatten)]
+    pub(crate) site: BenchSite,
+
+    /// Requests in flight.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = positive)]
+    pub(crate) concurrency: u64,
+
+    /// Also extracts text and counts words.
+    #[arg(long)]
+    pub(crate) text: bool,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The generated site of `bench crawl`.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct BenchSite {
+    /// Pages of the site.
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) pages: u64,
+
+    /// Kilobytes of a page.
+    #[arg(long, value_name = "KB", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=8_192))]
+    pub(crate) kb: u64,
+
+    /// Links of a page.
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(3..=10_000))]
+    pub(crate) links: u64,
+}
+
+/// Values of `--scope`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ScopeArg {
+    /// The host of a start URL, any port.
+    Host,
+    /// Scheme, host and port of a start URL.
+    Origin,
+    /// The registrable domain of a start URL.
+    Domain,
+    /// Below the folder of a start URL.
+    Prefix,
+    /// Everything.
+    All,
+}
+
+impl ScopeArg {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Origin => "origin",
+            Self::Domain => "domain",
+            Self::Prefix => "prefix",
+            Self::All => "all",
+        }
+    }
+}
+
+/// Settings that flags stand for.
+pub(crate) type Flags = Vec<(&'static str, Value)>;
+
+fn set<T: Into<Value>>(flags: &mut Flags, name: &'static str, value: Option<T>) {
+    flags.extend(value.map(|value| (name, value.into())));
+}
+
+fn list(flags: &mut Flags, name: &'static str, values: &[String]) {
+    if !values.is_empty() {
+        flags.push((name, json!(values)));
+    }
+}
+
+impl NetworkArgs {
+    /// The settings that these flags stand for.
+    pub(crate) fn settings(&self) -> Flags {
+        let mut flags = Flags::new();
+        list(&mut flags, "allow_addresses", &self.allow_address);
+        list(&mut flags, "resolve", &self.resolve);
+        list(&mut flags, "http_auth", &self.auth);
+        list(&mut flags, "secret_headers", &self.secret_header);
+        if self.ignore_robots {
+            flags.extend([("robotstxt_obey", json!(false)), ("obey_nofollow", json!(false))]);
+        }
+        if self.no_cookies {
+            flags.push(("cookies_enabled", json!(false)));
+        }
+        set(&mut flags, "download_timeout", self.timeout);
+        flags
+    }
+}
+
+impl CrawlArgs {
+    /// The settings that these flags stand for.
+    pub(crate) fn settings(&self) -> Flags {
+        let mut flags = self.network.settings();
+        set(&mut flags, "scope", self.reach.scope.map(ScopeArg::name));
+        list(&mut flags, "allow_hosts", &self.reach.allow_host);
+        list(&mut flags, "include", &self.reach.include);
+        list(&mut flags, "exclude", &self.reach.exclude);
+        set(&mut flags, "closespider_pagecount", self.reach.max_pages);
+        set(&mut flags, "depth_limit", self.reach.max_depth);
+        set(&mut flags, "closespider_timeout", self.reach.max_time);
+        set(&mut flags, "download_delay", self.pace.delay);
+        set(&mut flags, "concurrent_requests_per_domain", self.pace.per_host);
+        set(&mut flags, "concurrent_requests", self.pace.concurrency);
+        set(&mut flags, "requests_per_second", self.pace.requests_per_second);
+        set(&mut flags, "seed", self.output.seed);
+        flags
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => Err("use a number of at least 0".to_owned()),
+    }
+}
+
+fn positive_seconds(text: &str) -> Result<f64, String> {
+    match seconds(text) {
+        Ok(value) if value > 0.0 => Ok(value),
+        _ => Err("use a number greater than 0".to_owned()),
+    }
+}
+
+fn positive(text: &str) -> Result<u64, String> {
+    match text.parse::<u64>() {
+        Ok(value) if value > 0 => Ok(value),
+        _ => Err("use a whole number of at least 1".to_owned()),
+    }
+}
+
+/// `9100` and `:9100` mean loopback; else an address with a port.
+fn listen_address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    let text = if port.parse::<u16>().is_ok() {
+        format!("127.0.0.1:{port}")
+    } else {
+        text.replacen("localhost:", "127.0.0.1:", 1)
+    };
+    text.parse().map_err(|_| "use ADDRESS:PORT such as 127.0.0.1:9100, or a port alone".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+    use huntsman_crawler::{Layer, Layers};
+
+    use super::*;
+
+    fn crawl(line: &str) -> CrawlArgs {
+        let words = ["huntsman", "crawl"].into_iter().chain(line.split(' '));
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Crawl(args) => *args,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example_first() {
+        let mut cli = Cli::command();
+        cli.build();
+        let mut commands: Vec<_> = cli.get_subcommands().filter(|c| !c.is_hide_set()).cloned().collect();
+        commands.extend(cli.find_subcommand("bench").unwrap().get_subcommands().cloned());
+        for mut command in commands.into_iter().filter(|command| command.get_name() != "help") {
+            let help = command.render_long_help().to_string();
+            assert!(help.starts_with("Example"), "{}: {help}", command.get_name());
+        }
+    }
+
+    #[test]
+    fn every_flag_that_stands_for_a_setting_has_a_value_of_its_type() {
+        let args = crawl(
+            "https://a.example/ --scope domain --allow-host b.example:81 --include *a* --exclude *b* --max-pages 5 \
+             --max-depth 2 --max-time 1.5 --delay 0 --per-host 2 --concurrency 3 --allow-address 127.0.0.1:* \
+             --resolve a:80:127.0.0.1 --auth https://a=u:p --ignore-robots --no-cookies --timeout 3 \
+             --requests-per-second 0.5 --seed 7",
+        );
+        let mut layers = Layers::default();
+        for (name, value) in args.settings() {
+            layers.set(Layer::CommandLine, name, value).unwrap();
+        }
+        let settings = layers.resolve().unwrap();
+        assert_eq!((settings.closespider_pagecount, settings.depth_limit, settings.seed), (5, 2, Some(7)));
+        assert_eq!(settings.allow_addresses, ["127.0.0.1:*"]);
+        assert!(!settings.robotstxt_obey && !settings.obey_nofollow && !settings.cookies_enabled);
+    }
+
+    #[test]
+    fn metrics_without_a_host_listen_on_loopback() {
+        for text in ["9100", ":9100", "localhost:9100", "127.0.0.1:9100"] {
+            assert_eq!(listen_address(text).unwrap().to_string(), "127.0.0.1:9100");
+        }
+        assert!(listen_address("nonsense").is_err());
+        assert!(listen_address("127.0.0.1:99999").is_err());
+    }
+
+    #[test]
+    fn limits_of_nothing_are_refused_with_what_to_use() {
+        let parse = |flag: &str| Cli::try_parse_from(["huntsman", "crawl", "http://a/", flag, "0"]).is_err();
+        assert!(parse("--max-pages") && parse("--max-time") && parse("--per-host") && parse("--timeout"));
+        assert!(!parse("--max-depth") && !parse("--delay"));
+    }
+}

@@ -1,0 +1,175 @@
+//! `huntsman settings`: the table of settings, and where a value comes from.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use huntsman_crawler::{Layer, SettingInfo, Settings, nearest};
+use serde_json::{Map, Value, json};
+
+use crate::args::SettingsCommandArgs;
+use crate::config::{Config, masked};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::render::{Style, Table, escape};
+
+pub(crate) fn run(args: &SettingsCommandArgs) -> Outcome {
+    let config = Config::load(&args.settings, Vec::new(), Vec::new())?;
+    let text = match &args.get {
+        Some(name) => one(&config, &name.to_ascii_lowercase(), args)?,
+        None if args.json => all_json(&config, args.explain)?,
+        None => all(&config, args.explain),
+    };
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// What a layer is, with the thing that it stands for in this run.
+fn source(config: &Config, layer: Layer) -> String {
+    match (layer, &config.file) {
+        (Layer::Profile, _) => format!("profile {}", config.profile.name()),
+        (Layer::Project, Some(path)) => format!("settings file {}", path.display()),
+        (layer, _) => layer.name().to_owned(),
+    }
+}
+
+fn layers_json(config: &Config, name: &str) -> Value {
+    let layers = config.layers.explain(name).into_iter();
+    layers
+        .map(|(layer, value)| json!({"source": source(config, layer), "value": masked(name, value)}))
+        .collect()
+}
+
+fn value_of(config: &Config, name: &str) -> Value {
+    masked(name, config.settings.get(name).unwrap_or_default())
+}
+
+fn one(config: &Config, name: &str, args: &SettingsCommandArgs) -> Outcome<String> {
+    if !Settings::table().iter().any(|info| info.name == name) {
+        let known = Settings::table().iter().map(|info| info.name);
+        let hint = nearest(name, known).map_or(String::new(), |near| format!("; did you mean {near}?"));
+        return Err(Failure::usage(format!("unknown setting {}{hint}", escape(name))));
+    }
+    let value = value_of(config, name);
+    if args.json {
+        let mut out = json!({"name": name, "value": value});
+        if args.explain {
+            out["layers"] = layers_json(config, name);
+        }
+        return Ok(format!("{out}\n"));
+    }
+    if !args.explain {
+        // Texts bare, so that a script can use them.
+        return Ok(match value {
+            Value::String(text) => format!("{}\n", escape(&text)),
+            other => format!("{other}\n"),
+        });
+    }
+    let mut table = Table::default();
+    for (layer, value) in config.layers.explain(name) {
+        table.row([source(config, layer), masked(name, value).to_string()]);
+    }
+    Ok(format!("{name} = {}\n{}", escape(&value.to_string()), table.lines("  ")))
+}
+
+fn all_json(config: &Config, explain: bool) -> Outcome<String> {
+    let mut out = Map::new();
+    for info in Settings::table() {
+        let value = value_of(config, info.name);
+        let entry =
+            if explain { json!({"value": value, "layers": layers_json(config, info.name)}) } else { value };
+        out.insert(info.name.to_owned(), entry);
+    }
+    Ok(serde_json::to_string_pretty(&out)? + "\n")
+}
+
+fn all(config: &Config, explain: bool) -> String {
+    let style = Style::stdout();
+    let mut out = format!("# profile {}\n", config.profile.name());
+    for info in Settings::table() {
+        out.push('\n');
+        out.push_str(&entry(config, info, style, explain));
+    }
+    out
+}
+
+/// One setting as it could stand in a settings file: documentation as comments, then the value.
+fn entry(config: &Config, info: &SettingInfo, style: Style, explain: bool) -> String {
+    let mut out = String::new();
+    for line in wrap(&info.doc(), 96) {
+        let _ = writeln!(out, "{}", style.dim(&format!("# {line}")));
+    }
+    let layers = config.layers.explain(info.name);
+    let value = value_of(config, info.name);
+    let text = match &value {
+        Value::Null => format!("# {} is not set", info.name),
+        value => format!("{} = {}", info.name, toml_value(value)),
+    };
+    match layers.last() {
+        Some((layer, _)) if *layer != Layer::Default => {
+            let _ = write!(out, "{}  # {}", style.bold(&escape(&text)), source(config, *layer));
+            if let Some((_, default)) = layers.first() {
+                let _ = write!(out, "; default {}", masked(info.name, default.clone()));
+            }
+            out.push('\n');
+        }
+        _ => {
+            let _ = writeln!(out, "{}", escape(&text));
+        }
+    }
+    if explain {
+        for (layer, value) in layers {
+            let _ = writeln!(out, "#   {}: {}", source(config, layer), masked(info.name, value));
+        }
+    }
+    out
+}
+
+/// JSON as TOML: they differ in tables and in what has no value.
+fn toml_value(value: &Value) -> String {
+    match value {
+        Value::Object(map) => {
+            let pairs: Vec<String> =
+                map.iter().map(|(key, value)| format!("{} = {}", json!(key), toml_value(value))).collect();
+            if pairs.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", pairs.join(", ")) }
+        }
+        Value::Array(values) => format!("[{}]", values.iter().map(toml_value).collect::<Vec<_>>().join(", ")),
+        other => other.to_string(),
+    }
+}
+
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is always a line");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.len() + 1 + word.len() <= width {
+            line.push(' ');
+            line.push_str(word);
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::SettingsArgs;
+
+    #[test]
+    fn the_printed_table_is_a_settings_file() {
+        let config = Config::load(&SettingsArgs::default(), Vec::new(), Vec::new()).unwrap();
+        let printed = all(&config, true);
+        let read: Map<String, Value> = toml::from_str(&printed).unwrap();
+        for (name, value) in &read {
+            assert_eq!(Some(value), Settings::default().get(name).as_ref(), "{name}");
+        }
+        assert!(read.len() > 100);
+    }
+
+    #[test]
+    fn long_documentation_is_wrapped_between_words() {
+        assert_eq!(wrap("aa bb cc dd", 5), ["aa bb", "cc dd"]);
+    }
+}

@@ -1,0 +1,260 @@
+//! Settings of a command: profile, settings file, environment, flags, laid over each other.
+
+use std::path::{Path, PathBuf};
+
+use huntsman_crawler::{Error, Layer, Layers, Profile, Settings, nearest};
+use serde_json::{Map, Value};
+
+use crate::args::{Flags, SettingsArgs};
+use crate::exit::{Failure, Outcome};
+use crate::render::{escape, warn};
+
+/// The settings file that is read from the working directory when `--config` names no other.
+pub(crate) const FILE: &str = "huntsman.toml";
+
+const PREFIX: &str = "HUNTSMAN_";
+
+/// Settings whose values are not shown.
+const SECRETS: [&str; 4] = ["http_auth", "secret_headers", "httpauth_pass", "proxy"];
+
+/// What a command runs with.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) profile: Profile,
+    pub(crate) layers: Layers,
+    pub(crate) settings: Settings,
+    /// The settings file that was read.
+    pub(crate) file: Option<PathBuf>,
+}
+
+impl Config {
+    /// Reads all sources. `command` holds what the command itself wants, above the profile and below the file; `flags`
+    /// what its flags say. Of the command line `--set` wins: it names the setting itself.
+    pub(crate) fn load(args: &SettingsArgs, command: Flags, flags: Flags) -> Outcome<Self> {
+        let environment = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok()?.strip_prefix(PREFIX)?.to_ascii_lowercase();
+            Some((name, value.to_string_lossy().into_owned()))
+        });
+        Self::from_sources(args, command, flags, environment.collect())
+    }
+
+    fn from_sources(
+        args: &SettingsArgs,
+        command: Flags,
+        flags: Flags,
+        mut environment: Vec<(String, String)>,
+    ) -> Outcome<Self> {
+        environment.sort();
+        let file = file_of(args.config.as_deref())?;
+        let mut project = match &file {
+            Some(path) => read(path)?,
+            None => Map::new(),
+        };
+        let profile_in_file = match project.remove("profile") {
+            Some(Value::String(name)) => Some(name),
+            Some(other) => {
+                return Err(Failure::usage(format!("{}: profile = {other}: use a name", shown(&file))));
+            }
+            None => None,
+        };
+        let profile_in_environment =
+            environment.iter().find(|(name, _)| name == "profile").map(|(_, value)| value.clone());
+        let profile: Profile = match args.profile.clone().or(profile_in_environment).or(profile_in_file) {
+            Some(name) => name.parse()?,
+            None => Profile::default(),
+        };
+
+        let mut layers = Layers::default();
+        layers.set_all(Layer::Profile, profile.values())?;
+        for (name, value) in command {
+            layers.set(Layer::Command, name, value)?;
+        }
+        for (name, value) in project {
+            layers.set(Layer::Project, &name, value).map_err(|error| error.context(shown(&file)))?;
+        }
+        for (name, value) in environment.iter().filter(|(name, _)| name != "profile") {
+            set_from_environment(&mut layers, name, value)?;
+        }
+        for (name, value) in flags {
+            layers.set(Layer::CommandLine, name, value)?;
+        }
+        for pair in &args.set {
+            let Some((name, value)) = pair.split_once('=') else {
+                return Err(Failure::usage(format!(
+                    "--set {pair}: use KEY=VALUE, such as --set retry_times=3"
+                )));
+            };
+            layers
+                .set_text(Layer::CommandLine, name.trim(), value)
+                .map_err(|error| error.context(format!("--set {}", name.trim())))?;
+        }
+        let settings = layers.resolve()?;
+        require_contact(profile, &settings)?;
+        Ok(Self { profile, layers, settings, file })
+    }
+
+    /// Settings that differ from the defaults, with the layer that decided; secrets are masked.
+    pub(crate) fn changed(&self) -> Vec<(&'static str, Value, Layer)> {
+        let defaults = Settings::default();
+        let differs = |name: &str| self.settings.get(name) != defaults.get(name);
+        Settings::table()
+            .iter()
+            .filter(|info| differs(info.name))
+            .filter_map(|info| {
+                let (layer, _) = self.layers.explain(info.name).pop()?;
+                Some((info.name, masked(info.name, self.settings.get(info.name)?), layer))
+            })
+            .collect()
+    }
+}
+
+/// The value as it may be shown: what holds credentials is replaced.
+pub(crate) fn masked(name: &str, value: Value) -> Value {
+    let is_empty = match &value {
+        Value::Null => true,
+        Value::Array(values) => values.is_empty(),
+        Value::String(text) => text.is_empty(),
+        _ => false,
+    };
+    if SECRETS.contains(&name) && !is_empty { Value::from("***") } else { value }
+}
+
+fn shown(file: &Option<PathBuf>) -> String {
+    file.as_deref().map_or_else(String::new, |path| escape(&path.to_string_lossy()).into_owned())
+}
+
+fn file_of(given: Option<&Path>) -> Outcome<Option<PathBuf>> {
+    match given {
+        Some(path) => Ok(Some(path.to_owned())),
+        None => Ok(Some(PathBuf::from(FILE)).filter(|path| path.is_file())),
+    }
+}
+
+/// The settings file as JSON values: keys at the top are settings, and `profile`.
+fn read(path: &Path) -> Outcome<Map<String, Value>> {
+    let shown = escape(&path.to_string_lossy()).into_owned();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("reading the settings file {shown}: {error}")))?;
+    toml::from_str(&text)
+        .map_err(|error| Failure::usage(format!("settings file {shown}: {}", error.to_string().trim_end())))
+}
+
+/// A misspelt name is an error; a variable that looks like no setting belongs to somebody else and is only named.
+fn set_from_environment(layers: &mut Layers, name: &str, value: &str) -> Outcome<()> {
+    let known = || Settings::table().iter().map(|info| info.name);
+    if !known().any(|setting| setting == name) && nearest(name, known()).is_none() {
+        warn(&format!("{PREFIX}{}: no such setting; ignored", name.to_ascii_uppercase()));
+        return Ok(());
+    }
+    let in_environment =
+        |error: Error| error.context(format!("environment {PREFIX}{}", name.to_ascii_uppercase()));
+    Ok(layers.set_text(Layer::Environment, name, value).map_err(in_environment)?)
+}
+
+/// Who crawls broadly says how to be reached.
+fn require_contact(profile: Profile, settings: &Settings) -> Outcome<()> {
+    let agent = &settings.user_agent;
+    let has_contact = (agent.contains("http://") || agent.contains("https://") || agent.contains('@'))
+        && !agent.contains("huntsman.invalid");
+    if profile == Profile::Broad && !has_contact {
+        return Err(Failure::usage(
+            "the profile broad needs a contact in the User-Agent: \
+             --set user_agent=\"mybot/1.0 (+https://example.org/bot)\"",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn load(args: &SettingsArgs, flags: Flags, environment: &[(&str, &str)]) -> Outcome<Config> {
+        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::from_sources(args, vec![("max_parked_wait", json!(30.0))], flags, environment.collect())
+    }
+
+    fn message(outcome: Outcome<Config>) -> String {
+        outcome.unwrap_err().message
+    }
+
+    #[test]
+    fn command_line_wins_over_environment_over_file_over_profile() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("h.toml");
+        std::fs::write(
+            &path,
+            "profile = \"test\"\ndownload_delay = 2.5\nretry_times = 7\nmax_parked_wait = 9\n",
+        )
+        .unwrap();
+        let args = SettingsArgs { config: Some(path), ..SettingsArgs::default() };
+        let environment = [("retry_times", "4"), ("depth_limit", "3")];
+        let config = load(&args, vec![("depth_limit", json!(1))], &environment).unwrap();
+        assert_eq!(config.profile, Profile::Test);
+        let settings = config.settings;
+        assert!(!settings.robotstxt_obey, "from the profile");
+        assert_eq!(settings.download_delay, 2.5, "from the file");
+        assert_eq!(settings.max_parked_wait, 9.0, "the file wins over the command");
+        assert_eq!(settings.retry_times, 4, "from the environment");
+        assert_eq!(settings.depth_limit, 1, "from the command line");
+    }
+
+    #[test]
+    fn the_profile_flag_wins_over_the_file_and_the_environment() {
+        let args = SettingsArgs { profile: Some("audit".into()), ..SettingsArgs::default() };
+        assert_eq!(load(&args, vec![], &[("profile", "test")]).unwrap().profile, Profile::Audit);
+        assert_eq!(
+            load(&SettingsArgs::default(), vec![], &[("profile", "test")]).unwrap().profile,
+            Profile::Test
+        );
+    }
+
+    #[test]
+    fn misspelt_settings_name_the_nearest_wherever_they_stand() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("h.toml");
+        std::fs::write(&path, "retry_tmies = 3\n").unwrap();
+        let in_file =
+            message(load(&SettingsArgs { config: Some(path), ..SettingsArgs::default() }, vec![], &[]));
+        assert!(in_file.contains("h.toml") && in_file.contains("retry_times"), "{in_file}");
+        let in_environment = message(load(&SettingsArgs::default(), vec![], &[("donwload_delay", "1")]));
+        assert!(in_environment.contains("HUNTSMAN_DONWLOAD_DELAY"), "{in_environment}");
+        assert!(in_environment.contains("download_delay"), "{in_environment}");
+        let args = SettingsArgs { set: vec!["coockies_enabled=false".into()], ..SettingsArgs::default() };
+        let in_flag = message(load(&args, vec![], &[]));
+        assert!(in_flag.contains("cookies_enabled"), "{in_flag}");
+    }
+
+    #[test]
+    fn a_foreign_variable_is_no_error() {
+        assert!(load(&SettingsArgs::default(), vec![], &[("oracles", "/somewhere")]).is_ok());
+    }
+
+    #[test]
+    fn set_needs_an_equals_sign() {
+        let args = SettingsArgs { set: vec!["retry_times".into()], ..SettingsArgs::default() };
+        assert!(message(load(&args, vec![], &[])).contains("KEY=VALUE"));
+    }
+
+    #[test]
+    fn broad_crawls_need_a_contact() {
+        let mut args = SettingsArgs { profile: Some("broad".into()), ..SettingsArgs::default() };
+        assert!(message(load(&args, vec![], &[])).contains("contact"));
+        args.set = vec!["user_agent=bot/1 (+https://bot.example/)".into()];
+        assert!(load(&args, vec![], &[]).is_ok());
+    }
+
+    #[test]
+    fn changed_values_are_listed_and_secrets_are_not_shown() {
+        let flags = vec![("http_auth", json!(["https://a.example=user:password"]))];
+        let changed = load(&SettingsArgs::default(), flags, &[]).unwrap().changed();
+        let auth = changed.iter().find(|(name, ..)| *name == "http_auth").unwrap();
+        assert_eq!((&auth.1, auth.2), (&json!("***"), Layer::CommandLine));
+        assert!(!format!("{changed:?}").contains("password"));
+        assert!(
+            changed.iter().any(|(name, _, layer)| *name == "max_parked_wait" && *layer == Layer::Command)
+        );
+    }
+}

@@ -1,0 +1,149 @@
+//! The progress line: on stderr, only when that is a terminal.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// stderr, shared by the progress line and the log so that neither tears the other.
+#[derive(Clone, Debug)]
+pub(crate) struct Screen {
+    bar: Option<ProgressBar>,
+}
+
+/// What the progress line shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Progress {
+    pub(crate) pages: u64,
+    /// Pages a second, over the last seconds.
+    pub(crate) rate: f64,
+    /// Requests that wait.
+    pub(crate) queued: u64,
+    /// Hosts with requests that wait or are in flight.
+    pub(crate) hosts: u64,
+    /// Requests that failed.
+    pub(crate) failed: u64,
+    /// Bytes of bodies on the wire.
+    pub(crate) bytes: u64,
+}
+
+impl Screen {
+    /// The screen with a progress line if stderr is a terminal that can show one.
+    pub(crate) fn with_progress() -> Self {
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        if !io::stderr().is_terminal() || dumb {
+            return Self::plain();
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(8));
+        let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        let template = if plain { "{spinner} {wide_msg}" } else { "{spinner:.green} {wide_msg}" };
+        bar.set_style(
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_spinner()),
+        );
+        Self { bar: Some(bar) }
+    }
+
+    /// The screen without a progress line.
+    pub(crate) fn plain() -> Self {
+        Self { bar: None }
+    }
+
+    /// Whether there is a progress line to feed.
+    pub(crate) fn has_progress(&self) -> bool {
+        self.bar.is_some()
+    }
+
+    /// Shows new numbers.
+    pub(crate) fn update(&self, progress: &Progress) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(progress.line());
+            bar.tick();
+        }
+    }
+
+    /// Prints a line (with its line feed) above the progress line.
+    pub(crate) fn line(&self, line: &str) {
+        let print = || {
+            // Nobody can be told when stderr is gone.
+            let _ = io::stderr().lock().write_all(line.as_bytes());
+        };
+        match &self.bar {
+            Some(bar) => bar.suspend(print),
+            None => print(),
+        }
+    }
+
+    /// Takes the progress line away.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Progress {
+    /// `1 234 pages, 56.7/s · 89 queued · 2 hosts · 3 failed · 4.5 MB`
+    pub(crate) fn line(&self) -> String {
+        use crate::render::count;
+        format!(
+            "{} pages, {:.1}/s · {} queued · {} hosts · {} failed · {}",
+            count(self.pages),
+            self.rate,
+            count(self.queued),
+            count(self.hosts),
+            count(self.failed),
+            huntsman_crawler::human_bytes(self.bytes)
+        )
+    }
+}
+
+/// Pages a second over the last samples, so that the number follows the crawl and does not jump.
+#[derive(Debug, Default)]
+pub(crate) struct Rate {
+    samples: std::collections::VecDeque<(Duration, u64)>,
+}
+
+/// The time over which a rate is taken.
+const WINDOW: Duration = Duration::from_secs(5);
+
+impl Rate {
+    /// Adds a sample and gives the rate.
+    pub(crate) fn sample(&mut self, at: Duration, pages: u64) -> f64 {
+        self.samples.push_back((at, pages));
+        while self.samples.len() > 2 && self.samples.get(1).is_some_and(|(then, _)| at - *then >= WINDOW) {
+            self.samples.pop_front();
+        }
+        match self.samples.front() {
+            Some((then, before)) if at > *then => {
+                pages.saturating_sub(*before) as f64 / (at - *then).as_secs_f64()
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rate_is_that_of_the_last_seconds() {
+        let mut rate = Rate::default();
+        assert_eq!(rate.sample(Duration::ZERO, 0), 0.0);
+        for second in 1..=20 {
+            let got = rate.sample(Duration::from_secs(second), second * 10);
+            assert!((got - 10.0).abs() < 1e-9, "{got}");
+        }
+        // The site stops answering: after the window nothing is left of the old rate.
+        let rates: Vec<f64> = (21..=27).map(|second| rate.sample(Duration::from_secs(second), 200)).collect();
+        assert_eq!(rates.last(), Some(&0.0), "{rates:?}");
+        assert!(rate.samples.len() < 10);
+    }
+
+    #[test]
+    fn the_line_says_what_is_going_on() {
+        let progress =
+            Progress { pages: 1234, rate: 56.78, queued: 89, hosts: 2, failed: 3, bytes: 4_500_000 };
+        assert_eq!(progress.line(), "1 234 pages, 56.8/s · 89 queued · 2 hosts · 3 failed · 4.5 MB");
+    }
+}

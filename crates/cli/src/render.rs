@@ -1,0 +1,237 @@
+//! Text for people: escaping, colours, tables, numbers.
+//!
+//! Everything that came from the web passes [`escape`] before it reaches a terminal or a log.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, IsTerminal, Write};
+
+/// Replaces what could steer a terminal or reorder a line: control characters of both ranges, line and paragraph
+/// separators, and the marks that change the direction of writing.
+pub(crate) fn escape(text: &str) -> Cow<'_, str> {
+    escape_but(text, |_| false)
+}
+
+/// As [`escape`], for whole documents: line feeds and tabs stay.
+pub(crate) fn escape_document(text: &str) -> Cow<'_, str> {
+    escape_but(text, |c| c == '\n' || c == '\t')
+}
+
+fn escape_but(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let steers = |c: char| is_steering(c) && !stays(c);
+    if !text.chars().any(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        match c {
+            c if !steers(c) => out.push(c),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c => drop(write!(out, "\\u{{{:x}}}", u32::from(c))),
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn is_steering(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+}
+
+/// Cuts a text to so many characters, with an ellipsis in place of the rest.
+pub(crate) fn shorten(text: &str, length: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(length) {
+        None => Cow::Borrowed(text),
+        Some(_) => {
+            let mut out: String = text.chars().take(length.saturating_sub(1)).collect();
+            out.push('…');
+            Cow::Owned(out)
+        }
+    }
+}
+
+/// Whether colours may be used on a stream: it is a terminal that knows them, and `NO_COLOR` is not set.
+fn wants_color(is_terminal: bool) -> bool {
+    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    is_terminal && !no_color && !dumb
+}
+
+/// Colours, or their absence.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Style {
+    color: bool,
+}
+
+impl Style {
+    /// For stdout.
+    pub(crate) fn stdout() -> Self {
+        Self { color: wants_color(io::stdout().is_terminal()) }
+    }
+
+    /// For stderr.
+    pub(crate) fn stderr() -> Self {
+        Self { color: wants_color(io::stderr().is_terminal()) }
+    }
+
+    /// Without colours.
+    pub(crate) fn none() -> Self {
+        Self { color: false }
+    }
+
+    pub(crate) fn is_colored(self) -> bool {
+        self.color
+    }
+
+    fn paint(self, code: &str, text: &str) -> String {
+        if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+
+    pub(crate) fn bold(self, text: &str) -> String {
+        self.paint("1", text)
+    }
+
+    pub(crate) fn dim(self, text: &str) -> String {
+        self.paint("2", text)
+    }
+
+    pub(crate) fn red(self, text: &str) -> String {
+        self.paint("31", text)
+    }
+
+    pub(crate) fn green(self, text: &str) -> String {
+        self.paint("32", text)
+    }
+
+    pub(crate) fn yellow(self, text: &str) -> String {
+        self.paint("33", text)
+    }
+}
+
+/// Prints a message of the command itself on stderr. Nobody can be told when stderr is gone.
+pub(crate) fn say(message: &str) {
+    let _ = writeln!(io::stderr(), "{message}");
+}
+
+/// Prints a warning on stderr.
+pub(crate) fn warn(message: &str) {
+    say(&format!("{} {}", Style::stderr().yellow("warning:"), escape(message)));
+}
+
+/// Rows with aligned columns, two blanks between them.
+#[derive(Debug, Default)]
+pub(crate) struct Table {
+    rows: Vec<Vec<String>>,
+    right: Vec<usize>,
+}
+
+impl Table {
+    /// Columns (from 0) that are aligned to the right.
+    pub(crate) fn right(columns: &[usize]) -> Self {
+        Self { rows: Vec::new(), right: columns.to_vec() }
+    }
+
+    /// Adds a row; cells are escaped.
+    pub(crate) fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
+        self.rows.push(cells.into_iter().map(|cell| escape(cell.as_ref()).into_owned()).collect());
+    }
+
+    /// The lines, each behind `indent` and without trailing blanks.
+    pub(crate) fn lines(&self, indent: &str) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+        };
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        let mut out = String::new();
+        for row in &self.rows {
+            let mut line = indent.to_owned();
+            for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let blanks = " ".repeat(width.saturating_sub(cell.chars().count()));
+                if column > 0 {
+                    line.push_str("  ");
+                }
+                if self.right.contains(&column) {
+                    line.push_str(&blanks);
+                    line.push_str(cell);
+                } else {
+                    line.push_str(cell);
+                    line.push_str(&blanks);
+                }
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// A number with a blank between thousands: `12 345`.
+pub(crate) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// Seconds for people: `0.42 s`, `3 min 20 s`, `2 h 05 min`.
+pub(crate) fn duration(seconds: f64) -> String {
+    let whole = seconds.max(0.0) as u64;
+    match whole {
+        0..=9 => format!("{seconds:.2} s"),
+        10..=119 => format!("{seconds:.1} s"),
+        120..=7_199 => format!("{} min {:02} s", whole / 60, whole % 60),
+        _ => format!("{} h {:02} min", whole / 3_600, whole / 60 % 60),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_and_direction_marks_are_escaped() {
+        assert_eq!(escape("a\u{1b}[31mb\nc\r\u{9b}2J\u{202e}x"), "a\\u{1b}[31mb\\nc\\r\\u{9b}2J\\u{202e}x");
+        assert!(matches!(escape("plain – Grüße 漢字"), Cow::Borrowed(_)));
+        assert_eq!(escape_document("a\tb\n\u{7}"), "a\tb\n\\u{7}");
+    }
+
+    #[test]
+    fn tables_align_by_characters_and_not_by_bytes() {
+        let mut table = Table::right(&[1]);
+        table.row(["über", "1"]);
+        table.row(["a", "1000"]);
+        assert_eq!(table.lines("  "), "  über     1\n  a     1000\n");
+    }
+
+    #[test]
+    fn numbers_are_readable() {
+        assert_eq!(
+            (count(7), count(1_234), count(12_345_678)),
+            ("7".into(), "1 234".into(), "12 345 678".into())
+        );
+        assert_eq!(
+            (duration(0.416), duration(12.34), duration(200.4), duration(7_530.0)),
+            ("0.42 s".into(), "12.3 s".into(), "3 min 20 s".into(), "2 h 05 min".into())
+        );
+    }
+
+    #[test]
+    fn a_shortened_text_is_as_long_as_asked() {
+        assert_eq!(shorten("grüßen", 4), "grü…");
+        assert_eq!(shorten("four", 4), "four");
+    }
+
+    #[test]
+    fn without_colour_there_are_no_escapes() {
+        assert_eq!(Style::none().red("x"), "x");
+        assert_eq!(Style { color: true }.red("x"), "\u{1b}[31mx\u{1b}[0m");
+    }
+}

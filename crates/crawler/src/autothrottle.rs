@@ -1,0 +1,206 @@
+//! AutoThrottle: the delay of a host follows how fast it answers.
+//!
+//! The rule is Scrapy's ([`latency_rule`]); [`next_delay`] adds what it lacks: a host that answers 429 or 503 is asked
+//! more slowly even if it says so quickly, and a robots.txt delay is never undercut. Everything here is pure; who
+//! calls it, and when, is the engine's.
+
+use std::time::Duration;
+
+/// Settings of AutoThrottle.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AutoThrottle {
+    /// Where a slot begins, unless its download delay is longer: `autothrottle_start_delay`, 5 s.
+    pub start_delay: Duration,
+    /// Never more than this: `autothrottle_max_delay`, 60 s.
+    pub max_delay: Duration,
+    /// How many requests the host should have at a time, on average: `autothrottle_target_concurrency`, 1. Must be
+    /// greater than 0, see [`validate`](Self::validate).
+    pub target_concurrency: f64,
+    /// Never less than this: `download_delay`, 0.
+    pub min_delay: Duration,
+}
+
+impl Default for AutoThrottle {
+    fn default() -> Self {
+        AutoThrottle {
+            start_delay: Duration::from_secs(5),
+            max_delay: Duration::from_secs(60),
+            target_concurrency: 1.0,
+            min_delay: Duration::ZERO,
+        }
+    }
+}
+
+/// What a response tells about its host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Observation {
+    /// From the request sent to the headers received.
+    pub latency: Duration,
+    /// The status code.
+    pub status: u16,
+    /// `Retry-After`, where the response had one.
+    pub retry_after: Option<Duration>,
+}
+
+/// After 429 or 503 the delay is at least this.
+const MIN_OVERLOAD_DELAY: Duration = Duration::from_secs(1);
+
+impl AutoThrottle {
+    /// Complains about settings that cannot work, naming the setting.
+    ///
+    /// # Errors
+    ///
+    /// If `target_concurrency` is not a number greater than 0.
+    pub fn validate(&self) -> Result<(), String> {
+        if self.target_concurrency > 0.0 && self.target_concurrency.is_finite() {
+            Ok(())
+        } else {
+            Err(format!(
+                "autothrottle_target_concurrency must be greater than 0, not {}",
+                self.target_concurrency
+            ))
+        }
+    }
+
+    /// The delay of a slot that has seen nothing yet.
+    pub fn first_delay(&self, crawl_delay: Option<Duration>) -> Duration {
+        self.start_delay.max(self.min_delay).max(crawl_delay.unwrap_or_default())
+    }
+}
+
+/// The delay after a response: [`latency_rule`], and beyond Scrapy
+///
+/// - on 429 and 503 at least `max(2 * current, Retry-After, 1 s)`, up to `max_delay` (Scrapy keeps the delay then,
+///   when the refusal comes quickly);
+/// - never below `crawl_delay`, the robots.txt delay in force, even if that is above `max_delay`.
+///
+/// ```
+/// use std::time::Duration;
+/// use huntsman_crawler::autothrottle::{AutoThrottle, Observation, next_delay};
+///
+/// let settings = AutoThrottle::default();
+/// let refused = Observation { latency: Duration::from_millis(20), status: 429, retry_after: None };
+/// let delay = next_delay(&settings, Duration::from_secs(2), refused, None);
+/// assert_eq!(delay, Duration::from_secs(4));
+/// ```
+pub fn next_delay(
+    settings: &AutoThrottle,
+    current: Duration,
+    seen: Observation,
+    crawl_delay: Option<Duration>,
+) -> Duration {
+    let mut delay = latency_rule(settings, current, seen.latency, seen.status);
+    if matches!(seen.status, 429 | 503) {
+        let slower =
+            current.saturating_mul(2).max(seen.retry_after.unwrap_or_default()).max(MIN_OVERLOAD_DELAY);
+        delay = delay.max(slower.min(settings.max_delay).max(settings.min_delay));
+    }
+    delay.max(crawl_delay.unwrap_or_default())
+}
+
+/// Scrapy's rule alone: half-way from the current delay to `latency / target_concurrency`, at once to that if it is
+/// more, between `min_delay` and `max_delay`; and a response other than 200 never makes the delay shorter, as error
+/// pages are quick.
+pub fn latency_rule(settings: &AutoThrottle, current: Duration, latency: Duration, status: u16) -> Duration {
+    let target = latency.as_secs_f64() / settings.target_concurrency;
+    let delay = ((current.as_secs_f64() + target) / 2.0).max(target);
+    // Also where a target of nearly 0 made the number too large for a duration, or not a number.
+    let delay = Duration::try_from_secs_f64(delay).unwrap_or(Duration::MAX);
+    let delay = delay.min(settings.max_delay).max(settings.min_delay);
+    if status != 200 && delay <= current { current } else { delay }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seconds(seconds: f64) -> Duration {
+        Duration::from_secs_f64(seconds)
+    }
+
+    fn seen(latency: f64, status: u16) -> Observation {
+        Observation { latency: seconds(latency), status, retry_after: None }
+    }
+
+    /// The slot's delay after each (latency, status).
+    fn trace(settings: &AutoThrottle, responses: &[(f64, u16)], scrapy: bool) -> Vec<f64> {
+        let mut delay = settings.first_delay(None);
+        let mut step = |&(latency, status): &(f64, u16)| {
+            delay = if scrapy {
+                latency_rule(settings, delay, seconds(latency), status)
+            } else {
+                next_delay(settings, delay, seen(latency, status), None)
+            };
+            (delay.as_secs_f64() * 1e6).round() / 1e6
+        };
+        responses.iter().map(&mut step).collect()
+    }
+
+    #[test]
+    fn golden_traces() {
+        // Recorded from Scrapy 2.19's extension.
+        let default = AutoThrottle::default();
+        assert_eq!(trace(&default, &[(0.2, 200); 6], true), [2.6, 1.4, 0.8, 0.5, 0.35, 0.275]);
+        let mixed = [(0.2, 200), (0.1, 404), (2.0, 404), (8.0, 503), (0.1, 200), (0.1, 200)];
+        assert_eq!(trace(&default, &mixed, true), [2.6, 2.6, 2.6, 8.0, 4.05, 2.075]);
+        let four = AutoThrottle { target_concurrency: 4.0, min_delay: seconds(0.5), ..default };
+        assert_eq!(trace(&four, &[(0.4, 200); 4], true), [2.55, 1.325, 0.7125, 0.5]);
+        assert_eq!(trace(&default, &[(100.0, 200), (1.0, 200)], true), [60.0, 30.5]);
+    }
+
+    #[test]
+    fn our_rule_equals_scrapys_where_nobody_is_overloaded() {
+        let default = AutoThrottle::default();
+        let responses = [(0.2, 200), (0.1, 404), (2.0, 500), (8.0, 200), (0.1, 301)];
+        assert_eq!(trace(&default, &responses, false), trace(&default, &responses, true));
+    }
+
+    #[test]
+    fn overload_answers_slow_down_even_when_quick() {
+        let settings = AutoThrottle::default();
+        let after = |current: f64, seen| next_delay(&settings, seconds(current), seen, None).as_secs_f64();
+        for status in [429, 503] {
+            assert_eq!(after(2.0, seen(0.01, status)), 4.0, "twice");
+            assert_eq!(after(0.1, seen(0.01, status)), 1.0, "at least a second");
+            assert_eq!(
+                after(2.0, Observation { retry_after: Some(seconds(30.0)), ..seen(0.01, status) }),
+                30.0
+            );
+            assert_eq!(
+                after(2.0, Observation { retry_after: Some(seconds(900.0)), ..seen(0.01, status) }),
+                60.0
+            );
+            assert_eq!(after(45.0, seen(0.01, status)), 60.0, "at most max_delay");
+            assert_eq!(after(2.0, seen(9.0, status)), 9.0, "a slow refusal counts as slow");
+        }
+        let waiting = Observation { retry_after: Some(seconds(30.0)), ..seen(0.01, 200) };
+        assert_eq!(after(2.0, waiting), 1.005, "Retry-After of other answers is not for us");
+    }
+
+    #[test]
+    fn the_robots_delay_is_a_floor() {
+        let settings = AutoThrottle::default();
+        let floor = Some(seconds(3.0));
+        assert_eq!(settings.first_delay(floor), seconds(5.0));
+        assert_eq!(settings.first_delay(Some(seconds(9.0))), seconds(9.0));
+        assert_eq!(next_delay(&settings, seconds(3.0), seen(0.1, 200), floor), seconds(3.0));
+        let low = AutoThrottle { max_delay: seconds(2.0), ..settings };
+        assert_eq!(
+            next_delay(&low, seconds(3.0), seen(0.1, 200), floor),
+            seconds(3.0),
+            "also above max_delay"
+        );
+    }
+
+    #[test]
+    fn extreme_values_stay_within_bounds() {
+        let settings = AutoThrottle { target_concurrency: f64::MIN_POSITIVE, ..AutoThrottle::default() };
+        assert_eq!(latency_rule(&settings, Duration::ZERO, Duration::MAX, 200), settings.max_delay);
+        assert_eq!(next_delay(&settings, Duration::MAX, seen(0.0, 503), None), Duration::MAX);
+        for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            let settings = AutoThrottle { target_concurrency: wrong, ..settings };
+            assert!(settings.validate().unwrap_err().contains("autothrottle_target_concurrency"));
+        }
+        assert!(AutoThrottle::default().validate().is_ok());
+    }
+}

@@ -1,0 +1,171 @@
+//! The middleware chains: built-in and own components in order, and one request's way through them.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::builder::Component;
+use super::send::Sender;
+use crate::context::Context;
+use crate::drop::DropReason;
+use crate::error::{Error, Result};
+use crate::fetch::{FetchError, FetchErrorKind};
+use crate::middleware::{DynDownloaderMiddleware, OnException, OnRequest, OnResponse};
+use crate::request::Request;
+use crate::response::Response;
+use crate::settings::{Settings, nearest};
+
+/// A component in its place.
+pub(crate) struct Placed<T> {
+    pub(crate) name: &'static str,
+    pub(crate) order: i32,
+    pub(crate) part: T,
+}
+
+/// Name, order and state of a component, for `settings --components` and the log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComponentInfo {
+    /// Name in records and settings.
+    pub name: &'static str,
+    /// Place in the chain; `None` if switched off or not configured.
+    pub order: Option<i32>,
+}
+
+/// Makes the components, applies the order table of the settings, and sorts.
+pub(crate) fn assemble<T>(
+    components: Vec<Component<T>>,
+    overrides: &BTreeMap<String, Value>,
+    setting: &str,
+    settings: &Settings,
+) -> Result<(Vec<Placed<T>>, Vec<ComponentInfo>)> {
+    for name in overrides.keys() {
+        if !components.iter().any(|component| component.name == name) {
+            let hint = nearest(name, components.iter().map(|component| component.name))
+                .map_or(String::new(), |near| format!("; did you mean {near}?"));
+            return Err(Error::usage(format!("setting {setting}: no component is called {name}{hint}")));
+        }
+    }
+    let mut chain = Vec::new();
+    let mut infos = Vec::new();
+    for component in components {
+        let name = component.name;
+        let order = match overrides.get(name) {
+            None => Some(component.order),
+            Some(Value::String(word)) if word == "off" => None,
+            Some(Value::Null | Value::Bool(false)) => None,
+            Some(value) => match value.as_i64().and_then(|order| i32::try_from(order).ok()) {
+                Some(order) => Some(order),
+                None => {
+                    let what =
+                        format!("setting {setting}: {name} = {value}: give an order number or \"off\"");
+                    return Err(Error::usage(what));
+                }
+            },
+        };
+        let made = match order {
+            Some(_) => {
+                (component.make)(settings).map_err(|error| error.context(format!("building {name}")))?
+            }
+            None => None,
+        };
+        infos.push(ComponentInfo { name, order: order.filter(|_| made.is_some()) });
+        if let (Some(part), Some(order)) = (made, order) {
+            chain.push((component.built_in, Placed { name, order, part }));
+        }
+    }
+    // Of equal order, built-in goes first, then by name.
+    chain.sort_by_key(|(built_in, placed)| (placed.order, !built_in, placed.name));
+    infos.sort_by_key(|info| (info.order.is_none(), info.order, info.name));
+    Ok((chain.into_iter().map(|(_, placed)| placed).collect(), infos))
+}
+
+/// How the way of a request through the chain and the network ended.
+pub(crate) enum Exchanged {
+    /// A response for the spider.
+    Page(Request, Response),
+    /// Another request takes its place.
+    Again(Box<Request>),
+    /// No page: which component decided, why, and the error if there was one.
+    Drop(Request, &'static str, DropReason),
+}
+
+/// The downloader side: middlewares in increasing order, then the network.
+pub(crate) struct Chain {
+    pub(crate) middlewares: Vec<Placed<Box<dyn DynDownloaderMiddleware>>>,
+}
+
+impl Chain {
+    /// One request through `process_request`, the network, and back.
+    pub(crate) async fn exchange(&self, mut request: Request, sender: &Sender, cx: &Context) -> Exchanged {
+        let mut answer = None;
+        for Placed { name, part, .. } in &self.middlewares {
+            match part.process_request(&mut request, cx).await {
+                Ok(OnRequest::Continue) => {}
+                Ok(OnRequest::Respond(response)) => {
+                    answer = Some(Ok(*response));
+                    break;
+                }
+                Ok(OnRequest::Reschedule(again)) => return Exchanged::Again(again),
+                Ok(OnRequest::Drop(reason)) => return Exchanged::Drop(request, name, reason),
+                Err(error) => {
+                    answer = Some(Err((*name, middleware_error(name, error))));
+                    break;
+                }
+            }
+        }
+        let answer = match answer {
+            Some(answer) => answer,
+            None => sender.send(&request, cx).await.map_err(|error| ("downloader", error)),
+        };
+        let response = match answer {
+            Ok(response) => response,
+            Err((component, error)) => match self.exception(&request, &error, cx).await {
+                OnException::Respond(response) => *response,
+                OnException::Reschedule(again) => return Exchanged::Again(again),
+                OnException::Pass => return Exchanged::Drop(request, component, error.drop_reason()),
+            },
+        };
+        self.response(request, response, cx).await
+    }
+
+    async fn response(&self, request: Request, mut response: Response, cx: &Context) -> Exchanged {
+        for Placed { name, part, .. } in self.middlewares.iter().rev() {
+            match part.process_response(&request, &mut response, cx).await {
+                Ok(OnResponse::Continue) => {}
+                Ok(OnResponse::Reschedule(again)) => return Exchanged::Again(again),
+                Ok(OnResponse::Drop(reason)) => return Exchanged::Drop(request, name, reason),
+                Err(error) => {
+                    // An error of the answer itself (a body that does not decode) keeps its kind.
+                    let reason = match error.downcast_ref::<FetchError>() {
+                        Some(cause) => cause.drop_reason(),
+                        None => middleware_error(name, error).drop_reason(),
+                    };
+                    return Exchanged::Drop(request, name, reason.status(response.status));
+                }
+            }
+        }
+        Exchanged::Page(request, response)
+    }
+
+    async fn exception(&self, request: &Request, error: &FetchError, cx: &Context) -> OnException {
+        for Placed { name, part, .. } in self.middlewares.iter().rev() {
+            match part.process_exception(request, error, cx).await {
+                Ok(OnException::Pass) => {}
+                Ok(answer) => return answer,
+                Err(failure) => {
+                    tracing::warn!(url = %request.url, "{name} failed on an exception: {failure}");
+                    cx.stats().inc("middleware_errors");
+                }
+            }
+        }
+        OnException::Pass
+    }
+}
+
+fn middleware_error(name: &str, error: Error) -> FetchError {
+    FetchError::new(FetchErrorKind::Middleware, format!("{name}: {error}")).with_source(error.into_boxed())
+}
+
+/// Longest wait of a nested download for a retry.
+pub(crate) const NESTED_WAIT: Duration = Duration::from_secs(60);

@@ -1,0 +1,151 @@
+//! A crawler that is ready to run: components open, loop, components close, report.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+
+use tokio::sync::mpsc;
+
+use super::chain::{Chain, ComponentInfo, Placed};
+use super::handle::Handle;
+use super::items::{self, Items};
+use super::run::{Ran, Run};
+use super::send::Sender;
+use super::visit::{Core, Counters};
+use super::watch;
+use crate::context::{Context, Exchange, Message};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::fetch::DynDownloader;
+use crate::frontier::DynFrontier;
+use crate::middleware::{DynDownloaderMiddleware, SpiderMiddleware};
+use crate::pipeline::DynPipeline;
+use crate::report::CrawlReport;
+use crate::request::Fingerprinter;
+use crate::spider::Spider;
+
+/// A crawl, put together and checked. Made by [`CrawlerBuilder::build`](crate::CrawlerBuilder::build).
+pub struct Crawler<S: Spider> {
+    pub(crate) cx: Context,
+    pub(crate) messages: mpsc::UnboundedReceiver<Message>,
+    pub(crate) spider: S,
+    pub(crate) downloader: Box<dyn DynDownloader>,
+    pub(crate) frontier: Box<dyn DynFrontier>,
+    pub(crate) middlewares: Vec<Placed<Box<dyn DynDownloaderMiddleware>>>,
+    pub(crate) spider_middlewares: Vec<Placed<Box<dyn SpiderMiddleware>>>,
+    pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
+    pub(crate) components: (Vec<ComponentInfo>, Vec<ComponentInfo>),
+}
+
+impl<S: Spider> Crawler<S> {
+    /// Steers the crawl from outside.
+    pub fn handle(&self) -> Handle {
+        Handle::new(self.cx.clone())
+    }
+
+    /// Downloader and spider middlewares with their places.
+    pub fn components(&self) -> (&[ComponentInfo], &[ComponentInfo]) {
+        (&self.components.0, &self.components.1)
+    }
+
+    /// Crawls until nothing is left, a limit is reached, or somebody stops it.
+    ///
+    /// # Errors
+    /// A component did not open, the frontier failed, or a sink could not write. Pages that failed are no errors.
+    pub async fn run(self) -> Result<CrawlReport> {
+        // On a worker of the runtime, not on the thread that blocks on it: messages stay on one thread.
+        match tokio::spawn(self.crawl()).await {
+            Ok(report) => report,
+            Err(cause) => Err(Error::from(cause).context("the engine panicked")),
+        }
+    }
+
+    async fn crawl(self) -> Result<CrawlReport> {
+        let Self {
+            cx,
+            messages,
+            spider,
+            downloader,
+            frontier,
+            middlewares,
+            spider_middlewares,
+            pipelines,
+            ..
+        } = self;
+        cx.emit(&Event::EngineStarted);
+        let stats = cx.stats().clone();
+        stats.set("start_time", cx.now().to_rfc3339());
+        let settings = cx.settings();
+        let headers = settings
+            .fingerprint_headers
+            .iter()
+            .map(|name| http::HeaderName::from_bytes(name.as_bytes()))
+            .collect::<Result<_, _>>()?;
+        let fingerprinter =
+            Fingerprinter::new(&settings.strip_query_params, settings.strip_path_params, headers);
+        let slot_by = settings.slot_by;
+        let opened = Items::open(pipelines, cx.clone()).await?;
+        let (items, batches) = items::channel();
+        let pipelines = tokio::spawn(opened.run(batches));
+        let core = Arc::new(Core {
+            chain: Chain { middlewares },
+            spider_chain: spider_middlewares,
+            sender: Sender::new(downloader, &cx),
+            counters: Counters::new(&cx),
+            active_bytes: AtomicUsize::new(0),
+            cx: cx.clone(),
+            spider,
+            frontier,
+            items,
+            fingerprinter,
+            slot_by,
+        });
+        let exchange: Arc<dyn Exchange> = core.clone();
+        cx.connect(Arc::downgrade(&exchange))?;
+        drop(exchange);
+        let watch = tokio::spawn(watch::run(cx.clone()));
+        let Ran { reason, failed_seeds, seeds, error } = Run::new(Arc::clone(&core), messages).run().await;
+        watch.abort();
+        let hosts = Vec::new();
+        let durable = core.frontier.sync().await;
+        // The last sender of items goes with the core: the pipelines end.
+        drop(core);
+        let closed = match pipelines.await {
+            Ok(closed) => closed,
+            Err(cause) => Err(Error::from(cause).context("the pipelines panicked")),
+        };
+        let elapsed = cx.clock().elapsed().as_secs_f64();
+        stats.set("finish_time", cx.now().to_rfc3339());
+        stats.set("finish_reason", reason.as_str());
+        stats.set("elapsed_time_seconds", elapsed);
+        let rate = |key: &str| if elapsed > 0.0 { stats.get(key) as f64 * 60.0 / elapsed } else { 0.0 };
+        stats.set("responses_per_minute", rate("response_received_count"));
+        stats.set("items_per_minute", rate("item_scraped_count"));
+        cx.emit(&Event::SpiderClosed { reason: &reason });
+        cx.emit(&Event::EngineStopped);
+        if let Some(error) = error {
+            return Err(error);
+        }
+        durable?;
+        closed?;
+        let count = |key: &str| u64::try_from(stats.get(key)).unwrap_or(0);
+        Ok(CrawlReport {
+            finish_reason: reason,
+            elapsed_s: elapsed,
+            pages: count("pages/delivered"),
+            requests: count("engine/requests_sent"),
+            wire_bytes: count("engine/wire_bytes"),
+            failed_seeds,
+            seeds,
+            hosts,
+            seed: cx.seed(),
+            version: env!("CARGO_PKG_VERSION"),
+            stats: stats.snapshot(),
+        })
+    }
+}
+
+impl<S: Spider> std::fmt::Debug for Crawler<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Crawler").field("spider", &self.spider.name()).finish_non_exhaustive()
+    }
+}

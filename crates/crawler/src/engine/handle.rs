@@ -1,0 +1,58 @@
+//! The handle: steers a crawl from outside.
+
+use crate::context::{Context, Message, Politeness};
+use crate::host::HostKey;
+use crate::request::Request;
+use crate::stats::Stats;
+
+/// Steers a running crawl; cheap to clone, and safe to keep after the crawl has ended.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    cx: Context,
+}
+
+impl Handle {
+    pub(crate) fn new(cx: Context) -> Self {
+        Self { cx }
+    }
+
+    /// Takes no more requests, lets what is in flight end, and closes with a finish reason (`shutdown` for signals).
+    pub fn stop(&self, reason: &str) {
+        self.cx.stop(reason);
+    }
+
+    /// Ends now: what is in flight is dropped and goes back to the queue.
+    pub fn abort(&self) {
+        self.cx.tell(Message::Abort);
+    }
+
+    /// Starts no more downloads until [`Handle::resume`]; those in flight end.
+    pub fn pause(&self) {
+        self.cx.tell(Message::Pause);
+    }
+
+    /// Goes on after [`Handle::pause`].
+    pub fn resume(&self) {
+        self.cx.tell(Message::Resume);
+    }
+
+    /// Queues a request.
+    pub fn push(&self, request: Request) {
+        self.cx.push(vec![request]);
+    }
+
+    /// Changes the politeness of a slot.
+    pub fn politeness(&self, host: &HostKey, change: Politeness) {
+        self.cx.politeness(host, change);
+    }
+
+    /// The stats of the crawl.
+    pub fn stats(&self) -> &Stats {
+        self.cx.stats()
+    }
+
+    /// The context of the crawl.
+    pub fn context(&self) -> &Context {
+        &self.cx
+    }
+}

@@ -1,0 +1,185 @@
+//! The CPU side of a visit: page, spider middlewares, callback. Runs on a worker thread.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use huntsman_html::ScanOptions;
+
+use super::items::panic_message;
+use super::visit::Core;
+use crate::drop::{DropReason, DropState};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::fetch::{FetchError, FetchErrorKind};
+use crate::middleware::{OnFollow, OnPage};
+use crate::output::Output;
+use crate::page::Page;
+use crate::request::Request;
+use crate::response::Response;
+use crate::spider::Spider;
+
+/// Work for a worker thread.
+pub(crate) enum Job {
+    Page(Request, Response),
+    Failed(Request, DropReason),
+}
+
+/// What came of a job.
+pub(crate) struct Parsed<I> {
+    pub(crate) items: Vec<I>,
+    pub(crate) requests: Vec<Request>,
+    pub(crate) verdict: Verdict,
+    pub(crate) callback_failed: bool,
+}
+
+/// Whether the page counts as delivered.
+pub(crate) enum Verdict {
+    Delivered,
+    Dropped(&'static str, DropReason),
+}
+
+impl<S: Spider> Core<S> {
+    pub(crate) fn run_job(self: &Arc<Self>, job: Job) -> Parsed<S::Item> {
+        match job {
+            Job::Page(request, response) => self.parse(request, response),
+            Job::Failed(request, reason) => {
+                let kind = FetchErrorKind::Middleware;
+                let what = reason.detail.clone().unwrap_or_else(|| reason.reason.to_string());
+                let error = FetchError::new(kind, format!("{}: {what}", reason.reason));
+                let url = request.url.clone();
+                let page = Page::new(request, Response::new(url, http::StatusCode::OK, ""));
+                self.failed(&page, &error.into(), Verdict::Delivered)
+            }
+        }
+    }
+
+    fn parse(self: &Arc<Self>, request: Request, response: Response) -> Parsed<S::Item> {
+        let settings = self.cx.settings();
+        let options = ScanOptions {
+            text: settings.page_text,
+            blocks: settings.page_blocks,
+            ..ScanOptions::links_only()
+        };
+        let mut page = Page::with_options(request, response, options);
+        for placed in &self.spider_chain {
+            let answer = catch_unwind(AssertUnwindSafe(|| placed.part.process_page(&mut page, &self.cx)));
+            let reason = match answer {
+                Ok(Ok(OnPage::Parse)) => continue,
+                Ok(Ok(OnPage::Skip(reason))) => reason,
+                Ok(Err(error)) => DropReason::failed("middleware_error").detail(error.to_string()),
+                Err(panic) => DropReason::failed("panic").detail(panic_message(&*panic)),
+            };
+            if reason.state == DropState::Skipped {
+                let verdict = Verdict::Dropped(placed.name, reason);
+                return Parsed { items: Vec::new(), requests: Vec::new(), verdict, callback_failed: false };
+            }
+            let status = page.response().status;
+            let error = FetchError::new(FetchErrorKind::BadResponse, format!("{}: {status}", reason.reason));
+            let error = error.with_status(status).into();
+            return self.failed(&page, &error, Verdict::Dropped(placed.name, reason));
+        }
+        let labels = self.spider.callbacks();
+        if !labels.is_empty() && !labels.contains(&page.callback()) {
+            let detail = format!("the spider has no callback \"{}\"", page.callback());
+            tracing::error!(url = %page.url(), "{detail}");
+            let verdict = Verdict::Dropped("spider", DropReason::failed("unknown_callback").detail(detail));
+            return Parsed { items: Vec::new(), requests: Vec::new(), verdict, callback_failed: true };
+        }
+        let page = Rc::new(page);
+        let mut out = self.output(&page);
+        let result = catch_unwind(AssertUnwindSafe(|| self.spider.parse(&page, &mut out)));
+        let (verdict, callback_failed) = match self.callback_result(&page, result) {
+            None => (Verdict::Delivered, false),
+            Some(reason) => (Verdict::Dropped("spider", reason), true),
+        };
+        let (items, requests) = out.into_parts();
+        Parsed { items, requests: self.follow_all(&page, requests), verdict, callback_failed }
+    }
+
+    /// Calls the spider's `failed` for a request without a page.
+    fn failed(self: &Arc<Self>, page: &Page, error: &Error, verdict: Verdict) -> Parsed<S::Item> {
+        let mut out = Output::new(self.cx.clone());
+        let called = catch_unwind(AssertUnwindSafe(|| self.spider.failed(page.request(), error, &mut out)));
+        let callback_failed = self.callback_result(page, called).is_some();
+        let (items, requests) = out.into_parts();
+        Parsed { items, requests: self.follow_all(page, requests), verdict, callback_failed }
+    }
+
+    /// Counts and tells what a callback answered; the reason if it failed.
+    fn callback_result(&self, page: &Page, result: std::thread::Result<Result<()>>) -> Option<DropReason> {
+        let (kind, message) = match result {
+            Ok(Ok(())) => return None,
+            Ok(Err(error)) => ("error", error.to_string()),
+            Err(panic) => ("panic", panic_message(&*panic).to_owned()),
+        };
+        self.cx.stats().inc("spider_exceptions/count");
+        self.cx.stats().inc(&format!("spider_exceptions/{kind}"));
+        tracing::error!(url = %page.url(), callback = page.callback(), "callback {kind}: {message}");
+        self.cx.emit(&Event::SpiderError { request: page.request(), error: &message });
+        Some(
+            DropReason::failed(if kind == "panic" { "callback_panic" } else { "callback_error" })
+                .detail(message),
+        )
+    }
+
+    /// An output whose full batches leave while the callback runs.
+    fn output(self: &Arc<Self>, page: &Rc<Page>) -> Output<S::Item> {
+        let core = Arc::clone(self);
+        let page = Rc::clone(page);
+        let flush = move |items: Vec<S::Item>, requests: Vec<Request>| {
+            let requests = core.follow_all(&page, requests);
+            core.cx.wait(async {
+                if !items.is_empty() {
+                    core.deliver(items).await;
+                }
+                if !requests.is_empty()
+                    && let Err(error) = core.push(requests).await
+                {
+                    core.cx.tell(crate::context::Message::Fatal(error));
+                }
+            });
+        };
+        Output::streaming(self.cx.clone(), Box::new(flush))
+    }
+
+    /// Requests that leave a callback: depth, referer, middlewares, slot and fingerprint.
+    fn follow_all(&self, page: &Page, mut requests: Vec<Request>) -> Vec<Request> {
+        if requests.is_empty() {
+            return requests;
+        }
+        let limit = self.cx.settings().max_links_per_page;
+        if requests.len() > limit {
+            self.counters.links_cut.add(i64::try_from(requests.len() - limit).unwrap_or(i64::MAX));
+            requests.truncate(limit);
+        }
+        let referer: Arc<str> = page.url().as_str().into();
+        let depth = page.request().depth.saturating_add(1);
+        requests.retain_mut(|request| {
+            request.depth = if request.meta_flag("depth_reset") { 0 } else { depth };
+            request.referer.get_or_insert_with(|| Arc::clone(&referer));
+            for placed in self.spider_chain.iter().rev() {
+                let answer =
+                    catch_unwind(AssertUnwindSafe(|| placed.part.process_follow(page, request, &self.cx)));
+                let reason = match answer {
+                    Ok(Ok(OnFollow::Keep)) => continue,
+                    Ok(Ok(OnFollow::Drop(reason))) => reason,
+                    Ok(Err(error)) => DropReason::failed("middleware_error").detail(error.to_string()),
+                    Err(panic) => DropReason::failed("panic").detail(panic_message(&*panic)),
+                };
+                self.refuse(request, placed.name, reason);
+                return false;
+            }
+            self.assign_now(request, Some(page.request()));
+            true
+        });
+        if self.slot_by == crate::host::SlotBy::Ip {
+            self.cx.wait(async {
+                for request in &mut requests {
+                    self.assign(request, None).await;
+                }
+            });
+        }
+        requests
+    }
+}

@@ -1,0 +1,522 @@
+//! The loop: one task that owns the scheduler, starts visits, and decides when the crawl ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinSet;
+
+use super::limits::Limits;
+use super::quota::Quota;
+use super::seeds::Seeds;
+use super::visit::{Core, VisitEnd};
+use crate::clock::Timestamp;
+use crate::context::Message;
+use crate::drop::{DropReason, Dropped};
+use crate::error::{Error, Result};
+use crate::event::Event;
+use crate::frontier::{End, LeaseId, Settled};
+use crate::host::HostKey;
+use crate::middleware::OnFollow;
+use crate::request::Request;
+use crate::schedule::{Next, Outcome, Scheduler, Ticket};
+use crate::settings::seconds;
+use crate::spider::Spider;
+
+/// Failed start requests kept for the report.
+const FAILED_SEEDS: usize = 1_000;
+/// Requests recorded at once when a queue is dropped.
+const DRAIN_BATCH: usize = 1_024;
+/// After an abort, what is left in memory is recorded for this long at most.
+const ABORT_RECORDS: Duration = Duration::from_millis(500);
+
+/// State of a running crawl.
+pub(crate) struct Run<S: Spider> {
+    core: Arc<Core<S>>,
+    messages: mpsc::UnboundedReceiver<Message>,
+    scheduler: Scheduler,
+    visits: JoinSet<Result<(HostKey, VisitEnd)>>,
+    /// Leases in flight, to be released if their task is aborted.
+    leased: HashMap<tokio::task::Id, (LeaseId, HostKey)>,
+    waiters: HashMap<u64, (HostKey, oneshot::Sender<Ticket>)>,
+    next_waiter: u64,
+    seeds: Seeds,
+    seeds_queued: u64,
+    seed_errors: u64,
+    failed_seeds: Vec<(String, String)>,
+    limits: Limits,
+    quota: Quota,
+    paused: bool,
+    stop: Option<Stop>,
+    /// Last time that something was delivered, dropped or queued: what parked work is measured from.
+    useful: Timestamp,
+}
+
+/// Why and since when the crawl stops.
+struct Stop {
+    reason: String,
+    deadline: Timestamp,
+    aborted: bool,
+}
+
+/// How the loop ended.
+pub(crate) struct Ran {
+    pub(crate) reason: String,
+    pub(crate) failed_seeds: Vec<(String, String)>,
+    pub(crate) seeds: u64,
+    pub(crate) error: Option<Error>,
+}
+
+impl<S: Spider> Run<S> {
+    pub(crate) fn new(core: Arc<Core<S>>, messages: mpsc::UnboundedReceiver<Message>) -> Self {
+        let cx = &core.cx;
+        let scheduler = Scheduler::new(cx.settings(), cx.seed());
+        let seeds = Seeds::Ready(core.spider.start());
+        let limits = Limits::new(cx.settings(), cx.now());
+        let quota = Quota::new(cx.settings().requests_per_second, cx.clock());
+        let useful = cx.now();
+        Self {
+            core,
+            messages,
+            scheduler,
+            visits: JoinSet::new(),
+            leased: HashMap::new(),
+            waiters: HashMap::new(),
+            next_waiter: 0,
+            seeds,
+            seeds_queued: 0,
+            seed_errors: 0,
+            failed_seeds: Vec::new(),
+            limits,
+            quota,
+            paused: false,
+            stop: None,
+            useful,
+        }
+    }
+
+    /// Crawls until nothing is left, a limit is reached, or somebody stops it.
+    pub(crate) async fn run(mut self) -> Ran {
+        let error = self.work().await.err();
+        self.visits.abort_all();
+        while self.visits.join_next().await.is_some() {}
+        let aborted = self.stop.as_ref().is_some_and(|stop| stop.aborted);
+        let mut reason = match (&error, self.stop) {
+            (Some(_), _) => "error".to_owned(),
+            (None, Some(stop)) => stop.reason,
+            (None, None) => "finished".to_owned(),
+        };
+        if reason == "finished" && self.seeds_queued == 0 && self.seed_errors > 0 {
+            "start_error".clone_into(&mut reason);
+        }
+        let leases = self.leased.into_values().collect();
+        let left = leftovers(&self.core, leases, &reason, aborted).await;
+        Ran { reason, failed_seeds: self.failed_seeds, seeds: self.seeds_queued, error: error.or(left.err()) }
+    }
+
+    async fn work(&mut self) -> Result<()> {
+        let cx = self.core.cx.clone();
+        let hosts = self.core.frontier.open().await?;
+        let resumed = hosts.iter().map(|(_, queued)| queued).sum();
+        for (host, _) in hosts {
+            self.scheduler.woken(host, cx.now());
+        }
+        cx.emit(&Event::SpiderOpened { resumed });
+        loop {
+            self.pull_seeds();
+            let mut wake = self.grant().await?;
+            if let Some(stop) = &self.stop {
+                if self.visits.is_empty() || stop.aborted {
+                    return Ok(());
+                }
+                if cx.now() >= stop.deadline {
+                    tracing::warn!(visits = self.visits.len(), "requests in flight did not end in time");
+                    return Ok(());
+                }
+                wake = Some(stop.deadline);
+            } else if self.is_idle() {
+                cx.emit(&Event::SpiderIdle);
+                // A handler of the event may have pushed work.
+                while let Ok(message) = self.messages.try_recv() {
+                    self.apply(message).await?;
+                }
+                if self.stop.is_none() && self.is_idle() {
+                    return Ok(());
+                }
+                continue;
+            } else if let Some(deadline) = self.parked_until() {
+                if cx.now() >= deadline {
+                    self.drop_parked().await?;
+                    continue;
+                }
+                wake = Some(wake.map_or(deadline, |at| at.min(deadline)));
+            }
+            if self.stop.is_none()
+                && let Some(at) = self.limits.deadline()
+            {
+                if cx.now() >= at {
+                    if let Some(reason) = self.limits.reached(&cx, cx.now()) {
+                        self.begin_stop(reason.to_owned());
+                    }
+                    continue;
+                }
+                wake = Some(wake.map_or(at, |wake| wake.min(at)));
+            }
+            let sleep = async {
+                match wake {
+                    Some(at) => tokio::time::sleep_until(cx.clock().instant(at)).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                Some(message) = self.messages.recv() => self.apply(message).await?,
+                Some(ended) = self.visits.join_next_with_id() => self.visited(ended)?,
+                batch = self.seeds.batch() => self.start(batch).await?,
+                () = sleep => {}
+            }
+            while let Ok(message) = self.messages.try_recv() {
+                self.apply(message).await?;
+            }
+            while let Some(ended) = self.visits.try_join_next_with_id() {
+                self.visited(ended)?;
+            }
+        }
+    }
+
+    /// Grants starts until there is nothing to grant; answers when to look again.
+    async fn grant(&mut self) -> Result<Option<Timestamp>> {
+        let core = Arc::clone(&self.core);
+        let settings = core.cx.settings();
+        let most_bytes = settings.scraper_slot_max_active_size;
+        // One at a time means one page after the other, or neither order of the queue would mean anything.
+        let is_serial = settings.concurrent_requests == 1;
+        loop {
+            let now = self.core.cx.now();
+            let full = self.core.active_bytes.load(Ordering::Relaxed) >= most_bytes;
+            let leasing = self.stop.is_none()
+                && !full
+                && self.limits.has_room(self.visits.len())
+                && (!is_serial || self.visits.is_empty());
+            self.scheduler.hold_leases(!leasing);
+            if let Some(at) = self.quota.wait_until(now) {
+                return Ok(Some(at));
+            }
+            match self.scheduler.next(now) {
+                Next::Fetch(ticket) => {
+                    self.quota.spend();
+                    self.lease(ticket, now).await?;
+                }
+                Next::Start { waiter, ticket } => {
+                    self.quota.spend();
+                    let unused = match self.waiters.remove(&waiter) {
+                        Some((_, reply)) => reply.send(ticket).err(),
+                        None => Some(ticket),
+                    };
+                    if let Some(ticket) = unused {
+                        self.scheduler.ended(ticket, Outcome::Unused, now);
+                    }
+                }
+                Next::GiveUp { host, reason } => self.give_up(&host, reason).await?,
+                Next::Wait(at) => return Ok(Some(at)),
+                Next::Idle => return Ok(None),
+            }
+        }
+    }
+
+    /// Leases the next request of a slot and starts its visit.
+    async fn lease(&mut self, ticket: Ticket, now: Timestamp) -> Result<()> {
+        let host = ticket.host.clone();
+        match self.limits.take_host(&host) {
+            super::limits::HostRoom::Free => {}
+            super::limits::HostRoom::Wait => {
+                // Looked at again when one of its visits ends.
+                self.scheduler.nothing_due(ticket, None, now);
+                return Ok(());
+            }
+            super::limits::HostRoom::Spent => {
+                self.scheduler.nothing_due(ticket, None, now);
+                return self.give_up(&host, "host_page_limit").await;
+            }
+        }
+        let mut leased = self.core.frontier.lease(&host, 1, now).await?;
+        let Some(lease) = leased.leases.pop() else {
+            self.limits.put_host(&host, false);
+            self.scheduler.nothing_due(ticket, leased.next_at, now);
+            return Ok(());
+        };
+        if leased.due == 0 {
+            self.scheduler.no_more_due(&ticket, leased.next_at, now);
+        }
+        self.core.counters.dequeued.inc();
+        let id = lease.id;
+        let task = self.visits.spawn(Arc::clone(&self.core).visit(lease, ticket)).id();
+        self.leased.insert(task, (id, host));
+        Ok(())
+    }
+
+    async fn apply(&mut self, message: Message) -> Result<()> {
+        let now = self.core.cx.now();
+        match message {
+            Message::Ended(ticket, outcome) => self.scheduler.ended(ticket, outcome, now),
+            Message::Start(host, reply) => {
+                if self.stop.is_some() {
+                    // Dropping the reply cancels the request: it goes back to the queue.
+                    return Ok(());
+                }
+                self.next_waiter += 1;
+                self.waiters.insert(self.next_waiter, (host.clone(), reply));
+                self.scheduler.request_start(host, self.next_waiter, now);
+            }
+            Message::Woken(hosts) => {
+                for host in hosts {
+                    self.scheduler.woken(host, now);
+                }
+            }
+            Message::Items(count) => self.limits.items(count, now),
+            Message::Politeness(host, change) => self.scheduler.adjust(&host, change, now),
+            Message::Push(requests) => {
+                let requests = self.started(requests).await;
+                self.core.push(requests).await?;
+                self.useful = now;
+            }
+            Message::Pause => {
+                self.paused = true;
+                self.scheduler.pause();
+            }
+            Message::Resume => {
+                self.paused = false;
+                self.useful = now;
+                self.scheduler.resume();
+            }
+            Message::Stop(reason) => self.begin_stop(reason),
+            Message::Abort => {
+                self.begin_stop("cancelled".to_owned());
+                if let Some(stop) = &mut self.stop {
+                    stop.aborted = true;
+                }
+            }
+            Message::Fatal(error) => return Err(error),
+        }
+        if self.stop.is_none()
+            && let Some(reason) = self.limits.reached(&self.core.cx, now)
+        {
+            self.begin_stop(reason.to_owned());
+        }
+        Ok(())
+    }
+
+    fn begin_stop(&mut self, reason: String) {
+        if self.stop.is_some() {
+            return;
+        }
+        let cx = &self.core.cx;
+        cx.set_stopping();
+        let deadline = cx.now() + seconds(cx.settings().drain_timeout);
+        tracing::info!(%reason, in_flight = self.visits.len(), "stopping");
+        self.stop = Some(Stop { reason, deadline, aborted: false });
+        // Requests that wait for a start, maybe for minutes, go back to the queue.
+        self.waiters.clear();
+    }
+
+    #[expect(clippy::type_complexity, reason = "the type that JoinSet gives")]
+    fn visited(
+        &mut self,
+        ended: std::result::Result<(tokio::task::Id, Result<(HostKey, VisitEnd)>), tokio::task::JoinError>,
+    ) -> Result<()> {
+        let now = self.core.cx.now();
+        let (host, end) = match ended {
+            Ok((task, result)) => {
+                self.leased.remove(&task);
+                result?
+            }
+            Err(cause) if cause.is_panic() => {
+                // User code is caught closer to where it runs, so this is a bug of the engine itself.
+                return Err(Error::from(cause).context("a visit panicked outside of user code"));
+            }
+            Err(_) => return Ok(()),
+        };
+        let delivered = matches!(end, VisitEnd::Delivered { .. });
+        self.limits.put_host(&host, delivered);
+        if self.limits.is_per_host() {
+            self.scheduler.woken(host, now);
+        }
+        match end {
+            VisitEnd::Delivered { callback_failed } => {
+                self.useful = now;
+                self.limits.page(callback_failed);
+            }
+            VisitEnd::Dropped { seed, callback_failed } => {
+                self.useful = now;
+                self.limits.dropped(callback_failed);
+                if let Some(seed) = seed
+                    && self.failed_seeds.len() < FAILED_SEEDS
+                {
+                    self.failed_seeds.push(seed);
+                }
+            }
+            VisitEnd::Unfinished => {}
+        }
+        if self.stop.is_none()
+            && let Some(reason) = self.limits.reached(&self.core.cx, now)
+        {
+            self.begin_stop(reason.to_owned());
+        }
+        Ok(())
+    }
+
+    fn pull_seeds(&mut self) {
+        let high_water = self.core.cx.settings().start_high_water as u64;
+        if self.stop.is_none() && self.core.frontier.len() < high_water {
+            self.seeds.pull();
+        }
+    }
+
+    /// Queues a batch from the start source.
+    async fn start(&mut self, batch: Vec<Result<Request>>) -> Result<()> {
+        let mut requests = Vec::with_capacity(batch.len());
+        for request in batch {
+            match request {
+                Ok(request) => requests.push(request.meta("is_start_request", true)),
+                Err(error) => {
+                    tracing::error!("start request: {error}");
+                    self.core.cx.stats().inc("start_errors");
+                    self.seed_errors += 1;
+                    if self.failed_seeds.len() < FAILED_SEEDS {
+                        self.failed_seeds.push((String::new(), error.to_string()));
+                    }
+                }
+            }
+        }
+        let requests = self.started(requests).await;
+        self.seeds_queued += requests.len() as u64;
+        self.core.push(requests).await?;
+        self.useful = self.core.cx.now();
+        Ok(())
+    }
+
+    /// Runs requests that no page led to through the spider middlewares, and assigns them.
+    async fn started(&mut self, requests: Vec<Request>) -> Vec<Request> {
+        let core = &self.core;
+        let mut kept = Vec::with_capacity(requests.len());
+        'requests: for mut request in requests {
+            for placed in core.spider_chain.iter().rev() {
+                let reason = match placed.part.process_start(&mut request, &core.cx) {
+                    Ok(OnFollow::Keep) => continue,
+                    Ok(OnFollow::Drop(reason)) => reason,
+                    Err(error) => DropReason::failed("middleware_error").detail(error.to_string()),
+                };
+                if request.meta_flag("is_start_request") && self.failed_seeds.len() < FAILED_SEEDS {
+                    let why = reason.detail.clone().unwrap_or_else(|| reason.reason.to_string());
+                    self.failed_seeds.push((request.url.to_string(), why));
+                    self.seed_errors += 1;
+                }
+                core.refuse(&request, placed.name, reason);
+                continue 'requests;
+            }
+            core.assign(&mut request, None).await;
+            kept.push(request);
+        }
+        kept
+    }
+
+    fn is_idle(&self) -> bool {
+        self.visits.is_empty() && self.seeds.is_done() && self.core.frontier.len() == 0
+    }
+
+    /// When the parked work is dropped, if nothing but parked work is left.
+    fn parked_until(&self) -> Option<Timestamp> {
+        let only_parked =
+            !self.paused && self.visits.is_empty() && self.seeds.is_done() && self.scheduler.is_parked();
+        only_parked.then(|| self.useful + seconds(self.core.cx.settings().max_parked_wait))
+    }
+
+    /// Drops everything that is queued: all of it is parked.
+    async fn drop_parked(&mut self) -> Result<()> {
+        let hosts = self.core.frontier.open().await?;
+        tracing::warn!(hosts = hosts.len(), "dropping parked requests: nothing else is left to do");
+        for (host, _) in hosts {
+            let failed = drain(&self.core, &host, None, |request| {
+                let reason = request.meta_str("parked_reason").unwrap_or("host_parked").to_owned();
+                DropReason::failed(reason).detail("parked until nothing else was left to do")
+            });
+            self.failed_seeds.extend(failed.await?);
+        }
+        self.failed_seeds.truncate(FAILED_SEEDS);
+        Ok(())
+    }
+
+    /// Drops the queue of a host.
+    async fn give_up(&mut self, host: &HostKey, reason: &'static str) -> Result<()> {
+        // Whoever waits for a start of it: their requests go back to the queue and are dropped with it.
+        self.waiters.retain(|_, (waits_for, _)| waits_for != host);
+        let failed = match reason {
+            "host_page_limit" => drain(&self.core, host, None, |_| DropReason::skipped(reason)).await?,
+            _ => drain(&self.core, host, None, |_| DropReason::failed(reason)).await?,
+        };
+        self.failed_seeds.extend(failed);
+        self.failed_seeds.truncate(FAILED_SEEDS);
+        self.useful = self.core.cx.now();
+        Ok(())
+    }
+}
+
+/// Records and settles everything queued of a host. Answers with the start requests among it.
+async fn drain<S: Spider>(
+    core: &Core<S>,
+    host: &HostKey,
+    until: Option<tokio::time::Instant>,
+    why: impl Fn(&Request) -> DropReason,
+) -> Result<Vec<(String, String)>> {
+    let mut seeds = Vec::new();
+    loop {
+        let leased = core.frontier.lease(host, DRAIN_BATCH, Timestamp::MAX).await?.leases;
+        if leased.is_empty() || until.is_some_and(|until| tokio::time::Instant::now() >= until) {
+            return Ok(seeds);
+        }
+        let mut settled = Vec::with_capacity(leased.len());
+        for lease in leased {
+            let reason = why(&lease.request);
+            if lease.request.depth == 0
+                && lease.request.meta_flag("is_start_request")
+                && seeds.len() < FAILED_SEEDS
+            {
+                seeds.push((lease.request.requested_url().to_owned(), reason.reason.to_string()));
+            }
+            core.record(&Dropped::new(&lease.request, "engine", reason, core.cx.now()));
+            settled.push(Settled {
+                lease: lease.id,
+                host: host.clone(),
+                end: End::Done,
+                children: Vec::new(),
+            });
+        }
+        core.frontier.settle(settled).await?;
+    }
+}
+
+/// After the loop: what was in flight goes back to the queue; what a queue in memory still holds is recorded.
+async fn leftovers<S: Spider>(
+    core: &Core<S>,
+    leases: Vec<(LeaseId, HostKey)>,
+    reason: &str,
+    aborted: bool,
+) -> Result<()> {
+    let settled = leases
+        .into_iter()
+        .map(|(lease, host)| Settled { lease, host, end: End::Release, children: Vec::new() })
+        .collect();
+    core.frontier.settle(settled).await?;
+    if core.frontier.is_durable() {
+        return core.frontier.sync().await;
+    }
+    if core.frontier.len() == 0 {
+        return Ok(());
+    }
+    let until = aborted.then(|| tokio::time::Instant::now() + ABORT_RECORDS);
+    for (host, _) in core.frontier.open().await? {
+        drain(core, &host, until, |_| DropReason::skipped("not_crawled").detail(reason)).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! The start source: pulled on a blocking thread, and only while the frontier has room.
+
+use tokio::task::JoinHandle;
+
+use crate::error::Result;
+use crate::request::Request;
+use crate::spider::Start;
+
+/// Start requests taken from the source at once.
+const BATCH: usize = 1_000;
+
+/// Where the start source is.
+pub(crate) enum Seeds {
+    /// May be pulled.
+    Ready(Start),
+    /// Being pulled; reading a file or standard input may block.
+    Pulling(JoinHandle<(Start, Vec<Result<Request>>)>),
+    /// Exhausted.
+    Done,
+}
+
+impl Seeds {
+    /// Starts to pull a batch, if the source is there and nobody pulls.
+    pub(crate) fn pull(&mut self) {
+        *self = match std::mem::replace(self, Self::Done) {
+            Self::Ready(mut start) => Self::Pulling(tokio::task::spawn_blocking(move || {
+                let batch = start.by_ref().take(BATCH).collect();
+                (start, batch)
+            })),
+            other => other,
+        };
+    }
+
+    /// The batch that is being pulled. Waits for ever if none is, so that it can stand in a `select!`.
+    pub(crate) async fn batch(&mut self) -> Vec<Result<Request>> {
+        let Self::Pulling(pull) = self else { return std::future::pending().await };
+        match pull.await {
+            Ok((start, batch)) => {
+                *self = if batch.is_empty() { Self::Done } else { Self::Ready(start) };
+                batch
+            }
+            Err(cause) => {
+                *self = Self::Done;
+                vec![Err(crate::error::Error::from(cause).context("reading the start requests"))]
+            }
+        }
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        matches!(self, Self::Done)
+    }
+}

@@ -1,0 +1,126 @@
+//! Sending: every request that goes to the network takes a start from the scheduler, however it came about.
+
+use std::cell::Cell;
+use std::time::{Duration, UNIX_EPOCH};
+
+use tokio::sync::oneshot;
+
+use crate::context::{Context, Message};
+use crate::event::Event;
+use crate::fetch::{DynDownloader, FetchError, FetchErrorKind};
+use crate::request::Request;
+use crate::response::Response;
+use crate::retry_after::retry_after;
+use crate::schedule::{Outcome, Ticket};
+use crate::settings::seconds;
+use crate::stats::Counter;
+
+tokio::task_local! {
+    /// The start that came with the lease of this visit, until the first send of its host takes it.
+    pub(crate) static TURN: Cell<Option<Ticket>>;
+}
+
+/// The last step before the network.
+pub(crate) struct Sender {
+    downloader: Box<dyn DynDownloader>,
+    requests: Counter,
+    wire_bytes: Counter,
+}
+
+impl Sender {
+    pub(crate) fn new(downloader: Box<dyn DynDownloader>, cx: &Context) -> Self {
+        Self {
+            downloader,
+            requests: cx.stats().counter("engine/requests_sent"),
+            wire_bytes: cx.stats().counter("engine/wire_bytes"),
+        }
+    }
+
+    pub(crate) async fn address(&self, host: &str) -> Option<std::net::IpAddr> {
+        self.downloader.address(host).await
+    }
+
+    /// Waits for the turn of the request's slot and fetches.
+    pub(crate) async fn send(&self, request: &Request, cx: &Context) -> Result<Response, FetchError> {
+        let ticket = start(request, cx).await?;
+        let mut end = Ended { ticket: Some(ticket), outcome: Outcome::Failed { host_failure: false }, cx };
+        if let Some(ticket) = &end.ticket {
+            ticket.sent(cx.now());
+        }
+        self.requests.inc();
+        if cx.has_observers() {
+            cx.emit(&Event::RequestReachedDownloader { request });
+        }
+        let result = self.downloader.fetch(request).await;
+        end.outcome = match &result {
+            Ok(response) => {
+                self.wire_bytes.add(i64::try_from(response.wire_bytes).unwrap_or(i64::MAX));
+                let cap = seconds(cx.settings().retry_after_max);
+                let slows = matches!(response.status.as_u16(), 429 | 503 | 300..=399);
+                Outcome::Answer {
+                    status: response.status.as_u16(),
+                    latency: response.timings.ttfb,
+                    retry_after: if slows { wait_asked_for(&response.headers, cx, cap) } else { None },
+                    adjust_delay: !request.meta_flag("autothrottle_dont_adjust_delay"),
+                }
+            }
+            Err(error) => Outcome::Failed { host_failure: error.is_host_failure() },
+        };
+        drop(end);
+        if cx.has_observers() {
+            cx.emit(&Event::RequestLeftDownloader { request, error: result.as_ref().err() });
+            if let Ok(response) = &result {
+                cx.emit(&Event::ResponseDownloaded { request, response });
+            }
+        }
+        result
+    }
+}
+
+/// What `Retry-After` asks for, counted from now.
+fn wait_asked_for(headers: &http::HeaderMap, cx: &Context, cap: Duration) -> Option<Duration> {
+    let value = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?;
+    retry_after(value, UNIX_EPOCH + Duration::from_micros(cx.now().0), cap)
+}
+
+/// The start that came with the lease, or one asked for.
+async fn start(request: &Request, cx: &Context) -> Result<Ticket, FetchError> {
+    let host = request.host();
+    let held = TURN
+        .try_with(|turn| match turn.take() {
+            Some(ticket) if ticket.host == host => Some(ticket),
+            other => {
+                // A start of another slot stays with its visit.
+                turn.set(other);
+                None
+            }
+        })
+        .ok()
+        .flatten();
+    match held {
+        Some(ticket) if !ticket.is_void() => return Ok(ticket),
+        // The slot's rules became stricter since the grant (a Crawl-delay was just read): queue again.
+        Some(ticket) => cx.tell(Message::Ended(ticket, Outcome::Unused)),
+        None => {}
+    }
+    let (sender, receiver) = oneshot::channel();
+    cx.tell(Message::Start(host, sender));
+    receiver
+        .await
+        .map_err(|_| FetchError::new(FetchErrorKind::Cancelled, "the crawl ended before this request's turn"))
+}
+
+/// Gives a start back, also when the task is dropped in the middle.
+struct Ended<'a> {
+    ticket: Option<Ticket>,
+    outcome: Outcome,
+    cx: &'a Context,
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            self.cx.tell(Message::Ended(ticket, self.outcome));
+        }
+    }
+}

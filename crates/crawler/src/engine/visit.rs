@@ -1,0 +1,386 @@
+//! A visit: one leased request, from the middleware chain to the settled page.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use tokio::sync::{mpsc, oneshot};
+
+use super::chain::{Chain, Exchanged, NESTED_WAIT, Placed};
+use super::items::{ItemBatch, panic_message};
+use super::parse::{Job, Parsed, Verdict};
+use super::send::{Sender, TURN};
+use crate::context::{Context, Exchange, Message};
+use crate::drop::{DropReason, DropState, Dropped};
+use crate::error::Result;
+use crate::event::Event;
+use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
+use crate::frontier::{DynFrontier, End, Lease, LeaseId, Pushed, Settled};
+use crate::host::{HostKey, SlotBy};
+use crate::middleware::SpiderMiddleware;
+use crate::request::{Fingerprinter, Request};
+use crate::response::Response;
+use crate::schedule::{Outcome, Ticket};
+use crate::spider::Spider;
+use crate::stats::Counter;
+
+/// What all visits of a crawl share.
+pub(crate) struct Core<S: Spider> {
+    pub(crate) cx: Context,
+    pub(crate) spider: S,
+    pub(crate) chain: Chain,
+    pub(crate) spider_chain: Vec<Placed<Box<dyn SpiderMiddleware>>>,
+    pub(crate) sender: Sender,
+    pub(crate) frontier: Box<dyn DynFrontier>,
+    pub(crate) items: mpsc::Sender<ItemBatch<S::Item>>,
+    pub(crate) fingerprinter: Fingerprinter,
+    pub(crate) slot_by: SlotBy,
+    /// Bytes of responses that wait for or are in callbacks.
+    pub(crate) active_bytes: AtomicUsize,
+    pub(crate) counters: Counters,
+}
+
+/// The counters of the hot path.
+pub(crate) struct Counters {
+    pub(crate) received: Counter,
+    pub(crate) delivered: Counter,
+    pub(crate) enqueued: Counter,
+    pub(crate) dequeued: Counter,
+    pub(crate) duplicates: Counter,
+    pub(crate) links_cut: Counter,
+}
+
+impl Counters {
+    pub(crate) fn new(cx: &Context) -> Self {
+        let counter = |key| cx.stats().counter(key);
+        Self {
+            received: counter("response_received_count"),
+            delivered: counter("pages/delivered"),
+            enqueued: counter("scheduler/enqueued"),
+            dequeued: counter("scheduler/dequeued"),
+            duplicates: counter("dupefilter/filtered"),
+            links_cut: counter("links/cut"),
+        }
+    }
+}
+
+/// How a visit ended, for the loop's limits and report.
+#[derive(Debug)]
+pub(crate) enum VisitEnd {
+    /// A page was delivered; whether its callback gave an error.
+    Delivered { callback_failed: bool },
+    /// The request ended without a page.
+    Dropped { seed: Option<(String, String)>, callback_failed: bool },
+    /// Another request took its place, or it went back to the queue.
+    Unfinished,
+}
+
+/// A response counts at least this much for back-pressure (Scrapy's `MIN_RESPONSE_SIZE`).
+const MIN_ACTIVE: usize = 1_024;
+
+impl<S: Spider> Core<S> {
+    /// Works off one lease. Panics of middlewares cost this request only.
+    pub(crate) async fn visit(self: Arc<Self>, lease: Lease, ticket: Ticket) -> Result<(HostKey, VisitEnd)> {
+        let host = ticket.host.clone();
+        let origin = lease.request.clone();
+        let turn = std::cell::Cell::new(Some(ticket));
+        let work = TURN.scope(turn, async {
+            let exchanged = AssertUnwindSafe(self.chain.exchange(lease.request, &self.sender, &self.cx))
+                .catch_unwind()
+                .await;
+            // A start that was not used costs the slot no delay.
+            if let Some(unused) = TURN.with(std::cell::Cell::take) {
+                self.cx.tell(Message::Ended(unused, Outcome::Unused));
+            }
+            exchanged
+        });
+        let end = match work.await {
+            Ok(Exchanged::Page(request, response)) => {
+                self.page(lease.id, &host, &origin, request, response).await?
+            }
+            Ok(Exchanged::Again(request)) => self.again(lease.id, &host, &origin, request).await?,
+            Ok(Exchanged::Drop(request, component, reason)) => {
+                self.dropped(lease.id, &host, &origin, request, component, reason).await?
+            }
+            Err(panic) => {
+                let reason = DropReason::failed("panic").detail(panic_message(&*panic));
+                self.dropped(lease.id, &host, &origin, origin.clone(), "middleware", reason).await?
+            }
+        };
+        Ok((host, end))
+    }
+
+    /// A response goes to the spider middlewares and the callback.
+    async fn page(
+        self: &Arc<Self>,
+        lease: LeaseId,
+        host: &HostKey,
+        origin: &Request,
+        request: Request,
+        response: Response,
+    ) -> Result<VisitEnd> {
+        let active = response.body.len().max(MIN_ACTIVE);
+        self.active_bytes.fetch_add(active, Ordering::Relaxed);
+        let _active = scopeguard(|| {
+            self.active_bytes.fetch_sub(active, Ordering::Relaxed);
+        });
+        self.counters.received.inc();
+        if self.cx.has_observers() {
+            self.cx.emit(&Event::ResponseReceived { request: &request, response: &response });
+        }
+        let status = response.status;
+        let parsed = self.on_worker(Job::Page(request, response)).await;
+        let Some(parsed) = parsed else {
+            let reason = DropReason::failed("panic").status(status).detail("the worker of the page panicked");
+            return self.end(lease, host, origin, "spider", Some(reason), Vec::new(), true).await;
+        };
+        let Parsed { items, requests, verdict, callback_failed } = parsed;
+        if !items.is_empty() && !self.deliver(items).await {
+            // The pipelines have failed: what was not acknowledged is not settled.
+            return self.release(lease, host).await;
+        }
+        match verdict {
+            Verdict::Delivered => self.end(lease, host, origin, "", None, requests, callback_failed).await,
+            Verdict::Dropped(component, reason) => {
+                self.end(lease, host, origin, component, Some(reason), requests, callback_failed).await
+            }
+        }
+    }
+
+    /// A request that ended in the downloader chain; one that failed goes to the spider's `failed`.
+    async fn dropped(
+        self: &Arc<Self>,
+        lease: LeaseId,
+        host: &HostKey,
+        origin: &Request,
+        request: Request,
+        component: &'static str,
+        reason: DropReason,
+    ) -> Result<VisitEnd> {
+        if reason.reason == FetchErrorKind::Cancelled.name() {
+            return self.release(lease, host).await;
+        }
+        let mut requests = Vec::new();
+        let mut callback_failed = false;
+        if reason.state == DropState::Failed {
+            let job = Job::Failed(request, reason.clone());
+            if let Some(parsed) = self.on_worker(job).await {
+                requests = parsed.requests;
+                callback_failed = parsed.callback_failed;
+                if !parsed.items.is_empty() && !self.deliver(parsed.items).await {
+                    return self.release(lease, host).await;
+                }
+            }
+        }
+        self.end(lease, host, origin, component, Some(reason), requests, callback_failed).await
+    }
+
+    /// Runs a job on a worker thread; `None` if the job itself panicked outside of user code.
+    async fn on_worker(self: &Arc<Self>, job: Job) -> Option<Parsed<S::Item>> {
+        let (sender, receiver) = oneshot::channel();
+        let core = Arc::clone(self);
+        self.cx.cpu().spawn(move || drop(sender.send(core.run_job(job))));
+        receiver.await.ok()
+    }
+
+    /// Hands items to the pipelines and waits until they are acknowledged.
+    pub(crate) async fn deliver(&self, items: Vec<S::Item>) -> bool {
+        let (acknowledge, acknowledged) = oneshot::channel();
+        self.items.send(ItemBatch { items, acknowledge }).await.is_ok() && acknowledged.await.is_ok()
+    }
+
+    /// Settles a request that is done: with children, and with a record if it was dropped.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "the parts of one settled visit; a struct would only rename them"
+    )]
+    async fn end(
+        &self,
+        lease: LeaseId,
+        host: &HostKey,
+        origin: &Request,
+        component: &'static str,
+        dropped: Option<DropReason>,
+        children: Vec<Request>,
+        callback_failed: bool,
+    ) -> Result<VisitEnd> {
+        let settled = Settled { lease, host: host.clone(), end: End::Done, children };
+        self.settle(settled).await?;
+        match dropped {
+            None => {
+                self.counters.delivered.inc();
+                if self.cx.has_observers() {
+                    self.cx.emit(&Event::PageDelivered { request: origin });
+                }
+                Ok(VisitEnd::Delivered { callback_failed })
+            }
+            Some(reason) => {
+                let seed = failed_seed(origin, &reason);
+                self.record(&Dropped::new(origin, component, reason, self.cx.now()));
+                Ok(VisitEnd::Dropped { seed, callback_failed })
+            }
+        }
+    }
+
+    /// Another request takes the place of this one.
+    async fn again(
+        &self,
+        lease: LeaseId,
+        host: &HostKey,
+        origin: &Request,
+        mut request: Box<Request>,
+    ) -> Result<VisitEnd> {
+        self.assign(&mut request, None).await;
+        let end = End::Again(request);
+        let pushed = self.settle(Settled { lease, host: host.clone(), end, children: Vec::new() }).await?;
+        match pushed.refused.first() {
+            None => Ok(VisitEnd::Unfinished),
+            Some(known) => {
+                let detail = format!("redirects to {}, which was requested already", known.url);
+                let reason = DropReason::skipped("redirect_duplicate").detail(detail);
+                self.record(&Dropped::new(origin, "dupefilter", reason, self.cx.now()));
+                Ok(VisitEnd::Dropped { seed: None, callback_failed: false })
+            }
+        }
+    }
+
+    async fn release(&self, lease: LeaseId, host: &HostKey) -> Result<VisitEnd> {
+        self.settle(Settled { lease, host: host.clone(), end: End::Release, children: Vec::new() }).await?;
+        Ok(VisitEnd::Unfinished)
+    }
+
+    async fn settle(&self, settled: Settled) -> Result<Pushed> {
+        self.scheduled(&settled.children);
+        let pushed = self.frontier.settle(vec![settled]).await?;
+        self.count(&pushed);
+        Ok(pushed)
+    }
+
+    /// Queues requests; they are assigned already.
+    pub(crate) async fn push(&self, requests: Vec<Request>) -> Result<Pushed> {
+        self.scheduled(&requests);
+        let pushed = self.frontier.push(requests).await?;
+        self.count(&pushed);
+        Ok(pushed)
+    }
+
+    fn scheduled(&self, requests: &[Request]) {
+        if self.cx.has_observers() {
+            for request in requests {
+                self.cx.emit(&Event::RequestScheduled { request });
+            }
+        }
+    }
+
+    fn count(&self, pushed: &Pushed) {
+        self.counters.enqueued.add(i64::try_from(pushed.accepted).unwrap_or(i64::MAX));
+        self.counters.duplicates.add(i64::try_from(pushed.duplicates).unwrap_or(i64::MAX));
+        if !pushed.woken.is_empty() {
+            self.cx.tell(Message::Woken(pushed.woken.clone()));
+        }
+    }
+
+    /// Gives a request its slot and its fingerprint. `near` is a request whose slot is likely the same.
+    pub(crate) async fn assign(&self, request: &mut Request, near: Option<&Request>) {
+        self.assign_now(request, near);
+        if self.slot_by == SlotBy::Ip
+            && request.meta_str("download_slot").is_none()
+            && let Some(host) = request.url.host_str()
+            && let Some(address) = self.sender.address(host).await
+        {
+            request.assign_slot(HostKey::new(&address.to_string()));
+        }
+    }
+
+    /// As [`Core::assign`], for slots that need no resolver.
+    pub(crate) fn assign_now(&self, request: &mut Request, near: Option<&Request>) {
+        let slot = match (request.meta_str("download_slot"), near) {
+            (Some(name), _) => HostKey::new(name),
+            (None, Some(near)) if near.url.host_str() == request.url.host_str() => near.host(),
+            (None, _) => HostKey::of(&request.url, self.slot_by),
+        };
+        request.assign_slot(slot);
+        let fingerprint = self.fingerprinter.of(request);
+        request.assign_fingerprint(fingerprint);
+    }
+
+    /// Counts, logs and tells a request that was in the queue and ended without a page.
+    pub(crate) fn record(&self, dropped: &Dropped) {
+        let state = match dropped.state {
+            DropState::Failed => "failed",
+            DropState::Skipped => "skipped",
+        };
+        self.cx.stats().inc(&format!("drops/{state}"));
+        self.cx.stats().inc(&format!("drops/{state}/{}", dropped.reason));
+        tracing::debug!(
+            url = %dropped.url, component = %dropped.component, detail = dropped.detail.as_deref(),
+            "{state}: {}", dropped.reason
+        );
+        self.cx.emit(&Event::RequestDropped(dropped));
+    }
+
+    /// Counts and tells a request that was refused before it entered the queue.
+    pub(crate) fn refuse(&self, request: &Request, component: &'static str, reason: DropReason) {
+        self.cx.stats().inc(&format!("refused/{}", reason.reason));
+        if self.cx.has_observers() {
+            self.cx.emit(&Event::RequestRefused(&Dropped::new(request, component, reason, self.cx.now())));
+        }
+    }
+}
+
+impl<S: Spider> Exchange for Core<S> {
+    fn download(self: Arc<Self>, request: Request) -> BoxFuture<'static, Result<Response, FetchError>> {
+        /// More steps than any limit of redirects and retries allows.
+        const STEPS: usize = 100;
+        Box::pin(async move {
+            let mut request = request;
+            for _ in 0..STEPS {
+                self.assign(&mut request, None).await;
+                if let Some(at) = request.not_before.take() {
+                    let wait: Duration = at.since(self.cx.now());
+                    tokio::time::sleep(wait.min(NESTED_WAIT)).await;
+                }
+                match self.chain.exchange(request, &self.sender, &self.cx).await {
+                    Exchanged::Page(_, response) => return Ok(response),
+                    Exchanged::Again(again) => request = *again,
+                    Exchanged::Drop(_, component, reason) => {
+                        let detail = reason.detail.as_deref().unwrap_or(&reason.reason);
+                        let error =
+                            FetchError::new(FetchErrorKind::Middleware, format!("{component}: {detail}"));
+                        return Err(match reason.status {
+                            Some(status) => error.with_status(status),
+                            None => error,
+                        });
+                    }
+                }
+            }
+            Err(FetchError::new(FetchErrorKind::Middleware, "too many redirects and retries"))
+        })
+    }
+}
+
+/// A start request that ended without a page, unless it only led to a page that came by another way.
+fn failed_seed(origin: &Request, reason: &DropReason) -> Option<(String, String)> {
+    if origin.depth > 0 || !origin.meta_flag("is_start_request") {
+        return None;
+    }
+    let why = match (&reason.detail, reason.status) {
+        (Some(detail), _) => format!("{}: {detail}", reason.reason),
+        (None, Some(status)) => format!("{}: {status}", reason.reason),
+        (None, None) => reason.reason.to_string(),
+    };
+    Some((origin.requested_url().to_owned(), why))
+}
+
+/// Runs a closure when dropped, also when the task is aborted.
+fn scopeguard<F: FnMut()>(end: F) -> impl Drop {
+    struct Guard<F: FnMut()>(F);
+    impl<F: FnMut()> Drop for Guard<F> {
+        fn drop(&mut self) {
+            (self.0)();
+        }
+    }
+    Guard(end)
+}

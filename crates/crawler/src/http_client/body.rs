@@ -1,0 +1,172 @@
+//! Reading a body: chunk by chunk, decoded on the way, within the limits.
+
+use std::pin::Pin;
+use std::task::Poll;
+
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use hyper::body::{Body, Incoming};
+
+use super::deadline::Timer;
+use super::decode::{Coding, DecodeLimits, Decoded, Decoder, Flow};
+use super::failure;
+use super::wire::Peer;
+use crate::fetch::{FetchError, FetchErrorKind};
+
+/// Limits of one body.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyLimits {
+    pub(crate) decode: DecodeLimits,
+    /// Sizes above it are logged; 0 is off.
+    pub(crate) warn_size: u64,
+    /// A body that broke off is an error.
+    pub(crate) fail_on_loss: bool,
+}
+
+/// A body that was read.
+#[derive(Debug, Default)]
+pub(crate) struct Received {
+    pub(crate) body: Bytes,
+    pub(crate) decoded: Option<Decoded>,
+    /// Bytes that came, whether kept or not.
+    pub(crate) wire_bytes: u64,
+    pub(crate) truncated: bool,
+    pub(crate) dataloss: bool,
+}
+
+/// Reads a body to its end or its limit. Beyond the limit it is dropped, and its connection with it.
+pub(crate) async fn receive(
+    body: &mut Incoming,
+    codings: &[Coding],
+    limits: &BodyLimits,
+    timer: &mut Timer<'_>,
+    peer: Option<&Peer>,
+    status: StatusCode,
+) -> Result<Received, FetchError> {
+    let most = match limits.decode.max_size {
+        0 => u64::MAX,
+        most => most,
+    };
+    let declared = body.size_hint().exact();
+    if let Some(declared) = declared
+        && declared > most
+        && !limits.decode.truncate
+    {
+        let message = format!("the body is declared with {declared} bytes, more than {most}");
+        return Err(FetchError::new(FetchErrorKind::TooLarge, message).after_sending().with_status(status));
+    }
+    let mut received = Received::default();
+    let mut kept = Kept::default();
+    let mut decoder = (!codings.is_empty()).then(|| Decoder::new(codings, limits.decode));
+    loop {
+        let chunk = match next(body, timer).await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            Err(Ended::Late(error)) => return Err(error.with_status(status)),
+            Err(Ended::Broken(error)) if limits.fail_on_loss => {
+                return Err(failure::of_body(&error, received.wire_bytes).with_status(status));
+            }
+            Err(Ended::Broken(_)) => {
+                received.dataloss = true;
+                break;
+            }
+        };
+        if let Some(peer) = peer {
+            peer.progress();
+        }
+        let before = received.wire_bytes;
+        received.wire_bytes += chunk.len() as u64;
+        let over = received.wire_bytes > most;
+        if over && !limits.decode.truncate {
+            let message = format!("the body is larger than {most} bytes");
+            return Err(FetchError::new(FetchErrorKind::TooLarge, message)
+                .after_sending()
+                .with_status(status));
+        }
+        let chunk = match over {
+            true => chunk.slice(..usize::try_from(most - before).expect("less than the chunk")),
+            false => chunk,
+        };
+        let flow = match &mut decoder {
+            Some(decoder) => decoder.push(&chunk).map_err(|error| error.with_status(status))?,
+            None => Flow::More,
+        };
+        kept.push(chunk, declared);
+        if over || flow == Flow::Full {
+            received.truncated = true;
+            break;
+        }
+    }
+    received.body = kept.into_bytes();
+    if let Some(decoder) = decoder {
+        let cut = received.truncated || received.dataloss;
+        received.decoded = Some(decoder.finish(cut).map_err(|error| error.with_status(status))?);
+    }
+    Ok(received)
+}
+
+enum Ended {
+    Late(FetchError),
+    Broken(hyper::Error),
+}
+
+/// The next chunk that is not empty; trailers are skipped.
+async fn next(body: &mut Incoming, timer: &mut Timer<'_>) -> Result<Option<Bytes>, Ended> {
+    std::future::poll_fn(|cx| {
+        loop {
+            match Pin::new(&mut *body).poll_frame(cx) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    if let Ok(data) = frame.into_data()
+                        && !data.is_empty()
+                    {
+                        timer.progress();
+                        return Poll::Ready(Ok(Some(data)));
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(Ended::Broken(error))),
+                Poll::Ready(None) => return Poll::Ready(Ok(None)),
+                Poll::Pending => return timer.poll_body(cx).map(|error| Err(Ended::Late(error))),
+            }
+        }
+    })
+    .await
+}
+
+/// Chunks put together. A single large chunk is kept as it is; a small one is copied, because it holds on to the
+/// whole read buffer that it is a part of.
+#[derive(Default)]
+struct Kept {
+    single: Option<Bytes>,
+    many: BytesMut,
+}
+
+/// A chunk below this is copied: less than a microsecond, against a buffer of up to 256 KiB held on to.
+const COPY_BELOW: usize = 48 << 10;
+/// Room made on the word of Content-Length alone.
+const TRUSTED: usize = 1 << 20;
+
+impl Kept {
+    fn push(&mut self, chunk: Bytes, declared: Option<u64>) {
+        if self.single.is_none() && self.many.is_empty() {
+            self.single = Some(chunk);
+            return;
+        }
+        if let Some(first) = self.single.take() {
+            let expected = declared.map_or(0, |n| usize::try_from(n).unwrap_or(TRUSTED).min(TRUSTED));
+            self.many.reserve(expected.max(first.len() + chunk.len()));
+            self.many.extend_from_slice(&first);
+        }
+        self.many.extend_from_slice(&chunk);
+    }
+
+    fn into_bytes(self) -> Bytes {
+        match self.single {
+            Some(chunk) if chunk.len() >= COPY_BELOW => chunk,
+            Some(chunk) => Bytes::copy_from_slice(&chunk),
+            None if self.many.capacity() - self.many.len() > self.many.len() / 4 => {
+                Bytes::copy_from_slice(&self.many)
+            }
+            None => self.many.freeze(),
+        }
+    }
+}

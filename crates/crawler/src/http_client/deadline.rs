@@ -1,0 +1,142 @@
+//! The four deadlines of a request, on one timer.
+
+use std::future::Future;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::time::{Instant, Sleep};
+
+use super::attempt::Attempt;
+use crate::fetch::{FetchError, FetchErrorKind};
+use crate::settings::{Settings, seconds};
+
+/// How long each part may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadlines {
+    pub(crate) connect: Duration,
+    pub(crate) first_byte: Duration,
+    pub(crate) idle: Duration,
+    pub(crate) total: Duration,
+}
+
+impl Deadlines {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        Self {
+            connect: limit(settings.connect_timeout),
+            first_byte: limit(settings.first_byte_timeout),
+            idle: limit(settings.read_idle_timeout),
+            total: limit(settings.download_timeout),
+        }
+    }
+}
+
+/// Seconds as a limit; 0 is none, which is a year.
+pub(crate) fn limit(value: f64) -> Duration {
+    const NONE: Duration = Duration::from_secs(365 * 86_400);
+    match seconds(value) {
+        Duration::ZERO => NONE,
+        limit => limit,
+    }
+}
+
+/// The timer of a request. It is set again only where waiting begins and after it fired, never per byte: the last
+/// progress is noted, and a timer that fires too early is moved.
+pub(crate) struct Timer<'a> {
+    sleep: Pin<&'a mut Sleep>,
+    deadlines: Deadlines,
+    start: Instant,
+    end: Instant,
+    /// When the last bytes came; the time of the headers at first.
+    progress: Instant,
+    waits_for_body: bool,
+}
+
+impl<'a> Timer<'a> {
+    /// A timer whose total time begins at `start`.
+    pub(crate) fn new(sleep: Pin<&'a mut Sleep>, deadlines: Deadlines, start: Instant) -> Self {
+        let end = start + deadlines.total;
+        Self { sleep, deadlines, start, end, progress: start, waits_for_body: false }
+    }
+
+    /// The point at which the timer of a request has to fire first.
+    pub(crate) fn first(deadlines: &Deadlines, start: Instant) -> Instant {
+        start + deadlines.total.min(deadlines.first_byte)
+    }
+
+    /// Waits for the headers.
+    pub(crate) async fn head<T>(
+        &mut self,
+        attempt: &Attempt,
+        sent: Instant,
+        waiting: impl Future<Output = T>,
+    ) -> Result<T, FetchError> {
+        let mut waiting = pin!(waiting);
+        std::future::poll_fn(|cx| {
+            attempt.register(cx.waker());
+            let polled = waiting.as_mut().poll(cx);
+            if attempt.is_flooded() {
+                let message = "too many interim answers (1xx)";
+                let error = FetchError::new(FetchErrorKind::BadResponse, message).after_sending();
+                return Poll::Ready(Err(error));
+            }
+            if let Poll::Ready(answer) = polled {
+                return Poll::Ready(Ok(answer));
+            }
+            self.poll_limit(cx, |timer| attempt.limit(sent, &timer.deadlines)).map(Err)
+        })
+        .await
+    }
+
+    /// Notes that bytes came.
+    pub(crate) fn progress(&mut self) {
+        self.progress = Instant::now();
+    }
+
+    /// Ready with the error when no byte has come for too long, or the whole takes too long. To be called when the
+    /// body has nothing to give.
+    pub(crate) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<FetchError> {
+        let limit = |timer: &Self| (timer.progress + timer.deadlines.idle, FetchErrorKind::IdleTimeout);
+        if !self.waits_for_body {
+            self.waits_for_body = true;
+            let (at, _) = limit(self);
+            self.sleep.as_mut().reset(at.min(self.end));
+        }
+        self.poll_limit(cx, limit)
+    }
+
+    fn poll_limit(
+        &mut self,
+        cx: &mut Context<'_>,
+        limit: impl Fn(&Self) -> (Instant, FetchErrorKind),
+    ) -> Poll<FetchError> {
+        while self.sleep.as_mut().poll(cx).is_ready() {
+            let now = Instant::now();
+            if now >= self.end {
+                return Poll::Ready(self.error(FetchErrorKind::TotalTimeout));
+            }
+            let (at, kind) = limit(self);
+            if now >= at {
+                return Poll::Ready(self.error(kind));
+            }
+            self.sleep.as_mut().reset(at.min(self.end));
+        }
+        Poll::Pending
+    }
+
+    fn error(&self, kind: FetchErrorKind) -> FetchError {
+        let (what, limit) = match kind {
+            FetchErrorKind::ConnectTimeout => ("no connection", self.deadlines.connect),
+            FetchErrorKind::FirstByteTimeout => ("no headers", self.deadlines.first_byte),
+            FetchErrorKind::IdleTimeout => ("no byte of the body", self.deadlines.idle),
+            _ => ("not complete", self.deadlines.total),
+        };
+        let error = FetchError::new(kind, format!("{what} within {limit:?}"));
+        if kind == FetchErrorKind::ConnectTimeout { error } else { error.after_sending() }
+    }
+
+    /// When the request began.
+    pub(crate) fn started(&self) -> Instant {
+        self.start
+    }
+}

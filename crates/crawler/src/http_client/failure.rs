@@ -1,0 +1,155 @@
+//! Why a fetch failed, read from the chain of causes that the HTTP library gives.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+
+use crate::fetch::{FetchError, FetchErrorKind};
+
+/// An error that the connector made: it travels through the HTTP library as a cause and is found again there.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: FetchErrorKind,
+    message: String,
+    source: Option<Box<dyn StdError + Send + Sync>>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: FetchErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), source: None }
+    }
+
+    pub(crate) fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    pub(crate) fn kind(&self) -> FetchErrorKind {
+        self.kind
+    }
+
+    /// The same failure as one of the proxy, unless it says more than that.
+    pub(crate) fn of_proxy(mut self) -> Self {
+        if self.kind != FetchErrorKind::ConnectTimeout {
+            self.kind = FetchErrorKind::Proxy;
+        }
+        self.message = format!("proxy: {}", self.message);
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl StdError for Failure {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+/// The kind of I/O error by which a connection says that too much came; nothing else uses it on a socket.
+pub(crate) const FLOOD: io::ErrorKind = io::ErrorKind::QuotaExceeded;
+
+/// The causes of an error, the error itself first. Bounded, as chains come from elsewhere.
+fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    const LONGEST: usize = 16;
+    std::iter::successors(Some(error), |error| (*error).source()).take(LONGEST)
+}
+
+/// What an error before the end of the headers means.
+pub(crate) struct Verdict {
+    pub(crate) kind: FetchErrorKind,
+    /// The connection went away: if it had idled before, another one may do.
+    pub(crate) lost: bool,
+    /// The server said that it did not look at the request.
+    pub(crate) unprocessed: bool,
+}
+
+impl Verdict {
+    fn of(kind: FetchErrorKind) -> Self {
+        Self { kind, lost: false, unprocessed: false }
+    }
+
+    fn lost() -> Self {
+        Self { kind: FetchErrorKind::Reset, lost: true, unprocessed: false }
+    }
+}
+
+/// Judges an error that came instead of headers.
+pub(crate) fn judge(error: &(dyn StdError + 'static)) -> Verdict {
+    use FetchErrorKind as K;
+    let mut verdict = Verdict::lost();
+    for cause in chain(error) {
+        if let Some(failure) = cause.downcast_ref::<Failure>() {
+            return Verdict::of(failure.kind());
+        }
+        if cause.is::<rustls::Error>() {
+            return Verdict::of(K::Tls);
+        }
+        if let Some(error) = cause.downcast_ref::<h2::Error>() {
+            return judge_h2(error);
+        }
+        if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+            if error.is_parse() {
+                verdict = Verdict::of(K::BadResponse);
+            } else if error.is_user() {
+                verdict = Verdict::of(K::InvalidRequest);
+            }
+        } else if let Some(error) = cause.downcast_ref::<io::Error>()
+            && let Some(inner) = error.get_ref()
+        {
+            // The chain of an I/O error starts at the source of its inner error and leaves that one out.
+            if inner.is::<rustls::Error>() {
+                return Verdict::of(K::Tls);
+            }
+            if let Some(failure) = inner.downcast_ref::<Failure>() {
+                return Verdict::of(failure.kind());
+            }
+        }
+    }
+    verdict
+}
+
+fn judge_h2(error: &h2::Error) -> Verdict {
+    // Of an I/O error, HTTP/2 keeps the kind and the text only.
+    match error.get_io().map(io::Error::kind) {
+        Some(FLOOD) => return Verdict::of(FetchErrorKind::BadResponse),
+        Some(io::ErrorKind::InvalidData) => return Verdict::of(FetchErrorKind::Tls),
+        _ => {}
+    }
+    if error.is_library() && !error.is_io() {
+        return Verdict::of(FetchErrorKind::BadResponse);
+    }
+    let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
+    let gone = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
+    Verdict { unprocessed: refused || gone, ..Verdict::lost() }
+}
+
+/// The chain as one sentence for the record: every cause once, without repetitions.
+pub(crate) fn describe(error: &(dyn StdError + 'static)) -> String {
+    let mut text = String::new();
+    let mut last = String::new();
+    for cause in chain(error) {
+        let sentence = cause.to_string();
+        // The pool's own layer says nothing but "client error".
+        let says_nothing = sentence.is_empty() || cause.is::<hyper_util::client::legacy::Error>();
+        if says_nothing || last.contains(&sentence) {
+            continue;
+        }
+        if !text.is_empty() {
+            text.push_str(": ");
+        }
+        text.push_str(&sentence);
+        last = sentence;
+    }
+    text
+}
+
+/// The error of a body that broke off: declared bytes are missing, a chunk is broken, the connection was lost.
+pub(crate) fn of_body(error: &hyper::Error, received: u64) -> FetchError {
+    let message = format!("reading the body after {received} bytes: {}", describe(error));
+    FetchError::new(FetchErrorKind::Incomplete, message).after_sending()
+}

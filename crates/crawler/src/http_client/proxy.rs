@@ -1,0 +1,138 @@
+//! A proxy address: where it is, how it is spoken to, and what it is told about us.
+
+use std::fmt;
+
+use http::{HeaderValue, Uri};
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use crate::fetch::{FetchError, FetchErrorKind};
+
+/// How a proxy is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    /// HTTP, over TLS if `tls`: absolute URLs for http, CONNECT for https.
+    Http { tls: bool },
+    /// SOCKS 5; names are resolved by us, or by the proxy if `remote_dns` (socks5h).
+    Socks5 { remote_dns: bool },
+}
+
+/// A proxy.
+#[derive(Clone)]
+pub(crate) struct Proxy {
+    pub(crate) scheme: Scheme,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) credentials: Option<(String, String)>,
+}
+
+impl Proxy {
+    /// Reads a proxy URL; a bare `host:port` is an http proxy. Credentials are percent-decoded.
+    pub(crate) fn parse(address: &str) -> Result<Self, FetchError> {
+        // The address may carry a password: it is not repeated in the message.
+        let invalid = |why: &str| FetchError::new(FetchErrorKind::Proxy, format!("the proxy address {why}"));
+        let parsed = match address.contains("://") {
+            true => Url::parse(address),
+            false => Url::parse(&format!("http://{address}")),
+        };
+        let url = parsed.map_err(|_| invalid("is no URL"))?;
+        let (scheme, port) = match url.scheme() {
+            "http" => (Scheme::Http { tls: false }, 80),
+            "https" => (Scheme::Http { tls: true }, 443),
+            "socks5" => (Scheme::Socks5 { remote_dns: false }, 1080),
+            "socks5h" => (Scheme::Socks5 { remote_dns: true }, 1080),
+            _ => return Err(invalid("has a scheme other than http, https, socks5 and socks5h")),
+        };
+        let host = url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| invalid("has no host"))?;
+        let decode = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
+        let credentials = (!url.username().is_empty() || url.password().is_some())
+            .then(|| (decode(url.username()), decode(url.password().unwrap_or(""))));
+        if let Some((user, password)) = &credentials
+            && (user.len() > 255 || password.len() > 255 || user.contains(':'))
+        {
+            return Err(invalid("has credentials that cannot be sent"));
+        }
+        Ok(Self { scheme, host: host.to_owned(), port: url.port().unwrap_or(port), credentials })
+    }
+
+    /// `Proxy-Authorization` for HTTP proxies.
+    pub(crate) fn authorization(&self) -> Option<HeaderValue> {
+        let (user, password) = self.credentials.as_ref()?;
+        let encoded = base64(format!("{user}:{password}").as_bytes());
+        let mut value = HeaderValue::from_str(&format!("Basic {encoded}")).expect("base64 is visible ASCII");
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// Address of the proxy in the form that the tunnel makers want.
+    pub(crate) fn uri(&self) -> Result<Uri, http::Error> {
+        let authority = format!("{}:{}", self.host, self.port);
+        Uri::builder().scheme("http").authority(authority).path_and_query("/").build()
+    }
+}
+
+/// Without the password.
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Proxy")
+            .field("scheme", &self.scheme)
+            .field("host", &self.host)
+            .field("port", &self.port)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Standard base64 with padding (RFC 4648, 4).
+fn base64(bytes: &[u8]) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let group = chunk.iter().fold(0u32, |group, b| group << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
+        for n in 0..4 {
+            let index = (group >> (18 - 6 * n) & 63) as usize;
+            text.push(if n <= chunk.len() { char::from(ALPHABET[index]) } else { '=' });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_decoded_and_kept_out_of_debug() {
+        let proxy = Proxy::parse("http://us%40er:p%3Ass@proxy.example:3128").expect("valid");
+        assert_eq!(proxy.authorization().expect("credentials"), "Basic dXNAZXI6cDpzcw==");
+        assert_eq!((proxy.host.as_str(), proxy.port), ("proxy.example", 3128));
+        assert!(!format!("{proxy:?}").contains("p:ss"));
+    }
+
+    #[test]
+    fn schemes_and_default_ports() {
+        for (address, scheme, port) in [
+            ("http://p", Scheme::Http { tls: false }, 80),
+            ("https://p", Scheme::Http { tls: true }, 443),
+            ("socks5://p", Scheme::Socks5 { remote_dns: false }, 1080),
+            ("socks5h://p:9", Scheme::Socks5 { remote_dns: true }, 9),
+            ("p:8080", Scheme::Http { tls: false }, 8080),
+            ("127.0.0.1:8080", Scheme::Http { tls: false }, 8080),
+            ("[::1]:8080", Scheme::Http { tls: false }, 8080),
+        ] {
+            let proxy = Proxy::parse(address).expect(address);
+            assert_eq!((proxy.scheme, proxy.port), (scheme, port), "{address}");
+        }
+        for address in ["ftp://p", "socks4://p", "", "http://", "file:///x"] {
+            let error = Proxy::parse(address).expect_err(address);
+            assert_eq!(error.kind(), FetchErrorKind::Proxy);
+        }
+    }
+
+    #[test]
+    fn base64_of_every_length() {
+        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
+        {
+            assert_eq!(base64(plain.as_bytes()), coded);
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Names to addresses: fixed ones first, then a bounded cache, then the system's hosts file and DNS servers.
+
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use hashbrown::HashMap;
+use hickory_resolver::TokioResolver;
+use hickory_resolver::config::{LookupIpStrategy, ResolveHosts};
+use tokio::time::Instant;
+use url::Host;
+
+use super::failure::Failure;
+use crate::error::{Error, Result};
+use crate::fetch::FetchErrorKind;
+use crate::settings::{Settings, seconds};
+
+/// Least time that an answer is kept, whatever its TTL says.
+const LEAST_TTL: Duration = Duration::from_secs(60);
+/// Most time that an answer is kept.
+const MOST_TTL: Duration = Duration::from_secs(86_400);
+/// Time that a failed look-up is kept.
+const NEGATIVE_TTL: Duration = Duration::from_secs(30);
+/// Addresses kept per name: happy eyeballs needs two of each family, a hostile answer has thousands.
+const MOST_ADDRESSES: usize = 16;
+
+/// What a name resolved to, or why it did not.
+type Answer = Result<Arc<[IpAddr]>, Arc<str>>;
+
+/// Resolves names for all clients of a downloader.
+pub(crate) struct Resolver {
+    system: Option<TokioResolver>,
+    fixed: Vec<Fixed>,
+    cache: Mutex<Cache>,
+    timeout: Duration,
+}
+
+/// One entry of `resolve`.
+#[derive(Debug)]
+struct Fixed {
+    host: String,
+    port: u16,
+    ip: IpAddr,
+}
+
+impl Resolver {
+    /// By the settings `resolve`, `dnscache_size` and `dns_timeout`. Without a system configuration
+    /// (`/etc/resolv.conf`) the C library is asked, which blocks a thread per look-up and tells no TTL.
+    pub(crate) fn new(settings: &Settings) -> Result<Self> {
+        let fixed = settings.resolve.iter().map(|entry| Fixed::parse(entry)).collect::<Result<_>>()?;
+        let timeout = seconds(settings.dns_timeout);
+        Ok(Self {
+            system: system(timeout),
+            fixed,
+            cache: Mutex::new(Cache::new(settings.dnscache_size)),
+            timeout,
+        })
+    }
+
+    /// The addresses of a host for a port. Fixed addresses count for exactly their port.
+    pub(crate) async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
+        let host = host.strip_suffix('.').unwrap_or(host);
+        let fixed: Vec<SocketAddr> = self
+            .fixed
+            .iter()
+            .filter(|f| f.port == port && f.host.eq_ignore_ascii_case(host))
+            .map(|f| SocketAddr::new(f.ip, port))
+            .collect();
+        if !fixed.is_empty() {
+            return Ok(fixed);
+        }
+        let found = self.look_up(host).await?;
+        Ok(found.iter().map(|ip| SocketAddr::new(*ip, port)).collect())
+    }
+
+    /// The first address of a host, whatever the port.
+    pub(crate) async fn address(&self, host: &str) -> Option<IpAddr> {
+        if let Some(ip) = super::guard::literal(host) {
+            return Some(ip);
+        }
+        let host = host.strip_suffix('.').unwrap_or(host);
+        if let Some(fixed) = self.fixed.iter().find(|f| f.host.eq_ignore_ascii_case(host)) {
+            return Some(fixed.ip);
+        }
+        self.look_up(host).await.ok()?.first().copied()
+    }
+
+    async fn look_up(&self, host: &str) -> Result<Arc<[IpAddr]>, Failure> {
+        let failure = |why: &str| Failure::new(FetchErrorKind::Dns, format!("resolving {host}: {why}"));
+        if let Some(answer) = self.cache().get(host, Instant::now()) {
+            return answer.map_err(|why| failure(&why));
+        }
+        let asked = tokio::time::timeout(self.timeout, self.ask(host)).await;
+        let (answer, ttl) = match asked {
+            Ok((Ok(found), ttl)) if !found.is_empty() => (Ok(found.into()), ttl.clamp(LEAST_TTL, MOST_TTL)),
+            Ok((Ok(_), _)) => (Err("the name has no address".into()), NEGATIVE_TTL),
+            Ok((Err(why), _)) => (Err(why.into()), NEGATIVE_TTL),
+            // Not kept: the server may answer the next question.
+            Err(_) => return Err(failure("no answer in time")),
+        };
+        self.cache().put(host, answer.clone(), Instant::now() + ttl);
+        answer.map_err(|why| failure(&why))
+    }
+
+    async fn ask(&self, host: &str) -> (Result<Vec<IpAddr>, String>, Duration) {
+        match &self.system {
+            Some(system) => {
+                // The dot makes it a full name: no search list, which could lead a name of the web inside.
+                let name = if host.contains('.') { format!("{host}.") } else { host.to_owned() };
+                match system.lookup_ip(name).await {
+                    Ok(found) => {
+                        let left = found.valid_until().saturating_duration_since(std::time::Instant::now());
+                        (Ok(found.iter().take(MOST_ADDRESSES).collect()), left)
+                    }
+                    Err(error) => (Err(super::failure::describe(&error)), NEGATIVE_TTL),
+                }
+            }
+            None => match tokio::net::lookup_host((host, 0)).await {
+                Ok(found) => (Ok(found.map(|a| a.ip()).take(MOST_ADDRESSES).collect()), LEAST_TTL),
+                Err(error) => (Err(error.to_string()), NEGATIVE_TTL),
+            },
+        }
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for Resolver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resolver")
+            .field("fixed", &self.fixed)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}
+
+fn system(timeout: Duration) -> Option<TokioResolver> {
+    let mut builder = TokioResolver::builder_tokio()
+        .inspect_err(|error| tracing::debug!(%error, "no DNS configuration, asking the C library"))
+        .ok()?;
+    let options = builder.options_mut();
+    options.ip_strategy = LookupIpStrategy::Ipv6AndIpv4;
+    options.use_hosts_file = ResolveHosts::Always;
+    options.cache_size = 0;
+    // Several tries fit into the whole time, which the caller keeps.
+    options.timeout = (timeout / 3).max(Duration::from_secs(1)).min(timeout);
+    builder.build().ok()
+}
+
+impl Fixed {
+    fn parse(entry: &str) -> Result<Self> {
+        let invalid = || {
+            Error::usage(format!(
+                "resolve: \"{}\" is not host:port:address; expected example.org:443:192.0.2.1 or example.org:443:[2001:db8::1]",
+                entry.escape_debug()
+            ))
+        };
+        // The host has no colon unless it is an address, and an address needs no resolving.
+        let mut parts = entry.trim().splitn(3, ':');
+        let (Some(host), Some(port), Some(ip)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(invalid());
+        };
+        let Ok(Host::Domain(host)) = Host::parse(host) else { return Err(invalid()) };
+        let port = port.parse().map_err(|_| invalid())?;
+        let ip = ip.strip_prefix('[').and_then(|ip| ip.strip_suffix(']')).unwrap_or(ip);
+        let ip = ip.parse().map_err(|_| invalid())?;
+        Ok(Self { host: host.trim_end_matches('.').to_owned(), port, ip })
+    }
+}
+
+/// Two generations: when the young one is half the size, it becomes the old one and what was old is forgotten.
+/// So the cache is bounded, what is asked for stays, and nothing needs to be ordered.
+struct Cache {
+    young: HashMap<Box<str>, Entry>,
+    old: HashMap<Box<str>, Entry>,
+    half: usize,
+}
+
+#[derive(Clone)]
+struct Entry {
+    answer: Answer,
+    until: Instant,
+}
+
+impl Cache {
+    fn new(size: usize) -> Self {
+        Self { young: HashMap::new(), old: HashMap::new(), half: size.div_ceil(2) }
+    }
+
+    fn get(&mut self, host: &str, now: Instant) -> Option<Answer> {
+        if let Some(entry) = self.young.get(host) {
+            return (entry.until > now).then(|| entry.answer.clone());
+        }
+        let (host, entry) = self.old.remove_entry(host)?;
+        if entry.until <= now {
+            return None;
+        }
+        let answer = entry.answer.clone();
+        self.insert(host, entry);
+        Some(answer)
+    }
+
+    fn put(&mut self, host: &str, answer: Answer, until: Instant) {
+        self.insert(host.into(), Entry { answer, until });
+    }
+
+    fn insert(&mut self, host: Box<str>, entry: Entry) {
+        if self.half == 0 {
+            return;
+        }
+        if self.young.len() >= self.half && !self.young.contains_key(&host) {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(host, entry);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(resolve: &[&str]) -> Settings {
+        let mut settings = Settings::default();
+        settings.resolve = resolve.iter().map(|s| (*s).to_owned()).collect();
+        settings
+    }
+
+    #[tokio::test]
+    async fn fixed_addresses_count_for_their_port_only() {
+        let entries = ["a.example:80:203.0.113.5", "a.example:80:[2001:db8::1]", "A.example.:81:203.0.113.6"];
+        let resolver = Resolver::new(&settings(&entries)).expect("valid");
+        let found = resolver.addresses("a.example", 80).await.expect("fixed");
+        assert_eq!(
+            found,
+            ["203.0.113.5:80".parse().unwrap(), "[2001:db8::1]:80".parse::<SocketAddr>().unwrap()]
+        );
+        let found = resolver.addresses("a.EXAMPLE.", 81).await.expect("fixed");
+        assert_eq!(found, ["203.0.113.6:81".parse::<SocketAddr>().unwrap()]);
+        assert_eq!(resolver.address("a.example").await, Some("203.0.113.5".parse().unwrap()));
+        assert_eq!(resolver.address("[::1]").await, Some("::1".parse().unwrap()));
+    }
+
+    #[test]
+    fn a_bad_entry_is_an_error_that_names_it() {
+        for entry in
+            ["", "a.example", "a.example:80", "a.example:x:1.2.3.4", "a.example:80:b", "1.2.3.4:80:1.2.3.5"]
+        {
+            let error = Resolver::new(&settings(&[entry])).expect_err(entry);
+            assert!(error.is_usage() && error.to_string().contains("resolve"), "{error}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_cache_is_bounded_and_forgets_what_is_old() {
+        let mut cache = Cache::new(10);
+        let answer: Answer = Ok(Arc::from(["192.0.2.1".parse::<IpAddr>().unwrap()]));
+        let now = Instant::now();
+        for n in 0..1_000 {
+            cache.put(&format!("host{n}"), answer.clone(), now + LEAST_TTL);
+            assert!(cache.get("host0", now).is_some(), "what is asked for stays");
+        }
+        assert!(cache.young.len() + cache.old.len() <= 10);
+        assert!(cache.get("host998", now).is_some());
+        assert!(cache.get("host500", now).is_none());
+        assert!(cache.get("host998", now + LEAST_TTL).is_none(), "expired");
+        let mut none = Cache::new(0);
+        none.put("a", answer, now + LEAST_TTL);
+        assert!(none.get("a", now).is_none());
+    }
+}

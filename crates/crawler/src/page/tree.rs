@@ -1,0 +1,169 @@
+//! The tree of a page, built when a spider selects, and cut before it gets dangerous.
+//!
+//! A standard tree builder is quadratic in nesting depth and multiplies open formatting elements by the blocks that
+//! follow; a page of a few kilobytes can ask for millions of nodes. A pass of the tokenizer counts both first, and the
+//! document is cut where a limit is passed.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use huntsman_html::{Attributes, Name, Sink, Span, State, TextKind, tokenize};
+use scraper::{Html, Selector};
+
+use crate::error::{Error, Result};
+
+/// Deepest nesting; browsers flatten beyond this number too.
+const MAX_DEPTH: usize = 512;
+/// Most nodes of a tree.
+const MAX_NODES: usize = 500_000;
+/// Compiled selectors kept per thread.
+const MAX_SELECTORS: usize = 512;
+
+pub(super) struct Tree {
+    pub(super) html: Html,
+    pub(super) truncated: bool,
+}
+
+impl Tree {
+    pub(super) fn parse(document: &str) -> Self {
+        let mut meter = Meter::default();
+        tokenize(document, &mut meter);
+        let end = meter.cut.map(|at| document.floor_char_boundary((at as usize).saturating_sub(1)));
+        let html = Html::parse_document(&document[..end.unwrap_or(document.len())]);
+        Self { html, truncated: end.is_some() }
+    }
+}
+
+/// Estimates depth and nodes; elements whose end tag may be left out do not count for the depth.
+#[derive(Default)]
+struct Meter {
+    depth: usize,
+    nodes: usize,
+    /// Formatting elements that are open and would be opened again in each following block.
+    formatting: usize,
+    cut: Option<u32>,
+}
+
+const VOID_OR_OPTIONAL: [u64; 29] = [
+    Name::pack("area"),
+    Name::pack("base"),
+    Name::pack("br"),
+    Name::pack("col"),
+    Name::pack("embed"),
+    Name::pack("hr"),
+    Name::pack("img"),
+    Name::pack("input"),
+    Name::pack("link"),
+    Name::pack("meta"),
+    Name::pack("param"),
+    Name::pack("source"),
+    Name::pack("track"),
+    Name::pack("wbr"),
+    Name::pack("p"),
+    Name::pack("li"),
+    Name::pack("dt"),
+    Name::pack("dd"),
+    Name::pack("tr"),
+    Name::pack("td"),
+    Name::pack("th"),
+    Name::pack("thead"),
+    Name::pack("tbody"),
+    Name::pack("tfoot"),
+    Name::pack("option"),
+    Name::pack("html"),
+    Name::pack("head"),
+    Name::pack("body"),
+    Name::pack("rt"),
+];
+
+const FORMATTING: [u64; 14] = [
+    Name::pack("a"),
+    Name::pack("b"),
+    Name::pack("big"),
+    Name::pack("code"),
+    Name::pack("em"),
+    Name::pack("font"),
+    Name::pack("i"),
+    Name::pack("nobr"),
+    Name::pack("s"),
+    Name::pack("small"),
+    Name::pack("strike"),
+    Name::pack("strong"),
+    Name::pack("tt"),
+    Name::pack("u"),
+];
+
+const RAW: [(u64, State); 4] = [
+    (Name::pack("script"), State::Script),
+    (Name::pack("style"), State::Rawtext),
+    (Name::pack("textarea"), State::Rcdata),
+    (Name::pack("title"), State::Rcdata),
+];
+
+impl Meter {
+    fn add(&mut self, nodes: usize, at: u32) {
+        self.nodes = self.nodes.saturating_add(nodes);
+        if self.cut.is_none() && (self.nodes > MAX_NODES || self.depth > MAX_DEPTH) {
+            self.cut = Some(at);
+        }
+    }
+}
+
+impl Sink for Meter {
+    fn text(&mut self, raw: Span, _: TextKind) {
+        self.add(1, raw.start);
+    }
+
+    fn open(&mut self, _: Name) -> Attributes {
+        Attributes::Skipped
+    }
+
+    fn attr(&mut self, _: Name, _: Span) {}
+
+    fn opened(&mut self, name: Name, self_closing: bool) -> State {
+        let key = name.key();
+        let at = name.span().start;
+        if FORMATTING.contains(&key) {
+            self.formatting += 1;
+            self.depth += 1;
+            self.add(1, at);
+        } else {
+            if !VOID_OR_OPTIONAL.contains(&key) && !self_closing {
+                self.depth += 1;
+            }
+            self.add(1 + self.formatting, at);
+        }
+        RAW.iter().find(|(raw, _)| *raw == key).map_or(State::Data, |(_, state)| *state)
+    }
+
+    fn close(&mut self, name: Name) {
+        let key = name.key();
+        if FORMATTING.contains(&key) {
+            self.formatting = self.formatting.saturating_sub(1);
+            self.depth = self.depth.saturating_sub(1);
+        } else if !VOID_OR_OPTIONAL.contains(&key) {
+            self.depth = self.depth.saturating_sub(1);
+        }
+    }
+}
+
+/// A compiled selector, from the thread's cache.
+pub(super) fn selector(css: &str) -> Result<Rc<Selector>> {
+    thread_local! {
+        static CACHE: RefCell<HashMap<String, Rc<Selector>>> = RefCell::default();
+    }
+    CACHE.with_borrow_mut(|cache| {
+        if let Some(selector) = cache.get(css) {
+            return Ok(Rc::clone(selector));
+        }
+        let selector = Selector::parse(css)
+            .map_err(|cause| Error::msg(format!("CSS selector \"{css}\": {cause}")))
+            .map(Rc::new)?;
+        if cache.len() >= MAX_SELECTORS {
+            cache.clear();
+        }
+        cache.insert(css.to_owned(), Rc::clone(&selector));
+        Ok(selector)
+    })
+}

@@ -1,0 +1,28 @@
+//! robots.txt: what a file says to our crawler, and by which line.
+//!
+//! [`Robots::parse`] reads a whole file once; [`Robots::agent`] takes from it the rules of one crawler as a compact,
+//! indexed [`RobotsAgent`], which is what a crawl keeps per host. Fetching, caching and what a status code means are
+//! not here.
+//!
+//! The rules are those of RFC 9309, read as Google's documentation of its parser reads them where the RFC leaves
+//! room: frequent typing errors of `Disallow` count, a missing colon is forgiven, unknown lines are passed over.
+//! Beyond the RFC: `Crawl-delay`, `Request-rate`, `Sitemap`.
+//!
+//! ```
+//! use huntsman_crawler::robots::Robots;
+//!
+//! let robots = Robots::parse(b"User-agent: *\nDisallow: /private\nAllow: /private/open\n");
+//! let ours = robots.agent("huntsman/0.1 (+https://example.com/bot)");
+//! assert!(ours.decide("/private/open/a").allowed);
+//! let decision = ours.decide("/private/a?b");
+//! assert!(!decision.allowed);
+//! assert_eq!(decision.line.unwrap().to_string(), "Disallow: /private");
+//! assert_eq!(decision.line.unwrap().number, 2);
+//! ```
+
+mod normal;
+mod parse;
+mod rules;
+
+pub use parse::{MAX_BYTES, RequestRate, Robots, product_token};
+pub use rules::{Decision, Group, RobotsAgent, RuleLine};

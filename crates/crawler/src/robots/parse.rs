@@ -1,0 +1,362 @@
+//! From the bytes of a robots.txt to groups of lines.
+
+use std::time::Duration;
+
+use url::Url;
+
+use super::rules::{Group, RobotsAgent, RuleSource};
+
+/// How much of a file is read. RFC 9309 (section 2.5) asks for at least 500 KiB.
+pub const MAX_BYTES: usize = 512 * 1024;
+
+/// A parsed robots.txt, with the groups of all crawlers.
+///
+/// It holds the whole file (at most [`MAX_BYTES`]); for a crawl keep the [`RobotsAgent`] and drop this.
+#[derive(Clone, Default)]
+pub struct Robots {
+    /// The file without byte order mark and NULs; all positions point into it.
+    text: Box<[u8]>,
+    groups: Vec<ParsedGroup>,
+    sitemaps: Vec<Span>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    start: u32,
+    end: u32,
+}
+
+#[derive(Clone, Default)]
+struct ParsedGroup {
+    agents: Vec<Span>,
+    rules: Vec<ParsedRule>,
+    delays: Vec<ParsedDelay>,
+}
+
+#[derive(Clone, Copy)]
+struct ParsedRule {
+    line: u32,
+    allow: bool,
+    value: Span,
+}
+
+/// A `Crawl-delay` or `Request-rate`. It holds for the agents named above it: such a line does not end the list of
+/// agents (RFC 9309, section 2.2.4), but nobody who writes it means the agents below.
+#[derive(Clone, Copy)]
+struct ParsedDelay {
+    agents_before: usize,
+    delay: Delay,
+}
+
+#[derive(Clone, Copy)]
+enum Delay {
+    Crawl(Duration),
+    Rate(RequestRate),
+}
+
+/// `Request-rate: 1/10`: so many requests in so much time. A window of the day after it (`1/10 0600-0845`) is passed
+/// over: the rate holds all day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RequestRate {
+    /// Number of requests, at least 1.
+    pub requests: u32,
+    /// In this time.
+    pub per: Duration,
+}
+
+impl RequestRate {
+    /// The time from one request to the next.
+    pub fn interval(self) -> Duration {
+        self.per / self.requests
+    }
+}
+
+/// The longest delay that a file can ask for: above, it means "never".
+const MAX_DELAY: Duration = Duration::from_secs(u32::MAX as u64);
+
+enum Line {
+    Agent(Span),
+    Rule { allow: bool, value: Span },
+    Delay(Delay),
+    Sitemap(Span),
+}
+
+impl Robots {
+    /// Parses a file. Nothing is an error: what is not understood is passed over.
+    ///
+    /// Of a body over [`MAX_BYTES`] the first part counts, without the line that the limit cuts. Lines end with CR, LF
+    /// or both. A byte order mark and NULs are dropped (so UTF-16 files of ASCII text are read too), invalid UTF-8 is
+    /// compared byte by byte. A body that begins like HTML or XML has no rules.
+    pub fn parse(body: &[u8]) -> Robots {
+        let text = readable_part(body);
+        if text.trim_ascii_start().first() == Some(&b'<') {
+            return Robots::default();
+        }
+        let mut robots = Robots { text: text.into(), ..Robots::default() };
+        let mut open = ParsedGroup::default();
+        for (number, span) in lines(&robots.text) {
+            match parse_line(&robots.text, span) {
+                None => {}
+                Some(Line::Agent(token)) => {
+                    if !open.rules.is_empty() {
+                        robots.groups.push(std::mem::take(&mut open));
+                    }
+                    open.agents.push(token);
+                }
+                Some(Line::Sitemap(value)) if value.start == value.end => {}
+                Some(Line::Sitemap(value)) => robots.sitemaps.push(value),
+                // Rules above the first agent belong to nobody.
+                Some(_) if open.agents.is_empty() => {}
+                Some(Line::Rule { allow, value }) => {
+                    open.rules.push(ParsedRule { line: number, allow, value })
+                }
+                Some(Line::Delay(delay)) => {
+                    open.delays.push(ParsedDelay { agents_before: open.agents.len(), delay });
+                }
+            }
+        }
+        if !open.agents.is_empty() {
+            robots.groups.push(open);
+        }
+        robots
+    }
+
+    /// The rules for one crawler, named by its product token or its whole `User-Agent` (see [`product_token`]).
+    ///
+    /// All groups that name the token are merged. If none does, those of `*` count; if there are none of them either,
+    /// everything is allowed (RFC 9309, section 2.2.1). A group that names the token but has no rules allows
+    /// everything.
+    pub fn agent(&self, user_agent: &str) -> RobotsAgent {
+        let token = product_token(user_agent);
+        let named = |agent: &[u8]| !token.is_empty() && agent.eq_ignore_ascii_case(token.as_bytes());
+        let any = |agent: &[u8]| agent == b"*";
+        let (group, chosen) = match self.groups_of(&named) {
+            groups if !groups.is_empty() => (Group::Named, groups),
+            _ => match self.groups_of(&any) {
+                groups if !groups.is_empty() => (Group::Any, groups),
+                _ => (Group::None, Vec::new()),
+            },
+        };
+        let sources = chosen.iter().flat_map(|(group, _)| &group.rules).map(|rule| RuleSource {
+            line: rule.line,
+            allow: rule.allow,
+            value: self.bytes(rule.value),
+        });
+        let mut agent = RobotsAgent::compile(group, sources);
+        for (parsed, position) in chosen {
+            for delay in parsed.delays.iter().filter(|delay| position < delay.agents_before) {
+                match delay.delay {
+                    Delay::Crawl(delay) => agent.slow_to(delay),
+                    Delay::Rate(rate) => agent.limit_to(rate),
+                }
+            }
+        }
+        agent
+    }
+
+    /// The addresses of all `Sitemap:` lines, relative ones resolved against `base` (the address of the robots.txt),
+    /// each once, in their order. They belong to no group. What is no HTTP address is left out.
+    pub fn sitemaps(&self, base: &Url) -> Vec<Url> {
+        let mut seen = std::collections::HashSet::new();
+        self.sitemaps
+            .iter()
+            .filter_map(|&span| base.join(&String::from_utf8_lossy(self.bytes(span))).ok())
+            .filter(|url| matches!(url.scheme(), "http" | "https") && seen.insert(url.clone()))
+            .collect()
+    }
+
+    /// The product tokens that the file names, as written, `*` included; for reports.
+    pub fn agents(&self) -> impl Iterator<Item = &str> {
+        self.groups
+            .iter()
+            .flat_map(|group| &group.agents)
+            .filter_map(|&span| std::str::from_utf8(self.bytes(span)).ok())
+            .filter(|agent| !agent.is_empty())
+    }
+
+    /// The groups with an agent that `wanted` accepts, each with the first position of such an agent.
+    fn groups_of(&self, wanted: &dyn Fn(&[u8]) -> bool) -> Vec<(&ParsedGroup, usize)> {
+        let position = |group: &ParsedGroup| group.agents.iter().position(|&span| wanted(self.bytes(span)));
+        self.groups.iter().filter_map(|group| Some((group, position(group)?))).collect()
+    }
+
+    fn bytes(&self, span: Span) -> &[u8] {
+        &self.text[span.start as usize..span.end as usize]
+    }
+}
+
+impl std::fmt::Debug for Robots {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Robots")
+            .field("bytes", &self.text.len())
+            .field("groups", &self.groups.len())
+            .field("rules", &self.groups.iter().map(|group| group.rules.len()).sum::<usize>())
+            .field("sitemaps", &self.sitemaps.len())
+            .finish()
+    }
+}
+
+/// The name by which a robots.txt addresses a crawler: `huntsman` of `Huntsman/1.0 (+https://example.com)`.
+///
+/// It is the run of letters, digits, `-` and `_` at the start (RFC 9309 has no digits; real crawlers do, and cutting
+/// `bot2` to `bot` would obey a stranger's rules). Of the browser-like `Mozilla/5.0 (compatible; name/1.0; ...)` it is
+/// the name after `compatible;`.
+///
+/// ```
+/// use huntsman_crawler::robots::product_token;
+///
+/// assert_eq!(product_token("huntsman/0.1 (+https://example.com)"), "huntsman");
+/// assert_eq!(product_token("Mozilla/5.0 (compatible; huntsman/0.1)"), "huntsman");
+/// ```
+pub fn product_token(user_agent: &str) -> &str {
+    let user_agent = user_agent.trim();
+    let token = leading_token(user_agent);
+    if token.eq_ignore_ascii_case("mozilla")
+        && let Some(at) = user_agent.find("(compatible;")
+    {
+        let inner = leading_token(user_agent[at + "(compatible;".len()..].trim_start());
+        if !inner.is_empty() {
+            return inner;
+        }
+    }
+    token
+}
+
+fn leading_token(text: &str) -> &str {
+    &text[..token_length(text.as_bytes())]
+}
+
+fn token_length(text: &[u8]) -> usize {
+    text.iter().position(|&b| !is_token_byte(b)).unwrap_or(text.len())
+}
+
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
+}
+
+/// The bytes that count: without what stands beyond the limit, byte order mark and NULs.
+fn readable_part(body: &[u8]) -> Vec<u8> {
+    let cut = if body.len() > MAX_BYTES {
+        let kept = &body[..MAX_BYTES];
+        // The cut may fall right behind a line's end; then nothing is lost.
+        let end = kept.iter().rposition(|&b| matches!(b, b'\n' | b'\r')).map_or(0, |end| end + 1);
+        &kept[..end]
+    } else {
+        body
+    };
+    let text = [&b"\xEF\xBB\xBF"[..], b"\xFF\xFE", b"\xFE\xFF"]
+        .iter()
+        .find_map(|mark| cut.strip_prefix(*mark))
+        .unwrap_or(cut);
+    text.iter().copied().filter(|&b| b != 0).collect()
+}
+
+/// The lines of the text with their numbers from 1.
+fn lines(text: &[u8]) -> impl Iterator<Item = (u32, Span)> {
+    let mut start = 0;
+    let mut number = 0;
+    std::iter::from_fn(move || {
+        if start > text.len() {
+            return None;
+        }
+        let end = memchr::memchr2(b'\n', b'\r', &text[start..]).map_or(text.len(), |length| start + length);
+        let span = Span { start: start as u32, end: end as u32 };
+        start = if text[end..].starts_with(b"\r\n") { end + 2 } else { end + 1 };
+        number += 1;
+        Some((number, span))
+    })
+}
+
+fn parse_line(text: &[u8], span: Span) -> Option<Line> {
+    let line = &text[span.start as usize..span.end as usize];
+    let line = &line[..memchr::memchr(b'#', line).unwrap_or(line.len())];
+    let (key, value) = key_and_value(line)?;
+    // The value is a part of the text: its place is kept instead of a copy.
+    let span_of = |part: &[u8]| {
+        let start = part.as_ptr() as usize - text.as_ptr() as usize;
+        Span { start: start as u32, end: (start + part.len()) as u32 }
+    };
+    // Google's documentation of its parser calls these typing errors frequent, and obeys the lines.
+    match clean_key(key, &mut [0; MAX_KEY])? {
+        b"user-agent" | b"useragent" | b"user agent" => Some(Line::Agent(span_of(agent_of(value)))),
+        b"disallow" | b"dissallow" | b"dissalow" | b"disalow" | b"diasllow" | b"disallaw" => {
+            Some(Line::Rule { allow: false, value: span_of(value) })
+        }
+        b"allow" => Some(Line::Rule { allow: true, value: span_of(value) }),
+        b"sitemap" | b"site-map" | b"sitemaps" => Some(Line::Sitemap(span_of(value))),
+        b"crawl-delay" | b"crawldelay" | b"crawl delay" => Some(Line::Delay(Delay::Crawl(seconds(value)?))),
+        b"request-rate" | b"request rate" => Some(Line::Delay(Delay::Rate(request_rate(value)?))),
+        _ => None,
+    }
+}
+
+/// A line cut at its colon. Without a colon two words are taken for a key and a value (`Disallow /x`), as Google does.
+fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    if let Some(colon) = memchr::memchr(b':', line) {
+        return Some((&line[..colon], trim(&line[colon + 1..])));
+    }
+    let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    match (words.next(), words.next(), words.next()) {
+        (Some(key), Some(value), None) => Some((key, value)),
+        _ => None,
+    }
+}
+
+const MAX_KEY: usize = 16;
+
+/// The key in lower case, without what is not printable ASCII: a stray byte order mark or no-break space before a
+/// key should not lose the line. Nothing if it is longer than all keys that we know.
+fn clean_key<'a>(key: &[u8], buffer: &'a mut [u8; MAX_KEY]) -> Option<&'a [u8]> {
+    let mut length = 0;
+    for &byte in key.trim_ascii().iter().filter(|b| b.is_ascii_graphic() || **b == b' ') {
+        *buffer.get_mut(length)? = byte.to_ascii_lowercase();
+        length += 1;
+    }
+    Some(buffer[..length].trim_ascii())
+}
+
+/// Without white space at both ends, also that which is not ASCII.
+fn trim(value: &[u8]) -> &[u8] {
+    // No-break space, ideographic space, zero-width space, byte order mark: what text editors and web pages leave.
+    const WIDE: [&[u8]; 4] = [b"\xC2\xA0", b"\xE3\x80\x80", b"\xE2\x80\x8B", b"\xEF\xBB\xBF"];
+    let mut value = value.trim_ascii();
+    while let Some(shorter) =
+        WIDE.iter().find_map(|wide| value.strip_prefix(*wide).or_else(|| value.strip_suffix(*wide)))
+    {
+        value = shorter.trim_ascii();
+    }
+    value
+}
+
+/// The product token of a `User-agent` value: versions and whatever else follows do not count (`bot/1.0`, `bot*`).
+/// A star counts as "any" only when no token byte follows: `*bot` is nobody, as for Google.
+fn agent_of(value: &[u8]) -> &[u8] {
+    match value {
+        [b'*', next, ..] if is_token_byte(*next) => &value[..0],
+        [b'*', ..] => &value[..1],
+        _ => &value[..token_length(value)],
+    }
+}
+
+/// The number at the start of the value, in seconds. Nothing for what is no number; too much is [`MAX_DELAY`].
+fn seconds(value: &[u8]) -> Option<Duration> {
+    let length = value.iter().position(|b| !(b.is_ascii_digit() || *b == b'.')).unwrap_or(value.len());
+    let number: f64 = std::str::from_utf8(&value[..length]).ok()?.parse().ok()?;
+    Some(Duration::try_from_secs_f64(number).map_or(MAX_DELAY, |delay| delay.min(MAX_DELAY)))
+}
+
+fn request_rate(value: &[u8]) -> Option<RequestRate> {
+    let value = std::str::from_utf8(value).ok()?;
+    let (requests, per) = value.split_once('/')?;
+    let requests: u32 = requests.trim().parse().ok().filter(|&n| n > 0)?;
+    let per = per.trim_start();
+    let digits = per.bytes().position(|b| !b.is_ascii_digit()).unwrap_or(per.len());
+    let number: u64 = per[..digits].parse().ok().filter(|&n| n > 0)?;
+    let unit = match per[digits..].bytes().next().map(|b| b.to_ascii_lowercase()) {
+        Some(b'm') => 60,
+        Some(b'h') => 3600,
+        Some(b'd') => 86_400,
+        _ => 1,
+    };
+    Some(RequestRate { requests, per: Duration::from_secs(number.saturating_mul(unit)).min(MAX_DELAY) })
+}

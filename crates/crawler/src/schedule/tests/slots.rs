@@ -1,0 +1,202 @@
+//! Fairness between slots, their own rules, and their memory.
+
+use std::collections::HashMap;
+
+use super::*;
+
+#[test]
+fn a_host_with_a_long_queue_does_not_hold_back_nine_short_ones() {
+    let settings = Settings { concurrent_requests_per_domain: 8, ..every(0.0) };
+    let mut s = Scheduler::new(&settings, 0);
+    let mut queued: HashMap<HostKey, u32> = (1..10).map(|n| (host(&format!("h{n}")), 10)).collect();
+    queued.insert(host("h0"), 100_000);
+    for name in queued.keys() {
+        s.woken(name.clone(), at(0.0));
+    }
+    let mut now = at(0.0);
+    let mut in_flight = std::collections::VecDeque::new();
+    let mut downloads = 0;
+    while queued.iter().any(|(name, n)| *n > 0 && *name != host("h0")) {
+        match s.next(now) {
+            Next::Fetch(ticket) => match queued.get_mut(&ticket.host) {
+                Some(0) | None => s.nothing_due(ticket, None, now),
+                Some(n) => {
+                    *n -= 1;
+                    downloads += 1;
+                    in_flight.push_back(ticket);
+                }
+            },
+            _ => {
+                now = now + Duration::from_millis(10);
+                let ticket = in_flight.pop_front().expect("with nothing to grant something is in flight");
+                s.ended(ticket, answer(200), now);
+            }
+        }
+    }
+    // All that is in flight but the nine short queues: the long one's share.
+    assert!(downloads <= 110, "{downloads} downloads until the short queues were done");
+}
+
+#[test]
+fn the_slot_with_the_fewest_in_flight_is_next_and_ties_go_round() {
+    let mut s = Scheduler::new(&at_once(3), 0);
+    for name in ["b", "d", "a", "c"] {
+        s.woken(host(name), at(0.0));
+    }
+    let mut tickets: Vec<Ticket> = (0..6).map(|_| fetch(&mut s, at(0.0))).collect();
+    let names: Vec<&str> = tickets.iter().map(|t| t.host.as_str()).collect();
+    assert_eq!(names, ["a", "b", "c", "d", "a", "b"]);
+    // d and c have one in flight, a and b two. Ended: both of b.
+    let b: Vec<Ticket> = tickets.extract_if(.., |t| t.host == host("b")).collect();
+    for ticket in b {
+        s.ended(ticket, answer(200), at(0.0));
+    }
+    let more: Vec<Ticket> = (0..4).map(|_| fetch(&mut s, at(0.0))).collect();
+    let names: Vec<&str> = more.iter().map(|t| t.host.as_str()).collect();
+    // b has none; then those with one, after b in key order.
+    assert_eq!(names, ["b", "c", "d", "b"]);
+}
+
+#[test]
+fn hosts_that_hang_do_not_hold_back_one_that_answers() {
+    // 40 silent hosts, each of whose requests ends by a timeout of 15 s, and one that answers in 10 ms.
+    let mut s = Scheduler::new(&Settings { concurrent_requests: 16, ..at_once(2) }, 0);
+    for n in 0..40 {
+        s.woken(host(&format!("silent{n:02}")), at(0.0));
+    }
+    let healthy = host("z.healthy");
+    s.woken(healthy.clone(), at(0.0));
+    let mut pages = 0;
+    let mut in_flight: Vec<(Timestamp, Ticket)> = Vec::new();
+    let mut now = at(0.0);
+    while now < at(60.0) {
+        match s.next(now) {
+            Next::Fetch(ticket) => {
+                let is_healthy = ticket.host == healthy;
+                pages += u32::from(is_healthy);
+                let end = now + Duration::from_millis(if is_healthy { 10 } else { 15_000 });
+                in_flight.push((end, ticket));
+            }
+            Next::Start { .. } => unreachable!("nobody asked"),
+            Next::GiveUp { .. } => {}
+            Next::Wait(_) | Next::Idle => {
+                now = now + Duration::from_millis(10);
+                for (_, ticket) in in_flight.extract_if(.., |(end, _)| *end <= now) {
+                    let outcome = if ticket.host == healthy { answer(200) } else { HOST_FAILURE };
+                    s.ended(ticket, outcome, now);
+                }
+            }
+        }
+    }
+    // Worst case: 40 silent hosts in key order before it, 16 then 12 at a time, for 15 s each. From then on it has
+    // places of its own.
+    assert!(pages > 1_000, "{pages} pages of the healthy host in 60 s");
+}
+
+#[test]
+fn failing_hosts_get_all_places_when_nobody_else_has_work() {
+    let mut s = Scheduler::new(&Settings { concurrent_requests: 4, ..at_once(1) }, 0);
+    for n in 0..8 {
+        s.woken(host(&format!("h{n}")), at(0.0));
+    }
+    for _ in 0..2 {
+        let tickets: Vec<Ticket> = (0..4).map(|_| fetch(&mut s, at(0.0))).collect();
+        for ticket in tickets {
+            s.ended(ticket, HOST_FAILURE, at(0.0));
+        }
+    }
+    let tickets: Vec<Ticket> = (0..4).map(|_| fetch(&mut s, at(0.0))).collect();
+    assert_eq!(tickets.len(), 4);
+}
+
+#[test]
+fn slots_of_the_settings_have_their_own_rules() {
+    let mut settings = every(1.0);
+    settings.download_slots.insert(
+        "*.fast.example".into(),
+        SlotSettings { concurrency: Some(2), delay: Some(0.0), jitter: None },
+    );
+    settings
+        .download_slots
+        .insert("slow.example".into(), SlotSettings { delay: Some(9.0), ..Default::default() });
+    let mut s = Scheduler::new(&settings, 0);
+    s.woken(host("a.fast.example"), at(0.0));
+    let _tickets = [fetch(&mut s, at(0.0)), fetch(&mut s, at(0.0))];
+    idle(&mut s, at(0.0));
+    s.woken(host("slow.example"), at(0.0));
+    let slow = fetch(&mut s, at(0.0));
+    s.ended(slow, answer(200), at(0.0));
+    assert_eq!(wait(&mut s, at(0.0)), at(9.0));
+}
+
+#[test]
+fn an_idle_slot_is_forgotten_after_a_minute_and_its_delay() {
+    let mut s = Scheduler::new(&every(5.0), 0);
+    s.woken(host("a"), at(0.0));
+    let ticket = fetch(&mut s, at(0.0));
+    idle(&mut s, at(1_000.0));
+    assert_eq!(s.slots(), 1, "something is in flight");
+    s.nothing_due(ticket, None, at(1_000.0));
+    idle(&mut s, at(1_064.9));
+    assert_eq!(s.slots(), 1);
+    idle(&mut s, at(1_065.0));
+    assert_eq!(s.slots(), 0);
+    assert_eq!(s.delay_of(&host("a")), None);
+}
+
+#[test]
+fn the_rules_of_a_forgotten_slot_are_remembered() {
+    let mut s = Scheduler::new(&at_once(4), 0);
+    s.adjust(&host("a"), Politeness::CrawlDelay(Duration::from_secs(7)), at(0.0));
+    s.adjust(&host("b"), Politeness::GiveUp("crawl_delay"), at(0.0));
+    assert!(matches!(s.next(at(0.0)), Next::GiveUp { .. }));
+    idle(&mut s, at(200.0));
+    assert_eq!(s.slots(), 0);
+    assert_eq!(s.slot_state(&host("b")), SlotState::GaveUp("crawl_delay"));
+    s.woken(host("a"), at(200.0));
+    assert_eq!(s.delay_of(&host("a")), Some(Duration::from_secs(7)));
+    let _ticket = fetch(&mut s, at(200.0));
+    idle(&mut s, at(300.0));
+    s.woken(host("b"), at(300.0));
+    assert!(matches!(s.next(at(300.0)), Next::GiveUp { reason: "crawl_delay", .. }));
+}
+
+#[test]
+fn many_hosts_do_not_keep_as_many_slots() {
+    let mut s = Scheduler::new(&every(1.0), 0);
+    let mut most = 0;
+    for n in 0..200_000u64 {
+        // A thousand new hosts a second.
+        let now = Timestamp(n * 1_000);
+        s.woken(host(&format!("h{n}")), now);
+        let ticket = fetch(&mut s, now);
+        s.no_more_due(&ticket, None, now);
+        s.ended(ticket, answer(200), now);
+        most = most.max(s.slots());
+    }
+    assert!((60_000..=61_100).contains(&most), "61 s of a thousand hosts a second, not {most}");
+}
+
+#[test]
+fn a_slot_is_small() {
+    assert!(size_of::<super::super::slot::Slot>() <= 256, "{}", size_of::<super::super::slot::Slot>());
+}
+
+#[test]
+fn parked_work_is_told_from_work_that_waits_for_its_delay() {
+    let mut s = Scheduler::new(&every(1.0), 0);
+    assert!(s.is_parked());
+    s.woken(host("a"), at(0.0));
+    assert!(!s.is_parked());
+    let ticket = fetch(&mut s, at(0.0));
+    s.no_more_due(&ticket, None, at(0.0));
+    assert!(!s.is_parked(), "in flight");
+    s.ended(ticket, refusal(429, 60), at(0.0));
+    s.woken(host("a"), at(0.0));
+    assert!(s.is_parked(), "asleep");
+    s.woken(host("b"), at(0.0));
+    let ticket = fetch(&mut s, at(0.0));
+    s.ended(ticket, answer(200), at(0.0));
+    assert_eq!(wait(&mut s, at(0.0)), at(1.0));
+    assert!(!s.is_parked(), "b waits for its delay");
+}

@@ -1,0 +1,130 @@
+//! Delays that follow the answers.
+
+use super::*;
+
+fn throttled(target_concurrency: f64, delay: f64) -> Settings {
+    Settings {
+        autothrottle_enabled: true,
+        autothrottle_start_delay: 5.0,
+        autothrottle_target_concurrency: target_concurrency,
+        ..every(delay)
+    }
+}
+
+/// Delays of a slot after each (latency, status), asked one at a time as the delay allows.
+fn trace(settings: &Settings, answers: &[(f64, u16)]) -> Vec<f64> {
+    let mut s = Scheduler::new(settings, 0);
+    s.woken(host("a"), at(0.0));
+    let mut now = at(0.0);
+    let mut delays = Vec::new();
+    for &(latency, status) in answers {
+        let ticket = loop {
+            match s.next(now) {
+                Next::Fetch(ticket) => break ticket,
+                Next::Wait(at) => now = at,
+                other => panic!("{other:?}"),
+            }
+        };
+        let latency = Duration::from_secs_f64(latency);
+        let started = now;
+        s.ended(ticket, Outcome::Answer { status, latency, retry_after: None, adjust_delay: true }, now);
+        let delay = s.delay_of(&host("a")).unwrap();
+        assert!(wait(&mut s, now).since(started) >= delay);
+        delays.push((delay.as_secs_f64() * 1e6).round() / 1e6);
+    }
+    delays
+}
+
+#[test]
+fn golden_autothrottle_traces_hold_through_slots() {
+    // Recorded from Scrapy 2.19's extension, but for the refusal in the second one, which now doubles the delay.
+    assert_eq!(trace(&throttled(1.0, 0.0), &[(0.2, 200); 6]), [2.6, 1.4, 0.8, 0.5, 0.35, 0.275]);
+    let mixed = [(0.2, 200), (0.1, 404), (2.0, 404), (8.0, 503), (0.1, 200), (0.1, 200)];
+    assert_eq!(trace(&throttled(1.0, 0.0), &mixed), [2.6, 2.6, 2.6, 8.0, 4.05, 2.075]);
+    assert_eq!(trace(&throttled(4.0, 0.5), &[(0.4, 200); 4]), [2.55, 1.325, 0.7125, 0.5]);
+    assert_eq!(trace(&throttled(1.0, 0.0), &[(100.0, 200), (1.0, 200)]), [60.0, 30.5]);
+}
+
+#[test]
+fn the_crawl_delay_is_the_floor_of_autothrottle() {
+    let mut s = Scheduler::new(&throttled(1.0, 0.0), 0);
+    s.adjust(&host("a"), Politeness::CrawlDelay(Duration::from_secs(3)), at(0.0));
+    assert_eq!(s.delay_of(&host("a")), Some(Duration::from_secs(5)));
+    s.woken(host("a"), at(0.0));
+    let mut now = at(0.0);
+    for _ in 0..5 {
+        let ticket = fetch(&mut s, now);
+        s.ended(ticket, answer(200), now);
+        now = wait(&mut s, now);
+    }
+    assert_eq!(s.delay_of(&host("a")), Some(Duration::from_secs(3)));
+}
+
+#[test]
+fn a_request_may_keep_its_latency_out_of_it() {
+    let mut s = Scheduler::new(&throttled(1.0, 0.0), 0);
+    s.woken(host("a"), at(0.0));
+    let ticket = fetch(&mut s, at(0.0));
+    let outcome = |status| Outcome::Answer {
+        status,
+        latency: Duration::from_secs(30),
+        retry_after: None,
+        adjust_delay: false,
+    };
+    s.ended(ticket, outcome(200), at(0.0));
+    assert_eq!(s.delay_of(&host("a")), Some(Duration::from_secs(5)));
+    let ticket = fetch(&mut s, at(5.0));
+    s.ended(ticket, outcome(429), at(5.0));
+    assert_eq!(s.delay_of(&host("a")), Some(Duration::from_secs(10)), "but not a refusal");
+}
+
+#[test]
+fn refusals_slow_the_host_without_autothrottle_and_good_answers_forgive() {
+    let mut s = Scheduler::new(&at_once(4), 0);
+    s.woken(host("a"), at(0.0));
+    let mut now = at(0.0);
+    let mut step = |status| {
+        let ticket = loop {
+            match s.next(now) {
+                Next::Fetch(ticket) => break ticket,
+                Next::Wait(at) => now = at,
+                other => panic!("{other:?}"),
+            }
+        };
+        s.ended(ticket, answer(status), now);
+        s.delay_of(&host("a")).unwrap().as_millis()
+    };
+    let delays: Vec<u128> = [429, 503, 429, 404, 200, 200].into_iter().map(&mut step).collect();
+    assert_eq!(delays, [1_000, 2_000, 4_000, 4_000, 2_000, 1_000]);
+    let delays: Vec<u128> = [200; 8].into_iter().map(&mut step).collect();
+    assert_eq!(delays[7], 0, "{delays:?}");
+}
+
+#[test]
+fn refusals_that_were_in_flight_together_double_the_delay_once() {
+    for settings in [at_once(8), Settings { concurrent_requests_per_domain: 8, ..throttled(1.0, 0.0) }] {
+        let settings = Settings { autothrottle_start_delay: 0.0, ..settings };
+        let mut s = Scheduler::new(&settings, 0);
+        s.woken(host("a"), at(0.0));
+        let tickets: Vec<Ticket> = (0..8).map(|_| fetch(&mut s, at(0.0))).collect();
+        for ticket in tickets {
+            s.ended(ticket, answer(429), at(0.0));
+        }
+        assert_eq!(s.delay_of(&host("a")), Some(Duration::from_secs(1)));
+    }
+}
+
+#[test]
+fn a_delay_set_at_run_time_holds_at_once_and_is_the_new_floor() {
+    let mut s = Scheduler::new(&throttled(1.0, 0.0), 0);
+    s.woken(host("a"), at(0.0));
+    let ticket = fetch(&mut s, at(0.0));
+    s.ended(ticket, answer(200), at(0.0));
+    s.adjust(&host("a"), Politeness::Delay(Duration::from_secs(20)), at(0.0));
+    assert_eq!(wait(&mut s, at(0.0)), at(20.0));
+    let ticket = fetch(&mut s, at(20.0));
+    s.ended(ticket, answer(200), at(20.0));
+    assert_eq!(s.delay_of(&host("a")), Some(Duration::from_secs(20)));
+    s.adjust(&host("a"), Politeness::Delay(Duration::from_secs(1)), at(20.0));
+    assert_eq!(wait(&mut s, at(20.0)), at(21.0));
+}

@@ -1,0 +1,117 @@
+//! Pooled connections: shared, dropped, and found closed.
+
+use std::sync::Arc;
+
+use huntsman_crawler::{FetchErrorKind as K, Request};
+
+use crate::support::{Server, downloader, fetch, get, page};
+
+/// Answers `good` requests on each connection, reads one more request and closes without a word.
+async fn tired_after(good: usize) -> Server {
+    Server::start(move |mut peer, _| async move {
+        for _ in 0..good {
+            if peer.head().await.is_none() {
+                return;
+            }
+            peer.put(&page(b"x")).await;
+        }
+        peer.head().await;
+        peer.close().await;
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_idle_connection_that_the_server_closed_costs_no_error() {
+    // Closed in the very moment that the next request arrives: the worst case, as the request was written already.
+    let server = tired_after(1).await;
+    let downloader = downloader(|_| {});
+    for _ in 0..10 {
+        assert_eq!(&get(&downloader, &server.url("/")).await.expect("silently retried").body[..], b"x");
+    }
+    assert!(server.connections() >= 10);
+}
+
+#[tokio::test]
+async fn connections_closed_while_idle_are_replaced() {
+    let server = Server::once(page(b"x")).await;
+    let downloader = downloader(|_| {});
+    for n in 1..=10 {
+        get(&downloader, &server.url("/")).await.expect("a page");
+        assert_eq!(server.connections(), n);
+    }
+}
+
+#[tokio::test]
+async fn a_post_is_not_sent_twice() {
+    let server = tired_after(1).await;
+    let downloader = downloader(|_| {});
+    get(&downloader, &server.url("/")).await.expect("a page");
+    let post = Request::parse(&server.url("/post")).unwrap().method(http::Method::POST).body("a=1");
+    let error = fetch(&downloader, post).await.unwrap_err();
+    assert!(error.kind() == K::Reset && error.was_sent(), "{error}");
+    assert_eq!(server.heads().iter().filter(|head| head.starts_with("POST")).count(), 1);
+}
+
+#[tokio::test]
+async fn a_fresh_connection_that_is_closed_is_not_retried() {
+    let server = tired_after(0).await;
+    let error = get(&downloader(|_| {}), &server.url("/")).await.unwrap_err();
+    assert_eq!(error.kind(), K::Reset);
+    assert_eq!(server.connections(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_began_is_not_retried_silently() {
+    let server = Server::start(|mut peer, _| async move {
+        peer.head().await;
+        peer.put(&page(b"x")).await;
+        peer.head().await;
+        peer.put(b"HTTP/1.1 200 OK\r\nConte").await;
+        peer.close().await;
+    })
+    .await;
+    let downloader = downloader(|_| {});
+    get(&downloader, &server.url("/")).await.expect("a page");
+    assert_eq!(get(&downloader, &server.url("/")).await.unwrap_err().kind(), K::Reset);
+    assert_eq!(server.heads().len(), 2);
+}
+
+#[tokio::test]
+async fn a_refused_body_closes_the_connection_and_a_finished_one_keeps_it() {
+    let server = Server::always(page(&vec![b'x'; 3_000_000])).await;
+    let downloader = downloader(|s| s.download_maxsize = 1_000);
+    for n in 1..=3 {
+        assert_eq!(get(&downloader, &server.url("/")).await.unwrap_err().kind(), K::TooLarge);
+        assert_eq!(server.connections(), n);
+    }
+}
+
+#[tokio::test]
+async fn requests_at_once_get_connections_of_their_own() {
+    let server = Server::always(page(b"x")).await;
+    let downloader = Arc::new(downloader(|_| {}));
+    for _ in 0..5 {
+        let tasks: Vec<_> = (0..6)
+            .map(|_| {
+                let (downloader, url) = (Arc::clone(&downloader), server.url("/"));
+                tokio::spawn(async move { get(&downloader, &url).await.expect("a page").body.len() })
+            })
+            .collect();
+        for task in tasks {
+            assert_eq!(task.await.expect("no panic"), 1);
+        }
+    }
+    assert!(server.connections() <= 12, "{} connections for 6 at once", server.connections());
+}
+
+#[tokio::test]
+async fn a_refused_connection_is_a_connect_error() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    drop(listener);
+    let error = get(&downloader(|_| {}), &format!("http://{address}/")).await.unwrap_err();
+    assert_eq!(error.kind(), K::Connect);
+    assert!(!error.was_sent() && error.is_connect());
+    assert!(error.to_string().contains("refused") && error.to_string().contains("127.0.0.1"), "{error}");
+}

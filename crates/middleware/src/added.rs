@@ -1,0 +1,64 @@
+//! Headers that middlewares put on a request: they are made anew for every send and never stored.
+//!
+//! A retry or a redirect starts from the request as the spider gave it. Credentials of the settings therefore do not
+//! reach the frontier's files, and a redirect cannot carry them elsewhere.
+
+use http::{HeaderName, HeaderValue, header};
+use huntsman_crawler::Request;
+
+/// The headers that middlewares added to this request, kept in its extensions.
+#[derive(Clone, Debug, Default)]
+struct Added(Vec<HeaderName>);
+
+/// Sets a header in the name of a middleware.
+pub(crate) fn set(request: &mut Request, name: HeaderName, value: HeaderValue) {
+    let added = request.extensions.get_or_insert_default::<Added>();
+    if !added.0.contains(&name) {
+        added.0.push(name.clone());
+    }
+    request.headers.insert(name, value);
+}
+
+/// Sets a header in the name of a middleware unless the request has it; whether it did.
+pub(crate) fn set_if_absent(request: &mut Request, name: HeaderName, value: HeaderValue) -> bool {
+    let absent = !request.headers.contains_key(&name);
+    if absent {
+        set(request, name, value);
+    }
+    absent
+}
+
+/// Whether a middleware, and not the spider, set this header.
+pub(crate) fn is_ours(request: &Request, name: &HeaderName) -> bool {
+    request.extensions.get::<Added>().is_some_and(|added| added.0.contains(name))
+}
+
+/// Takes away what middlewares added, for a request that goes back to the queue.
+pub(crate) fn strip(request: &mut Request) {
+    if let Some(Added(names)) = request.extensions.remove::<Added>() {
+        for name in names {
+            request.headers.remove(name);
+        }
+    }
+}
+
+/// Headers that never go to another origin: credentials, what is marked sensitive, and the names in the request's meta
+/// `secret_headers`.
+pub(crate) fn drop_credentials(request: &mut Request) {
+    for name in [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION] {
+        request.headers.remove(name);
+    }
+    let marked: Vec<HeaderName> = request
+        .headers
+        .iter()
+        .filter(|(_, value)| value.is_sensitive())
+        .map(|(name, _)| name.clone())
+        .collect();
+    let listed = request.meta.get("secret_headers").and_then(serde_json::Value::as_array).cloned();
+    for name in marked {
+        request.headers.remove(name);
+    }
+    for name in listed.iter().flatten().filter_map(serde_json::Value::as_str) {
+        request.headers.remove(name);
+    }
+}

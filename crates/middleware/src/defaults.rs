@@ -1,0 +1,55 @@
+//! The polite stack: every built-in middleware in its place.
+
+use huntsman_crawler::{CrawlerBuilder, Plugin, Spider};
+
+use crate::offsite::SharedOffsite;
+use crate::{
+    DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpError, MetaRefresh, Offsite,
+    Redirect, Referer, Retry, UrlLength, UserAgent,
+};
+
+/// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each is switched off or moved by
+/// its name in the settings `downloader_middlewares` and `spider_middlewares`.
+///
+/// | order | downloader side | order | spider side |
+/// |---|---|---|---|
+/// | 50 | `offsite` | 50 | `http_error` |
+/// | 60 | `url_length` | 700 | `referer` |
+/// | 300 | `http_auth` | 800 | `url_length` |
+/// | 350 | `download_timeout` | 900 | `depth` |
+/// | 400 | `default_headers` | 950 | `offsite` |
+/// | 500 | `user_agent` | | |
+/// | 550 | `retry` | | |
+/// | 580 | `meta_refresh` | | |
+/// | 600 | `redirect` | | |
+/// | 850 | `downloader_stats` | | |
+///
+/// The downloader itself is not part of it.
+#[derive(Clone, Debug, Default)]
+pub struct Defaults;
+
+impl Plugin for Defaults {
+    fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
+        let offsite = SharedOffsite::default();
+        let same_offsite = offsite.clone();
+        builder
+            .middleware_with(Offsite::NAME, Offsite::ORDER, move |settings| offsite.get(settings))
+            .middleware_with(UrlLength::NAME, UrlLength::DOWNLOADER_ORDER, UrlLength::from_settings)
+            .middleware_with(HttpAuth::NAME, HttpAuth::ORDER, HttpAuth::from_settings)
+            .middleware_with(DownloadTimeout::NAME, DownloadTimeout::ORDER, DownloadTimeout::from_settings)
+            .middleware_with(DefaultHeaders::NAME, DefaultHeaders::ORDER, DefaultHeaders::from_settings)
+            .middleware_with(UserAgent::NAME, UserAgent::ORDER, UserAgent::from_settings)
+            .middleware_with(Retry::NAME, Retry::ORDER, Retry::from_settings)
+            .middleware_with(MetaRefresh::NAME, MetaRefresh::ORDER, MetaRefresh::from_settings)
+            .middleware_with(Redirect::NAME, Redirect::ORDER, Redirect::from_settings)
+            .middleware_with(DownloaderStats::NAME, DownloaderStats::ORDER, DownloaderStats::from_settings)
+            .spider_middleware_with(HttpError::NAME, HttpError::ORDER, HttpError::from_settings)
+            .spider_middleware_with(Offsite::NAME, Offsite::SPIDER_ORDER, move |settings| {
+                same_offsite.get(settings)
+            })
+            .spider_middleware_with(Referer::NAME, Referer::ORDER, Referer::from_settings)
+            .spider_middleware_with(UrlLength::NAME, UrlLength::ORDER, UrlLength::from_settings)
+            .spider_middleware_with(Depth::NAME, Depth::ORDER, Depth::from_settings)
+            .built_in()
+    }
+}

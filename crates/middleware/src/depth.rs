@@ -1,0 +1,144 @@
+//! Depth: how far from a seed the crawl goes.
+
+use std::sync::OnceLock;
+
+use huntsman_crawler::{
+    Context, Counter, DropReason, OnFollow, Page, Request, Result, Settings, SpiderMiddleware,
+};
+
+/// Drops links that are deeper than `depth_limit` (reason `depth`) or than the guard against endless chains,
+/// `depth_guard` (reason `depth_guard`), and lowers the priority by depth.
+///
+/// The engine counts: a link is one deeper than its page, a redirect is as deep as its source. A request with meta
+/// `depth_reset` starts at 0 again.
+#[derive(Debug)]
+pub struct Depth {
+    limit: u16,
+    guard: u16,
+    priority: i32,
+    verbose: bool,
+    max: OnceLock<Counter>,
+}
+
+impl Depth {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "depth";
+    /// The place in the chain.
+    pub const ORDER: i32 = 900;
+
+    /// Always configured, for the stats.
+    ///
+    /// # Errors
+    /// None.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        Ok(Some(Self {
+            limit: settings.depth_limit,
+            guard: settings.depth_guard,
+            priority: settings.depth_priority,
+            verbose: settings.depth_stats_verbose,
+            max: OnceLock::new(),
+        }))
+    }
+
+    fn judge(&self, request: &mut Request, cx: &Context) -> OnFollow {
+        if request.meta_flag("depth_reset") {
+            request.depth = 0;
+        }
+        let depth = request.depth;
+        let drop = |reason: &'static str, limit: u16| {
+            cx.stats().inc("depth/request_ignored_count");
+            OnFollow::Drop(DropReason::skipped(reason).detail(format!("depth {depth} is beyond {limit}")))
+        };
+        if self.limit > 0 && depth > self.limit {
+            return drop("depth", self.limit);
+        }
+        if self.guard > 0 && depth > self.guard {
+            return drop("depth_guard", self.guard);
+        }
+        let lowered = i32::from(depth).saturating_mul(self.priority);
+        request.priority = request.priority.saturating_sub(lowered);
+        self.max.get_or_init(|| cx.stats().counter("request_depth_max")).max(depth.into());
+        if self.verbose {
+            cx.stats().inc(&format!("request_depth_count/{depth}"));
+        }
+        OnFollow::Keep
+    }
+}
+
+impl SpiderMiddleware for Depth {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    fn process_start(&self, request: &mut Request, cx: &Context) -> Result<OnFollow> {
+        Ok(self.judge(request, cx))
+    }
+
+    fn process_follow(&self, _: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
+        Ok(self.judge(request, cx))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn judge(settings: &Settings, depth: u16) -> (OnFollow, Request, Context) {
+        let cx = Context::detached(settings.clone());
+        let mut request = Request::parse("http://h/").unwrap().priority(5);
+        request.depth = depth;
+        let decision = Depth::from_settings(settings).unwrap().unwrap().judge(&mut request, &cx);
+        (decision, request, cx)
+    }
+
+    fn reason(decision: OnFollow) -> Option<String> {
+        match decision {
+            OnFollow::Keep => None,
+            OnFollow::Drop(reason) => Some(reason.reason.into_owned()),
+        }
+    }
+
+    #[test]
+    fn the_limit_and_the_guard_have_own_reasons() {
+        let mut settings = Settings::default();
+        assert_eq!(reason(judge(&settings, 20).0), None);
+        assert_eq!(reason(judge(&settings, 21).0).as_deref(), Some("depth_guard"));
+        settings.depth_limit = 2;
+        assert_eq!(reason(judge(&settings, 2).0), None);
+        let (decision, _, cx) = judge(&settings, 3);
+        assert_eq!(reason(decision).as_deref(), Some("depth"));
+        assert_eq!(cx.stats().get("depth/request_ignored_count"), 1);
+        settings.depth_limit = 0;
+        settings.depth_guard = 0;
+        assert_eq!(reason(judge(&settings, u16::MAX).0), None);
+    }
+
+    #[test]
+    fn depth_lowers_the_priority_and_is_counted() {
+        let mut settings = Settings::default();
+        settings.depth_priority = 2;
+        settings.depth_stats_verbose = true;
+        let (_, request, cx) = judge(&settings, 3);
+        assert_eq!(request.priority, -1);
+        assert_eq!(cx.stats().get("request_depth_max"), 3);
+        assert_eq!(cx.stats().get("request_depth_count/3"), 1);
+        settings.depth_priority = -2;
+        assert_eq!(judge(&settings, 3).1.priority, 11);
+    }
+
+    #[test]
+    fn a_reset_starts_at_zero_again() {
+        let mut settings = Settings::default();
+        settings.depth_limit = 1;
+        let cx = Context::detached(settings.clone());
+        let mut request = Request::parse("http://h/").unwrap().meta("depth_reset", true);
+        request.depth = 9;
+        let depth = Depth::from_settings(&settings).unwrap().unwrap();
+        assert_eq!(reason(depth.judge(&mut request, &cx)), None);
+        assert_eq!(request.depth, 0);
+    }
+}

@@ -1,0 +1,71 @@
+//! DownloadTimeout: the time a whole request may take, as meta `download_timeout` for the downloader.
+
+use huntsman_crawler::{Context, DownloaderMiddleware, OnRequest, Request, Result, Settings};
+
+/// Gives each request the time limit of the settings, unless its own meta `download_timeout` (seconds) has one. A limit that
+/// is no positive number is replaced: a request without any limit could hold a connection for ever.
+#[derive(Debug)]
+pub struct DownloadTimeout {
+    seconds: f64,
+}
+
+impl DownloadTimeout {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "download_timeout";
+    /// The place in the chain.
+    pub const ORDER: i32 = 350;
+
+    /// Not configured if `download_timeout` is 0: the downloader's own limits hold.
+    ///
+    /// # Errors
+    /// None today.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        let seconds = settings.download_timeout;
+        Ok((seconds > 0.0).then_some(Self { seconds }))
+    }
+}
+
+impl DownloaderMiddleware for DownloadTimeout {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
+        let own = request.meta_f64("download_timeout");
+        if !own.is_some_and(|seconds| seconds.is_finite() && seconds > 0.0) {
+            request.meta.insert("download_timeout".to_owned(), self.seconds.into());
+        }
+        Ok(OnRequest::Continue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_limit_of_the_request_wins_if_it_is_one() {
+        let settings = Settings::default();
+        let timeout = DownloadTimeout::from_settings(&settings).unwrap().unwrap();
+        let cx = Context::detached(settings);
+        for (own, expected) in [(None, 30.0), (Some(5.0), 5.0), (Some(-1.0), 30.0), (Some(0.0), 30.0)] {
+            let mut request = Request::parse("http://h/").unwrap();
+            if let Some(own) = own {
+                request = request.meta("download_timeout", own);
+            }
+            timeout.process_request(&mut request, &cx).await.unwrap();
+            assert_eq!(request.meta_f64("download_timeout"), Some(expected));
+        }
+    }
+
+    #[test]
+    fn no_limit_in_the_settings_leaves_it_out() {
+        let mut settings = Settings::default();
+        settings.download_timeout = 0.0;
+        assert!(DownloadTimeout::from_settings(&settings).unwrap().is_none());
+    }
+}

@@ -1,0 +1,220 @@
+//! HttpAuth: credentials and secret headers, each bound to where it belongs.
+
+use http::{HeaderName, HeaderValue, header};
+use huntsman_crawler::{Context, DownloaderMiddleware, Error, OnRequest, Request, Result, Settings};
+use url::Url;
+
+use crate::origin::{self, Origin};
+use crate::{added, base64, chain};
+
+/// Adds `Authorization` and secret headers, to the origins that they are bound to and to no other.
+///
+/// Sources, the first that fits wins: an `Authorization` set by hand; the request's meta `http_user`, `http_pass`,
+/// `http_auth_domain` (without a domain: the origin at which its chain began); the settings `http_auth` and
+/// `secret_headers` (exact origins); the settings `httpauth_user`, `httpauth_pass`, `httpauth_domain` (the domain and its
+/// subdomains, but not over http after a redirect from https). With `download_verify_certificates` off nothing is sent:
+/// nobody knows who listens.
+#[derive(Debug)]
+pub struct HttpAuth {
+    bound: Vec<(Origin, HeaderName, HeaderValue)>,
+    domain: Option<(String, HeaderValue)>,
+    verified: bool,
+}
+
+impl HttpAuth {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "http_auth";
+    /// The place in the chain.
+    pub const ORDER: i32 = 300;
+
+    /// Always configured: requests may bring credentials in their meta.
+    ///
+    /// # Errors
+    /// `httpauth_user` without `httpauth_domain`, an origin with a path, a header that HTTP does not allow.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        let mut bound = Vec::new();
+        for entry in &settings.http_auth {
+            let (origin, credentials) = Origin::split_setting("http_auth", entry)?;
+            let (user, password) = credentials.split_once(':').ok_or_else(|| {
+                Error::usage(format!("setting http_auth: expected {origin:?}=user:password, found no colon"))
+            })?;
+            bound.push((origin, header::AUTHORIZATION, basic(user, password)));
+        }
+        for entry in &settings.secret_headers {
+            let (origin, line) = Origin::split_setting("secret_headers", entry)?;
+            let wrong = || Error::usage(format!("setting secret_headers: expected {origin:?}=Name: value"));
+            let (name, value) = line.split_once(':').ok_or_else(wrong)?;
+            let name = HeaderName::from_bytes(name.trim().as_bytes()).map_err(|_| wrong())?;
+            let mut value = HeaderValue::from_str(value.trim()).map_err(|_| wrong())?;
+            value.set_sensitive(true);
+            bound.push((origin, name, value));
+        }
+        let domain = if settings.httpauth_user.is_empty() && settings.httpauth_pass.is_empty() {
+            None
+        } else {
+            let domain = settings.httpauth_domain.as_ref().ok_or_else(|| {
+                Error::usage("setting httpauth_domain: must be set with httpauth_user; \"\" sends the password everywhere")
+            })?;
+            Some((normal_domain(domain), basic(&settings.httpauth_user, &settings.httpauth_pass)))
+        };
+        let verified = settings.download_verify_certificates;
+        if !verified && (!bound.is_empty() || domain.is_some()) {
+            tracing::warn!("certificates are not verified: credentials of the settings are withheld");
+        }
+        Ok(Some(Self { bound, domain, verified }))
+    }
+
+    /// The `Authorization` that the request's own meta asks for.
+    fn own(request: &Request) -> Option<HeaderValue> {
+        let user = request.meta_str("http_user").unwrap_or("");
+        let password = request.meta_str("http_pass").unwrap_or("");
+        if user.is_empty() && password.is_empty() {
+            return None;
+        }
+        let bound = match request.meta_str("http_auth_domain") {
+            Some(domain) => in_domain(request, &normal_domain(domain)),
+            None => began_at(request).is_none_or(|first| origin::same_origin(&first, &request.url)),
+        };
+        bound.then(|| basic(user, password))
+    }
+}
+
+/// Where the chain of redirects began, if there is one.
+fn began_at(request: &Request) -> Option<Url> {
+    chain::urls(request).next().and_then(|first| Url::parse(first).ok())
+}
+
+/// Whether the request stays with a domain, and has not been sent from https to http on the way.
+fn in_domain(request: &Request, domain: &str) -> bool {
+    let fits = domain.is_empty() || origin::is_within(origin::host(&request.url), domain);
+    let downgraded =
+        || request.url.scheme() != "https" && chain::urls(request).any(|url| url.starts_with("https:"));
+    fits && !downgraded()
+}
+
+fn normal_domain(domain: &str) -> String {
+    domain.trim().trim_matches('.').to_ascii_lowercase()
+}
+
+fn basic(user: &str, password: &str) -> HeaderValue {
+    let value = format!("Basic {}", base64::encode(format!("{user}:{password}").as_bytes()));
+    let mut value = HeaderValue::from_str(&value).expect("base64 is visible ASCII");
+    value.set_sensitive(true);
+    value
+}
+
+impl DownloaderMiddleware for HttpAuth {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
+        if !self.verified {
+            return Ok(OnRequest::Continue);
+        }
+        if let Some(value) = Self::own(request) {
+            added::set_if_absent(request, header::AUTHORIZATION, value);
+        }
+        if !self.bound.is_empty()
+            && let Some(origin) = Origin::of(&request.url)
+        {
+            for (_, name, value) in self.bound.iter().filter(|(bound, ..)| *bound == origin) {
+                added::set_if_absent(request, name.clone(), value.clone());
+            }
+        }
+        if let Some((domain, value)) = &self.domain
+            && in_domain(request, domain)
+        {
+            added::set_if_absent(request, header::AUTHORIZATION, value.clone());
+        }
+        Ok(OnRequest::Continue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    async fn sent(settings: &Settings, mut request: Request) -> Request {
+        let auth = HttpAuth::from_settings(settings).unwrap().unwrap();
+        auth.process_request(&mut request, &Context::detached(settings.clone())).await.unwrap();
+        request
+    }
+
+    fn request(url: &str) -> Request {
+        Request::parse(url).unwrap()
+    }
+
+    fn authorization(request: &Request) -> Option<&str> {
+        request.headers.get("authorization").map(|value| value.to_str().unwrap())
+    }
+
+    #[tokio::test]
+    async fn bound_credentials_go_to_their_exact_origin() {
+        let mut settings = Settings::default();
+        settings.http_auth = vec!["https://h=Aladdin:open sesame".to_owned()];
+        settings.secret_headers = vec!["https://h=X-Key: k1".to_owned()];
+        let at_home = sent(&settings, request("https://h/a")).await;
+        assert_eq!(authorization(&at_home), Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), "RFC 7617");
+        assert_eq!(at_home.headers["x-key"], "k1");
+        assert!(at_home.headers["x-key"].is_sensitive());
+        for elsewhere in ["http://h/", "https://h:444/", "https://a.h/", "https://hh/"] {
+            let request = sent(&settings, request(elsewhere)).await;
+            assert!(request.headers.is_empty(), "{elsewhere}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_domain_is_needed_and_covers_its_subdomains() {
+        let mut settings = Settings::default();
+        settings.httpauth_user = "u".to_owned();
+        assert!(HttpAuth::from_settings(&settings).unwrap_err().is_usage());
+        settings.httpauth_domain = Some("Example.org".to_owned());
+        for (url, expected) in [
+            ("https://example.org/", true),
+            ("http://a.example.org/", true),
+            ("http://badexample.org/", false),
+            ("http://other/", false),
+        ] {
+            assert_eq!(authorization(&sent(&settings, request(url)).await).is_some(), expected, "{url}");
+        }
+        let downgraded =
+            request("http://example.org/b").meta("redirect_urls", json!(["https://example.org/a"]));
+        assert_eq!(authorization(&sent(&settings, downgraded).await), None);
+        settings.httpauth_domain = Some(String::new());
+        assert!(authorization(&sent(&settings, request("http://other/")).await).is_some());
+    }
+
+    #[tokio::test]
+    async fn credentials_of_a_request_stay_with_the_origin_it_began_at() {
+        let own = |url: &str| request(url).meta("http_user", "u").meta("http_pass", "p");
+        let settings = Settings::default();
+        assert_eq!(authorization(&sent(&settings, own("http://h/")).await), Some("Basic dTpw"));
+        let redirected = own("http://other/").meta("redirect_urls", json!(["http://h/"]));
+        assert_eq!(authorization(&sent(&settings, redirected).await), None);
+        let within =
+            own("http://a.h/").meta("http_auth_domain", "h").meta("redirect_urls", json!(["http://h/"]));
+        assert!(authorization(&sent(&settings, within).await).is_some());
+    }
+
+    #[tokio::test]
+    async fn a_header_set_by_hand_wins() {
+        let mut settings = Settings::default();
+        settings.http_auth = vec!["http://h=u:p".to_owned()];
+        let by_hand = request("http://h/").header("Authorization", "Bearer x").unwrap();
+        assert_eq!(authorization(&sent(&settings, by_hand).await), Some("Bearer x"));
+    }
+
+    #[tokio::test]
+    async fn without_verified_certificates_nothing_is_sent() {
+        let mut settings = Settings::default();
+        settings.http_auth = vec!["https://h=u:p".to_owned()];
+        settings.download_verify_certificates = false;
+        assert!(sent(&settings, request("https://h/")).await.headers.is_empty());
+    }
+}

@@ -1,0 +1,254 @@
+//! Offsite: links, redirects and pushed requests that leave the crawl.
+
+use std::sync::{Arc, OnceLock};
+
+use http::StatusCode;
+use huntsman_crawler::{
+    Context, DownloaderMiddleware, DropReason, OnFollow, OnRequest, OutOfScope, Page, Request, Result,
+    Settings, SpiderMiddleware,
+};
+
+use crate::chain;
+use crate::scope::{Once, OutOf, ScopeRules};
+
+/// Drops what is not in the crawl by `scope`, `allow_hosts`, `include` and `exclude`: reasons `offsite`, `excluded`,
+/// `not_included`.
+///
+/// As a spider middleware it judges links and learns the seeds, which are in the crawl whatever the patterns say. As a
+/// downloader middleware it judges what did not come through a page: redirect targets (by `redirect_out_of_scope`) and
+/// pushed requests. Both must be the same value (clones share the seeds). A request with meta `allow_offsite` passes.
+#[derive(Clone, Debug)]
+pub struct Offsite(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    rules: ScopeRules,
+    redirects: OutOfScope,
+    said: Once,
+}
+
+/// The meta by which the engine marks start requests. It is stored with them, so a restart learns the queued ones again.
+const IS_START: &str = "is_start_request";
+
+impl Offsite {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "offsite";
+    /// The place in the downloader chain.
+    pub const ORDER: i32 = 50;
+    /// The place in the spider chain: links pass it from high to low, and most that are refused are refused here.
+    pub const SPIDER_ORDER: i32 = 950;
+
+    /// Not configured if there is nothing to judge.
+    ///
+    /// # Errors
+    /// A pattern or a host of the settings is not valid.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        let rules = ScopeRules::from_settings(settings)?;
+        if rules.is_open() {
+            return Ok(None);
+        }
+        Ok(Some(Self(Arc::new(Inner {
+            rules,
+            redirects: settings.redirect_out_of_scope,
+            said: Once::default(),
+        }))))
+    }
+
+    /// The rules, for those who want to ask them about other addresses.
+    pub fn rules(&self) -> &ScopeRules {
+        &self.0.rules
+    }
+
+    fn judge(&self, request: &Request, cx: &Context) -> OnFollow {
+        if request.meta_flag("allow_offsite") {
+            return OnFollow::Keep;
+        }
+        match self.0.rules.judge(&request.url) {
+            None => OnFollow::Keep,
+            Some(out_of) => OnFollow::Drop(self.refuse(request, out_of, cx)),
+        }
+    }
+
+    fn refuse(&self, request: &Request, out_of: OutOf, cx: &Context) -> DropReason {
+        cx.stats().inc("offsite/filtered");
+        let host = crate::origin::host(&request.url);
+        if out_of == OutOf::Scope && self.0.said.first(host) {
+            cx.stats().inc("offsite/domains");
+            tracing::debug!(%host, url = %request.url, "filtered a link that leaves the crawl; later ones to this host are not logged");
+        }
+        DropReason::skipped(out_of.reason())
+    }
+}
+
+/// One value for the two places in the chains: whichever is built first makes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedOffsite(Arc<OnceLock<Option<Offsite>>>);
+
+impl SharedOffsite {
+    pub(crate) fn get(&self, settings: &Settings) -> Result<Option<Offsite>> {
+        if let Some(made) = self.0.get() {
+            return Ok(made.clone());
+        }
+        let made = Offsite::from_settings(settings)?;
+        Ok(self.0.get_or_init(|| made).clone())
+    }
+}
+
+impl SpiderMiddleware for Offsite {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::SPIDER_ORDER
+    }
+
+    fn process_start(&self, request: &mut Request, cx: &Context) -> Result<OnFollow> {
+        if request.meta_flag(IS_START) {
+            self.0.rules.add_seed(&request.url);
+            return Ok(OnFollow::Keep);
+        }
+        Ok(self.judge(request, cx))
+    }
+
+    fn process_follow(&self, _: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
+        Ok(self.judge(request, cx))
+    }
+}
+
+impl DownloaderMiddleware for Offsite {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
+        let redirected = chain::hops(request) > 0;
+        if request.meta_flag(IS_START) && !redirected {
+            self.0.rules.add_seed(&request.url);
+            return Ok(OnRequest::Continue);
+        }
+        if request.meta_flag("allow_offsite") {
+            return Ok(OnRequest::Continue);
+        }
+        let Some(out_of) = self.0.rules.judge(&request.url) else { return Ok(OnRequest::Continue) };
+        if !redirected {
+            return Ok(OnRequest::Drop(self.refuse(request, out_of, cx)));
+        }
+        let to = format!("redirect to {}", request.url);
+        Ok(match self.0.redirects {
+            OutOfScope::Follow => OnRequest::Continue,
+            OutOfScope::Drop => OnRequest::Drop(self.refuse(request, out_of, cx).detail(to)),
+            OutOfScope::Record => {
+                let mut record = DropReason::skipped("redirect_out_of_scope").detail(to);
+                record.status = chain::last_status(request).and_then(|code| StatusCode::from_u16(code).ok());
+                OnRequest::Drop(record)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use huntsman_crawler::{Response, Scope};
+    use serde_json::json;
+    use url::Url;
+
+    fn offsite(change: impl FnOnce(&mut Settings)) -> (Offsite, Context) {
+        let mut settings = Settings::default();
+        settings.scope = Scope::Host;
+        change(&mut settings);
+        (Offsite::from_settings(&settings).unwrap().unwrap(), Context::detached(settings))
+    }
+
+    fn request(url: &str) -> Request {
+        Request::parse(url).unwrap()
+    }
+
+    fn follow(offsite: &Offsite, mut link: Request, cx: &Context) -> Option<String> {
+        let url = Url::parse("http://seed.example/").unwrap();
+        let page = Page::new(Request::get(url.clone()), Response::html(url, ""));
+        match offsite.process_follow(&page, &mut link, cx).unwrap() {
+            OnFollow::Keep => None,
+            OnFollow::Drop(reason) => Some(reason.reason.into_owned()),
+        }
+    }
+
+    async fn download(offsite: &Offsite, mut request: Request, cx: &Context) -> Option<DropReason> {
+        match DownloaderMiddleware::process_request(offsite, &mut request, cx).await.unwrap() {
+            OnRequest::Drop(reason) => Some(reason),
+            _ => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn links_and_pushed_requests_stay_with_the_seeds() {
+        let (offsite, cx) = offsite(|settings| settings.exclude = vec!["*/logout*".to_owned()]);
+        let mut seed = request("http://seed.example/logout").meta(IS_START, true);
+        offsite.process_start(&mut seed, &cx).unwrap();
+        assert_eq!(
+            download(&offsite, seed, &cx).await,
+            None,
+            "a seed is in the crawl whatever the patterns say"
+        );
+        assert_eq!(follow(&offsite, request("http://seed.example/a"), &cx), None);
+        assert_eq!(follow(&offsite, request("http://seed.example/logout"), &cx).as_deref(), Some("excluded"));
+        for _ in 0..2 {
+            assert_eq!(follow(&offsite, request("http://other.example/"), &cx).as_deref(), Some("offsite"));
+        }
+        assert_eq!(follow(&offsite, request("http://other.example/").meta("allow_offsite", true), &cx), None);
+        let mut pushed = request("http://third.example/");
+        assert!(
+            matches!(offsite.process_start(&mut pushed, &cx).unwrap(), OnFollow::Drop(_)),
+            "only seeds are learnt"
+        );
+        let pushed = download(&offsite, request("http://third.example/"), &cx).await.unwrap();
+        assert_eq!(pushed.reason, "offsite");
+        assert_eq!((cx.stats().get("offsite/domains"), cx.stats().get("offsite/filtered")), (2, 5));
+    }
+
+    #[tokio::test]
+    async fn a_redirect_out_of_scope_is_dropped_recorded_or_followed() {
+        for (policy, expected) in [
+            (OutOfScope::Drop, Some("offsite")),
+            (OutOfScope::Record, Some("redirect_out_of_scope")),
+            (OutOfScope::Follow, None),
+        ] {
+            let (offsite, cx) = offsite(|settings| settings.redirect_out_of_scope = policy);
+            let mut seed = request("http://seed.example/").meta(IS_START, true);
+            offsite.process_start(&mut seed, &cx).unwrap();
+            // The seed's own mark travels along and must not let the target through.
+            let mut target = seed
+                .meta("redirect_urls", json!(["http://seed.example/"]))
+                .meta("redirect_reasons", json!([302]));
+            target.url = Url::parse("http://other.example/").unwrap();
+            let reason = download(&offsite, target, &cx).await;
+            assert_eq!(reason.as_ref().map(|reason| reason.reason.as_ref()), expected);
+            if policy == OutOfScope::Record {
+                let reason = reason.unwrap();
+                assert_eq!(reason.status, Some(StatusCode::FOUND));
+                assert_eq!(reason.detail.as_deref(), Some("redirect to http://other.example/"));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_queued_start_request_teaches_the_scope_after_a_restart() {
+        let (first, cx) = offsite(|_| {});
+        let mut seed = request("http://seed.example/").meta(IS_START, true);
+        first.process_start(&mut seed, &cx).unwrap();
+        let stored = Request::from_json(seed.to_json()).unwrap();
+        let (second, cx) = offsite(|_| {});
+        assert_eq!(download(&second, stored, &cx).await, None);
+        assert_eq!(follow(&second, request("http://seed.example/a"), &cx), None);
+    }
+
+    #[test]
+    fn an_open_crawl_needs_no_offsite() {
+        assert!(Offsite::from_settings(&Settings::default()).unwrap().is_none());
+    }
+}

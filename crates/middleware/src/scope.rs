@@ -1,0 +1,353 @@
+//! Scope: which addresses belong to a crawl, judged by the settings and by the seeds.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+use huntsman_crawler::{Error, Result, Scope, Settings, registrable_domain};
+use regex::RegexSet;
+use url::Url;
+
+use crate::origin;
+
+/// Why an address is not in the crawl.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutOf {
+    /// Not in the scope of a seed, nor an allowed host.
+    Scope,
+    /// It matches an `exclude` pattern.
+    Excluded,
+    /// There are `include` patterns and it matches none.
+    NotIncluded,
+}
+
+impl OutOf {
+    /// The reason in drop records.
+    pub fn reason(self) -> &'static str {
+        match self {
+            Self::Scope => "offsite",
+            Self::Excluded => "excluded",
+            Self::NotIncluded => "not_included",
+        }
+    }
+}
+
+/// The rules of `scope`, `allow_hosts`, `include` and `exclude`, and what the seeds are.
+///
+/// Patterns are globs on the whole URL without its fragment, in which `*` also stands for slashes; a pattern that begins
+/// with `re:` is a regular expression that is searched in it. Memory is a few bytes per distinct host of the seeds.
+#[derive(Debug)]
+pub struct ScopeRules {
+    scope: Scope,
+    hosts: Vec<AllowedHost>,
+    include: Option<Patterns>,
+    exclude: Option<Patterns>,
+    seeds: RwLock<Seeds>,
+}
+
+/// `name`, `name:port` or `*.name` of `allow_hosts`.
+#[derive(Debug, PartialEq, Eq)]
+struct AllowedHost {
+    host: String,
+    subdomains: bool,
+    port: Option<u16>,
+}
+
+/// What the seeds open up, in the form that the scope compares.
+#[derive(Debug, Default)]
+struct Seeds {
+    keys: HashSet<String>,
+}
+
+#[derive(Debug)]
+struct Patterns {
+    globs: GlobSet,
+    expressions: RegexSet,
+}
+
+impl ScopeRules {
+    /// The rules of the settings, without any seed yet.
+    ///
+    /// # Errors
+    /// A pattern or a host of the settings is not valid; the error names it.
+    pub fn from_settings(settings: &Settings) -> Result<Self> {
+        Ok(Self {
+            scope: settings.scope,
+            hosts: settings.allow_hosts.iter().map(|host| AllowedHost::parse(host)).collect::<Result<_>>()?,
+            include: Patterns::parse("include", &settings.include)?,
+            exclude: Patterns::parse("exclude", &settings.exclude)?,
+            seeds: RwLock::default(),
+        })
+    }
+
+    /// Whether there is anything to judge: without scope and patterns everything belongs to the crawl.
+    pub fn is_open(&self) -> bool {
+        self.scope == Scope::All && self.include.is_none() && self.exclude.is_none()
+    }
+
+    /// Learns a seed.
+    pub fn add_seed(&self, url: &Url) {
+        if self.scope == Scope::All {
+            return;
+        }
+        let key = self.seed_key(url);
+        if !self.seeds.read().unwrap_or_else(PoisonError::into_inner).keys.contains(&key) {
+            self.seeds.write().unwrap_or_else(PoisonError::into_inner).keys.insert(key);
+        }
+    }
+
+    /// Why an address is not in the crawl; `None` if it is.
+    pub fn judge(&self, url: &Url) -> Option<OutOf> {
+        if self.exclude.as_ref().is_some_and(|exclude| exclude.matches(url)) {
+            return Some(OutOf::Excluded);
+        }
+        if !self.in_scope(url) {
+            return Some(OutOf::Scope);
+        }
+        if self.include.as_ref().is_some_and(|include| !include.matches(url)) {
+            return Some(OutOf::NotIncluded);
+        }
+        None
+    }
+
+    /// Whether an address is in the scope of a seed, or on an allowed host.
+    pub fn in_scope(&self, url: &Url) -> bool {
+        if self.scope == Scope::All || self.hosts.iter().any(|allowed| allowed.matches(url)) {
+            return true;
+        }
+        let seeds = self.seeds.read().unwrap_or_else(PoisonError::into_inner);
+        match self.scope {
+            Scope::Prefix => {
+                // Each folder above the address may be the folder of a seed; the path guards bound their number.
+                let mut key = format!("{}{}", origin::host(url), folder(url.path()));
+                let root = origin::host(url).len() + 1;
+                loop {
+                    if seeds.keys.contains(&key) {
+                        return true;
+                    }
+                    if key.len() <= root {
+                        return false;
+                    }
+                    key.pop();
+                    let parent = key.rfind('/').map_or(root, |slash| slash + 1);
+                    key.truncate(parent.max(root));
+                }
+            }
+            _ => seeds.keys.contains(&self.seed_key(url)),
+        }
+    }
+
+    fn seed_key(&self, url: &Url) -> String {
+        match self.scope {
+            Scope::All => String::new(),
+            Scope::Origin => url.origin().ascii_serialization(),
+            Scope::Host => origin::host(url).to_owned(),
+            // Addresses and single labels have no registrable domain: the host stands for itself.
+            Scope::Domain => registrable_domain(url).unwrap_or(origin::host(url)).to_owned(),
+            Scope::Prefix => format!("{}{}", origin::host(url), folder(url.path())),
+        }
+    }
+}
+
+/// The path up to its last slash, which is part of it.
+fn folder(path: &str) -> &str {
+    path.rfind('/').map_or("/", |slash| &path[..=slash])
+}
+
+impl AllowedHost {
+    fn parse(text: &str) -> Result<Self> {
+        let wrong = || {
+            let shown = text.escape_debug();
+            Error::usage(format!(
+                "setting allow_hosts: \"{shown}\" is no host: expected name, name:port, [IPv6]:port or *.name"
+            ))
+        };
+        let (subdomains, rest) = match text.trim().strip_prefix("*.") {
+            Some(rest) => (true, rest),
+            None => (false, text.trim()),
+        };
+        // The URL parser brings names and addresses into the form in which URLs have them.
+        let url = Url::parse(&format!("http://{rest}/")).map_err(|_| wrong())?;
+        if url.path() != "/"
+            || url.query().is_some()
+            || url.fragment().is_some()
+            || !url.username().is_empty()
+        {
+            return Err(wrong());
+        }
+        // `:80` is the default of http and therefore not in the URL.
+        let port = url.port().or_else(|| rest.ends_with(":80").then_some(80));
+        let host = origin::host(&url).to_owned();
+        if host.is_empty() {
+            return Err(wrong());
+        }
+        Ok(Self { host, subdomains, port })
+    }
+
+    fn matches(&self, url: &Url) -> bool {
+        let host = origin::host(url);
+        let name = if self.subdomains { origin::is_within(host, &self.host) } else { host == self.host };
+        name && (self.port.is_none() || self.port == url.port_or_known_default())
+    }
+}
+
+impl Patterns {
+    fn parse(setting: &str, patterns: &[String]) -> Result<Option<Self>> {
+        if patterns.is_empty() {
+            return Ok(None);
+        }
+        let wrong = |pattern: &str, cause: &dyn std::fmt::Display| {
+            Error::usage(format!("setting {setting}: pattern \"{}\": {cause}", pattern.escape_debug()))
+        };
+        let mut globs = GlobSetBuilder::new();
+        let mut expressions = Vec::new();
+        for pattern in patterns {
+            if let Some(expression) = pattern.strip_prefix("re:") {
+                regex::Regex::new(expression).map_err(|cause| wrong(pattern, &cause))?;
+                expressions.push(expression);
+            } else {
+                globs.add(GlobBuilder::new(pattern).build().map_err(|cause| wrong(pattern, &cause))?);
+            }
+        }
+        let globs = globs.build().map_err(|cause| wrong("(all)", &cause))?;
+        let expressions = RegexSet::new(expressions).map_err(|cause| wrong("(all)", &cause))?;
+        Ok(Some(Self { globs, expressions }))
+    }
+
+    fn matches(&self, url: &Url) -> bool {
+        let address = &url[..url::Position::AfterQuery];
+        self.globs.is_match(address) || self.expressions.is_match(address)
+    }
+}
+
+/// Remembers that something was said about a host, so that it is said once; forgets after many.
+#[derive(Debug, Default)]
+pub(crate) struct Once(Mutex<HashSet<String>>);
+
+/// Names kept at most: a web of made-up hosts must not fill the memory.
+const MAX_ONCE: usize = 100_000;
+
+impl Once {
+    /// Whether this is the first time for a name.
+    pub(crate) fn first(&self, name: &str) -> bool {
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.contains(name) {
+            return false;
+        }
+        if said.len() >= MAX_ONCE {
+            said.clear();
+        }
+        said.insert(name.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rules(change: impl FnOnce(&mut Settings), seeds: &[&str]) -> ScopeRules {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        let rules = ScopeRules::from_settings(&settings).unwrap();
+        for seed in seeds {
+            rules.add_seed(&Url::parse(seed).unwrap());
+        }
+        rules
+    }
+
+    fn judge(rules: &ScopeRules, url: &str) -> &'static str {
+        rules.judge(&Url::parse(url).unwrap()).map_or("in", OutOf::reason)
+    }
+
+    #[test]
+    fn each_scope_compares_its_part_of_the_seed() {
+        let seed = "https://www.example.co.uk:8443/docs/start.html";
+        let cases = [
+            ("https://www.example.co.uk:8443/docs/a/b", ["in", "in", "in", "in", "in"]),
+            ("https://www.example.co.uk:8443/docs", ["in", "in", "in", "offsite", "in"]),
+            ("https://www.example.co.uk:8443/docsx/a", ["in", "in", "in", "offsite", "in"]),
+            ("https://www.example.co.uk:8443/", ["in", "in", "in", "offsite", "in"]),
+            ("http://WWW.example.co.uk./x", ["offsite", "in", "in", "offsite", "in"]),
+            ("https://example.co.uk/docs/", ["offsite", "offsite", "in", "offsite", "in"]),
+            ("https://other.co.uk/docs/", ["offsite", "offsite", "offsite", "offsite", "in"]),
+        ];
+        let scopes = [Scope::Origin, Scope::Host, Scope::Domain, Scope::Prefix, Scope::All];
+        for (index, scope) in scopes.into_iter().enumerate() {
+            let rules = rules(|settings| settings.scope = scope, &[seed]);
+            for (url, expected) in &cases {
+                assert_eq!(judge(&rules, url), expected[index], "{scope:?} {url}");
+            }
+        }
+    }
+
+    #[test]
+    fn addresses_and_single_labels_are_their_own_domain() {
+        let rules = rules(
+            |settings| settings.scope = Scope::Domain,
+            &["http://127.0.0.1:8000/", "http://localhost/"],
+        );
+        assert_eq!(judge(&rules, "http://127.0.0.1/"), "in");
+        assert_eq!(judge(&rules, "http://127.0.0.2/"), "offsite");
+        assert_eq!(judge(&rules, "http://localhost:1/"), "in");
+    }
+
+    #[test]
+    fn allowed_hosts_have_ports_subdomains_and_addresses() {
+        let rules = rules(
+            |settings| {
+                settings.scope = Scope::Host;
+                settings.allow_hosts =
+                    ["cdn.example", "api.example:8080", "*.wild.example", "[::1]:9", "plain.example:80"]
+                        .map(str::to_owned)
+                        .to_vec();
+            },
+            &["http://seed.example/"],
+        );
+        for (url, expected) in [
+            ("https://CDN.example:1234/", "in"),
+            ("http://a.cdn.example/", "offsite"),
+            ("http://api.example:8080/", "in"),
+            ("http://api.example/", "offsite"),
+            ("http://a.b.wild.example/", "in"),
+            ("http://notwild.example/", "offsite"),
+            ("http://[::1]:9/", "in"),
+            ("http://[::1]/", "offsite"),
+            ("http://plain.example/", "in"),
+            ("https://plain.example/", "offsite"),
+        ] {
+            assert_eq!(judge(&rules, url), expected, "{url}");
+        }
+    }
+
+    #[test]
+    fn exclude_wins_over_include() {
+        let rules = rules(
+            |settings| {
+                settings.include = vec!["*/docs/*".to_owned(), "re:id=\\d+$".to_owned()];
+                settings.exclude = vec!["*/docs/private/*".to_owned()];
+            },
+            &[],
+        );
+        assert_eq!(judge(&rules, "http://h/docs/a/b?c"), "in");
+        assert_eq!(judge(&rules, "http://h/p?id=12#x"), "in");
+        assert_eq!(judge(&rules, "http://h/p?id=x"), "not_included");
+        assert_eq!(judge(&rules, "http://h/docs/private/x"), "excluded");
+    }
+
+    #[test]
+    fn wrong_patterns_and_hosts_are_named() {
+        for (setting, value) in
+            [("exclude", "[a"), ("include", "re:("), ("allow_hosts", "a b"), ("allow_hosts", "h/x")]
+        {
+            let mut settings = Settings::default();
+            let list = vec![value.to_owned()];
+            match setting {
+                "exclude" => settings.exclude = list,
+                "include" => settings.include = list,
+                _ => settings.allow_hosts = list,
+            }
+            let error = ScopeRules::from_settings(&settings).unwrap_err();
+            assert!(error.is_usage() && error.to_string().contains(value), "{error}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Which statuses a request wants to see for itself: `handle_httpstatus_list` and `handle_httpstatus_all` of its meta.
+
+use http::StatusCode;
+use huntsman_crawler::Request;
+use serde_json::Value;
+
+/// Whether the callback asked for this status, so that no middleware may act on it.
+pub(crate) fn is_handled(request: &Request, status: StatusCode) -> bool {
+    if request.meta.is_empty() {
+        return false;
+    }
+    let wanted = u64::from(status.as_u16());
+    request.meta_flag("handle_httpstatus_all")
+        || matches!(request.meta.get("handle_httpstatus_list"), Some(Value::Array(list))
+            if list.iter().any(|code| code.as_u64() == Some(wanted)))
+}

@@ -1,0 +1,161 @@
+//! UrlLength: addresses that are too long, carry user info, or whose path looks like a trap.
+
+use huntsman_crawler::{
+    Context, DownloaderMiddleware, DropReason, OnFollow, OnRequest, Page, Request, Result, Settings,
+    SpiderMiddleware,
+};
+use huntsman_detect::urlparts::guard;
+use url::Url;
+
+/// Refuses addresses by their shape alone: longer than `urllength_limit` bytes (`url_length`), with user info (`userinfo`),
+/// with more than `path_max_segments` segments (`path_segments`), or with one segment more than `path_max_repeats`
+/// times anywhere, or a sequence of segments that often in a row (`path_repeats`).
+///
+/// It looks at links and seeds, and as a downloader middleware at redirect targets and pushed requests.
+#[derive(Clone, Debug)]
+pub struct UrlLength {
+    limit: usize,
+    segments: usize,
+    repeats: usize,
+}
+
+impl UrlLength {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "url_length";
+    /// The place in the spider chain.
+    pub const ORDER: i32 = 800;
+    /// The place in the downloader chain: with Offsite, before anything is fetched for the request.
+    pub const DOWNLOADER_ORDER: i32 = 60;
+
+    /// Always configured: user info is refused in any case.
+    ///
+    /// # Errors
+    /// None.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        Ok(Some(Self {
+            limit: settings.urllength_limit,
+            segments: settings.path_max_segments,
+            repeats: settings.path_max_repeats,
+        }))
+    }
+
+    /// Why an address is refused, if it is.
+    pub fn refusal(&self, url: &Url) -> Option<DropReason> {
+        let bytes = url.as_str().len();
+        if self.limit > 0 && bytes > self.limit {
+            return Some(
+                DropReason::skipped("url_length")
+                    .detail(format!("{bytes} bytes are more than {}", self.limit)),
+            );
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Some(DropReason::skipped("userinfo"));
+        }
+        let segments = guard::segment_count(url.path());
+        if self.segments > 0 && segments > self.segments {
+            let detail = format!("{segments} segments are more than {}", self.segments);
+            return Some(DropReason::skipped("path_segments").detail(detail));
+        }
+        if self.repeats > 0 && segments >= self.repeats {
+            let same = guard::most_repeated_segment(url.path());
+            // The search is quadratic: bounded here even where the guard on segments is off.
+            const SEARCHED: usize = 200;
+            let row = if segments <= SEARCHED { guard::repeated_sequence(url.path()) } else { None };
+            // A segment may stand `repeats` times; a longer sequence that is repeated so often in a row is a loop already.
+            let looped = row.is_some_and(|row| row.segments > 1 && row.times >= self.repeats.max(2));
+            if same > self.repeats || looped {
+                let times = row.map_or(same, |row| same.max(row.times));
+                let detail = format!("a part of the path is repeated {times} times");
+                return Some(DropReason::skipped("path_repeats").detail(detail));
+            }
+        }
+        None
+    }
+
+    fn judge(&self, request: &Request, cx: &Context) -> OnFollow {
+        match self.refusal(&request.url) {
+            None => OnFollow::Keep,
+            Some(reason) => {
+                if reason.reason == "url_length" {
+                    cx.stats().inc("urllength/request_ignored_count");
+                } else {
+                    cx.stats().inc(&format!("url_guard/{}", reason.reason));
+                }
+                OnFollow::Drop(reason)
+            }
+        }
+    }
+}
+
+impl SpiderMiddleware for UrlLength {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    fn process_start(&self, request: &mut Request, cx: &Context) -> Result<OnFollow> {
+        Ok(self.judge(request, cx))
+    }
+
+    fn process_follow(&self, _: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
+        Ok(self.judge(request, cx))
+    }
+}
+
+impl DownloaderMiddleware for UrlLength {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::DOWNLOADER_ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
+        Ok(match self.judge(request, cx) {
+            OnFollow::Keep => OnRequest::Continue,
+            OnFollow::Drop(reason) => OnRequest::Drop(reason),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(settings: &Settings, url: &str) -> Option<String> {
+        let middleware = UrlLength::from_settings(settings).unwrap().unwrap();
+        middleware.refusal(&Url::parse(url).unwrap()).map(|reason| reason.reason.into_owned())
+    }
+
+    #[test]
+    fn each_shape_has_its_own_reason() {
+        let settings = Settings::default();
+        let long = format!("http://h/{}", "x".repeat(2_048 - "http://h/".len()));
+        let many = format!("http://h/{}", (0..21).map(|n| format!("s{n}/")).collect::<String>());
+        for (url, reason) in [
+            ("http://h/a/b/c", None),
+            (long.as_str(), None),
+            (&format!("{long}x"), Some("url_length")),
+            ("http://user@h/", Some("userinfo")),
+            ("http://:pw@h/", Some("userinfo")),
+            (&many, Some("path_segments")),
+            ("http://h/a/a/a", None),
+            ("http://h/a/x/a/y/a/z/a", Some("path_repeats")),
+            ("http://h/a/b/a/b/x", None),
+            ("http://h/a/b/a/b/a/b/", Some("path_repeats")),
+        ] {
+            assert_eq!(refused(&settings, url).as_deref(), reason, "{url}");
+        }
+    }
+
+    #[test]
+    fn zero_switches_a_guard_off() {
+        let mut settings = Settings::default();
+        (settings.urllength_limit, settings.path_max_segments, settings.path_max_repeats) = (0, 0, 0);
+        assert_eq!(refused(&settings, &format!("http://h/{}", "a/".repeat(3_000))), None);
+    }
+}
