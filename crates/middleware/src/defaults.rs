@@ -5,7 +5,7 @@ use huntsman_crawler::{CrawlerBuilder, Plugin, Spider};
 use crate::offsite::SharedOffsite;
 use crate::{
     DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpError, MetaRefresh, Offsite,
-    Redirect, Referer, Retry, UrlLength, UserAgent,
+    Redirect, Referer, Retry, RobotsTxt, UrlLength, UserAgent,
 };
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each is switched off or moved by
@@ -15,9 +15,10 @@ use crate::{
 /// |---|---|---|---|
 /// | 50 | `offsite` | 50 | `http_error` |
 /// | 60 | `url_length` | 700 | `referer` |
-/// | 300 | `http_auth` | 800 | `url_length` |
-/// | 350 | `download_timeout` | 900 | `depth` |
-/// | 400 | `default_headers` | 950 | `offsite` |
+/// | 100 | `robots_txt` | 800 | `url_length` |
+/// | 300 | `http_auth` | 900 | `depth` |
+/// | 350 | `download_timeout` | 950 | `offsite` |
+/// | 400 | `default_headers` | | |
 /// | 500 | `user_agent` | | |
 /// | 550 | `retry` | | |
 /// | 580 | `meta_refresh` | | |
@@ -35,6 +36,7 @@ impl Plugin for Defaults {
         builder
             .middleware_with(Offsite::NAME, Offsite::ORDER, move |settings| offsite.get(settings))
             .middleware_with(UrlLength::NAME, UrlLength::DOWNLOADER_ORDER, UrlLength::from_settings)
+            .middleware_with(RobotsTxt::NAME, RobotsTxt::ORDER, RobotsTxt::from_settings)
             .middleware_with(HttpAuth::NAME, HttpAuth::ORDER, HttpAuth::from_settings)
             .middleware_with(DownloadTimeout::NAME, DownloadTimeout::ORDER, DownloadTimeout::from_settings)
             .middleware_with(DefaultHeaders::NAME, DefaultHeaders::ORDER, DefaultHeaders::from_settings)

@@ -98,27 +98,26 @@ pub(crate) fn judge(error: &(dyn StdError + 'static)) -> Verdict {
             } else if error.is_user() {
                 verdict = Verdict::of(K::InvalidRequest);
             }
-        } else if let Some(error) = cause.downcast_ref::<io::Error>()
-            && let Some(inner) = error.get_ref()
-        {
-            // The chain of an I/O error starts at the source of its inner error and leaves that one out.
-            if inner.is::<rustls::Error>() {
-                return Verdict::of(K::Tls);
-            }
-            if let Some(failure) = inner.downcast_ref::<Failure>() {
-                return Verdict::of(failure.kind());
-            }
+        } else if let Some(verdict) = cause.downcast_ref::<io::Error>().and_then(judge_io) {
+            return verdict;
         }
     }
     verdict
 }
 
+/// What an I/O error says beyond "lost". HTTP/2 keeps of it only the kind and the text, so the kind has to do.
+fn judge_io(error: &io::Error) -> Option<Verdict> {
+    match error.kind() {
+        FLOOD => Some(Verdict::of(FetchErrorKind::BadResponse)),
+        // On a socket only TLS calls data invalid.
+        io::ErrorKind::InvalidData => Some(Verdict::of(FetchErrorKind::Tls)),
+        _ => None,
+    }
+}
+
 fn judge_h2(error: &h2::Error) -> Verdict {
-    // Of an I/O error, HTTP/2 keeps the kind and the text only.
-    match error.get_io().map(io::Error::kind) {
-        Some(FLOOD) => return Verdict::of(FetchErrorKind::BadResponse),
-        Some(io::ErrorKind::InvalidData) => return Verdict::of(FetchErrorKind::Tls),
-        _ => {}
+    if let Some(verdict) = error.get_io().and_then(judge_io) {
+        return verdict;
     }
     if error.is_library() && !error.is_io() {
         return Verdict::of(FetchErrorKind::BadResponse);

@@ -223,9 +223,7 @@ mod tests {
     use super::*;
 
     fn settings(resolve: &[&str]) -> Settings {
-        let mut settings = Settings::default();
-        settings.resolve = resolve.iter().map(|s| (*s).to_owned()).collect();
-        settings
+        Settings { resolve: resolve.iter().map(|s| (*s).to_owned()).collect(), ..Settings::default() }
     }
 
     #[tokio::test]

@@ -93,7 +93,8 @@ async fn fixed_addresses_are_used_by_port_and_judged_like_all_others() {
 
 #[tokio::test]
 async fn settings_that_make_no_sense_are_named() {
-    let bad: [(&str, fn(&mut Settings)); 5] = [
+    type Change = fn(&mut Settings);
+    let bad: [(&str, Change); 5] = [
         ("resolve", |s| s.resolve = vec!["x".into()]),
         ("allow_addresses", |s| s.allow_addresses = vec!["x".into()]),
         ("tls_min_version", |s| s.tls_min_version = "1.0".into()),

@@ -115,7 +115,8 @@ async fn broken_and_unknown_codings() {
     let coded = gzip(&b"some text ".repeat(1_000));
     let with = |coding: &str, body: &[u8]| answer("200 OK", &format!("Content-Encoding: {coding}\r\n"), body);
     let downloader = downloader(|_| {});
-    let cases: [(Vec<u8>, Result<&[&str], FetchErrorKind>); 7] = [
+    type Flags = &'static [&'static str];
+    let cases: [(Vec<u8>, Result<Flags, FetchErrorKind>); 7] = [
         (with("gzip", &coded[..coded.len() - 9]), Ok(&["partial"])),
         (with("gzip", b"<p>plain"), Err(FetchErrorKind::Decode)),
         (with("gzip, gzip, gzip, gzip", b""), Err(FetchErrorKind::Decode)),

@@ -16,20 +16,20 @@ use tokio_rustls::server::TlsStream;
 use crate::support::{Server, downloader, fetch, get};
 
 /// An https site that answers every request with its path, by HTTP/2 or HTTP/1.1.
-pub struct Site {
-    pub address: SocketAddr,
-    pub certificate: Bytes,
+pub(crate) struct Site {
+    pub(crate) address: SocketAddr,
+    pub(crate) certificate: Bytes,
     seen: Arc<Mutex<Vec<String>>>,
     task: tokio::task::JoinHandle<()>,
 }
 
 impl Site {
     /// Heads of the requests so far, as debug output.
-    pub fn seen(&self) -> Vec<String> {
+    pub(crate) fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
 
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("https://localhost:{}{path}", self.address.port())
     }
 }
@@ -40,7 +40,7 @@ impl Drop for Site {
     }
 }
 
-pub async fn site(protocols: &[&str]) -> Site {
+pub(crate) async fn site(protocols: &[&str]) -> Site {
     site_that(protocols, false).await
 }
 

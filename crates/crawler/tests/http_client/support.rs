@@ -1,7 +1,5 @@
 //! A scripted TCP server on loopback for the tests of the HTTP client: raw bytes out, request heads in.
 
-#![allow(dead_code, missing_docs, unreachable_pub)]
-
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,8 +15,8 @@ use tokio::task::JoinHandle;
 const STUCK: Duration = Duration::from_secs(20);
 
 /// A server whose connections are handled by a closure. Stops when dropped.
-pub struct Server {
-    pub address: SocketAddr,
+pub(crate) struct Server {
+    pub(crate) address: SocketAddr,
     connections: Arc<AtomicUsize>,
     heads: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
@@ -26,7 +24,7 @@ pub struct Server {
 
 impl Server {
     /// Starts a server; `handle` gets every connection with its number, from 0.
-    pub async fn start<F, Fut>(handle: F) -> Self
+    pub(crate) async fn start<F, Fut>(handle: F) -> Self
     where
         F: Fn(Peer, usize) -> Fut + Send + 'static,
         Fut: Future<Output = ()> + Send + 'static,
@@ -47,7 +45,7 @@ impl Server {
     }
 
     /// A server that answers every request on every connection with the same bytes and keeps the connection.
-    pub async fn always(answer: impl Into<Vec<u8>>) -> Self {
+    pub(crate) async fn always(answer: impl Into<Vec<u8>>) -> Self {
         let answer = Arc::new(answer.into());
         Self::start(move |mut peer, _| {
             let answer = Arc::clone(&answer);
@@ -61,7 +59,7 @@ impl Server {
     }
 
     /// A server that answers the first request of every connection and closes it.
-    pub async fn once(answer: impl Into<Vec<u8>>) -> Self {
+    pub(crate) async fn once(answer: impl Into<Vec<u8>>) -> Self {
         let answer = Arc::new(answer.into());
         Self::start(move |mut peer, _| {
             let answer = Arc::clone(&answer);
@@ -74,17 +72,17 @@ impl Server {
         .await
     }
 
-    pub fn url(&self, path: &str) -> String {
+    pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
     /// Connections so far.
-    pub fn connections(&self) -> usize {
+    pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 
     /// Heads of the requests so far.
-    pub fn heads(&self) -> Vec<String> {
+    pub(crate) fn heads(&self) -> Vec<String> {
         self.heads.lock().expect("no panic").clone()
     }
 }
@@ -96,15 +94,15 @@ impl Drop for Server {
 }
 
 /// One connection, seen from the server.
-pub struct Peer {
-    pub stream: TcpStream,
+pub(crate) struct Peer {
+    pub(crate) stream: TcpStream,
     seen: Vec<u8>,
     log: Arc<Mutex<Vec<String>>>,
 }
 
 impl Peer {
     /// The next request head; none when the client is gone.
-    pub async fn head(&mut self) -> Option<String> {
+    pub(crate) async fn head(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.seen.windows(4).position(|w| w == b"\r\n\r\n") {
                 let head = String::from_utf8_lossy(&self.seen[..end + 2]).into_owned();
@@ -121,7 +119,7 @@ impl Peer {
     }
 
     /// Exactly so many bytes after the head.
-    pub async fn bytes(&mut self, count: usize) -> Vec<u8> {
+    pub(crate) async fn bytes(&mut self, count: usize) -> Vec<u8> {
         while self.seen.len() < count {
             let mut chunk = [0; 4096];
             match self.stream.read(&mut chunk).await {
@@ -134,12 +132,12 @@ impl Peer {
     }
 
     /// Sends; answers whether the client still listens.
-    pub async fn put(&mut self, bytes: &[u8]) -> bool {
+    pub(crate) async fn put(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).await.is_ok() && self.stream.flush().await.is_ok()
     }
 
     /// Sends until the client is gone or the limit is reached; answers with the bytes that were taken.
-    pub async fn flood(&mut self, piece: &[u8], most: usize) -> usize {
+    pub(crate) async fn flood(&mut self, piece: &[u8], most: usize) -> usize {
         let mut sent = 0;
         while sent < most && self.put(piece).await {
             sent += piece.len();
@@ -148,17 +146,17 @@ impl Peer {
     }
 
     /// Ends the connection in order.
-    pub async fn close(&mut self) {
+    pub(crate) async fn close(&mut self) {
         let _ = self.stream.shutdown().await;
     }
 
     /// Ends the connection with a reset.
-    pub fn reset(self) {
+    pub(crate) fn reset(self) {
         let _ = self.stream.set_zero_linger();
     }
 
     /// Waits for the client to go away; answers whether it did.
-    pub async fn gone(&mut self) -> bool {
+    pub(crate) async fn gone(&mut self) -> bool {
         let mut chunk = [0; 4096];
         loop {
             match self.stream.read(&mut chunk).await {
@@ -170,27 +168,27 @@ impl Peer {
 }
 
 /// Settings for loopback, with the given changes.
-pub fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
+pub(crate) fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings::default();
     settings.allow_private_addresses = true;
     change(&mut settings);
     settings
 }
 
-pub fn downloader(change: impl FnOnce(&mut Settings)) -> HttpDownloader {
+pub(crate) fn downloader(change: impl FnOnce(&mut Settings)) -> HttpDownloader {
     HttpDownloader::new(&settings(change)).expect("valid settings")
 }
 
-pub async fn get(downloader: &HttpDownloader, url: &str) -> Result<Response, FetchError> {
+pub(crate) async fn get(downloader: &HttpDownloader, url: &str) -> Result<Response, FetchError> {
     fetch(downloader, Request::parse(url).expect("a URL")).await
 }
 
-pub async fn fetch(downloader: &HttpDownloader, request: Request) -> Result<Response, FetchError> {
+pub(crate) async fn fetch(downloader: &HttpDownloader, request: Request) -> Result<Response, FetchError> {
     tokio::time::timeout(STUCK, downloader.fetch(&request)).await.expect("the fetch hangs")
 }
 
 /// An answer with a length.
-pub fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
+pub(crate) fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes =
         format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
     bytes.extend_from_slice(body);
@@ -198,12 +196,12 @@ pub fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
 }
 
 /// An HTML page.
-pub fn page(body: &[u8]) -> Vec<u8> {
+pub(crate) fn page(body: &[u8]) -> Vec<u8> {
     answer("200 OK", "Content-Type: text/html\r\n", body)
 }
 
 /// The answer's body in gzip.
-pub fn gzip(body: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(body: &[u8]) -> Vec<u8> {
     use std::io::Write;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
     encoder.write_all(body).expect("to memory");

@@ -1,0 +1,683 @@
+//! RobotsTxt: obeys robots.txt (RFC 9309), and what it says about the pace.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http::{StatusCode, header};
+use huntsman_crawler::robots::{MAX_BYTES, Robots, RobotsAgent, product_token};
+use huntsman_crawler::{
+    Context, DownloaderMiddleware, DropReason, Event, FetchError, OnRequest, OnRobotsError, OverCap,
+    Politeness, Request, Response, Result, Settings, Timestamp, seconds,
+};
+use tokio::sync::OnceCell;
+use url::Url;
+
+use crate::{added, chain};
+
+/// Asks robots.txt before every request, and drops what it forbids with reason `robots`.
+///
+/// One file per scheme, host and port (and product token, where requests bring their own User-Agent): requests of one
+/// authority wait for its one fetch, which goes through the downloader chain and the slot of the host. 2xx is parsed; 4xx
+/// but 429 allows everything; everything else, more than 5 redirects and network errors forbid everything for now: requests
+/// wait in the queue while the file is asked for again after `robots_retry_delays`, then they are dropped with reason
+/// `robots_unreachable` for `robots_error_ttl`. A file is good for `robots_ttl`, or its max-age if that is shorter.
+///
+/// `Crawl-delay` and `Request-rate` set the pace of the slot; above `robots_max_crawl_delay` the authority is skipped with
+/// reason `crawl_delay`, or the delay is clamped, by `robots_over_cap`. Requests with meta `dont_obey_robotstxt`, for
+/// `/robots.txt` itself, and of other schemes than http and https are not checked.
+pub struct RobotsTxt {
+    agent: Option<String>,
+    default_agent: String,
+    allow_on_error: bool,
+    ttl: Duration,
+    error_ttl: Duration,
+    retries: Vec<Duration>,
+    max_delay: Duration,
+    clamp: bool,
+    cache: Mutex<Cache>,
+    fetch: Fetch,
+}
+
+type Fetching = Pin<Box<dyn Future<Output = Result<Response, FetchError>> + Send>>;
+/// How a file is fetched: through the engine, or by a test.
+type Fetch = Box<dyn Fn(Request, Context) -> Fetching + Send + Sync>;
+
+/// Redirects that are followed for a file (RFC 9309, section 2.3.1.2).
+const MAX_REDIRECTS: u64 = 5;
+/// A file is kept at least this long, whatever its max-age says.
+const MIN_TTL: Duration = Duration::from_secs(300);
+/// Rules that are kept at most, all files together: of a hostile file they are up to 3 MiB.
+const MAX_CACHE_BYTES: usize = 64 << 20;
+
+/// What is known about one authority.
+#[derive(Debug)]
+struct Known {
+    verdict: Verdict,
+    /// From then on it is asked for again.
+    until: Timestamp,
+    /// Fetches in a row that failed.
+    failures: usize,
+}
+
+#[derive(Debug)]
+enum Verdict {
+    /// There are rules, maybe none.
+    Rules { rules: RobotsAgent, delay: Duration },
+    /// The file asks for a longer delay than we accept.
+    TooSlow(Duration),
+    /// The file could not be had; it is asked for again.
+    Wait(String),
+    /// The file could not be had, several times.
+    Refuse(String),
+}
+
+/// One fetch, shared by all who wait for it. If the task that fetches is dropped, another one takes over.
+#[derive(Debug, Default)]
+struct Entry {
+    known: OnceCell<Known>,
+    /// Failures in a row before this fetch.
+    failures: usize,
+}
+
+/// The least recently used entries go first.
+#[derive(Debug)]
+struct Cache {
+    entries: HashMap<String, (Arc<Entry>, u64)>,
+    clock: u64,
+    bytes: usize,
+    max: usize,
+}
+
+impl RobotsTxt {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "robots_txt";
+    /// The place in the chain.
+    pub const ORDER: i32 = 100;
+
+    /// Not configured if `robotstxt_obey` is off.
+    ///
+    /// # Errors
+    /// None.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        Ok(settings.robotstxt_obey.then(|| {
+            Self::with_fetch(
+                settings,
+                Box::new(|request, cx| Box::pin(async move { cx.download(request).await })),
+            )
+        }))
+    }
+
+    fn with_fetch(settings: &Settings, fetch: Fetch) -> Self {
+        Self {
+            agent: settings.robotstxt_user_agent.clone(),
+            default_agent: settings.user_agent.clone(),
+            allow_on_error: settings.robots_on_error == OnRobotsError::Allow,
+            ttl: seconds(settings.robots_ttl),
+            error_ttl: seconds(settings.robots_error_ttl),
+            retries: settings.robots_retry_delays.iter().map(|delay| seconds(*delay)).collect(),
+            max_delay: seconds(settings.robots_max_crawl_delay),
+            clamp: settings.robots_over_cap == OverCap::Clamp,
+            cache: Mutex::new(Cache::new(settings.robots_cache_size)),
+            fetch,
+        }
+    }
+
+    /// The product token that a request goes by.
+    fn token<'a>(&'a self, request: &'a Request) -> &'a str {
+        let own = || request.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let agent = self.agent.as_deref().or_else(own).unwrap_or(&self.default_agent);
+        product_token(agent)
+    }
+
+    fn cache(&self) -> std::sync::MutexGuard<'_, Cache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Fetches and judges the file of an authority.
+    async fn learn(&self, request: &Request, token: &str, failures: usize, cx: &Context) -> Known {
+        let robots = robots_request(request);
+        let authority = robots.url.origin().ascii_serialization();
+        cx.stats().inc("robotstxt/request_count");
+        let answer = (self.fetch)(robots, cx.clone()).await;
+        let now = cx.now();
+        let why = match answer {
+            Ok(response) => {
+                let status = response.status;
+                cx.stats().inc("robotstxt/response_count");
+                cx.stats().inc(&format!("robotstxt/response_status_count/{}", status.as_u16()));
+                if status.is_success() {
+                    return self.read(&authority, &response, token, cx);
+                }
+                if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
+                    return Known::rules(
+                        RobotsAgent::allow_all(),
+                        Duration::ZERO,
+                        now + self.good_for(&response),
+                    );
+                }
+                format!("robots.txt of {authority} answered {status}")
+            }
+            Err(error) => {
+                cx.stats().inc(&format!("robotstxt/exception_count/{}", error.kind().name()));
+                format!("robots.txt of {authority}: {error}")
+            }
+        };
+        cx.stats().inc("robotstxt/unreachable");
+        if self.allow_on_error {
+            tracing::warn!(%authority, "everything is allowed: {}", why.escape_debug());
+            return Known::rules(RobotsAgent::allow_all(), Duration::ZERO, now + self.error_ttl);
+        }
+        match self.retries.get(failures) {
+            Some(delay) => {
+                tracing::info!(%authority, retry_in = ?delay, "its requests wait: {}", why.escape_debug());
+                Known { verdict: Verdict::Wait(why), until: now + *delay, failures: failures + 1 }
+            }
+            None => {
+                tracing::warn!(%authority, "its requests are dropped: {}", why.escape_debug());
+                Known { verdict: Verdict::Refuse(why), until: now + self.error_ttl, failures: 0 }
+            }
+        }
+    }
+
+    /// Reads a file that came.
+    fn read(&self, authority: &str, response: &Response, token: &str, cx: &Context) -> Known {
+        let robots = Robots::parse(&response.body);
+        let sitemaps: Vec<String> = robots.sitemaps(&response.url).iter().map(ToString::to_string).collect();
+        cx.emit(&Event::RobotsParsed { authority, sitemaps: &sitemaps });
+        let rules = robots.agent(token);
+        let asked = rules.delay().unwrap_or_default();
+        let until = cx.now() + self.good_for(response);
+        if asked <= self.max_delay {
+            return Known::rules(rules, asked, until);
+        }
+        cx.stats().inc("robotstxt/over_cap");
+        if self.clamp {
+            tracing::warn!(%authority, ?asked, used = ?self.max_delay, "robots.txt asks for a longer delay than we accept");
+            Known::rules(rules, self.max_delay, until)
+        } else {
+            tracing::warn!(%authority, ?asked, "skipped: robots.txt asks for a longer delay than we accept");
+            Known { verdict: Verdict::TooSlow(asked), until, failures: 0 }
+        }
+    }
+
+    /// How long a file may be used.
+    fn good_for(&self, response: &Response) -> Duration {
+        let max_age = response
+            .headers
+            .get_all(header::CACHE_CONTROL)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .find_map(|directive| {
+                let (name, value) = directive.split_once('=')?;
+                let seconds = value.trim().trim_matches('"').parse().ok()?;
+                name.trim().eq_ignore_ascii_case("max-age").then(|| Duration::from_secs(seconds))
+            });
+        max_age.map_or(self.ttl, |age| age.max(MIN_TTL).min(self.ttl))
+    }
+}
+
+impl Known {
+    fn rules(rules: RobotsAgent, delay: Duration, until: Timestamp) -> Self {
+        Self { verdict: Verdict::Rules { rules, delay }, until, failures: 0 }
+    }
+
+    fn bytes(&self) -> usize {
+        let heap = match &self.verdict {
+            Verdict::Rules { rules, .. } => rules.heap_bytes(),
+            Verdict::TooSlow(_) => 0,
+            Verdict::Wait(why) | Verdict::Refuse(why) => why.len(),
+        };
+        heap + size_of::<Self>()
+    }
+}
+
+/// The request for the file of an authority. It is marked as what it is: never checked itself, out of every scope, and
+/// neither retried nor delivered.
+fn robots_request(request: &Request) -> Request {
+    let mut url = request.url.clone();
+    url.set_path("/robots.txt");
+    url.set_query(None);
+    url.set_fragment(None);
+    // These fail for URLs without a host only.
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    let mut robots = Request::get(url)
+        .unfiltered()
+        .meta("robots", true)
+        .meta("dont_obey_robotstxt", true)
+        .meta("allow_offsite", true)
+        .meta("dont_retry", true)
+        .meta("dont_metarefresh", true)
+        .meta("dont_merge_cookies", true)
+        .meta(chain::TTL, MAX_REDIRECTS)
+        // One byte more than is read, so that the parser knows that its last line is cut.
+        .meta("download_maxsize", MAX_BYTES + 1)
+        .meta("download_truncate", true)
+        .meta("download_binary", true);
+    for key in ["download_slot", "proxy"] {
+        if let Some(value) = request.meta.get(key) {
+            robots.meta.insert(key.to_owned(), value.clone());
+        }
+    }
+    if let Some(agent) = request.headers.get(header::USER_AGENT) {
+        robots.headers.insert(header::USER_AGENT, agent.clone());
+    }
+    robots
+}
+
+impl Cache {
+    fn new(max: usize) -> Self {
+        Self { entries: HashMap::new(), clock: 0, bytes: 0, max: max.max(1) }
+    }
+
+    /// The entry of a key; a new one if there is none or what it knows is out of date.
+    fn entry(&mut self, key: &str, now: Timestamp) -> Arc<Entry> {
+        self.clock += 1;
+        let clock = self.clock;
+        let mut failures = 0;
+        if let Some((entry, used)) = self.entries.get_mut(key) {
+            match entry.known.get() {
+                Some(known) if known.until <= now => failures = known.failures,
+                _ => {
+                    *used = clock;
+                    return Arc::clone(entry);
+                }
+            }
+        }
+        let entry = Arc::new(Entry { failures, ..Entry::default() });
+        if let Some((old, _)) = self.entries.insert(key.to_owned(), (Arc::clone(&entry), clock)) {
+            self.bytes = self.bytes.saturating_sub(old.known.get().map_or(0, Known::bytes));
+        }
+        entry
+    }
+
+    /// Counts what was learnt, and makes room.
+    fn learnt(&mut self, bytes: usize) {
+        self.bytes += bytes;
+        while self.entries.len() > self.max || self.bytes > MAX_CACHE_BYTES {
+            // A tenth at a time: a look at all ages for each new authority would be quadratic.
+            let mut ages: Vec<u64> = self
+                .entries
+                .values()
+                .filter(|(entry, _)| entry.known.initialized())
+                .map(|(_, used)| *used)
+                .collect();
+            if ages.is_empty() {
+                return;
+            }
+            let tenth = ages.len() / 10;
+            let (_, limit, _) = ages.select_nth_unstable(tenth);
+            let limit = *limit;
+            let mut freed = 0;
+            self.entries.retain(|_, (entry, used)| {
+                let known = entry.known.get();
+                let keep = known.is_none() || *used > limit;
+                freed += if keep { 0 } else { known.map_or(0, Known::bytes) };
+                keep
+            });
+            self.bytes = self.bytes.saturating_sub(freed);
+        }
+    }
+}
+
+impl DownloaderMiddleware for RobotsTxt {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
+        if request.meta_flag("dont_obey_robotstxt")
+            || !matches!(request.url.scheme(), "http" | "https")
+            || request.url.path() == "/robots.txt"
+        {
+            return Ok(OnRequest::Continue);
+        }
+        let token = self.token(request).to_owned();
+        let key = format!("{} {}", &request.url[..url::Position::BeforePath], token.to_ascii_lowercase());
+        let entry = self.cache().entry(&key, cx.now());
+        let learn = || async {
+            let known = self.learn(request, &token, entry.failures, cx).await;
+            self.cache().learnt(known.bytes());
+            known
+        };
+        let known = entry.known.get_or_init(learn).await;
+        match &known.verdict {
+            Verdict::Rules { rules, delay } => {
+                // Each time: a slot that was idle for long has forgotten it.
+                if !delay.is_zero() {
+                    cx.politeness(&request.host(), Politeness::CrawlDelay(*delay));
+                }
+                let decision = rules.decide_url(&request.url);
+                if decision.allowed {
+                    return Ok(OnRequest::Continue);
+                }
+                cx.stats().inc("robotstxt/forbidden");
+                let line = decision.line.map(|line| line.to_string()).unwrap_or_default();
+                cx.emit(&Event::RobotsBlocked { url: request.url.as_str(), line: &line });
+                Ok(OnRequest::Drop(DropReason::skipped("robots").detail(line)))
+            }
+            Verdict::TooSlow(asked) => {
+                let detail = format!("robots.txt asks for a delay of {} s", asked.as_secs_f64());
+                Ok(OnRequest::Drop(DropReason::skipped("crawl_delay").detail(detail)))
+            }
+            Verdict::Wait(_) => {
+                let mut parked = request.clone();
+                added::strip(&mut parked);
+                parked.not_before = Some(known.until);
+                parked.meta.insert(chain::PARKED.to_owned(), "robots_unreachable".into());
+                chain::set_unfiltered(&mut parked, Self::NAME);
+                Ok(OnRequest::Reschedule(Box::new(parked)))
+            }
+            Verdict::Refuse(why) => {
+                Ok(OnRequest::Drop(DropReason::failed("robots_unreachable").detail(why.clone())))
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for RobotsTxt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RobotsTxt").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
+
+/// The address of the robots.txt that speaks for a URL.
+pub fn robots_url(url: &Url) -> Option<Url> {
+    matches!(url.scheme(), "http" | "https").then(|| robots_request(&Request::get(url.clone())).url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use huntsman_crawler::FetchErrorKind;
+
+    type Answer = dyn Fn(&Request, usize) -> Result<Response, FetchError> + Send + Sync;
+
+    struct Bench {
+        robots: Arc<RobotsTxt>,
+        cx: Context,
+        fetches: Arc<AtomicUsize>,
+    }
+
+    /// A middleware whose files come from a closure, one second after they are asked for.
+    fn bench(
+        change: impl FnOnce(&mut Settings),
+        answer: impl Fn(&Request, usize) -> Result<Response, FetchError> + Send + Sync + 'static,
+    ) -> Bench {
+        let mut settings = Settings::default();
+        change(&mut settings);
+        let fetches = Arc::new(AtomicUsize::new(0));
+        let answer: Arc<Answer> = Arc::new(answer);
+        let counter = Arc::clone(&fetches);
+        let fetch = move |request: Request, _: Context| -> Fetching {
+            let n = counter.fetch_add(1, Ordering::Relaxed);
+            let answer = Arc::clone(&answer);
+            Box::pin(async move {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                answer(&request, n)
+            })
+        };
+        let robots = Arc::new(RobotsTxt::with_fetch(&settings, Box::new(fetch)));
+        Bench { robots, cx: Context::detached(settings), fetches }
+    }
+
+    fn file(request: &Request, status: u16, body: &str) -> Result<Response, FetchError> {
+        Ok(Response::new(request.url.clone(), StatusCode::from_u16(status).unwrap(), body.to_owned()))
+    }
+
+    impl Bench {
+        async fn ask_for(&self, mut request: Request) -> String {
+            match self.robots.process_request(&mut request, &self.cx).await.unwrap() {
+                OnRequest::Continue => "allowed".to_owned(),
+                OnRequest::Drop(reason) => reason.reason.into_owned(),
+                OnRequest::Reschedule(parked) => {
+                    assert!(
+                        parked.unfiltered && parked.meta_str("parked_reason") == Some("robots_unreachable")
+                    );
+                    format!("wait {}", parked.not_before.unwrap().since(self.cx.now()).as_secs_f64().round())
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+
+        async fn ask(&self, url: &str) -> String {
+            self.ask_for(Request::parse(url).unwrap()).await
+        }
+
+        fn fetches(&self) -> usize {
+            self.fetches.load(Ordering::Relaxed)
+        }
+    }
+
+    async fn pass(seconds: u64) {
+        tokio::time::advance(Duration::from_secs(seconds)).await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_line_that_decides_is_told() {
+        let bench =
+            bench(|_| {}, |request, _| file(request, 200, "User-agent: *\nDisallow: /a\nAllow: /a/b\n"));
+        let mut request = Request::parse("http://h/a?x").unwrap();
+        let OnRequest::Drop(reason) = bench.robots.process_request(&mut request, &bench.cx).await.unwrap()
+        else {
+            panic!("allowed")
+        };
+        assert_eq!(reason, DropReason::skipped("robots").detail("Disallow: /a"));
+        assert_eq!(bench.ask("http://h/a/b").await, "allowed");
+        assert_eq!((bench.cx.stats().get("robotstxt/forbidden"), bench.fetches()), (1, 1));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_fetch_serves_all_who_wait_for_it() {
+        let bench = Arc::new(bench(|_| {}, |request, _| file(request, 200, "")));
+        let tasks: Vec<_> = (0..50)
+            .map(|n| {
+                let bench = Arc::clone(&bench);
+                tokio::spawn(async move { bench.ask(&format!("http://h/{n}")).await })
+            })
+            .collect();
+        for task in tasks {
+            assert_eq!(task.await.unwrap(), "allowed");
+        }
+        assert_eq!(bench.fetches(), 1);
+        for other in ["https://h/", "http://h:8080/", "http://g/"] {
+            bench.ask(other).await;
+        }
+        assert_eq!(bench.fetches(), 4, "one per scheme, host and port");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn another_task_takes_over_when_the_one_that_fetches_is_dropped() {
+        let bench = Arc::new(bench(|_| {}, |request, _| file(request, 200, "User-agent: *\nDisallow: /")));
+        let first = tokio::spawn({
+            let bench = Arc::clone(&bench);
+            async move { bench.ask("http://h/1").await }
+        });
+        let second = tokio::spawn({
+            let bench = Arc::clone(&bench);
+            async move { bench.ask("http://h/2").await }
+        });
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        first.abort();
+        assert_eq!(second.await.unwrap(), "robots");
+        assert_eq!(bench.fetches(), 2);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn statuses_allow_forbid_or_wait() {
+        for (status, expected) in [
+            (200, "robots"),
+            (206, "robots"),
+            (400, "allowed"),
+            (401, "allowed"),
+            (403, "allowed"),
+            (404, "allowed"),
+            (410, "allowed"),
+            (429, "wait 10"),
+            (500, "wait 10"),
+            (503, "wait 10"),
+            (302, "wait 10"),
+        ] {
+            // The body of an answer that is no success is ignored.
+            let bench = bench(|_| {}, move |request, _| file(request, status, "User-agent: *\nDisallow: /"));
+            assert_eq!(bench.ask("http://h/a").await, expected, "{status}");
+            let key = format!("robotstxt/response_status_count/{status}");
+            assert_eq!(bench.cx.stats().get(&key), 1);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn robots_5xx_parks_the_host_then_gives_up_for_a_while() {
+        let bench = bench(|_| {}, |_, _| Err(FetchError::new(FetchErrorKind::Reset, "reset by peer")));
+        assert_eq!(bench.ask("http://h/a").await, "wait 10");
+        pass(5).await;
+        assert_eq!(bench.ask("http://h/b").await, "wait 5");
+        assert_eq!(bench.fetches(), 1);
+        pass(5).await;
+        assert_eq!(bench.ask("http://h/a").await, "wait 60");
+        pass(60).await;
+        assert_eq!(bench.ask("http://h/a").await, "wait 300");
+        pass(300).await;
+        assert_eq!(bench.ask("http://h/a").await, "robots_unreachable");
+        assert_eq!(bench.ask("http://h/b").await, "robots_unreachable");
+        pass(3_590).await;
+        assert_eq!(bench.ask("http://h/c").await, "robots_unreachable");
+        assert_eq!(bench.fetches(), 4);
+        pass(20).await;
+        assert_eq!(bench.ask("http://h/c").await, "wait 10", "the hour is over: it is asked again");
+        assert_eq!(bench.cx.stats().get("robotstxt/exception_count/connection_reset"), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_comes_back_lets_the_parked_go_on() {
+        let bench = bench(|_| {}, |request, n| file(request, if n < 2 { 503 } else { 200 }, ""));
+        assert_eq!(bench.ask("http://h/a").await, "wait 10");
+        pass(10).await;
+        assert_eq!(bench.ask("http://h/a").await, "wait 60");
+        pass(60).await;
+        assert_eq!(bench.ask("http://h/a").await, "allowed");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_error_can_mean_allowed() {
+        let allow = |settings: &mut Settings| settings.robots_on_error = OnRobotsError::Allow;
+        let bench = bench(allow, |request, _| file(request, 500, "User-agent: *\nDisallow: /"));
+        assert_eq!(bench.ask("http://h/a").await, "allowed");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_is_good_for_a_day_or_its_max_age() {
+        for (max_age, good_for) in
+            [(None, 86_400), (Some("public, Max-Age=600"), 600), (Some("max-age=1"), 300)]
+        {
+            let bench = bench(
+                |_| {},
+                move |request, _| {
+                    let mut response = file(request, 200, "")?;
+                    if let Some(value) = max_age {
+                        response.headers.insert("cache-control", value.parse().unwrap());
+                    }
+                    Ok(response)
+                },
+            );
+            bench.ask("http://h/").await;
+            pass(good_for - 1).await;
+            bench.ask("http://h/").await;
+            assert_eq!(bench.fetches(), 1, "{max_age:?}");
+            pass(2).await;
+            bench.ask("http://h/").await;
+            assert_eq!(bench.fetches(), 2, "{max_age:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_delay_above_the_cap_skips_the_authority_or_is_clamped() {
+        let slow = |request: &Request, _| file(request, 200, "User-agent: *\nCrawl-delay: 31\n");
+        let skipping = bench(|_| {}, slow);
+        assert_eq!(skipping.ask("http://h/a").await, "crawl_delay");
+        let clamping = bench(|settings| settings.robots_over_cap = OverCap::Clamp, slow);
+        assert_eq!(clamping.ask("http://h/a").await, "allowed");
+        let within = bench(|_| {}, |request, _| file(request, 200, "User-agent: *\nRequest-rate: 1/30\n"));
+        assert_eq!(within.ask("http://h/a").await, "allowed");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_product_token_comes_from_the_setting_or_the_request() {
+        let text = "User-agent: special\nDisallow: /s\n\nUser-agent: huntsman\nDisallow: /h\n";
+        let bench = bench(|_| {}, move |request, _| file(request, 200, text));
+        assert_eq!(bench.ask("http://h/h").await, "robots");
+        let own = |path: &str| {
+            Request::parse(&format!("http://h{path}")).unwrap().header("User-Agent", "Special/2 (x)").unwrap()
+        };
+        assert_eq!(bench.ask_for(own("/s")).await, "robots");
+        assert_eq!(bench.ask_for(own("/h")).await, "allowed");
+        let settled = |settings: &mut Settings| settings.robotstxt_user_agent = Some("special".to_owned());
+        let bench = super::tests::bench(settled, move |request, _| file(request, 200, text));
+        assert_eq!(bench.ask("http://h/s").await, "robots");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn some_requests_are_never_checked() {
+        let bench = bench(|_| {}, |request, _| file(request, 200, "User-agent: *\nDisallow: /"));
+        for unchecked in [
+            Request::parse("http://h/robots.txt").unwrap(),
+            Request::parse("data:text/html,x").unwrap(),
+            Request::parse("file:///tmp/x").unwrap(),
+            Request::parse("http://h/a").unwrap().meta("dont_obey_robotstxt", true),
+        ] {
+            assert_eq!(bench.ask_for(unchecked).await, "allowed");
+        }
+        assert_eq!(bench.fetches(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_fetch_is_marked_and_keeps_the_slot() {
+        let bench = bench(
+            |_| {},
+            |request, _| {
+                assert_eq!(request.url.as_str(), "http://h:81/robots.txt");
+                assert!(request.meta_flag("robots") && request.meta_flag("allow_offsite"));
+                assert_eq!((request.host().as_str(), request.meta_str("proxy")), ("s", Some("http://p:1")));
+                file(request, 200, "")
+            },
+        );
+        let request = Request::parse("http://u:p@h:81/a?b#c").unwrap();
+        bench.ask_for(request.meta("download_slot", "s").meta("proxy", "http://p:1")).await;
+        assert_eq!(bench.fetches(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_cache_is_bounded_and_forgets_the_oldest() {
+        let bench = bench(|settings| settings.robots_cache_size = 100, |request, _| file(request, 200, ""));
+        for n in 0..500 {
+            bench.ask(&format!("http://h{n}/")).await;
+            bench.ask("http://often/").await;
+        }
+        assert!(bench.robots.cache().entries.len() <= 100);
+        assert_eq!(bench.fetches(), 501, "what is used stays");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn hostile_files_do_not_fill_the_memory() {
+        let lines: String = (0..40_000).map(|n| format!("Disallow:/{n}\n")).collect();
+        let text = format!("User-agent:*\n{lines}");
+        let bench = bench(|_| {}, move |request, _| file(request, 200, &text));
+        for n in 0..60 {
+            bench.ask(&format!("http://h{n}/")).await;
+        }
+        let cache = bench.robots.cache();
+        let held: usize = cache.entries.values().map(|(entry, _)| entry.known.get().unwrap().bytes()).sum();
+        assert_eq!(held, cache.bytes);
+        assert!(held <= MAX_CACHE_BYTES && held > MAX_CACHE_BYTES / 2, "{held}");
+    }
+}
