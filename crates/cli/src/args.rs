@@ -514,7 +514,7 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
-    use huntsman_crawler::{Layer, Layers};
+    use huntsman::{Layer, Layers};
 
     use super::*;
 

@@ -2,11 +2,11 @@
 
 use std::fmt::{self, Write as _};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use huntsman_crawler::{Settings, Timestamp};
+use huntsman::{Settings, Timestamp};
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -234,11 +234,6 @@ impl Visit for JsonFields<'_> {
     }
 }
 
-/// Writes what is buffered; stderr is not buffered, so this is for files that were.
-pub(crate) fn flush() {
-    let _ = io::stderr().flush();
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -276,7 +271,7 @@ mod tests {
     #[test]
     fn the_level_is_about_our_own_components_and_events_are_counted() {
         let (text, count) = logged(false, || {
-            tracing::info!(target: "huntsman_crawler::engine", pages = 3, "own");
+            tracing::info!(target: "huntsman::engine", pages = 3, "own");
             tracing::info!(target: "hyper", "foreign");
             tracing::warn!(target: "hyper", "foreign warning");
             tracing::debug!(target: "huntsman_crawler", "too fine");

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::exit::{Failure, Outcome};
-use crate::render::{escape, say};
+use crate::render::escape;
 
 /// Records of pages.
 pub(crate) const PAGES: &str = "pages.jsonl";
@@ -290,11 +290,6 @@ pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
         fs::rename(&beside, path)
     };
     write().inspect_err(|_| drop(fs::remove_file(&beside)))
-}
-
-/// Says what a finished directory holds.
-pub(crate) fn say_finished(sentence: &str) {
-    say(sentence);
 }
 
 #[cfg(test)]

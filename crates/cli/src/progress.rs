@@ -92,7 +92,7 @@ impl Progress {
             count(self.queued),
             count(self.hosts),
             count(self.failed),
-            huntsman_crawler::human_bytes(self.bytes)
+            huntsman::human_bytes(self.bytes)
         )
     }
 }

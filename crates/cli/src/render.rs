@@ -81,10 +81,6 @@ impl Style {
         Self { color: false }
     }
 
-    pub(crate) fn is_colored(self) -> bool {
-        self.color
-    }
-
     fn paint(self, code: &str, text: &str) -> String {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }

@@ -140,6 +140,20 @@ impl HttpDownloader {
         Ok(Self { network, direct, proxied: Mutex::new(Vec::new()), rules })
     }
 
+    /// Whether the address of a URL may be connected to: it resolves, and the guard lets at least one address pass.
+    /// Nothing is connected to. Without a proxy in mind: through one, the proxy resolves the name.
+    ///
+    /// # Errors
+    /// As a download would fail: the name does not resolve, or the address is refused.
+    pub async fn check(&self, url: &Url) -> Result<(), FetchError> {
+        let uri = uri_of(url)?;
+        let connector = Connector { network: Arc::clone(&self.network), proxy: None };
+        match connector.check(&uri).await {
+            Ok(()) => Ok(()),
+            Err(failure) => Err(FetchError::new(failure.kind(), failure.to_string())),
+        }
+    }
+
     /// The client for a proxy; the least recently used one is forgotten when there are too many.
     fn through(&self, address: &str) -> Result<Proxied, FetchError> {
         let mut proxied = self.proxied.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use huntsman_crawler::{Layer, SettingInfo, Settings, nearest};
+use huntsman::{Layer, SettingInfo, Settings, nearest};
 use serde_json::{Map, Value, json};
 
 use crate::args::SettingsCommandArgs;

@@ -65,10 +65,8 @@ impl Linked {
         let mut targets = self.targets(index).into_iter().peekable();
         while out.len() < self.bytes || targets.peek().is_some() {
             let _ = write!(out, "<div class=\"b c{}\"><p id=\"x{}\">", out.len() % 5, out.len());
-            for _ in 0..2 {
-                out.push_str(&self.pool[dice.below(POOL)]);
-                out.push(' ');
-            }
+            out.push_str(&self.pool[dice.below(POOL)]);
+            out.push(' ');
             if let Some(target) = targets.next() {
                 let _ =
                     write!(out, "<a href=\"{}\" title=\"to {target}\">page {target}</a>", Self::path(target));

@@ -1,0 +1,127 @@
+//! `huntsman crawl`: flags to settings, checks, then the crawl.
+
+use std::path::Path;
+
+use huntsman::HttpDownloader;
+use huntsman::middleware::Only;
+use serde_json::json;
+use url::Url;
+
+use super::version::STORES;
+use crate::args::CrawlArgs;
+use crate::config::Config;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::job::{self, Job, Sink};
+use crate::logging;
+use crate::metrics::Metrics;
+use crate::output::{self, Plan};
+use crate::progress::Screen;
+use crate::render::{Style, escape, say};
+use crate::seeds::Seeds;
+
+/// Start URLs of the command line whose addresses are looked at before the crawl.
+const LOOKED_AT: usize = 20;
+
+pub(crate) async fn run(args: CrawlArgs) -> Outcome {
+    let store = check_store(args.output.store.as_deref())?;
+    let mut flags = args.settings();
+    flags.push(("page_text", json!(args.output.text)));
+    let command = vec![("scope", json!("host")), ("max_parked_wait", json!(30.0))];
+    let config = Config::load(&args.settings, command, flags)?;
+    let only = args.reach.only.as_deref().map(Only::from_file).transpose()?;
+    let seeds = Seeds::of(&args.urls, args.seeds.as_deref())?;
+
+    let to_stdout = args.output.out.as_deref() == Some(Path::new("-"));
+    let path = args.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first));
+    let plan = match to_stdout {
+        true => None,
+        false => match Plan::of(&path, args.output.fresh)? {
+            Plan::Finished(sentence) => {
+                say(&sentence);
+                return Ok(Exit::Done);
+            }
+            Plan::Use(plan) => Some(plan),
+        },
+    };
+    let metrics = match args.output.metrics {
+        Some(address) => Some(Metrics::bind(address, args.output.metrics_public).await?),
+        None => None,
+    };
+    let screen = Screen::with_progress();
+    let log = logging::start(&config.settings, &screen)?;
+    log_settings(&config);
+    let downloader = HttpDownloader::new(&config.settings)?;
+    if seeds.is_complete && config.settings.proxy.is_none() && !config.settings.proxy_from_env {
+        look_at(seeds.given(), &downloader).await?;
+    }
+
+    let sink = match plan {
+        Some(plan) => {
+            Sink::Directory(plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), store)?)
+        }
+        None => Sink::Stdout,
+    };
+    if let Some(address) = metrics.as_ref().and_then(Metrics::address) {
+        screen.line(&format!("metrics at http://{address}/metrics\n"));
+    }
+    let follow = args.reach.max_depth != Some(0);
+    let job =
+        Job { config, downloader, seeds, only, text: args.output.text, follow, sink, metrics, screen, log };
+    let ended = job::run(job).await?;
+    say(ended.report.summary(Style::stderr()).trim_end());
+    if let Some(directory) = &ended.directory {
+        say(&format!("  {}", escape(&directory.path().join(output::PAGES).to_string_lossy())));
+    }
+    Ok(ended.exit(args.output.fail_on_limit))
+}
+
+fn check_store(store: Option<&str>) -> Outcome<&'static str> {
+    let store = store.unwrap_or(STORES[0]);
+    STORES.into_iter().find(|known| *known == store).ok_or_else(|| {
+        Failure::usage(format!(
+            "--store {}: this build has no such store; use {}",
+            escape(store),
+            STORES.join(" or ")
+        ))
+    })
+}
+
+/// What differs from the defaults, so that a log says what was run.
+fn log_settings(config: &Config) {
+    let changed: Vec<String> = config
+        .changed()
+        .into_iter()
+        .map(|(name, value, layer)| format!("{name} = {value} ({})", layer.name()))
+        .collect();
+    tracing::info!(target: "huntsman::settings", profile = config.profile.name(), "settings: {}", changed.join(", "));
+}
+
+/// Whether at least one start URL has an address that may be asked. If none has, the crawl does not begin: it would only
+/// write that down.
+async fn look_at(urls: &[Url], downloader: &HttpDownloader) -> Outcome<()> {
+    let mut refusals = Vec::new();
+    for url in urls.iter().take(LOOKED_AT) {
+        match downloader.check(url).await {
+            Ok(()) => return Ok(()),
+            Err(error) => refusals.push((url, error)),
+        }
+    }
+    if urls.len() > LOOKED_AT {
+        return Ok(());
+    }
+    let lines: Vec<String> = refusals
+        .iter()
+        .map(|(url, error)| {
+            let (host, port) = (url.host_str().unwrap_or(""), url.port_or_known_default().unwrap_or(80));
+            let advice = match error.kind() {
+                huntsman::FetchErrorKind::AddressRefused => {
+                    format!("; if you mean it: --allow-address {host}:{port}")
+                }
+                huntsman::FetchErrorKind::Dns => "; check the name and the network".to_owned(),
+                _ => String::new(),
+            };
+            format!("{url}: {error}{advice}")
+        })
+        .collect();
+    Err(Failure::crawl(lines.join("\n")))
+}

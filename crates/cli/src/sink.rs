@@ -1,0 +1,31 @@
+//! Records on stdout: the pipeline of `--out -`.
+
+use std::io::{self, Write};
+
+use huntsman::{Context, OnItem, Pipeline, Result};
+use serde::Serialize;
+
+/// Writes one JSON line per item to stdout, in whole lines. When stdout is closed, the crawl ends: nobody reads on.
+#[derive(Debug, Default)]
+pub(crate) struct StdoutLines {
+    lines: Vec<u8>,
+}
+
+impl<I: Serialize + Send + 'static> Pipeline<I> for StdoutLines {
+    async fn process_item(&mut self, item: I, _: &Context) -> Result<OnItem<I>> {
+        let start = self.lines.len();
+        if let Err(cause) = serde_json::to_writer(&mut self.lines, &item) {
+            self.lines.truncate(start);
+            return Err(cause.into());
+        }
+        self.lines.push(b'\n');
+        Ok(OnItem::Keep(item))
+    }
+
+    async fn flush(&mut self) -> Result<()> {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(&self.lines)?;
+        self.lines.clear();
+        Ok(stdout.flush()?)
+    }
+}
