@@ -4,8 +4,8 @@ use huntsman_crawler::{CrawlerBuilder, Plugin, Spider};
 
 use crate::offsite::SharedOffsite;
 use crate::{
-    DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpError, MetaRefresh, Offsite,
-    Redirect, Referer, Retry, RobotsTxt, UrlLength, UserAgent,
+    DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCompression, HttpError,
+    MetaRefresh, Offsite, Redirect, Referer, Retry, RobotsTxt, UrlLength, UserAgent,
 };
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each is switched off or moved by
@@ -22,6 +22,7 @@ use crate::{
 /// | 500 | `user_agent` | | |
 /// | 550 | `retry` | | |
 /// | 580 | `meta_refresh` | | |
+/// | 590 | `http_compression` | | |
 /// | 600 | `redirect` | | |
 /// | 850 | `downloader_stats` | | |
 ///
@@ -43,6 +44,7 @@ impl Plugin for Defaults {
             .middleware_with(UserAgent::NAME, UserAgent::ORDER, UserAgent::from_settings)
             .middleware_with(Retry::NAME, Retry::ORDER, Retry::from_settings)
             .middleware_with(MetaRefresh::NAME, MetaRefresh::ORDER, MetaRefresh::from_settings)
+            .middleware_with(HttpCompression::NAME, HttpCompression::ORDER, HttpCompression::from_settings)
             .middleware_with(Redirect::NAME, Redirect::ORDER, Redirect::from_settings)
             .middleware_with(DownloaderStats::NAME, DownloaderStats::ORDER, DownloaderStats::from_settings)
             .spider_middleware_with(HttpError::NAME, HttpError::ORDER, HttpError::from_settings)
