@@ -4,7 +4,7 @@ use huntsman_crawler::{CrawlerBuilder, Plugin, Spider};
 
 use crate::offsite::SharedOffsite;
 use crate::{
-    DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCompression, HttpError,
+    DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCompression, HttpError, HttpProxy,
     MetaRefresh, Offsite, Redirect, Referer, Retry, RobotsTxt, UrlLength, UserAgent,
 };
 
@@ -19,11 +19,13 @@ use crate::{
 /// | 300 | `http_auth` | 900 | `depth` |
 /// | 350 | `download_timeout` | 950 | `offsite` |
 /// | 400 | `default_headers` | | |
+/// | 405 | `referer` | | |
 /// | 500 | `user_agent` | | |
 /// | 550 | `retry` | | |
 /// | 580 | `meta_refresh` | | |
 /// | 590 | `http_compression` | | |
 /// | 600 | `redirect` | | |
+/// | 750 | `http_proxy` | | |
 /// | 850 | `downloader_stats` | | |
 ///
 /// The downloader itself is not part of it.
@@ -41,11 +43,13 @@ impl Plugin for Defaults {
             .middleware_with(HttpAuth::NAME, HttpAuth::ORDER, HttpAuth::from_settings)
             .middleware_with(DownloadTimeout::NAME, DownloadTimeout::ORDER, DownloadTimeout::from_settings)
             .middleware_with(DefaultHeaders::NAME, DefaultHeaders::ORDER, DefaultHeaders::from_settings)
+            .middleware_with(Referer::NAME, Referer::DOWNLOADER_ORDER, Referer::from_settings)
             .middleware_with(UserAgent::NAME, UserAgent::ORDER, UserAgent::from_settings)
             .middleware_with(Retry::NAME, Retry::ORDER, Retry::from_settings)
             .middleware_with(MetaRefresh::NAME, MetaRefresh::ORDER, MetaRefresh::from_settings)
             .middleware_with(HttpCompression::NAME, HttpCompression::ORDER, HttpCompression::from_settings)
             .middleware_with(Redirect::NAME, Redirect::ORDER, Redirect::from_settings)
+            .middleware_with(HttpProxy::NAME, HttpProxy::ORDER, HttpProxy::from_settings)
             .middleware_with(DownloaderStats::NAME, DownloaderStats::ORDER, DownloaderStats::from_settings)
             .spider_middleware_with(HttpError::NAME, HttpError::ORDER, HttpError::from_settings)
             .spider_middleware_with(Offsite::NAME, Offsite::SPIDER_ORDER, move |settings| {
