@@ -17,7 +17,16 @@ need() { # need FILE PACKAGE
     exit 1
 }
 
-wants() { case " $crawlers " in *" $1"*) return 0 ;; *) return 1 ;; esac; }
+for crawler in $crawlers; do
+    case "$crawler" in
+    huntsman | huntsman-text) wants_huntsman=1 ;;
+    spider) wants_spider=1 ;;
+    scrapy) wants_scrapy=1 ;;
+    *)
+        echo "unknown crawler $crawler: huntsman, huntsman-text, spider or scrapy" >&2
+        exit 2 ;;
+    esac
+done
 
 need /usr/bin/time time
 need taskset util-linux
@@ -27,17 +36,17 @@ work=${WORK:-$project/target/bench}
 mkdir -p "$work"
 work=$(cd "$work" && pwd)
 
-if wants huntsman && [ -z "${CLI:-}" ]; then
+if [ -n "${wants_huntsman:-}" ] && [ -z "${CLI:-}" ]; then
     need cargo cargo
     (cd "$project" && cargo build --release --locked --package huntsman-cli)
     CLI=$(cd "$project" && realpath "${CARGO_TARGET_DIR:-target}")/release/huntsman
 fi
-if wants spider && [ -z "${SPIDER:-}" ]; then
+if [ -n "${wants_spider:-}" ] && [ -z "${SPIDER:-}" ]; then
     need cargo cargo
     (cd "$here/spider" && CARGO_TARGET_DIR="$work/spider" cargo build --release --locked)
     SPIDER=$work/spider/release/spider-site
 fi
-if wants scrapy && [ -z "${SCRAPY:-}" ]; then
+if [ -n "${wants_scrapy:-}" ] && [ -z "${SCRAPY:-}" ]; then
     SCRAPY=$work/scrapy-$scrapy_version/bin/scrapy
     if [ ! -x "$SCRAPY" ]; then
         python3 -m venv "$work/scrapy-$scrapy_version"
@@ -57,9 +66,6 @@ for crawler in $crawlers; do
     scrapy)
         line="$(printf %q "$SCRAPY") runspider $(printf %q "$here/scrapy/site_spider.py")"
         commands+=("scrapy=pages.jsonl=$line -a seed={seed} -O {out}/pages.jsonl") ;;
-    *)
-        echo "unknown crawler $crawler: huntsman, huntsman-text, spider or scrapy" >&2
-        exit 2 ;;
     esac
 done
 
