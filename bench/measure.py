@@ -61,7 +61,8 @@ def run(name, pages_file, command, args, expected):
     usage, log = out.with_suffix(".usage"), out.with_suffix(".log")
     line = command.replace("{seed}", shlex.quote(args.seed)).replace("{out}", shlex.quote(str(out)))
     # GNU time is small: the memory of the process that forks a command counts in the command's maximum.
-    words = ["timeout", "-k", "10", str(args.limit), "taskset", "-c", str(args.cpu)]
+    # KILL, because GNU time would end before a command that shuts down gently, and leave it behind.
+    words = ["timeout", "-s", "KILL", str(args.limit), "taskset", "-c", str(args.cpu)]
     words += ["/usr/bin/time", "-q", "-o", str(usage), "-f", "%U %S %M %e", *shlex.split(line)]
     with log.open("wb") as stream:
         status = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=stream, stderr=stream, cwd=out).returncode
