@@ -3,9 +3,8 @@
 use std::path::Path;
 
 use huntsman::HttpDownloader;
-use huntsman::middleware::Only;
+use huntsman::middleware::{Only, ScopeRules};
 use serde_json::json;
-use url::Url;
 
 use super::version::STORES;
 use crate::args::CrawlArgs;
@@ -16,11 +15,9 @@ use crate::logging;
 use crate::metrics::Metrics;
 use crate::output::{self, Plan};
 use crate::progress::Screen;
+use crate::reachable;
 use crate::render::{Style, escape, say};
 use crate::seeds::Seeds;
-
-/// Start URLs of the command line whose addresses are looked at before the crawl.
-const LOOKED_AT: usize = 20;
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     let store = check_store(args.output.store.as_deref())?;
@@ -28,6 +25,8 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     flags.push(("page_text", json!(args.output.text)));
     let command = vec![("scope", json!("host")), ("max_parked_wait", json!(30.0))];
     let config = Config::load(&args.settings, command, flags)?;
+    let downloader = HttpDownloader::new(&config.settings)?;
+    ScopeRules::from_settings(&config.settings)?;
     let only = args.reach.only.as_deref().map(Only::from_file).transpose()?;
     let seeds = Seeds::of(&args.urls, args.seeds.as_deref())?;
 
@@ -49,11 +48,10 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     };
     let screen = Screen::with_progress();
     let log = logging::start(&config.settings, &screen)?;
-    log_settings(&config);
-    let downloader = HttpDownloader::new(&config.settings)?;
-    if seeds.is_complete && config.settings.proxy.is_none() && !config.settings.proxy_from_env {
-        look_at(seeds.given(), &downloader).await?;
+    if seeds.is_complete {
+        reachable::look_at(seeds.given(), &config.settings, &downloader).await?;
     }
+    log_settings(&config);
 
     let sink = match plan {
         Some(plan) => {
@@ -94,34 +92,4 @@ fn log_settings(config: &Config) {
         .map(|(name, value, layer)| format!("{name} = {value} ({})", layer.name()))
         .collect();
     tracing::info!(target: "huntsman::settings", profile = config.profile.name(), "settings: {}", changed.join(", "));
-}
-
-/// Whether at least one start URL has an address that may be asked. If none has, the crawl does not begin: it would only
-/// write that down.
-async fn look_at(urls: &[Url], downloader: &HttpDownloader) -> Outcome<()> {
-    let mut refusals = Vec::new();
-    for url in urls.iter().take(LOOKED_AT) {
-        match downloader.check(url).await {
-            Ok(()) => return Ok(()),
-            Err(error) => refusals.push((url, error)),
-        }
-    }
-    if urls.len() > LOOKED_AT {
-        return Ok(());
-    }
-    let lines: Vec<String> = refusals
-        .iter()
-        .map(|(url, error)| {
-            let (host, port) = (url.host_str().unwrap_or(""), url.port_or_known_default().unwrap_or(80));
-            let advice = match error.kind() {
-                huntsman::FetchErrorKind::AddressRefused => {
-                    format!("; if you mean it: --allow-address {host}:{port}")
-                }
-                huntsman::FetchErrorKind::Dns => "; check the name and the network".to_owned(),
-                _ => String::new(),
-            };
-            format!("{url}: {error}{advice}")
-        })
-        .collect();
-    Err(Failure::crawl(lines.join("\n")))
 }

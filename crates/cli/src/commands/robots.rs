@@ -5,16 +5,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::robots::{Group, MAX_BYTES, Robots, RobotsAgent, product_token};
-use huntsman::{Output, Page, Request, Result, Spider, Start, human_bytes};
+use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start, human_bytes};
 use serde_json::{Value, json};
 use url::{Position, Url};
 
-use super::fetch::advice;
 use crate::args::RobotsArgs;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::progress::Screen;
+use crate::reachable::{self, advice};
 use crate::render::{Style, Table, escape};
 use crate::seeds;
 
@@ -144,9 +144,12 @@ async fn read(source: &str, config: Config) -> Outcome<(Source, String)> {
 }
 
 async fn fetch(address: Url, config: Config) -> Outcome<Source> {
+    let downloader = HttpDownloader::new(&config.settings)?;
+    reachable::look_at(std::slice::from_ref(&address), &config.settings, &downloader).await?;
     let got = Arc::new(Mutex::new(None));
     let spider = OneFile { address: address.clone(), got: Arc::clone(&got) };
-    let report = huntsman::crawl(spider).layers(config.layers).build()?.run().await?;
+    let crawler = huntsman::crawl(spider).layers(config.layers).downloader(downloader).build()?;
+    let report = crawler.run().await?;
     let Some((status, body)) = got.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         let reason =
             report.failed_seeds.into_iter().next().map_or(report.finish_reason, |(_, reason)| reason);
