@@ -69,9 +69,11 @@ pub struct Pushed {
     pub accepted: u64,
     /// Known already.
     pub duplicates: u64,
-    /// Hosts that went from no queued request to at least one. A host whose requests are all delayed counts as having work.
+    /// Hosts whose first work is due earlier than before the call, each once: nothing queued became something, only
+    /// delayed work became work that is due or is due earlier. A host with due work is not among them. Delayed requests
+    /// count as due once a lease has seen them so.
     pub woken: Vec<HostKey>,
-    /// Requests of [`End::Again`] whose fingerprint was known already.
+    /// Requests of [`End::Again`] whose fingerprint was known already; not among the duplicates.
     pub refused: Vec<Request>,
 }
 

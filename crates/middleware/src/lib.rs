@@ -6,6 +6,7 @@
 mod added;
 mod base64;
 mod chain;
+mod cookie_jar;
 mod cookies;
 mod default_headers;
 mod defaults;
@@ -27,6 +28,8 @@ mod status;
 mod url_length;
 mod user_agent;
 
+pub use cookie_jar::{CookieJar, StoredCookie};
+pub use cookies::{CookieJars, Cookies};
 pub use default_headers::DefaultHeaders;
 pub use defaults::Defaults;
 pub use depth::Depth;

@@ -307,3 +307,46 @@ impl Service<Uri> for Opened {
         std::future::ready(self.0.take().ok_or_else(|| std::io::ErrorKind::NotConnected.into()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::resolver::tests::{NameServer, Says};
+    use super::*;
+    use crate::settings::Settings;
+
+    async fn judged(addresses: &[&str], host: &str) -> Result<Vec<SocketAddr>, Failure> {
+        let addresses = addresses.iter().map(|a| a.parse().unwrap()).collect();
+        let server = NameServer::start(Says::Addresses(addresses, 60)).await;
+        let network = Network {
+            guard: Guard::new(false, &["listed.example:80".to_owned()]).expect("valid"),
+            resolver: server.resolver(Duration::from_secs(10), 10),
+            tls: Tls::new(&Settings::default()).expect("valid"),
+            connect_timeout: Duration::from_secs(10),
+            local_address: None,
+        };
+        let connector = Connector { network: Arc::new(network), proxy: None };
+        connector.permitted(host, 80, &mut ConnectTimes::default()).await
+    }
+
+    #[tokio::test]
+    async fn names_are_judged_by_what_they_resolve_to() {
+        let refused = [
+            &["127.0.0.1"][..],
+            &["10.1.2.3", "192.168.1.1"],
+            &["::1", "fd00::1"],
+            &["::ffff:169.254.169.254"],
+        ];
+        for addresses in refused {
+            let failure = judged(addresses, "rebound.example").await.expect_err("inside");
+            assert_eq!(failure.kind(), FetchErrorKind::AddressRefused, "{addresses:?}");
+        }
+        let kept =
+            judged(&["10.0.0.1", "8.8.8.8", "::1", "2606:4700::1"], "mixed.example").await.expect("some");
+        assert_eq!(
+            kept,
+            ["[2606:4700::1]:80", "8.8.8.8:80"].map(|a| a.parse().unwrap()),
+            "the rest is dropped"
+        );
+        assert_eq!(judged(&["127.0.0.1"], "listed.example").await.expect("listed").len(), 1);
+    }
+}

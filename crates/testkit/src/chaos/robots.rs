@@ -112,7 +112,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             "127.0.0.68",
             |_| {
                 Answer::text(
-                    "\u{feff}# rules\r\n\r\nUSER-AGENT :nobody\rdisallow:/\r\n\rUser-Agent:\t*\n  DISALLOW : /%70oison  # closed\n\
+                    "\u{feff}# rules\r\n\r\nUSER-AGENT :nobody\rdisallow:/\r\n\rUser-Agent:\t*\n\
+                     \x20 DISALLOW : /%70oison  # closed\n\
                  Allow:\nnonsense\n: :\nDisallow",
                 )
             },
