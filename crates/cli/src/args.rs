@@ -20,7 +20,8 @@ use serde_json::{Value, json};
         huntsman robots https://example.org/ /private/",
     after_help = "Exit codes: 0 finished, 1 crawl error, 2 usage, 3 stopped by a limit (--fail-on-limit), 130 interrupted.\n\
         `huntsman COMMAND --help` shows an example and all flags of a command.",
-    max_term_width = 100
+    max_term_width = 100,
+    args_override_self = true
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]

@@ -7,7 +7,10 @@ use std::time::{Duration, Instant};
 
 use huntsman::middleware::Only;
 use huntsman::middleware::sinks::{DropLog, JsonLines};
-use huntsman::{CrawlerBuilder, Event, Handle, HostKey, HttpDownloader, Observer};
+use huntsman::{
+    Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey, HttpDownloader,
+    Observer, Request, Response, Spider, Start,
+};
 
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
@@ -93,6 +96,24 @@ impl Ended {
         } else {
             State::Finished
         }
+    }
+}
+
+/// Whether the settings make a crawler: what a component refuses is found before anything is done.
+///
+/// # Errors
+/// A component does not understand its settings.
+pub(crate) fn check(config: &Config) -> Outcome<Crawler<impl Spider>> {
+    let spider = SiteSpider::new(Start::none(), false, false);
+    Ok(huntsman::crawl(spider).layers(config.layers.clone()).downloader(Nothing).build()?)
+}
+
+/// A downloader for crawlers that do not run.
+struct Nothing;
+
+impl Downloader for Nothing {
+    async fn fetch(&self, _: &Request) -> Result<Response, FetchError> {
+        Err(FetchError::new(FetchErrorKind::Cancelled, "this crawler is not meant to run"))
     }
 }
 

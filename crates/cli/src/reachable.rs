@@ -39,7 +39,7 @@ pub(crate) fn advice(reason: &str, url: &Url) -> String {
         format!("; if you mean it: --allow-address {host}:{port}")
     } else if is(FetchErrorKind::Dns) {
         "; check the name and the network".to_owned()
-    } else if reason.starts_with("robots") {
+    } else if reason == "robots" || reason.starts_with("robots:") {
         "; --ignore-robots fetches it all the same".to_owned()
     } else {
         String::new()
@@ -55,6 +55,6 @@ mod tests {
         let url = Url::parse("http://[::1]/x").unwrap();
         assert!(advice("address_refused: ::1", &url).ends_with("--allow-address [::1]:80"));
         assert!(advice("robots: Disallow: /", &url).contains("--ignore-robots"));
-        assert_eq!(advice("http_status: 404", &url), "");
+        assert_eq!(advice("robots_unreachable: refused", &url), "");
     }
 }

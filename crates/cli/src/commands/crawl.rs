@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use huntsman::HttpDownloader;
-use huntsman::middleware::{Only, ScopeRules};
+use huntsman::middleware::Only;
 use serde_json::json;
 
 use super::version::STORES;
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     let command = vec![("scope", json!("host")), ("max_parked_wait", json!(30.0))];
     let config = Config::load(&args.settings, command, flags)?;
     let downloader = HttpDownloader::new(&config.settings)?;
-    ScopeRules::from_settings(&config.settings)?;
+    job::check(&config)?;
     let only = args.reach.only.as_deref().map(Only::from_file).transpose()?;
     let seeds = Seeds::of(&args.urls, args.seeds.as_deref())?;
 

@@ -44,7 +44,8 @@ pub(crate) async fn run(args: FetchArgs) -> Outcome {
         ("robots_retry_delays", json!([])),
         ("max_parked_wait", json!(30.0)),
         ("page_text", json!(matches!(part, Part::Text | Part::Json))),
-        ("log_level", json!("warn")),
+        // What happened is told at the end.
+        ("log_level", json!("off")),
     ];
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;

@@ -70,7 +70,8 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
         ("redirect_max_times", json!(5)),
         ("metarefresh_enabled", json!(false)),
         ("max_parked_wait", json!(30.0)),
-        ("log_level", json!("warn")),
+        // What happened is told at the end.
+        ("log_level", json!("off")),
     ];
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;

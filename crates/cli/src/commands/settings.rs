@@ -3,18 +3,19 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use huntsman::{ComponentInfo, Layer, Output, Page, SettingInfo, Settings, nearest};
+use huntsman::{ComponentInfo, Layer, SettingInfo, Settings, nearest};
 use serde_json::{Map, Value, json};
 
 use crate::args::SettingsCommandArgs;
 use crate::config::{Config, masked};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::job;
 use crate::render::{Style, Table, escape};
 
 pub(crate) fn run(args: &SettingsCommandArgs) -> Outcome {
     let config = Config::load(&args.settings, Vec::new(), Vec::new())?;
     let text = match &args.get {
-        None if args.components => components(config, args.json)?,
+        None if args.components => components(&config, args.json)?,
         Some(name) => one(&config, &name.to_ascii_lowercase(), args)?,
         None if args.json => all_json(&config, args.explain)?,
         None => all(&config, args.explain),
@@ -24,9 +25,8 @@ pub(crate) fn run(args: &SettingsCommandArgs) -> Outcome {
 }
 
 /// The middlewares that a crawl with these settings has, in their order.
-fn components(config: Config, as_json: bool) -> Outcome<String> {
-    let spider = huntsman::spider_fn(None::<&str>, |_: &Page, _: &mut Output<()>| Ok(()));
-    let crawler = huntsman::crawl(spider).layers(config.layers).build()?;
+fn components(config: &Config, as_json: bool) -> Outcome<String> {
+    let crawler = job::check(config)?;
     let (downloader, spider) = crawler.components();
     if as_json {
         let rows = |infos: &[ComponentInfo]| -> Value {
