@@ -28,11 +28,6 @@ pub(crate) fn set_if_absent(request: &mut Request, name: HeaderName, value: Head
     absent
 }
 
-/// Whether a middleware, and not the spider, set this header.
-pub(crate) fn is_ours(request: &Request, name: &HeaderName) -> bool {
-    request.extensions.get::<Added>().is_some_and(|added| added.0.contains(name))
-}
-
 /// Takes away what middlewares added, for a request that goes back to the queue.
 pub(crate) fn strip(request: &mut Request) {
     if let Some(Added(names)) = request.extensions.remove::<Added>() {
