@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use huntsman::middleware::Only;
-use huntsman::middleware::sinks::{DropLog, JsonLines};
+use huntsman::middleware::{DropLog, JsonLines, Only};
 use huntsman::{
     Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey, HttpDownloader,
     Observer, Request, Response, Spider, Start,
@@ -140,10 +139,10 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     };
     let built = match &directory {
         Some(directory) => with_files(builder, directory.path()),
-        None => Ok(builder.pipeline(StdoutLines::default())),
+        None => Ok((builder.pipeline(StdoutLines::default()), None)),
     };
-    let crawler = match built.and_then(|builder| Ok(builder.build()?)) {
-        Ok(crawler) => crawler,
+    let (crawler, drops) = match built.and_then(|(builder, drops)| Ok((builder.build()?, drops))) {
+        Ok(built) => built,
         Err(failure) => {
             if let Some(directory) = directory {
                 directory.discard();
@@ -166,6 +165,9 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     }
     let started = Instant::now();
     let result = crawler.run().await;
+    // A record that is missing is as bad as a page that is missing.
+    let recorded = drops.map_or(Ok(()), |drops| drops.finish());
+    let result = result.and_then(|report| recorded.map(|()| report));
     beside.shutdown().await;
     screen.clear();
 
@@ -203,10 +205,12 @@ fn finish(ended: &mut Ended) -> Outcome<()> {
     }
 }
 
-fn with_files(builder: CrawlerBuilder<SiteSpider>, path: &Path) -> Outcome<CrawlerBuilder<SiteSpider>> {
+type Builder = CrawlerBuilder<SiteSpider>;
+
+fn with_files(builder: Builder, path: &Path) -> Outcome<(Builder, Option<DropLog>)> {
     let pages = JsonLines::create(path.join(PAGES))?;
     let drops = DropLog::create(path.join(DROPS))?;
-    Ok(builder.pipeline(pages).observer(drops))
+    Ok((builder.pipeline(pages).observer(drops.clone()), Some(drops)))
 }
 
 async fn show_progress(handle: Handle, hosts: ActiveHosts, screen: Screen) {
