@@ -50,7 +50,7 @@ pub(crate) enum Command {
         huntsman robots ./robots.txt /private/ --agent mybot")]
     Robots(RobotsArgs),
 
-    /// Lists the settings: values, where they come from, what they do.
+    /// Lists the settings of a crawl: values, where they come from, what they do.
     #[command(before_help = "Examples:\n  \
         huntsman settings --profile broad\n  \
         huntsman settings --get download_delay --explain")]
@@ -469,7 +469,10 @@ impl CrawlArgs {
         list(&mut flags, "include", &self.reach.include);
         list(&mut flags, "exclude", &self.reach.exclude);
         set(&mut flags, "closespider_pagecount", self.reach.max_pages);
-        set(&mut flags, "depth_limit", self.reach.max_depth);
+        if let Some(depth) = self.reach.max_depth {
+            // A limit that was asked for takes the place of the guard, also where it is wider.
+            flags.extend([("depth_limit", json!(depth)), ("depth_guard", json!(0))]);
+        }
         set(&mut flags, "closespider_timeout", self.reach.max_time);
         set(&mut flags, "download_delay", self.pace.delay);
         set(&mut flags, "concurrent_requests_per_domain", self.pace.per_host);

@@ -177,6 +177,11 @@ pub(crate) fn count(number: u64) -> String {
     out
 }
 
+/// A number and its noun: `1 page`, `12 345 pages`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// Seconds for people: `0.42 s`, `3 min 20 s`, `2 h 05 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0) as u64;

@@ -43,12 +43,12 @@ pub(crate) async fn watch(handle: Handle, interrupted: Interrupted, screen: Scre
     }
 }
 
-/// SIGINT, SIGTERM and, where the terminal goes away, SIGHUP.
+/// SIGINT and SIGTERM. Not SIGHUP: a handler for it would take `nohup` its effect.
 #[cfg(unix)]
 fn listen() -> mpsc::Receiver<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let (sender, receiver) = mpsc::channel(4);
-    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
         let Ok(mut stream) = signal(kind) else { continue };
         let sender = sender.clone();
         tokio::spawn(async move { while stream.recv().await.is_some() && sender.send(()).await.is_ok() {} });

@@ -128,6 +128,18 @@ fn max_depth_is_the_number_of_links_from_a_start_url() {
 }
 
 #[test]
+fn max_depth_beyond_the_guard_is_honoured() {
+    let next = |asked: &huntsman_testkit::Asked| {
+        let next: u32 = asked.path().trim_start_matches('/').parse().unwrap_or(0) + 1;
+        Answer::html(format!("<a href='/{next}'>n</a>"))
+    };
+    let site = Site::builder().route("/*", next).start_blocking();
+    let dir = tempfile::tempdir().unwrap();
+    run(crawl(dir.path(), &site).args(["--max-depth", "25"]));
+    assert_eq!(lines(dir.path().join("out/pages.jsonl")).len(), 26);
+}
+
+#[test]
 fn max_time_stops_a_slow_site() {
     let slow = |asked: &huntsman_testkit::Asked| {
         let next: u32 = asked.path().trim_start_matches('/').parse().unwrap_or(0) + 1;

@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::path::Path;
 use std::time::Duration;
 
 use common::{crawl, lines, report, run};
@@ -97,5 +96,5 @@ fn a_second_crawl_into_the_same_directory_refuses() {
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.stderr.contains("another huntsman"), "{}", said.stderr);
     assert_eq!(first.wait().unwrap().code(), Some(0), "the first one is not disturbed");
-    assert_eq!(lines(Path::new(&dir.path().join("out/pages.jsonl")).to_owned()).len(), 3);
+    assert_eq!(lines(dir.path().join("out/pages.jsonl")).len(), 3);
 }

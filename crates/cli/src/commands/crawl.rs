@@ -7,7 +7,7 @@ use huntsman::middleware::Only;
 use serde_json::json;
 
 use super::version::STORES;
-use crate::args::CrawlArgs;
+use crate::args::{CrawlArgs, Flags};
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, Job, Sink};
@@ -23,8 +23,7 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     let store = check_store(args.output.store.as_deref())?;
     let mut flags = args.settings();
     flags.push(("page_text", json!(args.output.text)));
-    let command = vec![("scope", json!("host")), ("max_parked_wait", json!(30.0))];
-    let config = Config::load(&args.settings, command, flags)?;
+    let config = Config::load(&args.settings, defaults(), flags)?;
     let downloader = HttpDownloader::new(&config.settings)?;
     job::check(&config)?;
     let only = args.reach.only.as_deref().map(Only::from_file).transpose()?;
@@ -71,6 +70,11 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
         say(&format!("  {}", escape(&directory.path().join(output::PAGES).to_string_lossy())));
     }
     Ok(ended.exit(args.output.fail_on_limit))
+}
+
+/// What this command wants unless somebody says otherwise: a site and not the web, and an end.
+pub(super) fn defaults() -> Flags {
+    vec![("scope", json!("host")), ("max_parked_wait", json!(30.0))]
 }
 
 fn check_store(store: Option<&str>) -> Outcome<&'static str> {

@@ -147,7 +147,7 @@ async fn read(source: &str, config: Config) -> Outcome<(Source, String)> {
 async fn fetch(address: Url, config: Config) -> Outcome<Source> {
     let downloader = HttpDownloader::new(&config.settings)?;
     reachable::look_at(std::slice::from_ref(&address), &config.settings, &downloader).await?;
-    let got = Arc::new(Mutex::new(None));
+    let got = Got::default();
     let spider = OneFile { address: address.clone(), got: Arc::clone(&got) };
     let crawler = huntsman::crawl(spider).layers(config.layers).downloader(downloader).build()?;
     let report = crawler.run().await?;
@@ -163,9 +163,12 @@ async fn fetch(address: Url, config: Config) -> Outcome<Source> {
     Ok(Source { shown, base: Some(address), status: Some(status), body, meaning: Meaning::of(status) })
 }
 
+/// Status and body, once they are there.
+type Got = Arc<Mutex<Option<(u16, Vec<u8>)>>>;
+
 struct OneFile {
     address: Url,
-    got: Arc<Mutex<Option<(u16, Vec<u8>)>>>,
+    got: Got,
 }
 
 impl Spider for OneFile {

@@ -1,4 +1,4 @@
-//! `huntsman settings`: the table of settings, and where a value comes from.
+//! `huntsman settings`: the settings of `huntsman crawl`, and where a value comes from.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use crate::job;
 use crate::render::{Style, Table, escape};
 
 pub(crate) fn run(args: &SettingsCommandArgs) -> Outcome {
-    let config = Config::load(&args.settings, Vec::new(), Vec::new())?;
+    let config = Config::load(&args.settings, super::crawl::defaults(), Vec::new())?;
     let text = match &args.get {
         None if args.components => components(&config, args.json)?,
         Some(name) => one(&config, &name.to_ascii_lowercase(), args)?,
@@ -53,6 +53,7 @@ fn components(config: &Config, as_json: bool) -> Outcome<String> {
 fn source(config: &Config, layer: Layer) -> String {
     match (layer, &config.file) {
         (Layer::Profile, _) => format!("profile {}", config.profile.name()),
+        (Layer::Command, _) => "command crawl".to_owned(),
         (Layer::Project, Some(path)) => format!("settings file {}", path.display()),
         (layer, _) => layer.name().to_owned(),
     }
