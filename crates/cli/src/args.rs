@@ -203,7 +203,8 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) fail_on_limit: bool,
 
-    /// Serves Prometheus text at /metrics while the crawl runs. A port alone means 127.0.0.1.
+    /// Serves Prometheus text at /metrics while the crawl runs. A port alone means 127.0.0.1. A metric is named
+    /// huntsman_ and the key of its stat, with _ for everything but letters and digits.
     #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     pub(crate) metrics: Option<SocketAddr>,
 

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use huntsman::middleware::{DropLog, JsonLines, Only};
 use huntsman::{
     Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey, HttpDownloader,
-    Observer, Request, Response, Spider, Start,
+    Observer, Request, Response, Spider, Start, seconds,
 };
+use url::Url;
 
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
@@ -17,6 +18,7 @@ use crate::logging::LogCount;
 use crate::metrics::Metrics;
 use crate::output::{DROPS, OutputDir, PAGES, State};
 use crate::progress::{Progress, Rate, Screen};
+use crate::reachable::advice;
 use crate::render::{escape, warn};
 use crate::report::Report;
 use crate::seeds::Seeds;
@@ -67,8 +69,9 @@ impl Ended {
             warn(&format!("the crawl broke off: {error}"));
         }
         for seed in failed.iter().take(5) {
+            let advice = Url::parse(&seed.url).map_or(String::new(), |url| advice(&seed.reason, &url));
             let url = if seed.url.is_empty() { "a start URL" } else { &seed.url };
-            warn(&format!("{url} could not be fetched: {}", seed.reason));
+            warn(&format!("{url} could not be fetched: {}{advice}", seed.reason));
         }
         if failed.len() > 5 {
             warn(&format!("{} more start URLs could not be fetched; see report.json", failed.len() - 5));
@@ -124,6 +127,7 @@ impl Downloader for Nothing {
 pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     let Job { config, downloader, seeds, only, text, follow, sink, metrics, screen, log } = job;
     let drain = config.settings.drain_timeout;
+    let time_limit = config.settings.closespider_timeout;
     let spider = SiteSpider::new(seeds.into_start(), text, follow);
     let mut builder = huntsman::crawl(spider).layers(config.layers).downloader(downloader);
     if let Some(only) = only {
@@ -156,6 +160,9 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     // All of these end when they are dropped.
     let mut beside = tokio::task::JoinSet::new();
     beside.spawn(signals::watch(handle.clone(), interrupted.clone(), screen.clone(), drain));
+    if time_limit > 0.0 {
+        beside.spawn(end_in_time(handle.clone(), seconds(time_limit)));
+    }
     if let Some(metrics) = metrics {
         let stats = handle.stats().clone();
         beside.spawn(metrics.serve(move || stats.snapshot()));
@@ -211,6 +218,15 @@ fn with_files(builder: Builder, path: &Path) -> Outcome<(Builder, Option<DropLog
     let pages = JsonLines::create(path.join(PAGES))?;
     let drops = DropLog::create(path.join(DROPS))?;
     Ok((builder.pipeline(pages).observer(drops.clone()), Some(drops)))
+}
+
+/// The time limit stops the crawl by itself; this ends what is then still in flight, which a silent server could draw out
+/// for as long as a stop by hand allows.
+async fn end_in_time(handle: Handle, limit: Duration) {
+    const GRACE: Duration = Duration::from_secs(1);
+    tokio::time::sleep(limit + GRACE).await;
+    handle.abort();
+    std::future::pending::<()>().await;
 }
 
 async fn show_progress(handle: Handle, hosts: ActiveHosts, screen: Screen) {

@@ -41,6 +41,8 @@ pub(crate) fn advice(reason: &str, url: &Url) -> String {
         "; check the name and the network".to_owned()
     } else if reason == "robots" || reason.starts_with("robots:") {
         "; --ignore-robots fetches it all the same".to_owned()
+    } else if reason.starts_with("offsite") {
+        "; start there, or let the crawl go there with --allow-host or --scope domain".to_owned()
     } else {
         String::new()
     }
@@ -55,6 +57,7 @@ mod tests {
         let url = Url::parse("http://[::1]/x").unwrap();
         assert!(advice("address_refused: ::1", &url).ends_with("--allow-address [::1]:80"));
         assert!(advice("robots: Disallow: /", &url).contains("--ignore-robots"));
+        assert!(advice("offsite: redirects to http://b/", &url).contains("--allow-host"));
         assert_eq!(advice("robots_unreachable: refused", &url), "");
     }
 }

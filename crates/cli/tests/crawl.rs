@@ -153,6 +153,43 @@ fn max_time_stops_a_slow_site() {
 }
 
 #[test]
+fn max_time_does_not_wait_for_a_page_that_never_ends() {
+    let site = Site::builder()
+        .page("/", "<a href='/stuck'>s</a>")
+        .answer("/stuck", Answer::html("x").delay(std::time::Duration::from_secs(60)))
+        .hold(std::time::Duration::from_secs(60))
+        .start_blocking();
+    let dir = tempfile::tempdir().unwrap();
+    let said = run(crawl(dir.path(), &site).args(["--max-time", "0.5", "--set", "drain_timeout=3600"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let report = report(&dir.path().join("out"));
+    assert_eq!((&report["finish_reason"], &report["pages"]), (&json!("closespider_timeout"), &json!(1)));
+    let drops = lines(dir.path().join("out/drops.jsonl"));
+    assert_eq!(drops[0]["reason"], "not_crawled", "it was left, and did not run into its own timeout");
+}
+
+#[test]
+fn a_start_url_that_redirects_out_of_scope_says_what_to_do() {
+    let site = Site::builder()
+        .route("/", |asked| {
+            let port =
+                asked.header("host").and_then(|host| host.rsplit_once(':')).map_or("80", |(_, port)| port);
+            Answer::redirect(301, format!("http://127.0.0.2:{port}/"))
+        })
+        .host("127.0.0.2")
+        .page("/", "here")
+        .start_blocking();
+    let dir = tempfile::tempdir().unwrap();
+    let said = run(crawl(dir.path(), &site).args(["--allow-address", "127.0.0.2:*"]));
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(
+        said.stderr.contains("http://127.0.0.2:") && said.stderr.contains("--allow-host"),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
 fn seeds_come_from_stdin_and_from_a_file() {
     let site = small();
     let dir = tempfile::tempdir().unwrap();
