@@ -143,7 +143,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     };
     let built = match &directory {
         Some(directory) => with_files(builder, directory.path()),
-        None => Ok((builder.pipeline(StdoutLines::default()), None)),
+        None => Ok((builder.pipeline(StdoutLines::new()), None)),
     };
     let (crawler, drops) = match built.and_then(|(builder, drops)| Ok((builder.build()?, drops))) {
         Ok(built) => built,
@@ -159,7 +159,13 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     let interrupted = Interrupted::default();
     // All of these end when they are dropped.
     let mut beside = tokio::task::JoinSet::new();
-    beside.spawn(signals::watch(handle.clone(), interrupted.clone(), screen.clone(), drain));
+    beside.spawn(signals::watch(
+        signals::listen(),
+        handle.clone(),
+        interrupted.clone(),
+        screen.clone(),
+        drain,
+    ));
     if time_limit > 0.0 {
         beside.spawn(end_in_time(handle.clone(), seconds(time_limit)));
     }

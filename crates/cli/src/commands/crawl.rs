@@ -1,5 +1,6 @@
 //! `huntsman crawl`: flags to settings, checks, then the crawl.
 
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use huntsman::HttpDownloader;
@@ -45,7 +46,9 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
         Some(address) => Some(Metrics::bind(address, args.output.metrics_public).await?),
         None => None,
     };
-    let screen = Screen::with_progress();
+    // Two things that write to one terminal would tear each other.
+    let shares_terminal = to_stdout && io::stdout().is_terminal();
+    let screen = if shares_terminal { Screen::plain() } else { Screen::with_progress() };
     let log = logging::start(&config.settings, &screen)?;
     if seeds.is_complete {
         reachable::look_at(seeds.given(), &config.settings, &downloader).await?;

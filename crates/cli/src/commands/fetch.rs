@@ -13,7 +13,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::progress::Screen;
 use crate::reachable::{self, advice};
-use crate::render::{escape, escape_document, warn};
+use crate::render::{escape, escape_document, escape_json, warn};
 use crate::seeds;
 use crate::spider::PageRecord;
 
@@ -52,7 +52,9 @@ pub(crate) async fn run(args: FetchArgs) -> Outcome {
     let got = fetch(config, seeds::parse(&args.url)?, part).await?;
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
-        stdout.write_all(escape_document(&String::from_utf8_lossy(&got.output)).as_bytes())?;
+        let text = String::from_utf8_lossy(&got.output);
+        let shown = if args.json { escape_json(&text) } else { escape_document(&text) };
+        stdout.write_all(shown.as_bytes())?;
     } else {
         stdout.write_all(&got.output)?;
     }
