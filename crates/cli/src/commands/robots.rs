@@ -5,16 +5,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::robots::{Group, MAX_BYTES, Robots, RobotsAgent, product_token};
-use huntsman::{Output, Page, Request, Result, Spider, Start, human_bytes};
+use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start, human_bytes};
 use serde_json::{Value, json};
 use url::{Position, Url};
 
-use super::fetch::advice;
 use crate::args::RobotsArgs;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::progress::Screen;
+use crate::reachable::{self, advice};
 use crate::render::{Style, Table, escape};
 use crate::seeds;
 
@@ -70,7 +70,8 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
         ("redirect_max_times", json!(5)),
         ("metarefresh_enabled", json!(false)),
         ("max_parked_wait", json!(30.0)),
-        ("log_level", json!("warn")),
+        // What happened is told at the end.
+        ("log_level", json!("off")),
     ];
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
@@ -144,9 +145,12 @@ async fn read(source: &str, config: Config) -> Outcome<(Source, String)> {
 }
 
 async fn fetch(address: Url, config: Config) -> Outcome<Source> {
-    let got = Arc::new(Mutex::new(None));
+    let downloader = HttpDownloader::new(&config.settings)?;
+    reachable::look_at(std::slice::from_ref(&address), &config.settings, &downloader).await?;
+    let got = Got::default();
     let spider = OneFile { address: address.clone(), got: Arc::clone(&got) };
-    let report = huntsman::crawl(spider).layers(config.layers).build()?.run().await?;
+    let crawler = huntsman::crawl(spider).layers(config.layers).downloader(downloader).build()?;
+    let report = crawler.run().await?;
     let Some((status, body)) = got.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         let reason =
             report.failed_seeds.into_iter().next().map_or(report.finish_reason, |(_, reason)| reason);
@@ -159,9 +163,12 @@ async fn fetch(address: Url, config: Config) -> Outcome<Source> {
     Ok(Source { shown, base: Some(address), status: Some(status), body, meaning: Meaning::of(status) })
 }
 
+/// Status and body, once they are there.
+type Got = Arc<Mutex<Option<(u16, Vec<u8>)>>>;
+
 struct OneFile {
     address: Url,
-    got: Arc<Mutex<Option<(u16, Vec<u8>)>>>,
+    got: Got,
 }
 
 impl Spider for OneFile {
