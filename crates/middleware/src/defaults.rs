@@ -20,7 +20,8 @@ use crate::{
 /// | 300 | [`http_auth`](HttpAuth) | 800 | [`url_length`](UrlLength) |
 /// | 350 | [`download_timeout`](DownloadTimeout) | 850 | [`traps`](Traps) |
 /// | 400 | [`default_headers`](DefaultHeaders) | 900 | [`depth`](Depth) |
-/// | 500 | [`user_agent`](UserAgent) | 950 | [`offsite`](Offsite) |
+/// | 405 | [`referer`](Referer) | 950 | [`offsite`](Offsite) |
+/// | 500 | [`user_agent`](UserAgent) | | |
 /// | 550 | [`retry`](Retry) | | |
 /// | 580 | [`meta_refresh`](MetaRefresh) | | |
 /// | 590 | [`http_compression`](HttpCompression) | | |
@@ -44,6 +45,7 @@ impl Plugin for Defaults {
             .middleware_with(HttpAuth::NAME, HttpAuth::ORDER, HttpAuth::from_settings)
             .middleware_with(DownloadTimeout::NAME, DownloadTimeout::ORDER, DownloadTimeout::from_settings)
             .middleware_with(DefaultHeaders::NAME, DefaultHeaders::ORDER, DefaultHeaders::from_settings)
+            .middleware_with(Referer::NAME, Referer::DOWNLOADER_ORDER, Referer::from_settings)
             .middleware_with(UserAgent::NAME, UserAgent::ORDER, UserAgent::from_settings)
             .middleware_with(Retry::NAME, Retry::ORDER, Retry::from_settings)
             .middleware_with(MetaRefresh::NAME, MetaRefresh::ORDER, MetaRefresh::from_settings)
