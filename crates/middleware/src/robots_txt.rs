@@ -354,7 +354,7 @@ impl DownloaderMiddleware for RobotsTxt {
             Verdict::Rules { rules, delay } => {
                 // Each time: a slot that was idle for long has forgotten it.
                 if !delay.is_zero() {
-                    cx.politeness(&request.host(), Politeness::CrawlDelay(*delay));
+                    cx.politeness(&request.host(), Politeness::CrawlDelay(*delay)).await;
                 }
                 let decision = rules.decide_url(&request.url);
                 if decision.allowed {

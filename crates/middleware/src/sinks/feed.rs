@@ -397,8 +397,8 @@ impl<T, F: Format> std::fmt::Debug for Feed<T, F> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Csv, Json, JsonLines};
     use super::*;
-    use crate::{Csv, Json, JsonLines};
     use flate2::read::MultiGzDecoder;
     use serde_json::{Value, json};
     use std::io::Read;

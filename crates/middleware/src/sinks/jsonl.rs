@@ -8,7 +8,7 @@ use super::feed::{Feed, FieldChoice, Format};
 /// One JSON object a line, UTF-8.
 ///
 /// ```no_run
-/// use huntsman_middleware::JsonLines;
+/// use huntsman_middleware::sinks::JsonLines;
 /// # #[derive(serde::Serialize)] struct Quote;
 /// # fn main() -> huntsman_crawler::Result<()> {
 /// let feed: JsonLines<Quote> = JsonLines::create("quotes.jsonl")?;
