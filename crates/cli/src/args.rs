@@ -312,7 +312,7 @@ pub(crate) struct RobotsArgs {
     #[arg(value_name = "URL|FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) source: String,
 
-    /// Paths (or URLs of the site) to judge [default: the path of the URL].
+    /// Paths (or URLs of the site) to judge, besides the path of the URL.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 

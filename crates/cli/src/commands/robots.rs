@@ -78,14 +78,18 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
     let settings = &config.settings;
     let agent = args.agent.clone().or_else(|| settings.robotstxt_user_agent.clone());
     let agent = agent.unwrap_or_else(|| product_token(&settings.user_agent).to_owned());
-    let (source, default_path) = read(&args.source, config).await?;
+    let (source, own_path) = read(&args.source, config).await?;
     let robots = Robots::parse(if source.meaning == Meaning::Parsed { &source.body } else { b"" });
     let rules = match source.meaning {
         Meaning::Parsed => robots.agent(&agent),
         Meaning::AllowAll => RobotsAgent::allow_all(),
         Meaning::DisallowAll => RobotsAgent::deny_all(),
     };
-    let paths = if args.paths.is_empty() { vec![default_path] } else { args.paths.clone() };
+    let mut paths: Vec<String> = own_path.into_iter().filter(|own| !args.paths.contains(own)).collect();
+    paths.extend(args.paths.clone());
+    if paths.is_empty() {
+        paths.push("/".to_owned());
+    }
     let sitemaps: Vec<String> = match &source.base {
         Some(base) => robots.sitemaps(base).iter().map(Url::to_string).collect(),
         // Of a file on disk, relative addresses lead nowhere.
@@ -124,21 +128,21 @@ impl Verdict {
     }
 }
 
-/// The file, and the path that is judged when none is given.
-async fn read(source: &str, config: Config) -> Outcome<(Source, String)> {
+/// The file, and the path of the URL if it is more than a way to name the site.
+async fn read(source: &str, config: Config) -> Outcome<(Source, Option<String>)> {
     if !source.contains("://") && Path::new(source).exists() {
         let body = std::fs::read(source)
             .map_err(|error| Failure::usage(format!("reading {}: {error}", escape(source))))?;
         let file =
             Source { shown: source.to_owned(), base: None, status: None, body, meaning: Meaning::Parsed };
-        return Ok((file, "/".to_owned()));
+        return Ok((file, None));
     }
     let url = seeds::parse(source).map_err(|failure| {
         if source.contains("://") { failure } else { failure.context("neither a file nor a URL") }
     })?;
     let path = match &url[Position::BeforePath..Position::AfterQuery] {
-        "/robots.txt" => "/".to_owned(),
-        path => path.to_owned(),
+        "/robots.txt" | "/" => None,
+        path => Some(path.to_owned()),
     };
     let address = url.join("/robots.txt").map_err(|error| Failure::usage(format!("{url}: {error}")))?;
     Ok((fetch(address, config).await?, path))
