@@ -23,7 +23,10 @@ fn main() {
         let (median, worst) = (late[late.len() / 2], late[late.len() - 1]);
         println!("{name:<18} {:>7} {median:>13.1?} {worst:>12.1?}", late.len());
         if name != "idle" {
-            println!("worst lateness {}", if worst < Duration::from_millis(50) { "below 50 ms" } else { "ABOVE 50 ms" });
+            println!(
+                "worst lateness {}",
+                if worst < Duration::from_millis(50) { "below 50 ms" } else { "ABOVE 50 ms" }
+            );
         }
     }
 }
@@ -38,7 +41,8 @@ async fn lateness(burn: Duration) -> Vec<Duration> {
         }
         Ok(())
     });
-    let web = ScriptedDownloader::new().otherwise(|_, _| Reply::html("<p>x")).latency(Duration::from_millis(20));
+    let web =
+        ScriptedDownloader::new().otherwise(|_, _| Reply::html("<p>x")).latency(Duration::from_millis(20));
     let crawl = CrawlerBuilder::new(spider)
         .set("download_delay", 0.0)
         .set("concurrent_requests_per_domain", 16)

@@ -23,7 +23,7 @@ use crate::error::{Error, Result};
 use crate::fetch::{Downloader, FetchError, FetchErrorKind};
 use crate::request::Request;
 use crate::response::{Response, Timings};
-use crate::settings::Settings;
+use crate::settings::{Settings, seconds};
 
 mod attempt;
 mod body;
@@ -32,6 +32,7 @@ mod deadline;
 mod decode;
 mod failure;
 mod guard;
+mod open;
 mod proxy;
 mod resolver;
 mod tls;
@@ -43,6 +44,7 @@ use connector::{Connector, Network};
 use deadline::{Deadlines, Timer};
 use decode::Codings;
 use guard::Guard;
+use open::Open;
 use proxy::{Proxy, Scheme};
 use resolver::Resolver;
 use tls::Tls;
@@ -54,8 +56,10 @@ type Inner = Client<Connector, Full<Bytes>>;
 
 /// Connections that stay open without work, per host.
 const MOST_IDLE: usize = 8;
-/// Seconds that they stay so. Longer than the usual delay of a polite crawl, shorter than most servers' patience.
-const IDLE: Duration = Duration::from_secs(15);
+/// How long they stay so: longer than the gap between two requests of a polite crawl, within these bounds. Every
+/// host of a broad crawl leaves one behind, so longer is not better.
+const SHORTEST_IDLE: Duration = Duration::from_secs(5);
+const LONGEST_IDLE: Duration = Duration::from_secs(30);
 /// Proxies whose connections are kept.
 const MOST_PROXIES: usize = 64;
 /// Silent retries when pooled connections turn out to have been closed by the server.
@@ -93,6 +97,7 @@ struct Rules {
     header_lines: usize,
     header_bytes: usize,
     verify: bool,
+    idle: Duration,
     /// Names of headers that are not sent over https without a verified certificate.
     secrets: Vec<HeaderName>,
 }
@@ -117,6 +122,7 @@ impl HttpDownloader {
             tls: Tls::new(settings)?,
             connect_timeout: deadlines.connect,
             local_address,
+            open: Open::default(),
         });
         if !settings.download_verify_certificates {
             tracing::warn!(
@@ -134,6 +140,7 @@ impl HttpDownloader {
             header_lines: settings.max_header_lines,
             header_bytes: settings.max_header_bytes,
             verify: settings.download_verify_certificates,
+            idle: (seconds(settings.download_delay) * 3).clamp(SHORTEST_IDLE, LONGEST_IDLE),
             secrets: secrets(settings),
         };
         let direct = rules.client(Connector { network: Arc::clone(&network), proxy: None });
@@ -192,8 +199,7 @@ impl Downloader for HttpDownloader {
             Some(address) => Some(self.through(address)?),
         };
         let client = proxied.as_ref().map_or(&self.direct, |p| &p.client);
-        let mut headers = request.headers.clone();
-        self.rules.cleanse(&mut headers, &uri, proxied.as_ref().map(|p| &*p.proxy));
+        let proxy = proxied.as_ref().map(|p| &*p.proxy);
 
         let mut deadlines = self.rules.deadlines;
         if let Some(total) = request.meta_f64("download_timeout") {
@@ -208,7 +214,8 @@ impl Downloader for HttpDownloader {
             let mut outgoing = http::Request::new(Full::new(request.body.clone()));
             *outgoing.method_mut() = request.method.clone();
             *outgoing.uri_mut() = uri.clone();
-            *outgoing.headers_mut() = headers.clone();
+            *outgoing.headers_mut() = request.headers.clone();
+            self.rules.cleanse(outgoing.headers_mut(), &uri, proxy);
             let noted = Arc::clone(&attempt);
             hyper::ext::on_informational(&mut outgoing, move |_| noted.interim());
             let sending = ATTEMPT.scope(Arc::clone(&attempt), client.request(outgoing));
@@ -236,7 +243,7 @@ impl Rules {
         Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
+            .pool_idle_timeout(self.idle)
             .pool_max_idle_per_host(MOST_IDLE)
             .http1_max_headers(self.header_lines.max(1))
             .http1_max_buf_size(self.header_bytes.max(LEAST_BUFFER))
@@ -299,7 +306,9 @@ impl Rules {
             response.ip = peer.ip;
             response.certificate = peer.certificate.clone();
         }
+        let mut whole = true;
         if !bodiless && self.leaves_unread(request, &response.headers) {
+            whole = false;
             if status.is_success() {
                 let shown = response.header(header::CONTENT_TYPE).unwrap_or("by its name").to_owned();
                 let message = format!("neither markup nor text ({shown}): not read");
@@ -327,9 +336,13 @@ impl Rules {
             };
             let received =
                 body::receive(&mut incoming, known, &limits, timer, peer.as_deref(), status).await?;
+            whole = !received.truncated && !received.dataloss;
             take(&mut response, received, &limits);
         }
         drop(incoming);
+        if whole && let Some(peer) = &peer {
+            peer.finished();
+        }
         response.timings = Timings {
             dns: times.dns,
             connect: times.connect,

@@ -275,7 +275,11 @@ impl<S: Spider> Run<S> {
                 }
             }
             Message::Items(count) => self.limits.items(count, now),
-            Message::Politeness(host, change) => self.scheduler.adjust(&host, change, now),
+            Message::Politeness(host, change, done) => {
+                self.scheduler.adjust(&host, change, now);
+                // Whoever asked may have been dropped.
+                let _ = done.map(|done| done.send(()));
+            }
             Message::Push(requests) => {
                 let requests = self.started(requests).await;
                 self.core.push(requests).await?;

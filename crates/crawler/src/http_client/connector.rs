@@ -20,8 +20,9 @@ use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
 use super::attempt::ATTEMPT;
-use super::failure::{Failure, describe};
+use super::failure::{Failure, OUT_OF_FILES_WAIT, describe, is_out_of_files};
 use super::guard::{Guard, is_public, literal};
+use super::open::Open;
 use super::proxy::{Proxy, Scheme};
 use super::resolver::Resolver;
 use super::tls::Tls;
@@ -32,6 +33,9 @@ use crate::fetch::FetchErrorKind;
 /// more. Linux doubles it; at 100 ms round trip it still allows 5-10 MB/s.
 const RECEIVE_BUFFER: usize = 512 << 10;
 
+/// Idle connections that are closed when the process may open no more files.
+const RETIRED_AT_ONCE: usize = 8;
+
 /// What all connectors of a downloader share.
 #[derive(Debug)]
 pub(crate) struct Network {
@@ -40,6 +44,7 @@ pub(crate) struct Network {
     pub(crate) tls: Tls,
     pub(crate) connect_timeout: Duration,
     pub(crate) local_address: Option<IpAddr>,
+    pub(crate) open: Open,
 }
 
 /// Opens connections to sites, directly or through one proxy.
@@ -77,6 +82,7 @@ impl Service<Uri> for Connector {
             if let Some(attempt) = &attempt {
                 attempt.connected(Instant::now());
             }
+            this.network.open.add(opened.peer());
             Ok(TokioIo::new(opened))
         })
     }
@@ -99,7 +105,7 @@ impl Connector {
             }
         };
         if !https {
-            return Ok(Wire::new(stream, Peer::new(ip, None, times), proxied, false));
+            return Ok(Wire::new(stream, Peer::new(ip, None, times, false), proxied));
         }
         let begun = Instant::now();
         let stream = handshake(stream, host, self.network.tls.for_site()).await?;
@@ -110,8 +116,8 @@ impl Connector {
         let h2 = session.alpn_protocol() == Some(b"h2");
         let certificate =
             session.peer_certificates().and_then(|chain| chain.first()).map(|c| Bytes::copy_from_slice(c));
-        let peer = Peer::new(ip, certificate, times);
-        Ok(Wire::new(Stream::Tls(Box::new(stream)), peer, proxied, h2))
+        let peer = Peer::new(ip, certificate, times, h2);
+        Ok(Wire::new(Stream::Tls(Box::new(stream)), peer, proxied))
     }
 
     /// Whether the target has an address that the guard lets pass.
@@ -172,10 +178,21 @@ impl Connector {
         connector.set_recv_buffer_size(Some(RECEIVE_BUFFER));
         connector.set_local_address(self.network.local_address);
         let begun = Instant::now();
-        let stream = connector.call(Uri::from_static("http://resolved/")).await.map_err(|error| {
-            let message = format!("connecting to {host} at {}: {}", listed(addresses), describe(&error));
-            Failure::new(FetchErrorKind::Connect, message).with_source(error)
-        })?;
+        let stream = loop {
+            match connector.call(Uri::from_static("http://resolved/")).await {
+                Ok(stream) => break stream,
+                Err(error) if is_out_of_files(&error) => {
+                    // Not the host's fault: room is made, and the connect timeout bounds the waiting.
+                    self.network.open.retire(RETIRED_AT_ONCE);
+                    tokio::time::sleep(OUT_OF_FILES_WAIT).await;
+                }
+                Err(error) => {
+                    let message =
+                        format!("connecting to {host} at {}: {}", listed(addresses), describe(&error));
+                    return Err(Failure::new(FetchErrorKind::Connect, message).with_source(error));
+                }
+            }
+        };
         times.connect = Some(begun.elapsed());
         let stream = stream.into_inner();
         let peer = stream.peer_addr().map_err(|error| {
@@ -287,7 +304,7 @@ impl Service<Name> for Resolved {
     }
 
     fn call(&mut self, _: Name) -> Self::Future {
-        std::future::ready(Ok(std::mem::take(&mut self.0).into_iter()))
+        std::future::ready(Ok(self.0.clone().into_iter()))
     }
 }
 
@@ -323,6 +340,7 @@ mod tests {
             tls: Tls::new(&Settings::default()).expect("valid"),
             connect_timeout: Duration::from_secs(10),
             local_address: None,
+            open: Open::default(),
         };
         let connector = Connector { network: Arc::new(network), proxy: None };
         connector.permitted(host, 80, &mut ConnectTimes::default()).await
