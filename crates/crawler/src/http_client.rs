@@ -292,13 +292,7 @@ impl Rules {
             take(&mut response, received, &limits);
         }
         drop(answer);
-        response.timings = Timings {
-            dns,
-            connect,
-            tls: None,
-            ttfb,
-            total: timer.started().elapsed(),
-        };
+        response.timings = Timings { dns, connect, tls: None, ttfb, total: timer.started().elapsed() };
         Ok(response)
     }
 

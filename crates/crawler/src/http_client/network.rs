@@ -122,17 +122,20 @@ mod tests {
     use super::super::resolver::tests::{NameServer, Says};
     use super::*;
 
-    async fn network(addresses: &[&str]) -> Network {
+    /// A network whose names are all at these addresses, as long as the server lives.
+    async fn network(addresses: &[&str]) -> (Network, NameServer) {
         let addresses = addresses.iter().map(|a| a.parse().unwrap()).collect();
         let server = NameServer::start(Says::Addresses(addresses, 60)).await;
-        Network {
+        let network = Network {
             guard: Guard::new(false, &["listed.example:80".to_owned()]).expect("valid"),
             resolver: server.resolver(Duration::from_secs(10), 10),
-        }
+        };
+        (network, server)
     }
 
     async fn judged(addresses: &[&str], host: &str) -> Result<Vec<SocketAddr>, Failure> {
-        network(addresses).await.permitted(host, 80).await
+        let (network, _server) = network(addresses).await;
+        network.permitted(host, 80).await
     }
 
     #[tokio::test]
@@ -164,18 +167,24 @@ mod tests {
             Some(port) => ATTEMPT.scope(Arc::new(Attempt::new(port)), async { asked(name).await }).await,
             None => asked(name).await,
         };
-        answer.map(Iterator::collect).map_err(|error| {
-            error.downcast_ref::<Failure>().expect("all failures are ours").kind()
-        })
+        answer
+            .map(Iterator::collect)
+            .map_err(|error| error.downcast_ref::<Failure>().expect("all failures are ours").kind())
     }
 
     #[tokio::test]
     async fn a_name_is_judged_with_the_port_of_its_request_and_not_told_without_one() {
-        let names = Names { network: Arc::new(network(&["127.0.0.1"]).await), proxy: None };
+        let (network, _server) = network(&["127.0.0.1"]).await;
+        let names = Names { network: Arc::new(network), proxy: None };
         assert!(told(&names, "listed.example", Some(80)).await.is_ok());
-        for (name, port) in [("listed.example", Some(81)), ("other.example", Some(80)), ("listed.example", None)]
+        for (name, port) in
+            [("listed.example", Some(81)), ("other.example", Some(80)), ("listed.example", None)]
         {
-            assert_eq!(told(&names, name, port).await, Err(FetchErrorKind::AddressRefused), "{name} {port:?}");
+            assert_eq!(
+                told(&names, name, port).await,
+                Err(FetchErrorKind::AddressRefused),
+                "{name} {port:?}"
+            );
         }
     }
 
@@ -187,7 +196,8 @@ mod tests {
             ("socks5://proxy.example:1", FetchErrorKind::AddressRefused),
         ] {
             let proxy = Some(Arc::new(Proxy::parse(address).expect("valid")));
-            let names = Names { network: Arc::new(network(&["10.0.0.1"]).await), proxy };
+            let (network, _server) = network(&["10.0.0.1"]).await;
+            let names = Names { network: Arc::new(network), proxy };
             assert!(told(&names, "proxy.example", Some(80)).await.is_ok(), "{address}");
             assert_eq!(told(&names, "site.example", Some(80)).await, Err(other), "{address}");
         }
