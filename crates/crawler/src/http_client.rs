@@ -37,7 +37,7 @@ use body::BodyLimits;
 use client::{MOST_IDLE, Recipe, Route};
 use deadline::{Deadlines, Timer};
 use decode::Codings;
-use failure::{Failure, Way};
+use failure::{Failure, OUT_OF_FILES_WAIT, Way, is_out_of_files};
 use guard::Guard;
 use network::Network;
 use proxy::{Proxy, Scheme};
@@ -126,7 +126,7 @@ impl HttpDownloader {
     /// As a download would fail: the name does not resolve, or the address is refused.
     pub async fn check(&self, url: &Url) -> Result<(), FetchError> {
         let (host, port) = target_of(url)?;
-        self.network.permitted(host, port).await.map(drop).map_err(unsent)
+        self.network.permitted(host, port).await.map(drop).map_err(|failure| unsent(&failure))
     }
 
     /// The route through a proxy; the least recently used one is forgotten when there are too many.
@@ -166,8 +166,8 @@ impl Downloader for HttpDownloader {
         };
         let route = proxied.as_deref().unwrap_or(&self.direct);
         let way = Way { host, https: request.url.scheme() == "https", proxy: route.proxy.as_deref() };
-        self.network.judge(host, port, way.proxy).map_err(unsent)?;
-        let client = route.client(&self.recipe, way.https)?;
+        self.network.judge(host, port, way.proxy).map_err(|failure| unsent(&failure))?;
+        let mut client = route.client(&self.recipe, host, port, way.https)?;
 
         let mut deadlines = self.rules.deadlines;
         if let Some(total) = request.meta_f64("download_timeout") {
@@ -185,6 +185,13 @@ impl Downloader for HttpDownloader {
                 Ok(answer) => break (answer, attempt),
                 Err(error) if stale < MOST_STALE && may_resend(&error, &way, &attempt, &request.method) => {
                     stale += 1;
+                }
+                // Not the host's fault: room is made, and the connect timeout bounds the waiting.
+                Err(error) if is_out_of_files(&error) && start.elapsed() < deadlines.connect => {
+                    self.direct.forget();
+                    route.forget();
+                    tokio::time::sleep(OUT_OF_FILES_WAIT).await;
+                    client = route.client(&self.recipe, host, port, way.https)?;
                 }
                 Err(error) => return Err(failure::of_head(error, &way)),
             }
@@ -384,7 +391,7 @@ fn target_of(url: &Url) -> Result<(&str, u16), FetchError> {
 }
 
 /// The error of a request that ended before anything was sent.
-fn unsent(failure: Failure) -> FetchError {
+fn unsent(failure: &Failure) -> FetchError {
     FetchError::new(failure.kind(), failure.to_string())
 }
 

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
 use super::proxy::Proxy;
 use crate::fetch::{FetchError, FetchErrorKind};
@@ -158,6 +159,20 @@ fn judge_h2(error: &h2::Error) -> Verdict {
     let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
     let gone = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
     Verdict { unprocessed: refused || gone, ..Verdict::lost() }
+}
+
+/// Wait for others to finish when the process may open no more files.
+pub(crate) const OUT_OF_FILES_WAIT: Duration = Duration::from_millis(100);
+
+/// Whether the process or the system may open no more files.
+pub(crate) fn is_out_of_files(error: &(dyn StdError + 'static)) -> bool {
+    /// EMFILE and ENFILE have these numbers on every Unix.
+    const CODES: [i32; 2] = [24, 23];
+    cfg!(unix)
+        && chain(error).any(|cause| {
+            let code = cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+            code.is_some_and(|code| CODES.contains(&code))
+        })
 }
 
 /// The chain as one sentence for the record: every cause once, without repetitions.

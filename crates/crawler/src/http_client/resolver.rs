@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use url::Host;
 
 use super::deadline::limit;
-use super::failure::Failure;
+use super::failure::{Failure, OUT_OF_FILES_WAIT, describe, is_out_of_files};
 use crate::error::{Error, Result};
 use crate::fetch::FetchErrorKind;
 use crate::settings::Settings;
@@ -29,6 +29,15 @@ const MOST_ADDRESSES: usize = 16;
 
 /// What a name resolved to, or why it did not.
 type Answer = Result<Arc<[IpAddr]>, Arc<str>>;
+
+/// What one question led to.
+enum Outcome {
+    Found(Vec<IpAddr>, Duration),
+    /// A server said that there is nothing.
+    Missing(String),
+    Failed(String),
+    OutOfFiles,
+}
 
 /// Resolves names for all clients of a downloader.
 pub(crate) struct Resolver {
@@ -90,35 +99,50 @@ impl Resolver {
         if let Some(answer) = self.cache().get(host, Instant::now()) {
             return answer.map_err(|why| failure(&why));
         }
-        let asked = tokio::time::timeout(self.timeout, self.ask(host)).await;
-        let (answer, ttl) = match asked {
-            Ok((Ok(found), ttl)) if !found.is_empty() => (Ok(found.into()), ttl.clamp(LEAST_TTL, MOST_TTL)),
-            Ok((Ok(_), _)) => (Err("the name has no address".into()), NEGATIVE_TTL),
-            Ok((Err(why), _)) => (Err(why.into()), NEGATIVE_TTL),
-            // Not kept: the server may answer the next question.
-            Err(_) => return Err(failure("no answer in time")),
+        let asked = tokio::time::timeout(self.timeout, async {
+            loop {
+                match self.ask(host).await {
+                    Outcome::OutOfFiles => tokio::time::sleep(OUT_OF_FILES_WAIT).await,
+                    outcome => break outcome,
+                }
+            }
+        });
+        let (answer, ttl): (Answer, _) = match asked.await {
+            Ok(Outcome::Found(found, ttl)) => (Ok(found.into()), ttl.clamp(LEAST_TTL, MOST_TTL)),
+            Ok(Outcome::Missing(why)) => (Err(why.into()), NEGATIVE_TTL),
+            // Trouble on the way is not kept: the next question may be answered.
+            Ok(Outcome::Failed(why)) => return Err(failure(&why)),
+            Ok(Outcome::OutOfFiles) | Err(_) => return Err(failure("no answer in time")),
         };
         self.cache().put(host, answer.clone(), Instant::now() + ttl);
         answer.map_err(|why| failure(&why))
     }
 
-    async fn ask(&self, host: &str) -> (Result<Vec<IpAddr>, String>, Duration) {
-        match &self.system {
+    async fn ask(&self, host: &str) -> Outcome {
+        let (found, ttl) = match &self.system {
             Some(system) => {
                 // The dot makes it a full name: no search list, which could lead a name of the web inside.
                 let name = if host.contains('.') { format!("{host}.") } else { host.to_owned() };
                 match system.lookup_ip(name).await {
                     Ok(found) => {
                         let left = found.valid_until().saturating_duration_since(std::time::Instant::now());
-                        (Ok(found.iter().take(MOST_ADDRESSES).collect()), left)
+                        (found.iter().take(MOST_ADDRESSES).collect::<Vec<_>>(), left)
                     }
-                    Err(error) => (Err(super::failure::describe(&error)), NEGATIVE_TTL),
+                    Err(error) if is_out_of_files(&error) => return Outcome::OutOfFiles,
+                    Err(error) if error.is_no_records_found() => return Outcome::Missing(describe(&error)),
+                    Err(error) => return Outcome::Failed(describe(&error)),
                 }
             }
             None => match tokio::net::lookup_host((host, 0)).await {
-                Ok(found) => (Ok(found.map(|a| a.ip()).take(MOST_ADDRESSES).collect()), LEAST_TTL),
-                Err(error) => (Err(error.to_string()), NEGATIVE_TTL),
+                Ok(found) => (found.map(|a| a.ip()).take(MOST_ADDRESSES).collect(), LEAST_TTL),
+                Err(error) if is_out_of_files(&error) => return Outcome::OutOfFiles,
+                // The C library does not tell a missing name from a broken network.
+                Err(error) => return Outcome::Failed(error.to_string()),
             },
+        };
+        match found.is_empty() {
+            true => Outcome::Missing("the name has no address".to_owned()),
+            false => Outcome::Found(found, ttl),
         }
     }
 
