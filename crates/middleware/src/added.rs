@@ -31,6 +31,11 @@ pub(crate) fn set_if_absent(request: &mut Request, name: HeaderName, value: Head
     absent
 }
 
+/// Whether a middleware, and not the spider, set this header.
+pub(crate) fn is_ours(request: &Request, name: &HeaderName) -> bool {
+    request.extensions.get::<Added>().is_some_and(|added| added.headers.contains(name))
+}
+
 /// Sets a meta in the name of a middleware.
 pub(crate) fn set_meta(request: &mut Request, key: &'static str, value: serde_json::Value) {
     let added = request.extensions.get_or_insert_default::<Added>();
