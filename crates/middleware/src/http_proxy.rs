@@ -75,7 +75,7 @@ impl HttpProxy {
 
     fn new(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let mut no_proxy = settings.no_proxy.clone();
-        let mut from_env = |names: &[&str]| {
+        let from_env = |names: &[&str]| {
             let found = names.iter().find_map(|name| variable(name).filter(|value| !value.trim().is_empty()));
             found.filter(|_| settings.proxy_from_env)
         };

@@ -303,8 +303,8 @@ impl Slot {
         self.has_answered = true;
         self.failures = 0;
         self.cooldowns = 0;
+        // The back-off is over: while a host fails it has one request at a time, and that one waited for it.
         self.is_down = false;
-        self.backoff_until = Timestamp(0);
 
         let is_refusal = matches!(seen.status, 429 | 503);
         // Sixteen refusals that were in flight together would else double the delay sixteen times.

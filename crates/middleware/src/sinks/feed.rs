@@ -60,7 +60,7 @@ pub struct Feed<T, F> {
     mode: Mode,
     format: F,
     fields: Fields,
-    filter: Option<Box<dyn Fn(&T) -> bool + Send>>,
+    filter: Option<Filter<T>>,
     compression: Option<Compression>,
     batch_items: Option<u64>,
     store_empty: bool,
@@ -69,6 +69,9 @@ pub struct Feed<T, F> {
     state: State,
     items: PhantomData<fn(T)>,
 }
+
+/// Which items are written.
+type Filter<T> = Box<dyn Fn(&T) -> bool + Send>;
 
 /// What to do with a file that is there already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
