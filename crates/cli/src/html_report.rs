@@ -16,11 +16,13 @@ use crate::render::{count, duration, shorten};
 use crate::report::Report;
 
 /// Rows of the tables.
-const ROWS: usize = 25;
+const ROWS: usize = 15;
 /// Bars of a chart; the rest is one bar.
 const BARS: usize = 12;
 /// Points of the time line at most.
-const POINTS: u64 = 120;
+const POINTS: u64 = 60;
+/// Hundredths of a second that a point stands for at least: below, the line shows the scheduler of the machine.
+const STEP: u64 = 5;
 
 /// What is read of a line of `pages.jsonl`.
 #[derive(Debug, Deserialize)]
@@ -266,9 +268,9 @@ fn timeline(times: &BTreeMap<u64, u64>) -> String {
     const WIDTH: f64 = 520.0;
     const HEIGHT: f64 = 150.0;
     const BOTTOM: f64 = 20.0;
-    const LEFT: f64 = 44.0;
+    const LEFT: f64 = 58.0;
     let last = times.keys().next_back().copied().unwrap_or(0);
-    let step = (last + 1).div_ceil(POINTS).max(1);
+    let step = (last + 1).div_ceil(POINTS).max(STEP);
     let mut rates = vec![0_u64; usize::try_from(last / step + 1).unwrap_or(1)];
     for (at, pages) in times {
         if let Some(rate) = rates.get_mut(usize::try_from(at / step).unwrap_or(usize::MAX)) {

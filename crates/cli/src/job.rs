@@ -5,9 +5,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use huntsman::middleware::Only;
-use huntsman::middleware::sinks::{DropLog, JsonLines};
-use huntsman::{CrawlerBuilder, Event, Handle, HostKey, HttpDownloader, Observer};
+use huntsman::middleware::{DropLog, JsonLines, Only};
+use huntsman::{
+    Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey, HttpDownloader,
+    Observer, Request, Response, Spider, Start, seconds,
+};
+use url::Url;
 
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
@@ -15,6 +18,7 @@ use crate::logging::LogCount;
 use crate::metrics::Metrics;
 use crate::output::{DROPS, OutputDir, PAGES, State};
 use crate::progress::{Progress, Rate, Screen};
+use crate::reachable::advice;
 use crate::render::{escape, warn};
 use crate::report::Report;
 use crate::seeds::Seeds;
@@ -65,8 +69,9 @@ impl Ended {
             warn(&format!("the crawl broke off: {error}"));
         }
         for seed in failed.iter().take(5) {
+            let advice = Url::parse(&seed.url).map_or(String::new(), |url| advice(&seed.reason, &url));
             let url = if seed.url.is_empty() { "a start URL" } else { &seed.url };
-            warn(&format!("{url} could not be fetched: {}", seed.reason));
+            warn(&format!("{url} could not be fetched: {}{advice}", seed.reason));
         }
         if failed.len() > 5 {
             warn(&format!("{} more start URLs could not be fetched; see report.json", failed.len() - 5));
@@ -96,6 +101,24 @@ impl Ended {
     }
 }
 
+/// Whether the settings make a crawler: what a component refuses is found before anything is done.
+///
+/// # Errors
+/// A component does not understand its settings.
+pub(crate) fn check(config: &Config) -> Outcome<Crawler<impl Spider>> {
+    let spider = SiteSpider::new(Start::none(), false, false);
+    Ok(huntsman::crawl(spider).layers(config.layers.clone()).downloader(Nothing).build()?)
+}
+
+/// A downloader for crawlers that do not run.
+struct Nothing;
+
+impl Downloader for Nothing {
+    async fn fetch(&self, _: &Request) -> Result<Response, FetchError> {
+        Err(FetchError::new(FetchErrorKind::Cancelled, "this crawler is not meant to run"))
+    }
+}
+
 /// Runs a crawl.
 ///
 /// # Errors
@@ -104,6 +127,7 @@ impl Ended {
 pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     let Job { config, downloader, seeds, only, text, follow, sink, metrics, screen, log } = job;
     let drain = config.settings.drain_timeout;
+    let time_limit = config.settings.closespider_timeout;
     let spider = SiteSpider::new(seeds.into_start(), text, follow);
     let mut builder = huntsman::crawl(spider).layers(config.layers).downloader(downloader);
     if let Some(only) = only {
@@ -119,10 +143,10 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     };
     let built = match &directory {
         Some(directory) => with_files(builder, directory.path()),
-        None => Ok(builder.pipeline(StdoutLines::default())),
+        None => Ok((builder.pipeline(StdoutLines::new()), None)),
     };
-    let crawler = match built.and_then(|builder| Ok(builder.build()?)) {
-        Ok(crawler) => crawler,
+    let (crawler, drops) = match built.and_then(|(builder, drops)| Ok((builder.build()?, drops))) {
+        Ok(built) => built,
         Err(failure) => {
             if let Some(directory) = directory {
                 directory.discard();
@@ -135,7 +159,16 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     let interrupted = Interrupted::default();
     // All of these end when they are dropped.
     let mut beside = tokio::task::JoinSet::new();
-    beside.spawn(signals::watch(handle.clone(), interrupted.clone(), screen.clone(), drain));
+    beside.spawn(signals::watch(
+        signals::listen(),
+        handle.clone(),
+        interrupted.clone(),
+        screen.clone(),
+        drain,
+    ));
+    if time_limit > 0.0 {
+        beside.spawn(end_in_time(handle.clone(), seconds(time_limit)));
+    }
     if let Some(metrics) = metrics {
         let stats = handle.stats().clone();
         beside.spawn(metrics.serve(move || stats.snapshot()));
@@ -145,6 +178,9 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     }
     let started = Instant::now();
     let result = crawler.run().await;
+    // A record that is missing is as bad as a page that is missing.
+    let recorded = drops.map_or(Ok(()), |drops| drops.finish());
+    let result = result.and_then(|report| recorded.map(|()| report));
     beside.shutdown().await;
     screen.clear();
 
@@ -182,10 +218,21 @@ fn finish(ended: &mut Ended) -> Outcome<()> {
     }
 }
 
-fn with_files(builder: CrawlerBuilder<SiteSpider>, path: &Path) -> Outcome<CrawlerBuilder<SiteSpider>> {
+type Builder = CrawlerBuilder<SiteSpider>;
+
+fn with_files(builder: Builder, path: &Path) -> Outcome<(Builder, Option<DropLog>)> {
     let pages = JsonLines::create(path.join(PAGES))?;
     let drops = DropLog::create(path.join(DROPS))?;
-    Ok(builder.pipeline(pages).observer(drops))
+    Ok((builder.pipeline(pages).observer(drops.clone()), Some(drops)))
+}
+
+/// The time limit stops the crawl by itself; this ends what is then still in flight, which a silent server could draw out
+/// for as long as a stop by hand allows.
+async fn end_in_time(handle: Handle, limit: Duration) {
+    const GRACE: Duration = Duration::from_secs(1);
+    tokio::time::sleep(limit + GRACE).await;
+    handle.abort();
+    std::future::pending::<()>().await;
 }
 
 async fn show_progress(handle: Handle, hosts: ActiveHosts, screen: Screen) {

@@ -16,7 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::exit::{Failure, Outcome};
 use crate::progress::Screen;
-use crate::render::{Style, escape};
+use crate::render::{Style, escape, escape_json};
 
 /// Crates whose events `log_level` is about; of others only warnings are shown, unless it names them.
 const OURS: &str = "huntsman";
@@ -185,19 +185,7 @@ fn json_line(event: &Event<'_>) -> String {
     line.insert("level".into(), event.metadata().level().as_str().to_ascii_lowercase().into());
     line.insert("component".into(), event.metadata().target().into());
     event.record(&mut JsonFields(&mut line));
-    let mut text = Value::Object(line).to_string();
-    // JSON escapes the lower control characters only; the rest would still reach a terminal.
-    if text.chars().any(|c| !c.is_ascii() && escape(c.encode_utf8(&mut [0; 4])).len() > c.len_utf8()) {
-        text = text.chars().fold(String::with_capacity(text.len() + 16), |mut out, c| {
-            match escape(c.encode_utf8(&mut [0; 4])) {
-                shown if shown.len() > c.len_utf8() => drop(write!(out, "\\u{:04x}", u32::from(c))),
-                _ => out.push(c),
-            }
-            out
-        });
-    }
-    text.push('\n');
-    text
+    escape_json(&Value::Object(line).to_string()).into_owned() + "\n"
 }
 
 struct JsonFields<'a>(&'a mut Map<String, Value>);

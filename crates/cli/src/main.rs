@@ -15,6 +15,7 @@ mod metrics;
 mod output;
 mod process;
 mod progress;
+mod reachable;
 mod render;
 mod report;
 mod seeds;

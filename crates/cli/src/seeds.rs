@@ -60,7 +60,8 @@ impl Seeds {
 
 /// A URL that can be crawled: absolute, http or https, with a host.
 pub(crate) fn parse(text: &str) -> Outcome<Url> {
-    let url = Request::parse(text)?.url;
+    let mut url = Request::parse(text)?.url;
+    url.set_fragment(None);
     if !matches!(url.scheme(), "http" | "https") {
         return Err(Failure::usage(format!(
             "cannot crawl \"{}\": only http and https URLs are fetched",

@@ -23,9 +23,14 @@ impl Interrupted {
     }
 }
 
-/// Listens until it is dropped.
-pub(crate) async fn watch(handle: Handle, interrupted: Interrupted, screen: Screen, drain_seconds: f64) {
-    let mut signals = listen();
+/// Acts on signals until it is dropped.
+pub(crate) async fn watch(
+    mut signals: mpsc::Receiver<()>,
+    handle: Handle,
+    interrupted: Interrupted,
+    screen: Screen,
+    drain_seconds: f64,
+) {
     if signals.recv().await.is_none() {
         // Nobody can signal us here: the crawl ends by itself.
         return std::future::pending().await;
@@ -43,12 +48,12 @@ pub(crate) async fn watch(handle: Handle, interrupted: Interrupted, screen: Scre
     }
 }
 
-/// SIGINT, SIGTERM and, where the terminal goes away, SIGHUP.
+/// From now on SIGINT and SIGTERM come here. Not SIGHUP: a handler for it would take `nohup` its effect.
 #[cfg(unix)]
-fn listen() -> mpsc::Receiver<()> {
+pub(crate) fn listen() -> mpsc::Receiver<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let (sender, receiver) = mpsc::channel(4);
-    for kind in [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()] {
+    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
         let Ok(mut stream) = signal(kind) else { continue };
         let sender = sender.clone();
         tokio::spawn(async move { while stream.recv().await.is_some() && sender.send(()).await.is_ok() {} });
@@ -56,8 +61,9 @@ fn listen() -> mpsc::Receiver<()> {
     receiver
 }
 
+/// From now on Ctrl-C comes here.
 #[cfg(not(unix))]
-fn listen() -> mpsc::Receiver<()> {
+pub(crate) fn listen() -> mpsc::Receiver<()> {
     let (sender, receiver) = mpsc::channel(4);
     tokio::spawn(
         async move { while tokio::signal::ctrl_c().await.is_ok() && sender.send(()).await.is_ok() {} },

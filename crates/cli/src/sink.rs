@@ -1,14 +1,23 @@
 //! Records on stdout: the pipeline of `--out -`.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use huntsman::{Context, OnItem, Pipeline, Result};
 use serde::Serialize;
 
+use crate::render::escape_json;
+
 /// Writes one JSON line per item to stdout, in whole lines. When stdout is closed, the crawl ends: nobody reads on.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct StdoutLines {
     lines: Vec<u8>,
+    is_terminal: bool,
+}
+
+impl StdoutLines {
+    pub(crate) fn new() -> Self {
+        Self { lines: Vec::new(), is_terminal: io::stdout().is_terminal() }
+    }
 }
 
 impl<I: Serialize + Send + 'static> Pipeline<I> for StdoutLines {
@@ -24,7 +33,11 @@ impl<I: Serialize + Send + 'static> Pipeline<I> for StdoutLines {
 
     async fn flush(&mut self) -> Result<()> {
         let mut stdout = io::stdout().lock();
-        stdout.write_all(&self.lines)?;
+        if self.is_terminal {
+            stdout.write_all(escape_json(&String::from_utf8_lossy(&self.lines)).as_bytes())?;
+        } else {
+            stdout.write_all(&self.lines)?;
+        }
         self.lines.clear();
         Ok(stdout.flush()?)
     }

@@ -104,9 +104,11 @@ impl Spider for SiteSpider {
     fn parse(&self, page: &Page, out: &mut Output<PageRecord>) -> Result<()> {
         let mut links = 0;
         for link in page.anchors() {
-            if let Some(url) = page.join(link.href) {
+            if let Some(mut url) = page.join(link.href) {
                 links += 1;
                 if self.follow {
+                    // Never sent; in a record it would only hide which address was asked for.
+                    url.set_fragment(None);
                     let mut request = Request::get(url);
                     request.nofollow = link.nofollow();
                     out.request(request);

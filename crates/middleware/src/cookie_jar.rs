@@ -137,7 +137,8 @@ impl CookieJar {
             None => self.domains.entry(cookie.domain.clone()).or_default(),
         };
         domain.used = self.clock;
-        let before = domain.cookies.iter().map(StoredCookie::size).sum::<usize>();
+        let before: usize = domain.cookies.iter().map(StoredCookie::size).sum();
+        let name = cookie.domain.clone();
         let old = domain.cookies.iter().position(|old| cookie.replaces(old));
         let changed = match old {
             Some(at) if cookie.is_expired(now) => {
@@ -145,7 +146,11 @@ impl CookieJar {
                 true
             }
             // The place is kept: the order of creation is that of the first one (RFC 6265, 5.3).
-            Some(at) => std::mem::replace(&mut domain.cookies[at], cookie.clone()).value != cookie.value,
+            Some(at) => {
+                let is_new = domain.cookies[at].value != cookie.value;
+                domain.cookies[at] = cookie;
+                is_new
+            }
             None if cookie.is_expired(now) => false,
             None => {
                 if domain.cookies.len() >= MAX_PER_DOMAIN {
@@ -154,13 +159,13 @@ impl CookieJar {
                 if domain.cookies.len() >= MAX_PER_DOMAIN {
                     domain.cookies.remove(0);
                 }
-                domain.cookies.push(cookie.clone());
+                domain.cookies.push(cookie);
                 true
             }
         };
-        let after = domain.cookies.iter().map(StoredCookie::size).sum::<usize>();
+        let after: usize = domain.cookies.iter().map(StoredCookie::size).sum();
         if domain.cookies.is_empty() {
-            self.domains.remove(&cookie.domain);
+            self.domains.remove(&name);
         }
         self.bytes = self.bytes + after - before;
         if self.bytes > MAX_JAR {

@@ -1,14 +1,14 @@
 //! `huntsman crawl`: flags to settings, checks, then the crawl.
 
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use huntsman::HttpDownloader;
 use huntsman::middleware::Only;
 use serde_json::json;
-use url::Url;
 
 use super::version::STORES;
-use crate::args::CrawlArgs;
+use crate::args::{CrawlArgs, Flags};
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, Job, Sink};
@@ -16,18 +16,17 @@ use crate::logging;
 use crate::metrics::Metrics;
 use crate::output::{self, Plan};
 use crate::progress::Screen;
+use crate::reachable;
 use crate::render::{Style, escape, say};
 use crate::seeds::Seeds;
-
-/// Start URLs of the command line whose addresses are looked at before the crawl.
-const LOOKED_AT: usize = 20;
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     let store = check_store(args.output.store.as_deref())?;
     let mut flags = args.settings();
     flags.push(("page_text", json!(args.output.text)));
-    let command = vec![("scope", json!("host")), ("max_parked_wait", json!(30.0))];
-    let config = Config::load(&args.settings, command, flags)?;
+    let config = Config::load(&args.settings, defaults(), flags)?;
+    let downloader = HttpDownloader::new(&config.settings)?;
+    job::check(&config)?;
     let only = args.reach.only.as_deref().map(Only::from_file).transpose()?;
     let seeds = Seeds::of(&args.urls, args.seeds.as_deref())?;
 
@@ -47,13 +46,14 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
         Some(address) => Some(Metrics::bind(address, args.output.metrics_public).await?),
         None => None,
     };
-    let screen = Screen::with_progress();
+    // Two things that write to one terminal would tear each other.
+    let shares_terminal = to_stdout && io::stdout().is_terminal();
+    let screen = if shares_terminal { Screen::plain() } else { Screen::with_progress() };
     let log = logging::start(&config.settings, &screen)?;
-    log_settings(&config);
-    let downloader = HttpDownloader::new(&config.settings)?;
-    if seeds.is_complete && config.settings.proxy.is_none() && !config.settings.proxy_from_env {
-        look_at(seeds.given(), &downloader).await?;
+    if seeds.is_complete {
+        reachable::look_at(seeds.given(), &config.settings, &downloader).await?;
     }
+    log_settings(&config);
 
     let sink = match plan {
         Some(plan) => {
@@ -75,6 +75,11 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     Ok(ended.exit(args.output.fail_on_limit))
 }
 
+/// What this command wants unless somebody says otherwise: a site and not the web, and an end.
+pub(super) fn defaults() -> Flags {
+    vec![("scope", json!("host")), ("max_parked_wait", json!(30.0))]
+}
+
 fn check_store(store: Option<&str>) -> Outcome<&'static str> {
     let store = store.unwrap_or(STORES[0]);
     STORES.into_iter().find(|known| *known == store).ok_or_else(|| {
@@ -94,34 +99,4 @@ fn log_settings(config: &Config) {
         .map(|(name, value, layer)| format!("{name} = {value} ({})", layer.name()))
         .collect();
     tracing::info!(target: "huntsman::settings", profile = config.profile.name(), "settings: {}", changed.join(", "));
-}
-
-/// Whether at least one start URL has an address that may be asked. If none has, the crawl does not begin: it would only
-/// write that down.
-async fn look_at(urls: &[Url], downloader: &HttpDownloader) -> Outcome<()> {
-    let mut refusals = Vec::new();
-    for url in urls.iter().take(LOOKED_AT) {
-        match downloader.check(url).await {
-            Ok(()) => return Ok(()),
-            Err(error) => refusals.push((url, error)),
-        }
-    }
-    if urls.len() > LOOKED_AT {
-        return Ok(());
-    }
-    let lines: Vec<String> = refusals
-        .iter()
-        .map(|(url, error)| {
-            let (host, port) = (url.host_str().unwrap_or(""), url.port_or_known_default().unwrap_or(80));
-            let advice = match error.kind() {
-                huntsman::FetchErrorKind::AddressRefused => {
-                    format!("; if you mean it: --allow-address {host}:{port}")
-                }
-                huntsman::FetchErrorKind::Dns => "; check the name and the network".to_owned(),
-                _ => String::new(),
-            };
-            format!("{url}: {error}{advice}")
-        })
-        .collect();
-    Err(Failure::crawl(lines.join("\n")))
 }

@@ -3,7 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use huntsman::{Output, Page, Result, Spider, Start};
+use huntsman::{HttpDownloader, Output, Page, Result, Spider, Start};
 use serde_json::json;
 use url::Url;
 
@@ -12,7 +12,8 @@ use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::progress::Screen;
-use crate::render::{escape, escape_document, warn};
+use crate::reachable::{self, advice};
+use crate::render::{escape, escape_document, escape_json, warn};
 use crate::seeds;
 use crate::spider::PageRecord;
 
@@ -39,16 +40,21 @@ pub(crate) async fn run(args: FetchArgs) -> Outcome {
         ("download_delay", json!(0.0)),
         ("httperror_allow_all", json!(true)),
         ("download_binary", json!(true)),
+        // Somebody waits in front of the screen.
+        ("robots_retry_delays", json!([])),
         ("max_parked_wait", json!(30.0)),
         ("page_text", json!(matches!(part, Part::Text | Part::Json))),
-        ("log_level", json!("warn")),
+        // What happened is told at the end.
+        ("log_level", json!("off")),
     ];
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
     let got = fetch(config, seeds::parse(&args.url)?, part).await?;
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
-        stdout.write_all(escape_document(&String::from_utf8_lossy(&got.output)).as_bytes())?;
+        let text = String::from_utf8_lossy(&got.output);
+        let shown = if args.json { escape_json(&text) } else { escape_document(&text) };
+        stdout.write_all(shown.as_bytes())?;
     } else {
         stdout.write_all(&got.output)?;
     }
@@ -68,26 +74,17 @@ struct Got {
 }
 
 async fn fetch(config: Config, url: Url, part: Part) -> Outcome<Got> {
+    let downloader = HttpDownloader::new(&config.settings)?;
+    reachable::look_at(std::slice::from_ref(&url), &config.settings, &downloader).await?;
     let got = Arc::new(Mutex::new(None));
     let spider = OnePage { url: url.clone(), part, got: Arc::clone(&got) };
-    let report = huntsman::crawl(spider).layers(config.layers).build()?.run().await?;
+    let crawler = huntsman::crawl(spider).layers(config.layers).downloader(downloader).build()?;
+    let report = crawler.run().await?;
     if let Some(got) = got.lock().unwrap_or_else(PoisonError::into_inner).take() {
         return Ok(got);
     }
     let reason = report.failed_seeds.into_iter().next().map_or(report.finish_reason, |(_, reason)| reason);
     Err(Failure::crawl(format!("{url} could not be fetched: {reason}{}", advice(&reason, &url))))
-}
-
-/// What to do about the reasons that a flag can change.
-pub(super) fn advice(reason: &str, url: &Url) -> String {
-    let (host, port) = (url.host_str().unwrap_or(""), url.port_or_known_default().unwrap_or(80));
-    if reason.starts_with("address_refused") {
-        format!("; if you mean it: --allow-address {host}:{port}")
-    } else if reason.starts_with("robots") {
-        "; --ignore-robots fetches it all the same".to_owned()
-    } else {
-        String::new()
-    }
 }
 
 struct OnePage {

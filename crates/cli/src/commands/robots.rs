@@ -5,16 +5,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::robots::{Group, MAX_BYTES, Robots, RobotsAgent, product_token};
-use huntsman::{Output, Page, Request, Result, Spider, Start, human_bytes};
+use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start, human_bytes};
 use serde_json::{Value, json};
 use url::{Position, Url};
 
-use super::fetch::advice;
 use crate::args::RobotsArgs;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::progress::Screen;
+use crate::reachable::{self, advice};
 use crate::render::{Style, Table, escape};
 use crate::seeds;
 
@@ -70,21 +70,26 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
         ("redirect_max_times", json!(5)),
         ("metarefresh_enabled", json!(false)),
         ("max_parked_wait", json!(30.0)),
-        ("log_level", json!("warn")),
+        // What happened is told at the end.
+        ("log_level", json!("off")),
     ];
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
     let settings = &config.settings;
     let agent = args.agent.clone().or_else(|| settings.robotstxt_user_agent.clone());
     let agent = agent.unwrap_or_else(|| product_token(&settings.user_agent).to_owned());
-    let (source, default_path) = read(&args.source, config).await?;
+    let (source, own_path) = read(&args.source, config).await?;
     let robots = Robots::parse(if source.meaning == Meaning::Parsed { &source.body } else { b"" });
     let rules = match source.meaning {
         Meaning::Parsed => robots.agent(&agent),
         Meaning::AllowAll => RobotsAgent::allow_all(),
         Meaning::DisallowAll => RobotsAgent::deny_all(),
     };
-    let paths = if args.paths.is_empty() { vec![default_path] } else { args.paths.clone() };
+    let mut paths: Vec<String> = own_path.into_iter().filter(|own| !args.paths.contains(own)).collect();
+    paths.extend(args.paths.clone());
+    if paths.is_empty() {
+        paths.push("/".to_owned());
+    }
     let sitemaps: Vec<String> = match &source.base {
         Some(base) => robots.sitemaps(base).iter().map(Url::to_string).collect(),
         // Of a file on disk, relative addresses lead nowhere.
@@ -123,30 +128,33 @@ impl Verdict {
     }
 }
 
-/// The file, and the path that is judged when none is given.
-async fn read(source: &str, config: Config) -> Outcome<(Source, String)> {
+/// The file, and the path of the URL if it is more than a way to name the site.
+async fn read(source: &str, config: Config) -> Outcome<(Source, Option<String>)> {
     if !source.contains("://") && Path::new(source).exists() {
         let body = std::fs::read(source)
             .map_err(|error| Failure::usage(format!("reading {}: {error}", escape(source))))?;
         let file =
             Source { shown: source.to_owned(), base: None, status: None, body, meaning: Meaning::Parsed };
-        return Ok((file, "/".to_owned()));
+        return Ok((file, None));
     }
     let url = seeds::parse(source).map_err(|failure| {
         if source.contains("://") { failure } else { failure.context("neither a file nor a URL") }
     })?;
     let path = match &url[Position::BeforePath..Position::AfterQuery] {
-        "/robots.txt" => "/".to_owned(),
-        path => path.to_owned(),
+        "/robots.txt" | "/" => None,
+        path => Some(path.to_owned()),
     };
     let address = url.join("/robots.txt").map_err(|error| Failure::usage(format!("{url}: {error}")))?;
     Ok((fetch(address, config).await?, path))
 }
 
 async fn fetch(address: Url, config: Config) -> Outcome<Source> {
-    let got = Arc::new(Mutex::new(None));
+    let downloader = HttpDownloader::new(&config.settings)?;
+    reachable::look_at(std::slice::from_ref(&address), &config.settings, &downloader).await?;
+    let got = Got::default();
     let spider = OneFile { address: address.clone(), got: Arc::clone(&got) };
-    let report = huntsman::crawl(spider).layers(config.layers).build()?.run().await?;
+    let crawler = huntsman::crawl(spider).layers(config.layers).downloader(downloader).build()?;
+    let report = crawler.run().await?;
     let Some((status, body)) = got.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         let reason =
             report.failed_seeds.into_iter().next().map_or(report.finish_reason, |(_, reason)| reason);
@@ -159,9 +167,12 @@ async fn fetch(address: Url, config: Config) -> Outcome<Source> {
     Ok(Source { shown, base: Some(address), status: Some(status), body, meaning: Meaning::of(status) })
 }
 
+/// Status and body, once they are there.
+type Got = Arc<Mutex<Option<(u16, Vec<u8>)>>>;
+
 struct OneFile {
     address: Url,
-    got: Arc<Mutex<Option<(u16, Vec<u8>)>>>,
+    got: Got,
 }
 
 impl Spider for OneFile {

@@ -56,11 +56,11 @@ impl Linked {
     fn page(&self, index: u64) -> String {
         let mut dice = Dice::new(!index);
         let mut out = String::with_capacity(self.bytes + 2_000);
-        let _ = write!(
+        let _ = writeln!(
             out,
             "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Page {index}</title>\
              <link rel=\"stylesheet\" href=\"/s.css\"><meta name=\"description\" content=\"Generated page {index}\">\
-             </head><body><main><h1>Page {index}</h1>\n"
+             </head><body><main><h1>Page {index}</h1>"
         );
         let mut targets = self.targets(index).into_iter().peekable();
         while out.len() < self.bytes || targets.peek().is_some() {

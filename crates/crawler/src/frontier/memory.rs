@@ -11,7 +11,7 @@ use super::{End, Frontier, Lease, LeaseId, Leased, Order, Pushed, Settled};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::host::HostKey;
-use crate::request::Request;
+use crate::request::{Fingerprint, Request};
 
 mod packed;
 mod seen;
@@ -307,7 +307,34 @@ impl Frontier for MemoryFrontier {
         Ok(pushed)
     }
 
+    fn is_seen(&self, fingerprint: Fingerprint) -> bool {
+        self.lock().seen.contains(fingerprint)
+    }
+
     fn len(&self) -> u64 {
         self.queued.load(Ordering::Acquire)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn hosts_that_are_done_leave_nothing_behind() {
+        let frontier = MemoryFrontier::new(Order::Bfs);
+        for n in 0..1_000 {
+            let request = Request::parse(&format!("http://h{n}.example/")).unwrap();
+            let host = request.host();
+            frontier.push(vec![request]).await.unwrap();
+            let lease = frontier.lease(&host, 1, Timestamp(0)).await.unwrap().leases.pop().unwrap();
+            frontier
+                .settle(vec![Settled { lease: lease.id, host, end: End::Done, children: Vec::new() }])
+                .await
+                .unwrap();
+        }
+        let state = frontier.lock();
+        assert!(state.hosts.is_empty() && state.due.is_empty() && state.leases.is_empty());
+        assert_eq!(state.free.len(), 1, "one number was enough for hosts that never met");
     }
 }
