@@ -122,7 +122,13 @@ impl<S: Spider> Run<S> {
         });
         let leases = self.leased.into_values().collect();
         let left = leftovers(&self.core, leases, &reason, aborted).await;
-        Ran { reason, failed_seeds: self.failed_seeds, seeds: self.seeds_queued, error: error.or(left.err()), hosts }
+        Ran {
+            reason,
+            failed_seeds: self.failed_seeds,
+            seeds: self.seeds_queued,
+            error: error.or(left.err()),
+            hosts,
+        }
     }
 
     async fn work(&mut self) -> Result<()> {
