@@ -47,7 +47,7 @@ pub mod prelude {
         OnResponse, Output, Page, Pipeline, Plugin, Profile, Request, Response, Result, Spider,
         SpiderMiddleware, Start, spider_fn,
     };
-    pub use huntsman_middleware::{Csv, Json, JsonLines};
+    pub use huntsman_middleware::sinks::{Csv, Json, JsonLines};
     pub use serde::{Deserialize, Serialize};
     pub use url::Url;
 }

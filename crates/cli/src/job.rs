@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use huntsman::middleware::{DropLog, JsonLines, Only};
+use huntsman::middleware::Only;
+use huntsman::middleware::sinks::{DropLog, JsonLines};
 use huntsman::{
     Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey, HttpDownloader,
     Observer, Request, Response, Spider, Start, seconds,

@@ -49,6 +49,26 @@ async fn crawl(families: &[Family]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn redirects_retries_robots_and_cookies_keep_their_promises() {
-    crawl(&[Family::Redirects, Family::Retries, Family::Robots, Family::Cookies]).await;
+async fn redirects_end_and_give_nothing_away() {
+    crawl(&[Family::Redirects]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn retries_are_few_and_patient() {
+    crawl(&[Family::Retries]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn robots_rules_hold() {
+    crawl(&[Family::Robots]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cookies_and_credentials_stay_at_home() {
+    crawl(&[Family::Cookies]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn traps_end() {
+    crawl(&[Family::Traps, Family::Addresses]).await;
 }

@@ -77,7 +77,8 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
 
 /// What this command wants unless somebody says otherwise: a site and not the web, and an end.
 pub(super) fn defaults() -> Flags {
-    vec![("scope", json!("host")), ("max_parked_wait", json!(30.0))]
+    // The drain leaves a second of the 15 that a stop may take for the files.
+    vec![("scope", json!("host")), ("max_parked_wait", json!(30.0)), ("drain_timeout", json!(14.0))]
 }
 
 fn check_store(store: Option<&str>) -> Outcome<&'static str> {
