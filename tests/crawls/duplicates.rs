@@ -8,7 +8,10 @@ use crate::support::{links, on_site, quick};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn urls_are_sent_as_written_and_compared_in_canonical_form() {
     let site = Site::builder()
-        .page("/", "<a href='/p?b=2&amp;a=1'>x</a><a href='/p?a=1&amp;b=2'>y</a><a href='/./p?b=2&amp;a=1'>z</a>")
+        .page(
+            "/",
+            "<a href='/p?b=2&amp;a=1'>x</a><a href='/p?a=1&amp;b=2'>y</a><a href='/./p?b=2&amp;a=1'>z</a>",
+        )
         .page("/p", "x")
         .start()
         .await;
