@@ -347,7 +347,6 @@ impl<S: Spider> Run<S> {
         self.waiters.clear();
     }
 
-    #[expect(clippy::type_complexity, reason = "the type that JoinSet gives")]
     fn visited(
         &mut self,
         ended: std::result::Result<(tokio::task::Id, Result<(HostKey, VisitEnd)>), tokio::task::JoinError>,
