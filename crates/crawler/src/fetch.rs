@@ -186,9 +186,10 @@ impl FetchError {
             || matches!(self.kind, K::Dns | K::Connect | K::Tls | K::Reset | K::Incomplete | K::Proxy)
     }
 
-    /// The host itself is at fault, for host health: failures to connect, resets and timeouts.
+    /// The host itself is at fault, for host health: it could not be reached. A connection that is reset or falls silent may be
+    /// the fault of the one page that was asked for, and must not cost the host its other pages.
     pub fn is_host_failure(&self) -> bool {
-        self.is_timeout() || self.is_connect() || self.kind == FetchErrorKind::Reset
+        self.is_connect()
     }
 
     /// The record of a request that ended by this error.

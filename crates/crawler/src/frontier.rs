@@ -6,7 +6,7 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::fetch::BoxFuture;
 use crate::host::HostKey;
-use crate::request::Request;
+use crate::request::{Fingerprint, Request};
 
 mod memory;
 
@@ -69,9 +69,11 @@ pub struct Pushed {
     pub accepted: u64,
     /// Known already.
     pub duplicates: u64,
-    /// Hosts that went from no queued request to at least one. A host whose requests are all delayed counts as having work.
+    /// Hosts whose first work is due earlier than before the call, each once: nothing queued became something, only
+    /// delayed work became work that is due or is due earlier. A host with due work is not among them. Delayed requests
+    /// count as due once a lease has seen them so.
     pub woken: Vec<HostKey>,
-    /// Requests of [`End::Again`] whose fingerprint was known already.
+    /// Requests of [`End::Again`] whose fingerprint was known already; not among the duplicates.
     pub refused: Vec<Request>,
 }
 
@@ -114,6 +116,13 @@ pub trait Frontier: Send + Sync + 'static {
     /// Ends leases and stores their children, atomically per call.
     fn settle(&self, batch: Vec<Settled>) -> impl Future<Output = Result<Pushed>> + Send;
 
+    /// Whether a fingerprint was seen, as far as the frontier can tell at once: `false` means "not known". Lets callbacks drop
+    /// the many links to known pages before anything is spent on them; `push` and `settle` decide all the same.
+    fn is_seen(&self, fingerprint: Fingerprint) -> bool {
+        let _ = fingerprint;
+        false
+    }
+
     /// Number of queued requests, delayed ones included, leased ones not.
     fn len(&self) -> u64;
 
@@ -145,6 +154,7 @@ pub(crate) trait DynFrontier: Send + Sync {
     fn push(&self, batch: Vec<Request>) -> BoxFuture<'_, Result<Pushed>>;
     fn lease<'a>(&'a self, host: &'a HostKey, max: usize, now: Timestamp) -> BoxFuture<'a, Result<Leased>>;
     fn settle(&self, batch: Vec<Settled>) -> BoxFuture<'_, Result<Pushed>>;
+    fn is_seen(&self, fingerprint: Fingerprint) -> bool;
     fn len(&self) -> u64;
     fn claim<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<bool>>;
     fn sync(&self) -> BoxFuture<'_, Result<()>>;
@@ -166,6 +176,10 @@ impl<T: Frontier> DynFrontier for T {
 
     fn settle(&self, batch: Vec<Settled>) -> BoxFuture<'_, Result<Pushed>> {
         Box::pin(Frontier::settle(self, batch))
+    }
+
+    fn is_seen(&self, fingerprint: Fingerprint) -> bool {
+        Frontier::is_seen(self, fingerprint)
     }
 
     fn len(&self) -> u64 {

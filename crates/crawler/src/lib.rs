@@ -13,6 +13,7 @@ mod event;
 mod fetch;
 mod frontier;
 mod host;
+mod host_stats;
 mod http_client;
 mod middleware;
 mod output;
@@ -39,6 +40,7 @@ pub use event::{Event, Observer};
 pub use fetch::{Downloader, FetchError, FetchErrorKind};
 pub use frontier::{End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled};
 pub use host::{HostKey, SlotBy, registrable_domain};
+pub use host_stats::{HostNow, HostStats};
 pub use http_client::{DecodeLimits, Decoded, HttpDownloader, decode_body};
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use middleware::{

@@ -16,6 +16,8 @@ pub struct Output<I> {
     context: Context,
     /// Takes full batches; `None` in tests and for `failed`.
     flush: Option<Box<dyn FnMut(Vec<I>, Vec<Request>)>>,
+    /// Whether a GET of this URL is known to be queued or done already.
+    is_known: Option<Box<dyn Fn(&Url) -> bool>>,
 }
 
 /// Items or requests that are kept before they leave in one batch.
@@ -24,11 +26,15 @@ const BATCH: usize = 1_024;
 impl<I> Output<I> {
     /// An output that keeps everything: what tests of a callback use. Read it with [`Output::into_parts`].
     pub fn new(context: Context) -> Self {
-        Self { items: Vec::new(), requests: Vec::new(), context, flush: None }
+        Self { items: Vec::new(), requests: Vec::new(), context, flush: None, is_known: None }
     }
 
-    pub(crate) fn streaming(context: Context, flush: Box<dyn FnMut(Vec<I>, Vec<Request>)>) -> Self {
-        Self { flush: Some(flush), ..Self::new(context) }
+    pub(crate) fn streaming(
+        context: Context,
+        flush: Box<dyn FnMut(Vec<I>, Vec<Request>)>,
+        is_known: Box<dyn Fn(&Url) -> bool>,
+    ) -> Self {
+        Self { flush: Some(flush), is_known: Some(is_known), ..Self::new(context) }
     }
 
     /// Gives an item to the pipelines.
@@ -55,10 +61,13 @@ impl<I> Output<I> {
         }
     }
 
-    /// Follows every link of a page with a GET request to the default callback: what a crawl of a whole site does.
+    /// Follows every link of a page with a GET request to the default callback: what a crawl of a whole site does. Cheaper than
+    /// the same by hand: links to pages that are known already cost no request.
     pub fn follow_links(&mut self, page: &Page) {
         for link in page.anchors() {
-            if let Some(url) = page.join(link.href) {
+            if let Some(url) = page.join(link.href)
+                && !self.is_known.as_ref().is_some_and(|is_known| is_known(&url))
+            {
                 let mut request = Request::get(url);
                 request.nofollow = link.nofollow();
                 self.request(request);

@@ -5,8 +5,8 @@
 //! frontier's, which says when a host has work.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hashbrown::HashTable;
@@ -64,7 +64,8 @@ pub enum Next {
 }
 
 /// One granted start of a request. It takes a place until it is given to [`Scheduler::ended`] or
-/// [`Scheduler::nothing_due`]; one that is dropped takes its place for ever.
+/// [`Scheduler::nothing_due`]. One that is dropped, with the task that held it, gives its place back when
+/// [`Scheduler::next`] is called, and counts as sent.
 ///
 /// Who holds one asks [`is_void`](Ticket::is_void) right before the request is sent, and calls [`sent`](Ticket::sent)
 /// when it is.
@@ -79,6 +80,37 @@ pub struct Ticket {
     wakes: u32,
     version: u32,
     shared: Arc<Shared>,
+    is_ended: bool,
+    lost: Arc<Lost>,
+}
+
+/// Slots of tickets that were dropped, one entry per ticket.
+#[derive(Debug, Default)]
+struct Lost {
+    count: AtomicUsize,
+    slots: Mutex<Vec<SlotId>>,
+}
+
+impl Lost {
+    fn add(&self, slot: SlotId) {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
+        self.count.fetch_add(1, Ordering::Release);
+    }
+
+    fn take(&self) -> Vec<SlotId> {
+        if self.count.swap(0, Ordering::Acquire) == 0 {
+            return Vec::new();
+        }
+        std::mem::take(&mut self.slots.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.is_ended {
+            self.lost.add(self.slot);
+        }
+    }
 }
 
 impl Ticket {
@@ -163,6 +195,7 @@ pub struct Scheduler {
     index: Index,
     memory: Memory,
     give_ups: VecDeque<SlotId>,
+    lost: Arc<Lost>,
     /// The slot served last.
     last: HostKey,
     /// The latest time that was told: time never goes back.
@@ -188,6 +221,7 @@ impl Scheduler {
             index: Index::default(),
             memory: Memory::default(),
             give_ups: VecDeque::new(),
+            lost: Arc::default(),
             last: HostKey::new(""),
             now: Timestamp(0),
             concurrency: rules::limit(settings.concurrent_requests),
@@ -223,6 +257,10 @@ impl Scheduler {
     /// or anything was told.
     pub fn next(&mut self, now: Timestamp) -> Next {
         self.tick(now);
+        for id in self.lost.take() {
+            self.active -= 1;
+            self.change(id, |slot, _| slot.active -= 1);
+        }
         self.forget_idle();
         if let Some(id) = self.give_ups.pop_front() {
             return self.tell_give_up(id);
@@ -291,9 +329,9 @@ impl Scheduler {
     }
 
     /// A granted start ended.
-    #[expect(clippy::needless_pass_by_value, reason = "a ticket is ended once")]
-    pub fn ended(&mut self, ticket: Ticket, outcome: Outcome, now: Timestamp) {
+    pub fn ended(&mut self, mut ticket: Ticket, outcome: Outcome, now: Timestamp) {
         self.tick(now);
+        ticket.is_ended = true;
         let mut give_up = None;
         self.active -= 1;
         self.change(ticket.slot, |slot, rules| {
@@ -518,6 +556,8 @@ impl Scheduler {
             wakes: slot.wakes,
             version: shared.version.load(Ordering::Acquire),
             shared,
+            is_ended: false,
+            lost: Arc::clone(&self.lost),
         };
         self.last = slot.key.clone();
         self.put(id);

@@ -5,11 +5,13 @@
 //! | what the engine and the middlewares decide, delays and back-off | [`ScriptedDownloader`] | virtual |
 //! | what goes over the wire, whole crawls, a binary | [`Site`] and [`sites`] | real |
 //! | that nothing on the web breaks the crawler | [`Chaos`] | real |
+//! | an implementation of one of the crawler's traits | [`conformance`] | none |
 //!
 //! Servers listen on loopback addresses only, on free ports, and bound every answer in time and size.
 
 mod answer;
 mod chaos;
+pub mod conformance;
 mod record;
 mod script;
 mod server;

@@ -140,7 +140,16 @@ impl<S: Spider> Core<S> {
                 }
             });
         };
-        Output::streaming(self.cx.clone(), Box::new(flush))
+        let core = Arc::clone(self);
+        let is_known = move |url: &url::Url| {
+            let known =
+                core.fingerprinter.of_get(url).is_some_and(|fingerprint| core.frontier.is_seen(fingerprint));
+            if known {
+                core.counters.duplicates.inc();
+            }
+            known
+        };
+        Output::streaming(self.cx.clone(), Box::new(flush), Box::new(is_known))
     }
 
     /// Requests that leave a callback: depth, referer, middlewares, slot and fingerprint.
@@ -156,6 +165,11 @@ impl<S: Spider> Core<S> {
         let referer: Arc<str> = page.url().as_str().into();
         let depth = page.request().depth.saturating_add(1);
         requests.retain_mut(|request| {
+            // Most links of a site lead to pages that are known: nothing is spent on them.
+            if !request.unfiltered && self.frontier.is_seen(self.fingerprinter.of(request)) {
+                self.counters.duplicates.inc();
+                return false;
+            }
             request.depth = if request.meta_flag("depth_reset") { 0 } else { depth };
             request.referer.get_or_insert_with(|| Arc::clone(&referer));
             for placed in self.spider_chain.iter().rev() {

@@ -61,20 +61,29 @@ async fn a_fresh_connection_that_is_closed_is_not_retried() {
     assert_eq!(server.connections(), 1);
 }
 
+/// The HTTP library does not say whether bytes of an answer came before the connection went away: on a reused
+/// connection both count as closed while idle, for requests that may be sent twice.
 #[tokio::test]
-async fn an_answer_that_began_is_not_retried_silently() {
-    let server = Server::start(|mut peer, _| async move {
-        peer.head().await;
-        peer.put(&page(b"x")).await;
-        peer.head().await;
-        peer.put(b"HTTP/1.1 200 OK\r\nConte").await;
-        peer.close().await;
-    })
-    .await;
-    let downloader = downloader(|_| {});
-    get(&downloader, &server.url("/")).await.expect("a page");
-    assert_eq!(get(&downloader, &server.url("/")).await.unwrap_err().kind(), K::Reset);
-    assert_eq!(server.heads().len(), 2);
+async fn an_answer_that_began_is_retried_silently_only_after_reuse_and_never_a_post() {
+    let breaking = || {
+        Server::start(|mut peer, number| async move {
+            if number == 0 {
+                peer.head().await;
+                peer.put(&page(b"x")).await;
+            }
+            peer.head().await;
+            peer.put(b"HTTP/1.1 200 OK\r\nConte").await;
+            peer.close().await;
+        })
+    };
+    for (method, tries) in [(http::Method::GET, 2), (http::Method::POST, 1)] {
+        let server = breaking().await;
+        let downloader = downloader(|_| {});
+        get(&downloader, &server.url("/")).await.expect("a page");
+        let request = Request::parse(&server.url("/")).unwrap().method(method);
+        assert_eq!(fetch(&downloader, request).await.unwrap_err().kind(), K::Reset);
+        assert_eq!(server.heads().len(), 1 + tries, "the second try has a connection of its own");
+    }
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Deterministic filler text.
 
 /// A small generator with a good mix (SplitMix64), so that pages need no dependency and never change.
+#[derive(Clone, Debug)]
 pub(crate) struct Random(u64);
 
 impl Random {

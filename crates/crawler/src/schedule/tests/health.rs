@@ -63,7 +63,7 @@ fn a_probe_that_is_answered_brings_the_host_back() {
     for ticket in tickets {
         s.ended(ticket, HOST_FAILURE, until);
     }
-    let _ = fetch(&mut s, until);
+    let _ticket = fetch(&mut s, until);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn a_wished_sleep_wakes_by_itself() {
     s.adjust(&host("a"), Politeness::SleepUntil(at(50.0)), at(0.0));
     s.adjust(&host("a"), Politeness::SleepUntil(at(20.0)), at(0.0));
     assert_eq!(wait(&mut s, at(0.0)), at(50.0));
-    let _ = fetch(&mut s, at(50.0));
+    let _ticket = fetch(&mut s, at(50.0));
 }
 
 #[test]

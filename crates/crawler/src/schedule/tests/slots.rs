@@ -94,6 +94,38 @@ fn hosts_that_hang_do_not_hold_back_one_that_answers() {
 }
 
 #[test]
+fn a_quarter_of_the_places_is_kept_for_hosts_that_answer() {
+    let mut s = Scheduler::new(&Settings { concurrent_requests: 8, ..at_once(2) }, 0);
+    for (name, outcome) in [("answers", answer(200)), ("fails", HOST_FAILURE)] {
+        s.woken(host(name), at(0.0));
+        let ticket = fetch(&mut s, at(0.0));
+        s.nothing_due(ticket, None, at(0.0));
+        s.woken(host(name), at(0.0));
+        let ticket = fetch(&mut s, at(0.0));
+        s.no_more_due(&ticket, None, at(0.0));
+        s.ended(ticket, outcome, at(0.0));
+    }
+    for name in ["answers", "fails"].map(str::to_owned).into_iter().chain((0..20).map(|n| format!("new{n}")))
+    {
+        s.woken(host(&name), at(0.0));
+    }
+    let tickets: Vec<Ticket> = (0..8).map(|_| fetch(&mut s, at(0.0))).collect();
+    assert_eq!(tickets.iter().filter(|t| t.host == host("answers")).count(), 2);
+    // What it gives back, it gets again, though twenty others wait.
+    let (answering, _others): (Vec<_>, Vec<_>) = tickets.into_iter().partition(|t| t.host == host("answers"));
+    for ticket in answering {
+        s.ended(ticket, answer(200), at(0.0));
+    }
+    let again = [fetch(&mut s, at(0.0)), fetch(&mut s, at(0.0))];
+    assert!(again.iter().all(|t| t.host == host("answers")));
+    // Once it has no work, its places are anybody's.
+    for ticket in again {
+        s.nothing_due(ticket, None, at(0.0));
+    }
+    let _more = [fetch(&mut s, at(0.0)), fetch(&mut s, at(0.0))];
+}
+
+#[test]
 fn failing_hosts_get_all_places_when_nobody_else_has_work() {
     let mut s = Scheduler::new(&Settings { concurrent_requests: 4, ..at_once(1) }, 0);
     for n in 0..8 {
@@ -193,10 +225,19 @@ fn parked_work_is_told_from_work_that_waits_for_its_delay() {
     assert!(!s.is_parked(), "in flight");
     s.ended(ticket, refusal(429, 60), at(0.0));
     s.woken(host("a"), at(0.0));
-    assert!(s.is_parked(), "asleep");
-    s.woken(host("b"), at(0.0));
-    let ticket = fetch(&mut s, at(0.0));
-    s.ended(ticket, answer(200), at(0.0));
-    assert_eq!(wait(&mut s, at(0.0)), at(1.0));
+    assert!(!s.is_parked(), "a Retry-After of a host that answers is waited out");
+    for round in 1..=3 {
+        let now = at(f64::from(round) * 61.0);
+        let ticket = fetch(&mut s, now);
+        s.ended(ticket, refusal(429, 60), now);
+        assert_eq!(s.is_parked(), round == 3, "asked for {} times without a good answer", round + 1);
+    }
+    let now = at(4.0 * 61.0);
+    let ticket = fetch(&mut s, now);
+    s.ended(ticket, answer(200), now);
+    s.adjust(&host("a"), Politeness::SleepUntil(at(400.0)), now);
+    s.woken(host("b"), now);
+    let ticket = fetch(&mut s, now);
+    s.ended(ticket, answer(200), now);
     assert!(!s.is_parked(), "b waits for its delay");
 }

@@ -41,7 +41,7 @@ fn concurrent_starts_are_spaced_by_the_delay_as_well() {
     }
     idle(&mut s, at(9.0));
     s.ended(tickets.pop().unwrap(), answer(200), at(9.0));
-    let _ = fetch(&mut s, at(9.0));
+    let _ticket = fetch(&mut s, at(9.0));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn an_unused_start_costs_no_delay() {
     let three = fetch(&mut s, at(6.0));
     s.ended(three, Outcome::Unused, at(7.0));
     // Back to the gap after the second one, which is over.
-    let _ = fetch(&mut s, at(7.0));
+    let _ticket = fetch(&mut s, at(7.0));
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn an_empty_lease_puts_the_slot_to_sleep_until_its_delayed_work() {
     s.woken_at(host("a"), at(20.0), at(1.0));
     assert_eq!(wait(&mut s, at(1.0)), at(20.0));
     s.woken(host("a"), at(2.0));
-    let _ = fetch(&mut s, at(2.0));
+    let _ticket = fetch(&mut s, at(2.0));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn waiters_go_before_new_leases_first_come_first_served() {
     let (waiter, ticket) = start(&mut s, at(1.0));
     assert_eq!(waiter, 9);
     s.ended(ticket, answer(200), at(1.0));
-    let _ = fetch(&mut s, at(2.0));
+    let _ticket = fetch(&mut s, at(2.0));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn the_gap_counts_from_the_last_start_that_was_sent_before_the_crawl_delay() {
     s.ended(two, Outcome::Unused, at(1.0));
     s.ended(one, answer(200), at(1.0));
     assert_eq!(wait(&mut s, at(1.0)), at(5.75));
-    let _ = fetch(&mut s, at(5.75));
+    let _ticket = fetch(&mut s, at(5.75));
 }
 
 #[test]
@@ -214,7 +214,7 @@ fn a_late_sending_moves_the_next_start() {
     assert_eq!(wait(&mut s, at(0.0)), at(1.0));
     one.sent(at(0.8));
     assert_eq!(wait(&mut s, at(1.0)), at(1.8));
-    let _ = fetch(&mut s, at(1.8));
+    let _ticket = fetch(&mut s, at(1.8));
 }
 
 #[test]
@@ -307,4 +307,16 @@ fn a_clock_that_goes_back_changes_nothing() {
     let one = fetch(&mut s, at(100.0));
     s.ended(one, answer(200), at(40.0));
     assert_eq!(wait(&mut s, at(40.0)), at(101.0));
+}
+
+#[test]
+fn a_ticket_that_is_dropped_gives_its_place_back_but_not_its_delay() {
+    let mut s = Scheduler::new(&Settings { concurrent_requests: 1, ..every(2.0) }, 0);
+    s.woken(host("a"), at(0.0));
+    drop(fetch(&mut s, at(0.0)));
+    assert_eq!(wait(&mut s, at(1.0)), at(2.0));
+    assert_eq!(s.active(), 0);
+    let ticket = fetch(&mut s, at(2.0));
+    s.ended(ticket, answer(200), at(2.0));
+    assert_eq!(s.active(), 0);
 }

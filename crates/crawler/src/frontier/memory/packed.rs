@@ -1,0 +1,241 @@
+//! A queued request in few bytes: what nearly all requests have is in line, the rest is boxed.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Extensions, HeaderMap, Method};
+use serde_json::{Map, Value};
+use url::Url;
+
+use crate::clock::Timestamp;
+use crate::host::HostKey;
+use crate::request::{Fingerprint, Request, Rest};
+
+/// A request without its slot and its priority, which the queue knows.
+#[derive(Debug)]
+pub(super) struct Packed {
+    /// 72 bytes less than the parsed form, and never longer than the text.
+    url: Box<str>,
+    callback: Arc<str>,
+    referer: Option<Arc<str>>,
+    /// As halves: a `u128` would be aligned to 16.
+    fingerprint: [u64; 2],
+    rare: Option<Box<Rare>>,
+    priority: i32,
+    depth: u16,
+    retries: u8,
+    flags: u8,
+}
+
+/// The request skips the duplicate filter.
+const UNFILTERED: u8 = 1;
+/// `meta` is `{"is_start_request": true}` and nothing else, as that of most seeds.
+const START: u8 = 2;
+
+/// The link said nofollow.
+const NOFOLLOW: u8 = 4;
+
+/// The key of `meta` that the engine sets for start requests.
+const IS_START: &str = "is_start_request";
+
+#[derive(Debug)]
+struct Rare {
+    /// The parsed URL, where reading its text again might not give the same one.
+    url: Option<Url>,
+    method: Method,
+    headers: Option<Box<HeaderMap>>,
+    body: Bytes,
+    not_before: Option<Timestamp>,
+    meta: Map<String, Value>,
+    extensions: Extensions,
+    rest: Option<Box<Rest>>,
+}
+
+impl Packed {
+    /// Packs a request; answers with its slot as well.
+    pub(super) fn new(request: Request, fingerprint: Fingerprint) -> (HostKey, Self) {
+        let host = request.host();
+        let Request {
+            url,
+            method,
+            headers,
+            body,
+            callback,
+            priority,
+            depth,
+            retries,
+            unfiltered,
+            nofollow,
+            not_before,
+            referer,
+            mut meta,
+            extensions,
+            rest,
+            slot: _,
+            fingerprint: _,
+        } = request;
+        let is_start = meta.len() == 1 && meta.get(IS_START) == Some(&Value::Bool(true));
+        if is_start {
+            meta.clear();
+        }
+        let kept_url = (!reads_back(&url)).then(|| url.clone());
+        let is_common = method == Method::GET
+            && headers.is_empty()
+            && body.is_empty()
+            && not_before.is_none()
+            && meta.is_empty()
+            && extensions.is_empty()
+            && rest.is_none()
+            && kept_url.is_none();
+        let rare = (!is_common).then(|| {
+            Box::new(Rare {
+                url: kept_url,
+                method,
+                headers: (!headers.is_empty()).then(|| Box::new(headers)),
+                body,
+                not_before,
+                meta,
+                extensions,
+                rest,
+            })
+        });
+        let packed = Self {
+            url: String::from(url).into_boxed_str(),
+            callback,
+            referer,
+            fingerprint: [(fingerprint.0 >> 64) as u64, fingerprint.0 as u64],
+            rare,
+            priority,
+            depth,
+            retries,
+            flags: (u8::from(unfiltered) * UNFILTERED)
+                | (u8::from(is_start) * START)
+                | (u8::from(nofollow) * NOFOLLOW),
+        };
+        (host, packed)
+    }
+
+    /// The request as it was packed, with slot and fingerprint assigned.
+    pub(super) fn unpack(&self, host: &HostKey) -> Request {
+        let rare = self.rare.as_deref();
+        let url = match rare.and_then(|rare| rare.url.clone()) {
+            Some(url) => url,
+            None => Url::parse(&self.url).expect("the text of a parsed http URL is one"),
+        };
+        let mut request = Request::get(url);
+        request.callback = Arc::clone(&self.callback);
+        request.referer.clone_from(&self.referer);
+        request.priority = self.priority;
+        request.depth = self.depth;
+        request.retries = self.retries;
+        request.nofollow = self.flags & NOFOLLOW != 0;
+        request.unfiltered = self.flags & UNFILTERED != 0;
+        if let Some(rare) = rare {
+            request.method = rare.method.clone();
+            request.headers = rare.headers.as_deref().cloned().unwrap_or_default();
+            request.body = rare.body.clone();
+            request.not_before = rare.not_before;
+            request.meta = rare.meta.clone();
+            request.extensions = rare.extensions.clone();
+            request.rest = rare.rest.clone();
+        }
+        if self.flags & START != 0 {
+            request.meta.insert(IS_START.to_owned(), true.into());
+        }
+        request.assign_slot(host.clone());
+        let [high, low] = self.fingerprint;
+        request.assign_fingerprint(Fingerprint((u128::from(high) << 64) | u128::from(low)));
+        request
+    }
+}
+
+/// Whether the text of a URL surely parses to the same URL: plain http, and no host that is decoded and judged again.
+fn reads_back(url: &Url) -> bool {
+    matches!(url.scheme(), "http" | "https") && url.host_str().is_some_and(|host| !host.contains("xn--"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn round_trip(request: Request) -> Request {
+        let fingerprint = request.fingerprint();
+        let (host, packed) = Packed::new(request, fingerprint);
+        packed.unpack(&host)
+    }
+
+    #[test]
+    fn what_is_unpacked_is_what_was_packed() {
+        let plain = Request::parse("http://a.example/x?y=1#frag").unwrap();
+        let mut found = plain.clone();
+        found.referer = Some("http://a.example/".into());
+        (found.depth, found.retries, found.priority, found.nofollow) = (3, 1, -2, true);
+        let start = plain.clone().meta(IS_START, true);
+        let full = plain
+            .clone()
+            .method(Method::POST)
+            .body("a=1")
+            .header("X-A", "1")
+            .unwrap()
+            .callback("detail")
+            .errback("oops")
+            .cb_kwarg("page", 3)
+            .cookie("a", "b")
+            .meta(IS_START, true)
+            .meta("proxy", "http://p:1")
+            .after(Duration::from_secs(5))
+            .unfiltered();
+        for request in [plain, found, start, full] {
+            let back = round_trip(request.clone());
+            assert_eq!(back, request);
+            assert_eq!(back.host(), request.host());
+            assert_eq!(back.fingerprint(), request.fingerprint());
+            assert_eq!((back.unfiltered, back.nofollow), (request.unfiltered, request.nofollow));
+        }
+    }
+
+    #[test]
+    fn assigned_slot_and_fingerprint_survive() {
+        let mut request = Request::parse("http://a.example/").unwrap();
+        request.assign_slot(HostKey::new("10.0.0.1"));
+        request.assign_fingerprint(Fingerprint(u128::MAX - 5));
+        let back = round_trip(request);
+        assert_eq!(back.host(), HostKey::new("10.0.0.1"));
+        assert_eq!(back.fingerprint(), Fingerprint(u128::MAX - 5));
+    }
+
+    #[test]
+    fn extensions_survive() {
+        #[derive(Clone, Debug, PartialEq)]
+        struct Mark(u32);
+        let mut request = Request::parse("http://a.example/").unwrap();
+        request.extensions.insert(Mark(7));
+        assert_eq!(round_trip(request).extensions.get::<Mark>(), Some(&Mark(7)));
+    }
+
+    #[test]
+    fn odd_urls_survive() {
+        for url in [
+            "data:text/plain,a b ",
+            "file:///c:/x/../y",
+            "http://xn--bcher-kva.example/",
+            "http://bücher.example/",
+            "http://u:p%40@[::1]:8080//a/./b%2e/../?q#f",
+            "http://1.2.3/",
+            "http://a.example./ %zz\u{7f}?'\"<>`",
+            "web+demo:/.//not-a-host/",
+            "HTTP://EXAMPLE.com:80/%7euser?%",
+            "mailto:a@b.example",
+        ] {
+            let request = Request::parse(url).unwrap();
+            assert_eq!(round_trip(request.clone()).url, request.url, "{url}");
+        }
+    }
+
+    #[test]
+    fn it_is_small() {
+        assert!(size_of::<Packed>() <= 80, "{}", size_of::<Packed>());
+    }
+}

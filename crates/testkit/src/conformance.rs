@@ -1,0 +1,3 @@
+//! Suites that judge an implementation of a trait by what the trait promises: one suite, every implementation.
+
+pub mod frontier;
