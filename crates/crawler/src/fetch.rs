@@ -111,6 +111,33 @@ impl FetchErrorKind {
             Self::Cancelled => "cancelled",
         }
     }
+
+    /// The kind of a drop reason, if the reason is the name of one.
+    pub(crate) fn of_reason(reason: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == reason)
+    }
+
+    const ALL: [Self; 19] = [
+        Self::InvalidRequest,
+        Self::Scheme,
+        Self::AddressRefused,
+        Self::Dns,
+        Self::Connect,
+        Self::Tls,
+        Self::ConnectTimeout,
+        Self::FirstByteTimeout,
+        Self::IdleTimeout,
+        Self::TotalTimeout,
+        Self::Reset,
+        Self::Incomplete,
+        Self::BadResponse,
+        Self::TooLarge,
+        Self::Decode,
+        Self::ContentType,
+        Self::Proxy,
+        Self::Middleware,
+        Self::Cancelled,
+    ];
 }
 
 /// A failed download: a kind to branch on, a sentence to read, the cause behind it.

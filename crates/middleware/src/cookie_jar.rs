@@ -193,7 +193,8 @@ impl CookieJar {
             return None;
         }
         let (domain, host_only) = match parsed.domain() {
-            None | Some("") => (host.to_owned(), true),
+            // An empty attribute counts as absent; a lone dot is a bad domain.
+            None => (host.to_owned(), true),
             Some(domain) => domain_for(url, host, domain)?,
         };
         let path = match parsed.path() {
@@ -509,6 +510,7 @@ mod tests {
             ("http://a.example.com/", "k=v; Domain=.EXAMPLE.com", "http://example.com/", true),
             ("http://a.example.com/", "k=v; domain=a.example.com", "http://b.a.example.com/", true),
             ("http://a.example.com./", "k=v", "http://a.example.com/", true),
+            ("http://a.example.com/", "k=v; Domain=", "http://a.example.com/", true),
             ("http://example.com/", "k=v; Domain=example.com", "http://badexample.com/", false),
             ("http://example.com:8080/", "k=v", "http://example.com/", true),
             ("http://127.0.0.1/", "k=v", "http://127.0.0.1/", true),
@@ -548,6 +550,11 @@ mod tests {
             ("http://1.example.com/", "k=v; Domain=0x7f.1"),
             ("http://a.example.com/", "k=v; Domain=exa mple.com"),
             ("http://a.example.com/", "k=v; Domain=.."),
+            ("http://a.example.com/", "k=v; Domain=."),
+            ("http://127.0.0.38/", "k=v; Domain=."),
+            ("http://127.0.0.38/", "k=v; Domain=127.0.0."),
+            ("http://127.0.0.38/", "k=v; Domain=*"),
+            ("http://127.0.0.38/", "k=v; Domain=%00"),
             ("http://a.example.com/", "k=v; Secure"),
             ("https://a.example.com/", "__Secure-k=v"),
             ("https://a.example.com/", "__host-k=v; Secure; Path=/; Domain=a.example.com"),

@@ -9,8 +9,8 @@ use std::time::Duration;
 use http::{StatusCode, header};
 use huntsman_crawler::robots::{MAX_BYTES, Robots, RobotsAgent, product_token};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, DropReason, Event, FetchError, OnRequest, OnRobotsError, OverCap,
-    Politeness, Request, Response, Result, Settings, Timestamp, seconds,
+    Context, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind, OnRequest, OnRobotsError,
+    OverCap, Politeness, Request, Response, Result, Settings, Timestamp, seconds,
 };
 use tokio::sync::OnceCell;
 use url::Url;
@@ -70,8 +70,8 @@ enum Verdict {
     TooSlow(Duration),
     /// The file could not be had; it is asked for again.
     Wait(String),
-    /// The file could not be had, several times.
-    Refuse(String),
+    /// The file could not be had, several times; or nothing may be asked of its host at all.
+    Refuse { reason: &'static str, why: String },
 }
 
 /// One fetch, shared by all who wait for it. If the task that fetches is dropped, another one takes over.
@@ -163,6 +163,11 @@ impl RobotsTxt {
             }
             Err(error) => {
                 cx.stats().inc(&format!("robotstxt/exception_count/{}", error.kind().name()));
+                if error.kind() == FetchErrorKind::AddressRefused {
+                    // Asking again would give the same answer.
+                    let verdict = Verdict::Refuse { reason: error.kind().name(), why: error.to_string() };
+                    return Known { verdict, until: now + self.ttl, failures: 0 };
+                }
                 format!("robots.txt of {authority}: {error}")
             }
         };
@@ -178,7 +183,8 @@ impl RobotsTxt {
             }
             None => {
                 tracing::warn!(%authority, "its requests are dropped: {}", why.escape_debug());
-                Known { verdict: Verdict::Refuse(why), until: now + self.error_ttl, failures: 0 }
+                let verdict = Verdict::Refuse { reason: "robots_unreachable", why };
+                Known { verdict, until: now + self.error_ttl, failures: 0 }
             }
         }
     }
@@ -230,7 +236,7 @@ impl Known {
         let heap = match &self.verdict {
             Verdict::Rules { rules, .. } => rules.heap_bytes(),
             Verdict::TooSlow(_) => 0,
-            Verdict::Wait(why) | Verdict::Refuse(why) => why.len(),
+            Verdict::Wait(why) | Verdict::Refuse { why, .. } => why.len(),
         };
         heap + size_of::<Self>()
     }
@@ -377,8 +383,12 @@ impl DownloaderMiddleware for RobotsTxt {
                 chain::set_unfiltered(&mut parked, Self::NAME);
                 Ok(OnRequest::Reschedule(Box::new(parked)))
             }
-            Verdict::Refuse(why) => {
-                Ok(OnRequest::Drop(DropReason::failed("robots_unreachable").detail(why.clone())))
+            Verdict::Refuse { reason, why } => {
+                let dropped = match *reason {
+                    "address_refused" => DropReason::skipped(*reason),
+                    _ => DropReason::failed(*reason),
+                };
+                Ok(OnRequest::Drop(dropped.detail(why.clone())))
             }
         }
     }
@@ -557,6 +567,15 @@ mod tests {
         pass(20).await;
         assert_eq!(bench.ask("http://h/c").await, "wait 10", "the hour is over: it is asked again");
         assert_eq!(bench.cx.stats().get("robotstxt/exception_count/connection_reset"), 5);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_that_may_not_be_asked_is_not_waited_for() {
+        let bench =
+            bench(|_| {}, |_, _| Err(FetchError::new(FetchErrorKind::AddressRefused, "private address")));
+        assert_eq!(bench.ask("http://h/a").await, "address_refused");
+        assert_eq!(bench.ask("http://h/b").await, "address_refused");
+        assert_eq!(bench.fetches(), 1);
     }
 
     #[tokio::test(start_paused = true)]

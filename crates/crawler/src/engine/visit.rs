@@ -347,8 +347,9 @@ impl<S: Spider> Exchange for Core<S> {
                     Exchanged::Again(again) => request = *again,
                     Exchanged::Drop(_, component, reason) => {
                         let detail = reason.detail.as_deref().unwrap_or(&reason.reason);
-                        let error =
-                            FetchError::new(FetchErrorKind::Middleware, format!("{component}: {detail}"));
+                        let kind =
+                            FetchErrorKind::of_reason(&reason.reason).unwrap_or(FetchErrorKind::Middleware);
+                        let error = FetchError::new(kind, format!("{component}: {detail}"));
                         return Err(match reason.status {
                             Some(status) => error.with_status(status),
                             None => error,
