@@ -10,12 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt, Full};
 use huntsman_crawler::{Downloader, HttpDownloader, Request, Settings};
-use hyper_util::client::legacy::Client;
-use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::rt::TokioExecutor;
 
 const FETCHES: usize = 40_000;
 const HEADERS: [(&str, &str); 3] = [
@@ -35,7 +30,7 @@ fn main() {
     let mut settings = Settings::default();
     settings.allow_private_addresses = true;
     runtime.block_on(async {
-        let bare: Client<HttpConnector, Full<Bytes>> = Client::builder(TokioExecutor::new()).build_http();
+        let bare = reqwest::Client::builder().no_proxy().build().expect("a client");
         let ours = Arc::new(HttpDownloader::new(&settings).expect("valid settings"));
         for round in 1..=3 {
             println!("round {round}");
@@ -43,13 +38,10 @@ fn main() {
             measure("bare library", at_once, move || {
                 let (client, uri) = (client.clone(), uri.clone());
                 async move {
-                    let mut request = http::Request::get(uri);
-                    for (name, value) in HEADERS {
-                        request = request.header(name, value);
-                    }
-                    let request = request.body(Full::default()).expect("a request");
-                    let answer = client.request(request).await.expect("a page");
-                    answer.into_body().collect().await.expect("a body").to_bytes().len()
+                    let request =
+                        HEADERS.iter().fold(client.get(&uri), |r, (name, value)| r.header(*name, *value));
+                    let answer = request.send().await.expect("a page");
+                    answer.bytes().await.expect("a body").len()
                 }
             })
             .await;
