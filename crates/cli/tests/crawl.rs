@@ -267,6 +267,15 @@ fn a_seed_that_cannot_be_fetched_fails_the_run_and_the_others_go_on() {
 }
 
 #[test]
+fn start_urls_that_the_settings_refuse_are_an_error_with_a_reason() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), small());
+    let said = run(crawl(dir.path(), &site).args(["--set", "urllength_limit=10"]));
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.stderr.contains("could not be fetched"), "{}", said.stderr);
+    assert_eq!(lines(dir.path().join("out/drops.jsonl"))[0]["reason"], "url_length");
+}
+
+#[test]
 fn robots_txt_is_obeyed_unless_told_otherwise() {
     let build = || {
         let site = Site::builder().robots("User-agent: *\nDisallow: /secret\n");
