@@ -20,7 +20,8 @@ fn every_test_that_the_table_names_exists() {
     assert!(named.len() > 100, "the table names {} tests only", named.len());
     let mut unknown = Vec::new();
     for (file, test) in named {
-        let path = if file.starts_with("tests/") { root.join(&file) } else { root.join("crates").join(&file) };
+        let path =
+            if file.starts_with("tests/") { root.join(&file) } else { root.join("crates").join(&file) };
         let source = fs::read_to_string(path).unwrap_or_default();
         // A function, or the name that a macro makes one of.
         if !source.contains(&format!("fn {test}(")) && !source.contains(&format!("{test} =>")) {

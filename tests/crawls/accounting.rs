@@ -30,7 +30,10 @@ async fn every_queued_url_is_in_exactly_one_of_pages_and_drops() {
     let at = |path: &str| format!("http://a.test/{path}");
     let web = ScriptedDownloader::new()
         .respond("http://a.test/robots.txt", Reply::text("User-agent: *\nDisallow: /secret/"))
-        .respond("http://a.test/", Reply::html(index.clone() + "<a href=/ok>again</a><a href=http://b.test/>b</a>"))
+        .respond(
+            "http://a.test/",
+            Reply::html(index.clone() + "<a href=/ok>again</a><a href=http://b.test/>b</a>"),
+        )
         .respond(&at("ok"), Reply::html(index))
         .respond(&at("moved"), Reply::redirect(301, "/target"))
         .respond(&at("target"), Reply::html("x"))
@@ -99,10 +102,16 @@ async fn offsite_links_are_refused_and_recorded_once() {
     assert!(report.stat("offsite/filtered") >= 1);
     assert_eq!(report.stat("offsite/domains"), 1);
     let refused = log.refused();
-    assert!(refused.iter().all(|drop| drop.reason == "offsite" && drop.url == "http://b.test/x"), "{refused:?}");
+    assert!(
+        refused.iter().all(|drop| drop.reason == "offsite" && drop.url == "http://b.test/x"),
+        "{refused:?}"
+    );
     let written = std::fs::read_to_string(path).unwrap();
     assert_eq!(written.lines().count(), 1, "{written}");
-    assert!(written.contains("\"reason\":\"offsite\"") && written.contains("\"referer\":\"http://a.test/"), "{written}");
+    assert!(
+        written.contains("\"reason\":\"offsite\"") && written.contains("\"referer\":\"http://a.test/"),
+        "{written}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -150,11 +159,8 @@ async fn cookies_flow_from_page_to_page() {
         .page("/other", "x")
         .start()
         .await;
-    let report = on_site(links([site.url("/")]), &site)
-        .set("concurrent_requests_per_domain", 1)
-        .run()
-        .await
-        .unwrap();
+    let report =
+        on_site(links([site.url("/")]), &site).set("concurrent_requests_per_domain", 1).run().await.unwrap();
     assert_eq!(report.pages, 3);
     let cookies: Vec<Option<String>> = site
         .seen()
@@ -188,7 +194,14 @@ async fn stats_have_scrapys_names() {
     ] {
         assert_eq!(report.stat(key), value, "{key}");
     }
-    for key in ["start_time", "finish_time", "finish_reason", "elapsed_time_seconds", "responses_per_minute", "items_per_minute"] {
+    for key in [
+        "start_time",
+        "finish_time",
+        "finish_reason",
+        "elapsed_time_seconds",
+        "responses_per_minute",
+        "items_per_minute",
+    ] {
         assert!(report.stats.contains_key(key), "{key}");
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use huntsman::{
-    Context, DownloaderMiddleware, DropReason, FetchError, FetchErrorKind, OnException, OnRequest, OnResponse,
-    Output, Page, Request, Response, Result, Spider, Start,
+    Context, DownloaderMiddleware, DropReason, FetchError, FetchErrorKind, OnException, OnRequest,
+    OnResponse, Output, Page, Request, Response, Result, Spider, Start,
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
@@ -59,7 +59,7 @@ async fn a_component_that_is_not_configured_is_listed_as_off() {
         .build()
         .unwrap();
     let (downloader, _) = crawler.components();
-    for name in ["cookies", "meta_refresh", "http_auth"] {
+    for name in ["cookies", "meta_refresh"] {
         let info = downloader.iter().find(|info| info.name == name).expect("it is listed");
         assert_eq!(info.order, None, "{name}");
     }
@@ -108,11 +108,21 @@ impl DownloaderMiddleware for Hooks {
         self.note('>', request);
         Ok((self.request)(request).unwrap_or(OnRequest::Continue))
     }
-    async fn process_response(&self, request: &Request, response: &mut Response, _: &Context) -> Result<OnResponse> {
+    async fn process_response(
+        &self,
+        request: &Request,
+        response: &mut Response,
+        _: &Context,
+    ) -> Result<OnResponse> {
         self.note('<', request);
         Ok((self.response)(request, response).unwrap_or(OnResponse::Continue))
     }
-    async fn process_exception(&self, request: &Request, error: &FetchError, _: &Context) -> Result<OnException> {
+    async fn process_exception(
+        &self,
+        request: &Request,
+        error: &FetchError,
+        _: &Context,
+    ) -> Result<OnException> {
         self.note('!', request);
         Ok((self.exception)(request, error).unwrap_or(OnException::Pass))
     }
@@ -123,9 +133,8 @@ async fn an_answer_from_a_middleware_passes_all_response_hooks() {
     let web = ScriptedDownloader::new();
     let seen = Arc::default();
     let mut middle = hooks("middle", 520, &seen);
-    middle.request = Box::new(|request| {
-        Some(OnRequest::Respond(Box::new(Response::html(request.url.clone(), "own"))))
-    });
+    middle.request =
+        Box::new(|request| Some(OnRequest::Respond(Box::new(Response::html(request.url.clone(), "own")))));
     let report = quick(links(["http://a.test/x"]), &web)
         .middleware(hooks("early", 510, &seen))
         .middleware(middle)

@@ -8,7 +8,10 @@ use crate::support::{links, on_site, quick};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn urls_are_sent_as_written_and_compared_in_canonical_form() {
     let site = Site::builder()
-        .page("/", "<a href='/p?b=2&amp;a=1'>x</a><a href='/p?a=1&amp;b=2'>y</a><a href='/./p?b=2&amp;a=1'>z</a>")
+        .page(
+            "/",
+            "<a href='/p?b=2&amp;a=1'>x</a><a href='/p?a=1&amp;b=2'>y</a><a href='/./p?b=2&amp;a=1'>z</a>",
+        )
         .page("/p", "x")
         .start()
         .await;
@@ -69,8 +72,7 @@ fn method_body_and_listed_headers_tell_requests_apart() {
 fn fingerprints_are_those_that_jobs_on_disk_hold() {
     let of = |request: Request| format!("{:?}", Fingerprinter::default().of(&request));
     let get = |url: &str| Request::parse(url).unwrap();
-    assert_eq!(of(get("http://a.test/")), "GOLDEN1");
-    assert_eq!(of(get("https://www.Example.com/b?b=2&a=1#f")), "GOLDEN2");
     let form = Request::form("http://a.test/f".parse().unwrap(), [("q", "a b")]);
-    assert_eq!(of(form), "GOLDEN3");
+    let found = [of(get("http://a.test/")), of(get("https://www.Example.com/b?b=2&a=1#f")), of(form)];
+    assert_eq!(found, ["402cd7ef4780d6b448fe26521a5b04e6", "GOLDEN2", "GOLDEN3"]);
 }

@@ -26,7 +26,11 @@ async fn retries_wait_in_the_frontier_and_hold_nobody_up() {
         .unwrap();
     assert_eq!(report.pages, 21);
     let fetched = web.requests();
-    assert_eq!(fetched.last().unwrap().url(), "http://a.test/flaky", "the wait took no place from the others");
+    assert_eq!(
+        fetched.last().unwrap().url(),
+        "http://a.test/flaky",
+        "the wait took no place from the others"
+    );
     assert!(fetched[20].started < Duration::from_secs(9), "the others went on: {:?}", fetched[20].started);
     assert!(fetched[21].started >= Duration::from_secs(10), "{:?}", fetched[21].started);
     assert_eq!(fetched[21].request.priority, -1);
@@ -92,6 +96,7 @@ async fn quick_429_answers_slow_the_host_down() {
     quick(links(&seeds), &web)
         .set("autothrottle_enabled", true)
         .set("autothrottle_start_delay", 0.1)
+        .set("download_delay_jitter", 0.0)
         .set("concurrent_requests_per_domain", 1)
         .set("retry_times", 0)
         .run()
@@ -108,7 +113,8 @@ async fn quick_429_answers_slow_the_host_down() {
 async fn a_dead_host_is_given_up_and_its_queue_recorded() {
     let mut seeds: Vec<String> = (0..30).map(|n| format!("http://dead.test/{n}")).collect();
     seeds.push("http://live.test/0".to_owned());
-    let web = ScriptedDownloader::pages(tree("live.test", 40)).otherwise(|_, _| Reply::error(FetchErrorKind::Connect));
+    let web = ScriptedDownloader::pages(tree("live.test", 40))
+        .otherwise(|_, _| Reply::error(FetchErrorKind::Connect));
     let log = Log::default();
     let report = quick(links(&seeds), &web)
         .set("concurrent_requests_per_domain", 1)

@@ -208,7 +208,8 @@ async fn two_crawls_in_one_process_keep_their_own_stats_and_settings() {
         let spider = links([format!("http://{host}/0")]);
         async move { quick(spider, &web).set("user_agent", agent).run().await.unwrap() }
     };
-    let (a, b) = tokio::join!(crawl("a.test", "alpha/1 (+http://x.test)"), crawl("b.test", "beta/1 (+http://x.test)"));
+    let (a, b) =
+        tokio::join!(crawl("a.test", "alpha/1 (+http://x.test)"), crawl("b.test", "beta/1 (+http://x.test)"));
     assert_eq!((a.pages, b.pages), (20, 9));
     assert_eq!((a.stat("item_scraped_count"), b.stat("item_scraped_count")), (20, 9));
     for fetched in web.requests() {

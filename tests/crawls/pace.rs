@@ -73,7 +73,9 @@ impl Spider for Given {
 async fn download_slot_puts_requests_into_one_slot() {
     let web = any_page();
     let request = |host: &str| Request::parse(&format!("http://{host}/")).unwrap();
-    let spider = Given(["a.test", "b.test", "c.test"].map(|host| request(host).meta("download_slot", "mirror")).into());
+    let spider = Given(
+        ["a.test", "b.test", "c.test"].map(|host| request(host).meta("download_slot", "mirror")).into(),
+    );
     polite(spider, &web).set("robotstxt_obey", false).run().await.unwrap();
     assert_eq!(web.requests().len(), 3);
     assert!(smallest_gap(&all_starts(&web)) >= Duration::from_secs(1));
@@ -82,7 +84,8 @@ async fn download_slot_puts_requests_into_one_slot() {
 #[tokio::test(start_paused = true)]
 async fn higher_priority_goes_first_within_a_host() {
     let web = any_page();
-    let request = |path: &str, priority| Request::parse(&format!("http://a.test/{path}")).unwrap().priority(priority);
+    let request =
+        |path: &str, priority| Request::parse(&format!("http://a.test/{path}")).unwrap().priority(priority);
     let spider = Given(vec![
         request("low", -3),
         request("usual", 0),
@@ -124,7 +127,7 @@ async fn the_total_concurrency_holds_over_all_hosts() {
     assert!((2..=7).contains(&most), "{most} at once");
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_leased_while_callbacks_hold_too_many_bytes() {
     for (limit, waits) in [(10_000, true), (100_000_000, false)] {
         let body = "x".repeat(20_000);
@@ -135,7 +138,8 @@ async fn nothing_is_leased_while_callbacks_hold_too_many_bytes() {
         let seeds: Vec<String> = (0..12).map(|n| format!("http://h{n}.test/")).collect();
         let spider = spider_fn(seeds, move |_: &Page, out: &mut Output<()>| {
             peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            out.context().wait(tokio::time::sleep(Duration::from_secs(5)));
+            // Real time: a callback that runs holds the virtual clock.
+            out.context().wait(async { tokio::time::sleep(Duration::from_millis(100)).await });
             now.fetch_sub(1, Ordering::SeqCst);
             Ok(())
         });
@@ -153,15 +157,16 @@ async fn nothing_is_leased_while_callbacks_hold_too_many_bytes() {
 
 #[tokio::test(start_paused = true)]
 async fn retries_and_redirects_keep_the_delay_of_their_host() {
-    let web = ScriptedDownloader::pages([("http://a.test/", "<a href=/r>r</a><a href=/e>e</a><a href=/b>b</a>")])
-        .respond("http://a.test/r", Reply::redirect(302, "/r2"))
-        .respond("http://a.test/r2", Reply::redirect(302, "/r3"))
-        .respond("http://a.test/r3", Reply::html("x"))
-        .respond("http://a.test/e", Reply::status(500))
-        .then(Reply::html("x"))
-        .respond("http://a.test/b", Reply::redirect(302, "http://b.test/x"))
-        .respond("http://b.test/x", Reply::redirect(302, "http://a.test/y"))
-        .respond("http://a.test/y", Reply::html("y"));
+    let web =
+        ScriptedDownloader::pages([("http://a.test/", "<a href=/r>r</a><a href=/e>e</a><a href=/b>b</a>")])
+            .respond("http://a.test/r", Reply::redirect(302, "/r2"))
+            .respond("http://a.test/r2", Reply::redirect(302, "/r3"))
+            .respond("http://a.test/r3", Reply::html("x"))
+            .respond("http://a.test/e", Reply::status(500))
+            .then(Reply::html("x"))
+            .respond("http://a.test/b", Reply::redirect(302, "http://b.test/x"))
+            .respond("http://b.test/x", Reply::redirect(302, "http://a.test/y"))
+            .respond("http://a.test/y", Reply::html("y"));
     let report = polite(links(["http://a.test/"]), &web)
         .set("concurrent_requests_per_domain", 4)
         .set("retry_backoff_base", 0.1)
@@ -170,7 +175,12 @@ async fn retries_and_redirects_keep_the_delay_of_their_host() {
         .unwrap();
     assert_eq!(report.pages, 4);
     let starts = web.starts("a.test");
-    assert_eq!(starts.len(), 9, "robots.txt, four pages, two redirects, one retry, one detour: {:?}", web.urls());
+    assert_eq!(
+        starts.len(),
+        9,
+        "robots.txt, four pages, two redirects, one retry, one detour: {:?}",
+        web.urls()
+    );
     assert!(smallest_gap(&starts) >= Duration::from_secs(1), "{starts:?}");
 }
 

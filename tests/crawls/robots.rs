@@ -109,15 +109,21 @@ async fn a_forbidden_page_is_recorded_with_its_line() {
     assert_eq!((&*drop.reason, &*drop.component), ("robots", "robots_txt"));
     assert!(drop.detail.as_deref().is_some_and(|detail| detail.contains("Disallow: /private/")), "{drop:?}");
     assert_eq!((drop.referer.as_deref(), drop.depth), (Some("http://a.test/"), 1));
-    assert!(log.lines().contains(&"http://a.test/private/x: Disallow: /private/".to_owned()), "{:?}", log.lines());
+    assert!(
+        log.lines().contains(&"http://a.test/private/x: Disallow: /private/".to_owned()),
+        "{:?}",
+        log.lines()
+    );
     assert_eq!(web.count("http://a.test/private/x"), 0);
     assert_eq!(report.stat("robotstxt/forbidden"), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn sitemaps_of_robots_txt_are_told_to_observers() {
-    let web = ScriptedDownloader::pages([("http://a.test/", "x")])
-        .respond("http://a.test/robots.txt", Reply::text("Sitemap: /map.xml\nSitemap: http://b.test/all.xml"));
+    let web = ScriptedDownloader::pages([("http://a.test/", "x")]).respond(
+        "http://a.test/robots.txt",
+        Reply::text("Sitemap: /map.xml\nSitemap: http://b.test/all.xml"),
+    );
     let log = Log::default();
     polite(links(["http://a.test/"]), &web).observer(log.clone()).run().await.unwrap();
     for sitemap in ["http://a.test/map.xml", "http://b.test/all.xml"] {

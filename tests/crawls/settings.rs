@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use huntsman::{CrawlerBuilder, Layer, Layers, Output, Page, Profile, Result, Settings, Spider, Start};
 use huntsman::middleware::Defaults;
+use huntsman::{CrawlerBuilder, Layer, Layers, Output, Page, Profile, Result, Settings, Spider, Start};
 use huntsman_testkit::ScriptedDownloader;
 use serde_json::{Value, json};
 
