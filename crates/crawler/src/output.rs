@@ -6,6 +6,12 @@ use crate::context::Context;
 use crate::page::Page;
 use crate::request::Request;
 
+/// Takes full batches away.
+type Flush<I> = Box<dyn FnMut(Vec<I>, Vec<Request>)>;
+
+/// Whether a GET of this URL is queued or done already.
+type IsKnown = Box<dyn Fn(&Url) -> bool>;
+
 /// Takes items and requests from a callback.
 ///
 /// They leave in batches while the callback runs, so a callback may give any number of them: memory stays bounded, and the
@@ -15,9 +21,9 @@ pub struct Output<I> {
     requests: Vec<Request>,
     context: Context,
     /// Takes full batches; `None` in tests and for `failed`.
-    flush: Option<Box<dyn FnMut(Vec<I>, Vec<Request>)>>,
+    flush: Option<Flush<I>>,
     /// Whether a GET of this URL is known to be queued or done already.
-    is_known: Option<Box<dyn Fn(&Url) -> bool>>,
+    is_known: Option<IsKnown>,
 }
 
 /// Items or requests that are kept before they leave in one batch.
@@ -29,11 +35,7 @@ impl<I> Output<I> {
         Self { items: Vec::new(), requests: Vec::new(), context, flush: None, is_known: None }
     }
 
-    pub(crate) fn streaming(
-        context: Context,
-        flush: Box<dyn FnMut(Vec<I>, Vec<Request>)>,
-        is_known: Box<dyn Fn(&Url) -> bool>,
-    ) -> Self {
+    pub(crate) fn streaming(context: Context, flush: Flush<I>, is_known: IsKnown) -> Self {
         Self { flush: Some(flush), is_known: Some(is_known), ..Self::new(context) }
     }
 

@@ -20,6 +20,7 @@ use crate::response::Response;
 use crate::spider::Spider;
 
 /// Work for a worker thread.
+#[expect(clippy::large_enum_variant, reason = "moved once per page; a box would be an allocation per page")]
 pub(crate) enum Job {
     Page(Request, Response),
     Failed(Request, DropReason),

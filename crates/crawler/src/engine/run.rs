@@ -29,6 +29,8 @@ use crate::spider::Spider;
 
 /// Failed start requests kept for the report.
 const FAILED_SEEDS: usize = 1_000;
+/// A host that belongs to another process is asked for again after this.
+const CLAIM_AGAIN: Duration = Duration::from_secs(5);
 /// Requests recorded at once when a queue is dropped.
 const DRAIN_BATCH: usize = 1_024;
 /// After an abort, what is left in memory is recorded for this long at most.
@@ -122,7 +124,13 @@ impl<S: Spider> Run<S> {
         });
         let leases = self.leased.into_values().collect();
         let left = leftovers(&self.core, leases, &reason, aborted).await;
-        Ran { reason, failed_seeds: self.failed_seeds, seeds: self.seeds_queued, error: error.or(left.err()), hosts }
+        Ran {
+            reason,
+            failed_seeds: self.failed_seeds,
+            seeds: self.seeds_queued,
+            error: error.or(left.err()),
+            hosts,
+        }
     }
 
     async fn work(&mut self) -> Result<()> {
@@ -248,6 +256,12 @@ impl<S: Spider> Run<S> {
                 self.scheduler.nothing_due(ticket, None, now);
                 return self.give_up(&host, "host_page_limit").await;
             }
+        }
+        if !self.core.frontier.claim(&host).await? {
+            // Another process works on the host.
+            self.limits.put_host(&host, false);
+            self.scheduler.nothing_due(ticket, Some(now + CLAIM_AGAIN), now);
+            return Ok(());
         }
         let mut leased = self.core.frontier.lease(&host, 1, now).await?;
         let Some(lease) = leased.leases.pop() else {

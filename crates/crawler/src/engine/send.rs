@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 
 use crate::context::{Context, Message};
 use crate::event::Event;
-use crate::host_stats::HostStats;
 use crate::fetch::{DynDownloader, FetchError, FetchErrorKind};
+use crate::host_stats::HostStats;
 use crate::request::Request;
 use crate::response::Response;
 use crate::retry_after::retry_after;

@@ -203,3 +203,21 @@ impl Generations {
         &mut self.young
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_keeps_its_client_for_two_generations() {
+        let mut clients = Generations::default();
+        clients.serving("a", 2).hosts.insert(0);
+        let holds_a = |generation: &Generation| generation.hosts.contains(&0);
+        assert!(holds_a(clients.serving("a", 2)));
+        assert!(!holds_a(clients.serving("b", 2)), "the first generation is full");
+        assert!(holds_a(clients.serving("a", 2)), "it still serves its hosts");
+        clients.serving("c", 2);
+        assert!(!holds_a(clients.serving("d", 2)));
+        assert!(!holds_a(clients.serving("a", 2)), "and is dropped with the next one");
+    }
+}

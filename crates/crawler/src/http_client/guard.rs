@@ -86,7 +86,7 @@ fn is_local_name(host: &str) -> bool {
         };
         rest.1.eq_ignore_ascii_case(name) && (rest.0.is_empty() || rest.0.ends_with('.'))
     };
-    ["localhost", "local", "internal", "home.arpa"].iter().any(|name| ends_with(name))
+    ["localhost", "local", "internal", "home.arpa"].iter().any(ends_with)
 }
 
 /// Whether an address is part of the public internet, by the special-purpose registries (RFC 6890 and its
