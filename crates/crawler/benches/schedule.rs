@@ -24,8 +24,7 @@ fn main() {
     }
     while let Next::Fetch(ticket) = scheduler.next(now) {
         ticket.sent(now);
-        scheduler.ended(ticket, Outcome::Unused, now);
-        // A start that was sent keeps its delay.
+        scheduler.ended(ticket, answered(), now);
     }
     scheduler.woken(HostKey::new("quick.example"), now);
     let started = Instant::now();
@@ -35,9 +34,18 @@ fn main() {
         if let Next::Fetch(ticket) = scheduler.next(now) {
             granted += 1;
             ticket.sent(now);
-            scheduler.ended(ticket, Outcome::Unused, now);
+            scheduler.ended(ticket, answered(), now);
         }
     }
     let each = started.elapsed().as_secs_f64() * 1e6 / ROUNDS as f64;
     println!("{} slots, {granted} of {ROUNDS} granted: {each:.2} us a decision", scheduler.slots());
+}
+
+fn answered() -> Outcome {
+    Outcome::Answer {
+        status: 200,
+        latency: std::time::Duration::ZERO,
+        retry_after: None,
+        adjust_delay: false,
+    }
 }
