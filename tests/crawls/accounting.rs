@@ -205,3 +205,26 @@ async fn stats_have_scrapys_names() {
         assert!(report.stats.contains_key(key), "{key}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_report_has_stats_of_the_busiest_hosts() {
+    let mut pages = Vec::new();
+    for host in 0..5 {
+        pages.extend(crate::support::tree(&format!("h{host}.test"), 3 + host));
+    }
+    let web = ScriptedDownloader::pages(pages)
+        .respond("http://h4.test/gone", Reply::status(404))
+        .respond("http://h4.test/reset", Reply::error(FetchErrorKind::Reset))
+        .latency(std::time::Duration::from_millis(40));
+    let mut seeds: Vec<String> = (0..5).map(|host| format!("http://h{host}.test/0")).collect();
+    seeds.extend(["http://h4.test/gone".to_owned(), "http://h4.test/reset".to_owned()]);
+    let report =
+        quick(links(&seeds), &web).set("stats_top_hosts", 2).set("retry_times", 0).run().await.unwrap();
+    assert!(report.hosts.len() <= 3, "the busiest two, and maybe the rest in one: {:?}", report.hosts);
+    let host = report.hosts.iter().find(|host| host.host == "h4.test").expect("the busiest one is there");
+    assert_eq!((host.requests, host.statuses.get(&200), host.statuses.get(&404)), (9, Some(&7), Some(&1)));
+    assert_eq!(host.failures.values().sum::<u64>(), 1, "{host:?}");
+    assert!(host.latency_ms.iter().all(|&latency| (20.0..80.0).contains(&latency)), "{host:?}");
+    assert_eq!(host.queued, 0);
+    assert!(host.last_error.is_some(), "{host:?}");
+}

@@ -59,7 +59,7 @@ async fn a_component_that_is_not_configured_is_listed_as_off() {
         .build()
         .unwrap();
     let (downloader, _) = crawler.components();
-    for name in ["cookies", "meta_refresh", "http_auth"] {
+    for name in ["cookies", "meta_refresh"] {
         let info = downloader.iter().find(|info| info.name == name).expect("it is listed");
         assert_eq!(info.order, None, "{name}");
     }

@@ -72,8 +72,14 @@ fn method_body_and_listed_headers_tell_requests_apart() {
 fn fingerprints_are_those_that_jobs_on_disk_hold() {
     let of = |request: Request| format!("{:?}", Fingerprinter::default().of(&request));
     let get = |url: &str| Request::parse(url).unwrap();
-    assert_eq!(of(get("http://a.test/")), "GOLDEN1");
-    assert_eq!(of(get("https://www.Example.com/b?b=2&a=1#f")), "GOLDEN2");
     let form = Request::form("http://a.test/f".parse().unwrap(), [("q", "a b")]);
-    assert_eq!(of(form), "GOLDEN3");
+    let found = [of(get("http://a.test/")), of(get("https://www.Example.com/b?b=2&a=1#f")), of(form)];
+    assert_eq!(
+        found,
+        [
+            "402cd7ef4780d6b448fe26521a5b04e6",
+            "3d2c056f34d17400ff1f0d3da037e6a7",
+            "d0fc624064bdeac64c0c474659b57a8b"
+        ]
+    );
 }

@@ -96,6 +96,7 @@ async fn quick_429_answers_slow_the_host_down() {
     quick(links(&seeds), &web)
         .set("autothrottle_enabled", true)
         .set("autothrottle_start_delay", 0.1)
+        .set("download_delay_jitter", 0.0)
         .set("concurrent_requests_per_domain", 1)
         .set("retry_times", 0)
         .run()

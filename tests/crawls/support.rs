@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use huntsman::middleware::Defaults;
-use huntsman::{CrawlerBuilder, Dropped, Event, HttpDownloader, Observer, Output, Page, Spider, spider_fn};
+use huntsman::{CrawlerBuilder, Dropped, Event, Observer, Output, Page, Spider, spider_fn};
 use huntsman_testkit::{RunningSite, ScriptedDownloader};
 
 /// Follows every link and gives the address that was asked for.
-pub fn links<I>(seeds: I) -> impl Spider<Item = String>
+pub(crate) fn links<I>(seeds: I) -> impl Spider<Item = String>
 where
     I: IntoIterator,
     I::Item: ToString,
@@ -23,12 +23,12 @@ where
 }
 
 /// The polite stack over scripted answers.
-pub fn polite<S: Spider>(spider: S, web: &ScriptedDownloader) -> CrawlerBuilder<S> {
+pub(crate) fn polite<S: Spider>(spider: S, web: &ScriptedDownloader) -> CrawlerBuilder<S> {
     CrawlerBuilder::new(spider).plugin(Defaults).downloader(web.clone()).set("seed", 7)
 }
 
 /// The same without delays and without robots.txt.
-pub fn quick<S: Spider>(spider: S, web: &ScriptedDownloader) -> CrawlerBuilder<S> {
+pub(crate) fn quick<S: Spider>(spider: S, web: &ScriptedDownloader) -> CrawlerBuilder<S> {
     polite(spider, web)
         .set("download_delay", 0.0)
         .set("concurrent_requests_per_domain", 16)
@@ -36,7 +36,7 @@ pub fn quick<S: Spider>(spider: S, web: &ScriptedDownloader) -> CrawlerBuilder<S
 }
 
 /// The polite stack with the real client, which may reach a local site; without delays.
-pub fn on_site<S: Spider>(spider: S, site: &RunningSite) -> CrawlerBuilder<S> {
+pub(crate) fn on_site<S: Spider>(spider: S, site: &RunningSite) -> CrawlerBuilder<S> {
     let exceptions: Vec<String> = site.hosts().iter().map(|host| format!("{host}:*")).collect();
     huntsman::crawl(spider)
         .set("allow_addresses", exceptions)
@@ -46,7 +46,7 @@ pub fn on_site<S: Spider>(spider: S, site: &RunningSite) -> CrawlerBuilder<S> {
 }
 
 /// `n` pages on a host, page i linking to 2i+1 and 2i+2.
-pub fn tree(host: &str, n: usize) -> Vec<(String, String)> {
+pub(crate) fn tree(host: &str, n: usize) -> Vec<(String, String)> {
     let page = |i: usize| {
         let children = [2 * i + 1, 2 * i + 2].into_iter().filter(|&child| child < n);
         let links: String = children.map(|child| format!("<a href=/{child}>x</a>")).collect();
@@ -57,7 +57,7 @@ pub fn tree(host: &str, n: usize) -> Vec<(String, String)> {
 
 /// What an observer was told.
 #[derive(Clone, Default)]
-pub struct Log(Arc<Mutex<Told>>);
+pub(crate) struct Log(Arc<Mutex<Told>>);
 
 #[derive(Default)]
 struct Told {
@@ -73,39 +73,39 @@ impl Log {
     }
 
     /// Addresses that were delivered, as they were asked for, in order.
-    pub fn delivered(&self) -> Vec<String> {
+    pub(crate) fn delivered(&self) -> Vec<String> {
         self.read(|told| told.delivered.clone())
     }
 
     /// Requests that ended without a page.
-    pub fn dropped(&self) -> Vec<Dropped> {
+    pub(crate) fn dropped(&self) -> Vec<Dropped> {
         self.read(|told| told.dropped.clone())
     }
 
     /// Reason by address of what ended without a page.
-    pub fn reasons(&self) -> BTreeMap<String, String> {
+    pub(crate) fn reasons(&self) -> BTreeMap<String, String> {
         self.dropped().into_iter().map(|drop| (drop.url, drop.reason.into_owned())).collect()
     }
 
     /// The one record of an address.
-    pub fn drop_of(&self, url: &str) -> Dropped {
+    pub(crate) fn drop_of(&self, url: &str) -> Dropped {
         let mut found: Vec<Dropped> = self.dropped().into_iter().filter(|drop| drop.url == url).collect();
         assert_eq!(found.len(), 1, "records of {url}: {found:?}");
         found.remove(0)
     }
 
     /// Requests that were refused before they entered the queue.
-    pub fn refused(&self) -> Vec<Dropped> {
+    pub(crate) fn refused(&self) -> Vec<Dropped> {
         self.read(|told| told.refused.clone())
     }
 
     /// Other events in words.
-    pub fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<String> {
         self.read(|told| told.lines.clone())
     }
 
     /// Adds a line of one's own.
-    pub fn line(&self, line: impl Into<String>) {
+    pub(crate) fn line(&self, line: impl Into<String>) {
         self.0.lock().expect("no panic while it is held").lines.push(line.into());
     }
 }
@@ -131,14 +131,14 @@ impl Observer for Log {
 }
 
 /// Smallest gap between starts.
-pub fn smallest_gap(starts: &[Duration]) -> Duration {
+pub(crate) fn smallest_gap(starts: &[Duration]) -> Duration {
     let mut starts = starts.to_vec();
     starts.sort_unstable();
     starts.windows(2).map(|pair| pair[1] - pair[0]).min().expect("at least two starts")
 }
 
 /// Most fetches at once over all hosts.
-pub fn most_at_once(web: &ScriptedDownloader) -> usize {
+pub(crate) fn most_at_once(web: &ScriptedDownloader) -> usize {
     let fetched = web.requests();
     let running = |at: Duration| {
         fetched.iter().filter(|f| f.started <= at && f.ended.is_none_or(|ended| ended > at)).count()

@@ -165,6 +165,7 @@ impl<S: Spider> Core<S> {
         }
         let referer: Arc<str> = page.url().as_str().into();
         let depth = page.request().depth.saturating_add(1);
+        let domains = self.spider.allowed_domains();
         requests.retain_mut(|request| {
             // Most links of a site lead to pages that are known: nothing is spent on them.
             if !request.unfiltered && self.frontier.is_seen(self.fingerprinter.of(request)) {
@@ -173,6 +174,10 @@ impl<S: Spider> Core<S> {
             }
             request.depth = if request.meta_flag("depth_reset") { 0 } else { depth };
             request.referer.get_or_insert_with(|| Arc::clone(&referer));
+            if let Some(reason) = self.offsite(request, &domains) {
+                self.refuse(request, "offsite", reason);
+                return false;
+            }
             for placed in self.spider_chain.iter().rev() {
                 let answer =
                     catch_unwind(AssertUnwindSafe(|| placed.part.process_follow(page, request, &self.cx)));
