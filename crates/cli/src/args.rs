@@ -20,7 +20,8 @@ use serde_json::{Value, json};
         huntsman robots https://example.org/ /private/",
     after_help = "Exit codes: 0 finished, 1 crawl error, 2 usage, 3 stopped by a limit (--fail-on-limit), 130 interrupted.\n\
         `huntsman COMMAND --help` shows an example and all flags of a command.",
-    max_term_width = 100
+    max_term_width = 100,
+    args_override_self = true
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -49,7 +50,7 @@ pub(crate) enum Command {
         huntsman robots ./robots.txt /private/ --agent mybot")]
     Robots(RobotsArgs),
 
-    /// Lists the settings: values, where they come from, what they do.
+    /// Lists the settings of a crawl: values, where they come from, what they do.
     #[command(before_help = "Examples:\n  \
         huntsman settings --profile broad\n  \
         huntsman settings --get download_delay --explain")]
@@ -202,7 +203,8 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) fail_on_limit: bool,
 
-    /// Serves Prometheus text at /metrics while the crawl runs. A port alone means 127.0.0.1.
+    /// Serves Prometheus text at /metrics while the crawl runs. A port alone means 127.0.0.1. A metric is named
+    /// huntsman_ and the key of its stat, with _ for everything but letters and digits.
     #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     pub(crate) metrics: Option<SocketAddr>,
 
@@ -310,7 +312,7 @@ pub(crate) struct RobotsArgs {
     #[arg(value_name = "URL|FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) source: String,
 
-    /// Paths (or URLs of the site) to judge [default: the path of the URL].
+    /// Paths (or URLs of the site) to judge, besides the path of the URL.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
@@ -468,7 +470,10 @@ impl CrawlArgs {
         list(&mut flags, "include", &self.reach.include);
         list(&mut flags, "exclude", &self.reach.exclude);
         set(&mut flags, "closespider_pagecount", self.reach.max_pages);
-        set(&mut flags, "depth_limit", self.reach.max_depth);
+        if let Some(depth) = self.reach.max_depth {
+            // A limit that was asked for takes the place of the guard, also where it is wider.
+            flags.extend([("depth_limit", json!(depth)), ("depth_guard", json!(0))]);
+        }
         set(&mut flags, "closespider_timeout", self.reach.max_time);
         set(&mut flags, "download_delay", self.pace.delay);
         set(&mut flags, "concurrent_requests_per_domain", self.pace.per_host);
@@ -514,7 +519,7 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
-    use huntsman_crawler::{Layer, Layers};
+    use huntsman::{Layer, Layers};
 
     use super::*;
 

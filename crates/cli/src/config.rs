@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use huntsman_crawler::{Error, Layer, Layers, Profile, Settings, nearest};
+use huntsman::{Error, Layer, Layers, Profile, Settings, nearest};
 use serde_json::{Map, Value};
 
 use crate::args::{Flags, SettingsArgs};

@@ -2,11 +2,11 @@
 
 use std::fmt::{self, Write as _};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use huntsman_crawler::{Settings, Timestamp};
+use huntsman::{Settings, Timestamp};
 use serde_json::{Map, Value};
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
@@ -16,7 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::exit::{Failure, Outcome};
 use crate::progress::Screen;
-use crate::render::{Style, escape};
+use crate::render::{Style, escape, escape_json};
 
 /// Crates whose events `log_level` is about; of others only warnings are shown, unless it names them.
 const OURS: &str = "huntsman";
@@ -185,19 +185,7 @@ fn json_line(event: &Event<'_>) -> String {
     line.insert("level".into(), event.metadata().level().as_str().to_ascii_lowercase().into());
     line.insert("component".into(), event.metadata().target().into());
     event.record(&mut JsonFields(&mut line));
-    let mut text = Value::Object(line).to_string();
-    // JSON escapes the lower control characters only; the rest would still reach a terminal.
-    if text.chars().any(|c| !c.is_ascii() && escape(c.encode_utf8(&mut [0; 4])).len() > c.len_utf8()) {
-        text = text.chars().fold(String::with_capacity(text.len() + 16), |mut out, c| {
-            match escape(c.encode_utf8(&mut [0; 4])) {
-                shown if shown.len() > c.len_utf8() => drop(write!(out, "\\u{:04x}", u32::from(c))),
-                _ => out.push(c),
-            }
-            out
-        });
-    }
-    text.push('\n');
-    text
+    escape_json(&Value::Object(line).to_string()).into_owned() + "\n"
 }
 
 struct JsonFields<'a>(&'a mut Map<String, Value>);
@@ -232,11 +220,6 @@ impl Visit for JsonFields<'_> {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         self.put(field, format!("{value:?}"));
     }
-}
-
-/// Writes what is buffered; stderr is not buffered, so this is for files that were.
-pub(crate) fn flush() {
-    let _ = io::stderr().flush();
 }
 
 #[cfg(test)]
@@ -276,7 +259,7 @@ mod tests {
     #[test]
     fn the_level_is_about_our_own_components_and_events_are_counted() {
         let (text, count) = logged(false, || {
-            tracing::info!(target: "huntsman_crawler::engine", pages = 3, "own");
+            tracing::info!(target: "huntsman::engine", pages = 3, "own");
             tracing::info!(target: "hyper", "foreign");
             tracing::warn!(target: "hyper", "foreign warning");
             tracing::debug!(target: "huntsman_crawler", "too fine");

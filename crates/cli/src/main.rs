@@ -8,14 +8,22 @@ mod args;
 mod commands;
 mod config;
 mod exit;
+mod html_report;
+mod job;
 mod logging;
 mod metrics;
 mod output;
 mod process;
 mod progress;
+mod reachable;
 mod render;
+mod report;
+mod seeds;
 mod server;
+mod signals;
+mod sink;
 mod sites;
+mod spider;
 
 fn main() -> ExitCode {
     let cli = match args::Cli::try_parse() {

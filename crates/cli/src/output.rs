@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::exit::{Failure, Outcome};
-use crate::render::{escape, say};
+use crate::render::{counted, escape};
 
 /// Records of pages.
 pub(crate) const PAGES: &str = "pages.jsonl";
@@ -148,10 +148,10 @@ impl Plan {
         })?;
         match status.state {
             State::Finished => Ok(Self::Finished(format!(
-                "{} holds a finished crawl of {}: {} pages, ended as {}. Nothing to do; --fresh crawls anew.",
+                "{} holds a finished crawl of {}: {}, ended as {}. Nothing to do; --fresh crawls anew.",
                 shown(path),
                 escape(&status.seed_url),
-                status.pages,
+                counted(status.pages, "page"),
                 escape(status.finish_reason.as_deref().unwrap_or("finished"))
             ))),
             State::Failed => clean(true),
@@ -292,11 +292,6 @@ pub(crate) fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     write().inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
-/// Says what a finished directory holds.
-pub(crate) fn say_finished(sentence: &str) {
-    say(sentence);
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -350,7 +345,7 @@ mod tests {
         dir.finish(State::Finished, "finished", 1, b"{}\n").unwrap();
         drop(dir);
         let Plan::Finished(sentence) = Plan::of(temp.path(), false).unwrap() else { panic!() };
-        assert!(sentence.contains("1 pages") && sentence.contains("--fresh"), "{sentence}");
+        assert!(sentence.contains("1 page,") && sentence.contains("--fresh"), "{sentence}");
         let dir = create(temp.path(), true).unwrap();
         assert!(!dir.file(PAGES).exists() && !dir.file(REPORT).exists() && dir.file("notes.txt").exists());
     }

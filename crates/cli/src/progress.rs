@@ -84,15 +84,15 @@ impl Screen {
 impl Progress {
     /// `1 234 pages, 56.7/s · 89 queued · 2 hosts · 3 failed · 4.5 MB`
     pub(crate) fn line(&self) -> String {
-        use crate::render::count;
+        use crate::render::{count, counted};
         format!(
-            "{} pages, {:.1}/s · {} queued · {} hosts · {} failed · {}",
-            count(self.pages),
+            "{}, {:.1}/s · {} queued · {} · {} failed · {}",
+            counted(self.pages, "page"),
             self.rate,
             count(self.queued),
-            count(self.hosts),
+            counted(self.hosts, "host"),
             count(self.failed),
-            huntsman_crawler::human_bytes(self.bytes)
+            huntsman::human_bytes(self.bytes)
         )
     }
 }

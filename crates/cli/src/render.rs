@@ -17,6 +17,25 @@ pub(crate) fn escape_document(text: &str) -> Cow<'_, str> {
     escape_but(text, |c| c == '\n' || c == '\t')
 }
 
+/// As [`escape`], for JSON: the same value, written with JSON's own escapes. JSON itself escapes the lower control
+/// characters only.
+pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
+    let steers = |c: char| is_steering(c) && !c.is_ascii_control();
+    if !json.chars().any(steers) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        // All of them are below U+10000: one escape each.
+        if steers(c) {
+            let _ = write!(out, "\\u{:04x}", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 fn escape_but(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     let steers = |c: char| is_steering(c) && !stays(c);
     if !text.chars().any(steers) {
@@ -29,7 +48,9 @@ fn escape_but(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
-            c => drop(write!(out, "\\u{{{:x}}}", u32::from(c))),
+            c => {
+                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+            }
         }
     }
     Cow::Owned(out)
@@ -79,10 +100,6 @@ impl Style {
     /// Without colours.
     pub(crate) fn none() -> Self {
         Self { color: false }
-    }
-
-    pub(crate) fn is_colored(self) -> bool {
-        self.color
     }
 
     fn paint(self, code: &str, text: &str) -> String {
@@ -181,6 +198,11 @@ pub(crate) fn count(number: u64) -> String {
     out
 }
 
+/// A number and its noun: `1 page`, `12 345 pages`.
+pub(crate) fn counted(number: u64, noun: &str) -> String {
+    format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
+}
+
 /// Seconds for people: `0.42 s`, `3 min 20 s`, `2 h 05 min`.
 pub(crate) fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0) as u64;
@@ -201,6 +223,15 @@ mod tests {
         assert_eq!(escape("a\u{1b}[31mb\nc\r\u{9b}2J\u{202e}x"), "a\\u{1b}[31mb\\nc\\r\\u{9b}2J\\u{202e}x");
         assert!(matches!(escape("plain – Grüße 漢字"), Cow::Borrowed(_)));
         assert_eq!(escape_document("a\tb\n\u{7}"), "a\tb\n\\u{7}");
+    }
+
+    #[test]
+    fn escaped_json_is_the_same_value() {
+        let value = serde_json::json!({"title": "a\u{9b}2J\u{202e}\n\u{1b}ü"});
+        let text = value.to_string();
+        let escaped = escape_json(&text);
+        assert!(escaped.chars().all(|c| !is_steering(c)), "{escaped}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
     }
 
     #[test]

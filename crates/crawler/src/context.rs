@@ -54,7 +54,8 @@ pub(crate) enum Message {
     Resume,
     /// Queue requests that no page led to.
     Push(Vec<Request>),
-    Politeness(HostKey, Politeness),
+    /// Answers when it is in force.
+    Politeness(HostKey, Politeness, Option<oneshot::Sender<()>>),
     /// A granted start ended.
     Ended(Ticket, Outcome),
     /// A visit needs another start.
@@ -181,9 +182,13 @@ impl Context {
         }
     }
 
-    /// Changes the politeness of a slot.
-    pub fn politeness(&self, host: &HostKey, change: Politeness) {
-        self.tell(Message::Politeness(host.clone(), change));
+    /// Changes the politeness of a slot, and returns when the change is in force: requests that have not been sent by then keep
+    /// to it.
+    pub async fn politeness(&self, host: &HostKey, change: Politeness) {
+        let (done, in_force) = oneshot::channel();
+        self.tell(Message::Politeness(host.clone(), change, Some(done)));
+        // Without an engine, or after its end, there is nothing to be in force.
+        let _ = in_force.await;
     }
 
     /// Asks the crawl to stop with a finish reason: nothing more is leased, what is in flight ends.

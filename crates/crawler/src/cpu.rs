@@ -110,7 +110,7 @@ mod tests {
             });
         }
         let (sent, received) = tokio::sync::oneshot::channel();
-        pool.spawn(move || drop(sent.send(())));
+        pool.spawn(move || sent.send(()).unwrap());
         received.await.unwrap();
         assert_eq!(done.load(Ordering::SeqCst), 9);
     }
@@ -124,10 +124,10 @@ mod tests {
         pool.spawn(move || {
             let handle = tokio::runtime::Handle::current();
             lender.lend(|| handle.block_on(released)).unwrap();
-            drop(first_sent.send(()));
+            first_sent.send(()).unwrap();
         });
         // With one permit, this job can only run while the first one waits.
-        pool.spawn(move || drop(release.send(())));
+        pool.spawn(move || release.send(()).unwrap());
         tokio::time::timeout(Duration::from_secs(10), first).await.unwrap().unwrap();
     }
 }

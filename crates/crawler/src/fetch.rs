@@ -111,6 +111,33 @@ impl FetchErrorKind {
             Self::Cancelled => "cancelled",
         }
     }
+
+    /// The kind of a drop reason, if the reason is the name of one.
+    pub(crate) fn of_reason(reason: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == reason)
+    }
+
+    const ALL: [Self; 19] = [
+        Self::InvalidRequest,
+        Self::Scheme,
+        Self::AddressRefused,
+        Self::Dns,
+        Self::Connect,
+        Self::Tls,
+        Self::ConnectTimeout,
+        Self::FirstByteTimeout,
+        Self::IdleTimeout,
+        Self::TotalTimeout,
+        Self::Reset,
+        Self::Incomplete,
+        Self::BadResponse,
+        Self::TooLarge,
+        Self::Decode,
+        Self::ContentType,
+        Self::Proxy,
+        Self::Middleware,
+        Self::Cancelled,
+    ];
 }
 
 /// A failed download: a kind to branch on, a sentence to read, the cause behind it.
@@ -186,9 +213,10 @@ impl FetchError {
             || matches!(self.kind, K::Dns | K::Connect | K::Tls | K::Reset | K::Incomplete | K::Proxy)
     }
 
-    /// The host itself is at fault, for host health: failures to connect, resets and timeouts.
+    /// The host itself is at fault, for host health: it could not be reached. A connection that is reset or falls silent may be
+    /// the fault of the one page that was asked for, and must not cost the host its other pages.
     pub fn is_host_failure(&self) -> bool {
-        self.is_timeout() || self.is_connect() || self.kind == FetchErrorKind::Reset
+        self.is_connect()
     }
 
     /// The record of a request that ended by this error.

@@ -6,7 +6,7 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::fetch::BoxFuture;
 use crate::host::HostKey;
-use crate::request::Request;
+use crate::request::{Fingerprint, Request};
 
 mod memory;
 
@@ -116,6 +116,13 @@ pub trait Frontier: Send + Sync + 'static {
     /// Ends leases and stores their children, atomically per call.
     fn settle(&self, batch: Vec<Settled>) -> impl Future<Output = Result<Pushed>> + Send;
 
+    /// Whether a fingerprint was seen, as far as the frontier can tell at once: `false` means "not known". Lets callbacks drop
+    /// the many links to known pages before anything is spent on them; `push` and `settle` decide all the same.
+    fn is_seen(&self, fingerprint: Fingerprint) -> bool {
+        let _ = fingerprint;
+        false
+    }
+
     /// Number of queued requests, delayed ones included, leased ones not.
     fn len(&self) -> u64;
 
@@ -147,6 +154,7 @@ pub(crate) trait DynFrontier: Send + Sync {
     fn push(&self, batch: Vec<Request>) -> BoxFuture<'_, Result<Pushed>>;
     fn lease<'a>(&'a self, host: &'a HostKey, max: usize, now: Timestamp) -> BoxFuture<'a, Result<Leased>>;
     fn settle(&self, batch: Vec<Settled>) -> BoxFuture<'_, Result<Pushed>>;
+    fn is_seen(&self, fingerprint: Fingerprint) -> bool;
     fn len(&self) -> u64;
     fn claim<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<bool>>;
     fn sync(&self) -> BoxFuture<'_, Result<()>>;
@@ -168,6 +176,10 @@ impl<T: Frontier> DynFrontier for T {
 
     fn settle(&self, batch: Vec<Settled>) -> BoxFuture<'_, Result<Pushed>> {
         Box::pin(Frontier::settle(self, batch))
+    }
+
+    fn is_seen(&self, fingerprint: Fingerprint) -> bool {
+        Frontier::is_seen(self, fingerprint)
     }
 
     fn len(&self) -> u64 {

@@ -1,25 +1,21 @@
 //! The HTTP client: one request over pooled connections, with limits that hold while the answer streams.
 //!
-//! It stands on hyper with a connector of our own, because three promises need it: the address guard judges the
-//! very address that is connected to, interim answers are counted, and nothing but the request's headers is sent.
+//! It stands on reqwest. What is ours: the resolver with its guard, which judges the very addresses that are connected
+//! to; the deadlines and the limits; the decoders; and what an error means.
 //! No redirects, retries, cookies, caches or politeness here: those are above.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, Method, StatusCode, Uri, Version, header};
-use http_body_util::Full;
+use http::{HeaderMap, HeaderName, Method, StatusCode, Version, header};
 use huntsman_html::PageKind;
-use hyper::body::Incoming;
-use hyper_util::client::legacy::{Client, Error as ClientError};
-use hyper_util::rt::{TokioExecutor, TokioTimer};
+use reqwest::tls::TlsInfo;
 use tokio::time::Instant;
-use url::{Position, Url};
+use url::Url;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::fetch::{Downloader, FetchError, FetchErrorKind};
 use crate::request::Request;
 use crate::response::{Response, Timings};
@@ -27,35 +23,28 @@ use crate::settings::Settings;
 
 mod attempt;
 mod body;
-mod connector;
+mod client;
 mod deadline;
 mod decode;
 mod failure;
 mod guard;
+mod network;
 mod proxy;
 mod resolver;
-mod tls;
-mod wire;
 
 use attempt::{ATTEMPT, Attempt};
 use body::BodyLimits;
-use connector::{Connector, Network};
+use client::{MOST_IDLE, Recipe, Route};
 use deadline::{Deadlines, Timer};
 use decode::Codings;
+use failure::{Failure, OUT_OF_FILES_WAIT, Way, is_out_of_files};
 use guard::Guard;
+use network::Network;
 use proxy::{Proxy, Scheme};
 use resolver::Resolver;
-use tls::Tls;
-use wire::Peer;
 
 pub use decode::{DecodeLimits, Decoded, decode_body};
 
-type Inner = Client<Connector, Full<Bytes>>;
-
-/// Connections that stay open without work, per host.
-const MOST_IDLE: usize = 8;
-/// Seconds that they stay so. Longer than the usual delay of a polite crawl, shorter than most servers' patience.
-const IDLE: Duration = Duration::from_secs(15);
 /// Proxies whose connections are kept.
 const MOST_PROXIES: usize = 64;
 /// Silent retries when pooled connections turn out to have been closed by the server.
@@ -68,21 +57,21 @@ const MOST_STALE: usize = MOST_IDLE;
 /// `download_binary` (true). `resolve` entries are honoured by host and port; the address guard judges them too.
 /// A proxy's own address is not judged.
 ///
+/// Sent are the headers of the request, `Host` and the framing of a body; a request without `Accept` gets `*/*`,
+/// which means the same.
+///
+/// Of the timings, `connect` includes the TLS handshake and `tls` is not told apart. The certificate is that of a
+/// direct connection: none is known through a proxy.
+///
 /// Flags on responses: `truncated`, `partial`, `dataloss`, `unknown_encoding`, and `unread` for a body that was
 /// left alone because of its type.
 pub struct HttpDownloader {
     network: Arc<Network>,
-    direct: Inner,
+    recipe: Recipe,
+    direct: Route,
     /// Least recently used first.
-    proxied: Mutex<Vec<(Box<str>, Proxied)>>,
+    proxied: Mutex<Vec<(Box<str>, Arc<Route>)>>,
     rules: Rules,
-}
-
-/// A client that goes through one proxy.
-#[derive(Clone)]
-struct Proxied {
-    client: Inner,
-    proxy: Arc<Proxy>,
 }
 
 /// What the settings say about each request.
@@ -103,21 +92,12 @@ impl HttpDownloader {
     /// # Errors
     /// A setting cannot be understood: `resolve`, `allow_addresses`, `tls_min_version`, `bind_address`.
     pub fn new(settings: &Settings) -> Result<Self> {
-        let local_address = match settings.bind_address.as_deref() {
-            None => None,
-            Some(text) => Some(text.trim().parse().map_err(|_| {
-                let shown = text.escape_debug();
-                Error::usage(format!("bind_address: \"{shown}\" is no IP address"))
-            })?),
-        };
         let deadlines = Deadlines::of(settings);
         let network = Arc::new(Network {
             guard: Guard::new(settings.allow_private_addresses, &settings.allow_addresses)?,
             resolver: Resolver::new(settings)?,
-            tls: Tls::new(settings)?,
-            connect_timeout: deadlines.connect,
-            local_address,
         });
+        let recipe = Recipe::new(settings, Arc::clone(&network), &deadlines)?;
         if !settings.download_verify_certificates {
             tracing::warn!(
                 "TLS certificates are NOT verified in this run; credentials are withheld over https"
@@ -136,26 +116,33 @@ impl HttpDownloader {
             verify: settings.download_verify_certificates,
             secrets: secrets(settings),
         };
-        let direct = rules.client(Connector { network: Arc::clone(&network), proxy: None });
-        Ok(Self { network, direct, proxied: Mutex::new(Vec::new()), rules })
+        Ok(Self { network, recipe, direct: Route::new(None), proxied: Mutex::new(Vec::new()), rules })
     }
 
-    /// The client for a proxy; the least recently used one is forgotten when there are too many.
-    fn through(&self, address: &str) -> Result<Proxied, FetchError> {
+    /// Whether the address of a URL may be connected to: it resolves, and the guard lets at least one address pass.
+    /// Nothing is connected to. Without a proxy in mind: through one, the proxy resolves the name.
+    ///
+    /// # Errors
+    /// As a download would fail: the name does not resolve, or the address is refused.
+    pub async fn check(&self, url: &Url) -> Result<(), FetchError> {
+        let (host, port) = target_of(url)?;
+        self.network.permitted(host, port).await.map(drop).map_err(|failure| unsent(&failure))
+    }
+
+    /// The route through a proxy; the least recently used one is forgotten when there are too many.
+    fn through(&self, address: &str) -> Result<Arc<Route>, FetchError> {
         let mut proxied = self.proxied.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = proxied.iter().position(|(known, _)| &**known == address) {
             let entry = proxied.remove(at);
-            let found = entry.1.clone();
+            let found = Arc::clone(&entry.1);
             proxied.push(entry);
             return Ok(found);
         }
-        let proxy = Arc::new(Proxy::parse(address)?);
-        let connector = Connector { network: Arc::clone(&self.network), proxy: Some(Arc::clone(&proxy)) };
-        let made = Proxied { client: self.rules.client(connector), proxy };
+        let made = Arc::new(Route::new(Some(Proxy::parse(address)?)));
         if proxied.len() >= MOST_PROXIES {
             proxied.remove(0);
         }
-        proxied.push((address.into(), made.clone()));
+        proxied.push((address.into(), Arc::clone(&made)));
         Ok(made)
     }
 }
@@ -169,7 +156,7 @@ impl fmt::Debug for HttpDownloader {
 impl Downloader for HttpDownloader {
     async fn fetch(&self, request: &Request) -> Result<Response, FetchError> {
         let start = Instant::now();
-        let uri = uri_of(&request.url)?;
+        let (host, port) = target_of(&request.url)?;
         if request.method == Method::CONNECT {
             return Err(FetchError::new(FetchErrorKind::InvalidRequest, "CONNECT is not for crawlers"));
         }
@@ -177,9 +164,10 @@ impl Downloader for HttpDownloader {
             None | Some("") => None,
             Some(address) => Some(self.through(address)?),
         };
-        let client = proxied.as_ref().map_or(&self.direct, |p| &p.client);
-        let mut headers = request.headers.clone();
-        self.rules.cleanse(&mut headers, &uri, proxied.as_ref().map(|p| &*p.proxy));
+        let route = proxied.as_deref().unwrap_or(&self.direct);
+        let way = Way { host, https: request.url.scheme() == "https", proxy: route.proxy.as_deref() };
+        self.network.judge(host, port, way.proxy).map_err(|failure| unsent(&failure))?;
+        let mut client = route.client(&self.recipe, host, port, way.https)?;
 
         let mut deadlines = self.rules.deadlines;
         if let Some(total) = request.meta_f64("download_timeout") {
@@ -189,22 +177,26 @@ impl Downloader for HttpDownloader {
         let mut timer = Timer::new(sleep, deadlines, start);
 
         let mut stale = 0;
-        let answer = loop {
-            let attempt = Arc::new(Attempt::default());
-            let mut outgoing = http::Request::new(Full::new(request.body.clone()));
-            *outgoing.method_mut() = request.method.clone();
-            *outgoing.uri_mut() = uri.clone();
-            *outgoing.headers_mut() = headers.clone();
-            let noted = Arc::clone(&attempt);
-            hyper::ext::on_informational(&mut outgoing, move |_| noted.interim());
-            let sending = ATTEMPT.scope(Arc::clone(&attempt), client.request(outgoing));
+        let (answer, attempt) = loop {
+            let attempt = Arc::new(Attempt::new(port));
+            let outgoing = self.rules.outgoing(request, &way);
+            let sending = ATTEMPT.scope(Arc::clone(&attempt), client.execute(outgoing));
             match timer.head(&attempt, Instant::now(), sending).await? {
-                Ok(answer) => break answer,
-                Err(error) if stale < MOST_STALE && may_resend(&error, &request.method) => stale += 1,
-                Err(error) => return Err(of_head(error)),
+                Ok(answer) => break (answer, attempt),
+                Err(error) if stale < MOST_STALE && may_resend(&error, &way, &attempt, &request.method) => {
+                    stale += 1;
+                }
+                // Not the host's fault: room is made, and the connect timeout bounds the waiting.
+                Err(error) if is_out_of_files(&error) && start.elapsed() < deadlines.connect => {
+                    self.direct.forget();
+                    route.forget();
+                    tokio::time::sleep(OUT_OF_FILES_WAIT).await;
+                    client = route.client(&self.recipe, host, port, way.https)?;
+                }
+                Err(error) => return Err(failure::of_head(error, &way)),
             }
         };
-        self.rules.read(request, answer, &mut timer).await
+        self.rules.read(request, answer, &attempt, &way, &mut timer).await
     }
 
     async fn address(&self, host: &str) -> Option<IpAddr> {
@@ -213,46 +205,37 @@ impl Downloader for HttpDownloader {
 }
 
 impl Rules {
-    fn client(&self, connector: Connector) -> Inner {
-        /// What hyper insists on.
-        const LEAST_BUFFER: usize = 8 << 10;
-        /// Bytes under way that a stream and a connection may have: they count against what a refused body costs.
-        const STREAM_WINDOW: u32 = 512 << 10;
-        const CONNECTION_WINDOW: u32 = 2 << 20;
-        Client::builder(TokioExecutor::new())
-            .timer(TokioTimer::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(MOST_IDLE)
-            .http1_max_headers(self.header_lines.max(1))
-            .http1_max_buf_size(self.header_bytes.max(LEAST_BUFFER))
-            .http2_max_header_list_size(u32::try_from(self.header_bytes).unwrap_or(u32::MAX))
-            .http2_initial_stream_window_size(STREAM_WINDOW)
-            .http2_initial_connection_window_size(CONNECTION_WINDOW)
-            .build(connector)
+    /// A request in the form of the HTTP library.
+    fn outgoing(&self, request: &Request, way: &Way<'_>) -> reqwest::Request {
+        let mut url = request.url.clone();
+        // User and password never leave this machine.
+        if !url.username().is_empty() || url.password().is_some() {
+            url.set_username("").and_then(|()| url.set_password(None)).expect("http has an authority");
+        }
+        let mut outgoing = reqwest::Request::new(request.method.clone(), url);
+        let mut headers = request.headers.clone();
+        self.cleanse(&mut headers, way);
+        *outgoing.headers_mut() = headers;
+        if !request.body.is_empty() {
+            *outgoing.body_mut() = Some(request.body.clone().into());
+        }
+        outgoing
     }
 
     /// Takes out what must not be sent: framing is the client's, Proxy-Authorization is for a proxy that reads
     /// the request, and secrets are not for servers that could be anybody.
-    fn cleanse(&self, headers: &mut HeaderMap, uri: &Uri, proxy: Option<&Proxy>) {
-        let https = uri.scheme() == Some(&http::uri::Scheme::HTTPS);
-        if !headers.is_empty() {
-            headers.remove(header::CONTENT_LENGTH);
-            headers.remove(header::TRANSFER_ENCODING);
+    fn cleanse(&self, headers: &mut HeaderMap, way: &Way<'_>) {
+        if headers.is_empty() {
+            return;
         }
-        match proxy {
-            Some(proxy) if !https && matches!(proxy.scheme, Scheme::Http { .. }) => {
-                if let (Some(value), false) =
-                    (proxy.authorization(), headers.contains_key(header::PROXY_AUTHORIZATION))
-                {
-                    headers.insert(header::PROXY_AUTHORIZATION, value);
-                }
-            }
-            _ => {
-                headers.remove(header::PROXY_AUTHORIZATION);
-            }
+        headers.remove(header::CONTENT_LENGTH);
+        headers.remove(header::TRANSFER_ENCODING);
+        let read_by_proxy =
+            !way.https && way.proxy.is_some_and(|proxy| matches!(proxy.scheme, Scheme::Http { .. }));
+        if !read_by_proxy {
+            headers.remove(header::PROXY_AUTHORIZATION);
         }
-        if https && !self.verify {
+        if way.https && !self.verify {
             for name in &self.secrets {
                 headers.remove(name);
             }
@@ -263,27 +246,28 @@ impl Rules {
     async fn read(
         &self,
         request: &Request,
-        answer: http::Response<Incoming>,
+        mut answer: reqwest::Response,
+        attempt: &Attempt,
+        way: &Way<'_>,
         timer: &mut Timer<'_>,
     ) -> Result<Response, FetchError> {
         timer.progress();
         let ttfb = timer.started().elapsed();
-        let (mut parts, mut incoming) = answer.into_parts();
-        let status = parts.status;
-        let peer = parts.extensions.remove::<Arc<Peer>>();
-        let times = peer.as_ref().map(|peer| peer.answered()).unwrap_or_default();
-        self.check_head(status, parts.version, &parts.headers).map_err(|what| {
+        let (dns, connect) = attempt.times();
+        let status = answer.status();
+        self.check_head(status, answer.version(), answer.headers()).map_err(|what| {
             FetchError::new(FetchErrorKind::BadResponse, what).after_sending().with_status(status)
         })?;
         let bodiless = request.method == Method::HEAD
             || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
 
         let mut response = Response::new(request.url.clone(), status, Bytes::new());
-        response.version = parts.version;
-        response.headers = parts.headers;
-        if let Some(peer) = &peer {
-            response.ip = peer.ip;
-            response.certificate = peer.certificate.clone();
+        response.version = answer.version();
+        response.headers = std::mem::take(answer.headers_mut());
+        if way.proxy.is_none() {
+            response.ip = answer.remote_addr().map(|address| address.ip());
+            let tls = answer.extensions().get::<TlsInfo>();
+            response.certificate = tls.and_then(TlsInfo::peer_certificate).map(Bytes::copy_from_slice);
         }
         if !bodiless && self.leaves_unread(request, &response.headers) {
             if status.is_success() {
@@ -311,18 +295,11 @@ impl Rules {
                     &[]
                 }
             };
-            let received =
-                body::receive(&mut incoming, known, &limits, timer, peer.as_deref(), status).await?;
+            let received = body::receive(&mut answer, known, &limits, timer, status).await?;
             take(&mut response, received, &limits);
         }
-        drop(incoming);
-        response.timings = Timings {
-            dns: times.dns,
-            connect: times.connect,
-            tls: times.tls,
-            ttfb,
-            total: timer.started().elapsed(),
-        };
+        drop(answer);
+        response.timings = Timings { dns, connect, tls: None, ttfb, total: timer.started().elapsed() };
         Ok(response)
     }
 
@@ -334,7 +311,7 @@ impl Rules {
         if headers.len() > self.header_lines {
             return Err(format!("{} header lines, more than {}", headers.len(), self.header_lines));
         }
-        // The library's limit is that of its buffer, and loose by one read.
+        // The library's own limit is that of its buffer, about 400 KiB, whatever the setting.
         let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
         if bytes > self.header_bytes {
             return Err(format!("{bytes} bytes of headers, more than {}", self.header_bytes));
@@ -401,45 +378,27 @@ fn secrets(settings: &Settings) -> Vec<HeaderName> {
     [header::AUTHORIZATION, header::COOKIE].into_iter().chain(named).collect()
 }
 
-/// The address to ask for: without fragment and without user and password, which never leave this machine.
-fn uri_of(url: &Url) -> Result<Uri, FetchError> {
+/// Host and port of what is to be fetched.
+fn target_of(url: &Url) -> Result<(&str, u16), FetchError> {
     if !matches!(url.scheme(), "http" | "https") {
         let message = format!("the scheme {} is not fetched", url.scheme());
         return Err(FetchError::new(FetchErrorKind::Scheme, message));
     }
-    let uri = if url.username().is_empty() && url.password().is_none() {
-        Uri::try_from(&url[..Position::AfterQuery])
-    } else {
-        let (authority, path) = (
-            &url[Position::BeforeHost..Position::AfterPort],
-            &url[Position::BeforePath..Position::AfterQuery],
-        );
-        Uri::try_from(format!("{}://{authority}{path}", url.scheme()))
-    };
-    uri.map_err(|error| {
-        FetchError::new(FetchErrorKind::InvalidRequest, format!("the address cannot be sent: {error}"))
-    })
+    match (url.host_str().filter(|host| !host.is_empty()), url.port_or_known_default()) {
+        (Some(host), Some(port)) => Ok((host, port)),
+        _ => Err(FetchError::new(FetchErrorKind::InvalidRequest, "the address has no host")),
+    }
 }
 
-/// Whether a request may be sent again without anybody noticing: the connection had been closed while it idled, or
-/// the server said that it did not look at the request (RFC 9110, 9.2.2; RFC 9113, 8.7).
-fn may_resend(error: &ClientError, method: &Method) -> bool {
-    let verdict = failure::judge(error);
-    verdict.unprocessed
-        || verdict.lost && method.is_idempotent() && peer_of(error).is_some_and(|p| p.was_stale())
+/// The error of a request that ended before anything was sent.
+fn unsent(failure: &Failure) -> FetchError {
+    FetchError::new(failure.kind(), failure.to_string())
 }
 
-fn peer_of(error: &ClientError) -> Option<Arc<Peer>> {
-    let mut extensions = http::Extensions::new();
-    error.connect_info()?.get_extras(&mut extensions);
-    extensions.remove()
-}
-
-/// The error of a request that got no headers.
-fn of_head(error: ClientError) -> FetchError {
-    let kind = failure::judge(&error).kind;
-    let message = failure::describe(&error);
-    let sent = !error.is_connect();
-    let failed = FetchError::new(kind, message).with_source(error);
-    if sent { failed.after_sending() } else { failed }
+/// Whether a request may be sent again without anybody noticing: the connection had served before and went away,
+/// probably closed while it idled, or the server said that it did not look at the request (RFC 9110, 9.2.2;
+/// RFC 9113, 8.7).
+fn may_resend(error: &reqwest::Error, way: &Way<'_>, attempt: &Attempt, method: &Method) -> bool {
+    let verdict = failure::judge(error, way);
+    verdict.unprocessed || verdict.lost && method.is_idempotent() && attempt.reused()
 }

@@ -6,6 +6,12 @@ use crate::context::Context;
 use crate::page::Page;
 use crate::request::Request;
 
+/// Takes full batches away.
+type Flush<I> = Box<dyn FnMut(Vec<I>, Vec<Request>)>;
+
+/// Whether a GET of this URL is queued or done already.
+type IsKnown = Box<dyn Fn(&Url) -> bool>;
+
 /// Takes items and requests from a callback.
 ///
 /// They leave in batches while the callback runs, so a callback may give any number of them: memory stays bounded, and the
@@ -15,7 +21,9 @@ pub struct Output<I> {
     requests: Vec<Request>,
     context: Context,
     /// Takes full batches; `None` in tests and for `failed`.
-    flush: Option<Box<dyn FnMut(Vec<I>, Vec<Request>)>>,
+    flush: Option<Flush<I>>,
+    /// Whether a GET of this URL is known to be queued or done already.
+    is_known: Option<IsKnown>,
 }
 
 /// Items or requests that are kept before they leave in one batch.
@@ -24,11 +32,11 @@ const BATCH: usize = 1_024;
 impl<I> Output<I> {
     /// An output that keeps everything: what tests of a callback use. Read it with [`Output::into_parts`].
     pub fn new(context: Context) -> Self {
-        Self { items: Vec::new(), requests: Vec::new(), context, flush: None }
+        Self { items: Vec::new(), requests: Vec::new(), context, flush: None, is_known: None }
     }
 
-    pub(crate) fn streaming(context: Context, flush: Box<dyn FnMut(Vec<I>, Vec<Request>)>) -> Self {
-        Self { flush: Some(flush), ..Self::new(context) }
+    pub(crate) fn streaming(context: Context, flush: Flush<I>, is_known: IsKnown) -> Self {
+        Self { flush: Some(flush), is_known: Some(is_known), ..Self::new(context) }
     }
 
     /// Gives an item to the pipelines.
@@ -55,10 +63,13 @@ impl<I> Output<I> {
         }
     }
 
-    /// Follows every link of a page with a GET request to the default callback: what a crawl of a whole site does.
+    /// Follows every link of a page with a GET request to the default callback: what a crawl of a whole site does. Cheaper than
+    /// the same by hand: links to pages that are known already cost no request.
     pub fn follow_links(&mut self, page: &Page) {
         for link in page.anchors() {
-            if let Some(url) = page.join(link.href) {
+            if let Some(url) = page.join(link.href)
+                && !self.is_known.as_ref().is_some_and(|is_known| is_known(&url))
+            {
                 let mut request = Request::get(url);
                 request.nofollow = link.nofollow();
                 self.request(request);

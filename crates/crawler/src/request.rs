@@ -324,25 +324,25 @@ impl Fingerprinter {
         Self { options, headers }
     }
 
+    /// The fingerprint of a GET request of a URL without more; `None` if headers count.
+    pub fn of_get(&self, url: &Url) -> Option<Fingerprint> {
+        self.headers.is_empty().then(|| {
+            self.with_canonical(&Method::GET, url, |line| Fingerprint(xxhash_rust::xxh3::xxh3_128(line)))
+        })
+    }
+
     /// The fingerprint of a request; about 0.1 us for a usual GET.
     pub fn of(&self, request: &Request) -> Fingerprint {
-        thread_local! {
-            static BUFFER: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
-        }
-        BUFFER.with_borrow_mut(|buffer| {
-            buffer.clear();
-            buffer.push_str(request.method.as_str());
-            buffer.push(' ');
-            self.options.canonical_into(&request.url, buffer);
+        self.with_canonical(&request.method, &request.url, |line| {
             if request.body.is_empty() && self.headers.is_empty() {
-                return Fingerprint(xxhash_rust::xxh3::xxh3_128(buffer.as_bytes()));
+                return Fingerprint(xxhash_rust::xxh3::xxh3_128(line));
             }
             let mut hasher = xxhash_rust::xxh3::Xxh3::new();
             let mut part = |bytes: &[u8]| {
                 hasher.update(&(bytes.len() as u64).to_le_bytes());
                 hasher.update(bytes);
             };
-            part(buffer.as_bytes());
+            part(line);
             part(&request.body);
             for name in &self.headers {
                 part(name.as_str().as_bytes());
@@ -351,6 +351,20 @@ impl Fingerprinter {
                 }
             }
             Fingerprint(hasher.digest128())
+        })
+    }
+
+    /// Gives `METHOD canonical-url` to `hash`, in a buffer of the thread.
+    fn with_canonical<T>(&self, method: &Method, url: &Url, hash: impl FnOnce(&[u8]) -> T) -> T {
+        thread_local! {
+            static BUFFER: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
+        }
+        BUFFER.with_borrow_mut(|buffer| {
+            buffer.clear();
+            buffer.push_str(method.as_str());
+            buffer.push(' ');
+            self.options.canonical_into(url, buffer);
+            hash(buffer.as_bytes())
         })
     }
 }

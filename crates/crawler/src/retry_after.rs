@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The time to wait that a `Retry-After` value asks for (RFC 9110, section 10.2.3): seconds or an HTTP date.
 ///
 /// Nothing for what is neither: negative numbers, fractions, words. A date in the past is zero. More than `cap` is
-/// `cap`, however many digits it has.
+/// `cap`; a number that does not fit into 64 bits is ignored.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -110,7 +110,8 @@ fn reset_wait(reset: &str, now: SystemTime) -> Option<Duration> {
 /// A number of nothing but digits, in seconds; too many digits are the largest number.
 fn digits(value: &str) -> Option<Duration> {
     let number = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-    number.then(|| Duration::from_secs(value.parse().unwrap_or(u64::MAX)))
+    // A number that does not fit is no time that anybody means.
+    if number { value.parse().ok().map(Duration::from_secs) } else { None }
 }
 
 #[cfg(test)]
@@ -143,7 +144,8 @@ mod tests {
     #[test]
     fn nothing_is_above_the_cap() {
         assert_eq!(wait("301"), Some(300));
-        assert_eq!(wait(&"9".repeat(100)), Some(300));
+        assert_eq!(wait(&"9".repeat(19)), Some(300));
+        assert_eq!(wait(&"9".repeat(100)), None, "a number that does not fit is ignored");
         assert_eq!(wait("Fri, 31 Dec 9999 23:59:59 GMT"), Some(300));
     }
 

@@ -43,8 +43,9 @@ pub trait Spider: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Hosts (and their subdomains) that links may lead to; empty (default) means all. Read by Offsite for every request, so
-    /// it may change during the crawl.
+    /// Hosts (and their subdomains) that links and redirects may lead to; empty (default) means all. Asked for every page
+    /// and before every download, so it may change during the crawl. Start requests, unfiltered ones and those with meta
+    /// `allow_offsite` pass.
     fn allowed_domains(&self) -> Vec<String> {
         Vec::new()
     }

@@ -514,7 +514,7 @@ async fn a_nested_download_takes_its_turn_at_the_slot() {
                 let response = cx.download(inner).await?;
                 assert_eq!(response.status, 200);
                 let host = request.host();
-                cx.politeness(&host, Politeness::CrawlDelay(Duration::from_secs(3)));
+                cx.politeness(&host, Politeness::CrawlDelay(Duration::from_secs(3))).await;
             }
             Ok(OnRequest::Continue)
         }

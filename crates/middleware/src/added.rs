@@ -1,4 +1,4 @@
-//! Headers that middlewares put on a request: they are made anew for every send and never stored.
+//! What middlewares put on a request, headers above all: it is made anew for every send and never stored.
 //!
 //! A retry or a redirect starts from the request as the spider gave it. Credentials of the settings therefore do not
 //! reach the frontier's files, and a redirect cannot carry them elsewhere.
@@ -6,15 +6,18 @@
 use http::{HeaderName, HeaderValue, header};
 use huntsman_crawler::Request;
 
-/// The headers that middlewares added to this request, kept in its extensions.
+/// What middlewares added to this request, kept in its extensions.
 #[derive(Clone, Debug, Default)]
-struct Added(Vec<HeaderName>);
+struct Added {
+    headers: Vec<HeaderName>,
+    meta: Vec<&'static str>,
+}
 
 /// Sets a header in the name of a middleware.
 pub(crate) fn set(request: &mut Request, name: HeaderName, value: HeaderValue) {
     let added = request.extensions.get_or_insert_default::<Added>();
-    if !added.0.contains(&name) {
-        added.0.push(name.clone());
+    if !added.headers.contains(&name) {
+        added.headers.push(name.clone());
     }
     request.headers.insert(name, value);
 }
@@ -30,14 +33,26 @@ pub(crate) fn set_if_absent(request: &mut Request, name: HeaderName, value: Head
 
 /// Whether a middleware, and not the spider, set this header.
 pub(crate) fn is_ours(request: &Request, name: &HeaderName) -> bool {
-    request.extensions.get::<Added>().is_some_and(|added| added.0.contains(name))
+    request.extensions.get::<Added>().is_some_and(|added| added.headers.contains(name))
+}
+
+/// Sets a meta in the name of a middleware.
+pub(crate) fn set_meta(request: &mut Request, key: &'static str, value: serde_json::Value) {
+    let added = request.extensions.get_or_insert_default::<Added>();
+    if !added.meta.contains(&key) {
+        added.meta.push(key);
+    }
+    request.meta.insert(key.to_owned(), value);
 }
 
 /// Takes away what middlewares added, for a request that goes back to the queue.
 pub(crate) fn strip(request: &mut Request) {
-    if let Some(Added(names)) = request.extensions.remove::<Added>() {
-        for name in names {
+    if let Some(Added { headers, meta }) = request.extensions.remove::<Added>() {
+        for name in headers {
             request.headers.remove(name);
+        }
+        for key in meta {
+            request.meta.remove(key);
         }
     }
 }

@@ -1,5 +1,301 @@
-//! wip
+//! Cookies: jars that servers fill and requests are sent with.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::{HeaderValue, header};
+use huntsman_crawler::{
+    Context, DownloaderMiddleware, Error, OnRequest, OnResponse, Request, Response, Result, Settings,
+};
+use serde_json::Value;
+
+use crate::added;
+use crate::cookie_jar::{CookieJar, StoredCookie, write_private};
+
+/// Keeps what servers set and sends it back.
+///
+/// A request's meta `cookiejar` (text or a number) names one of many jars; it is not inherited by links. Cookies given with
+/// the request are put into the jar for its host and all its paths, for https only if it is https. With meta
+/// `dont_merge_cookies` nothing is sent or kept. A `Cookie` header set by hand is replaced.
+#[derive(Debug)]
+pub struct Cookies {
+    jars: CookieJars,
+    debug: bool,
+}
 
 /// Put into the extensions of a response that changed the jar: with new cookies the same address may answer differently.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CookiesChanged;
+
+/// The jars of a crawl by name; the name of the usual one is empty. Clones are the same jars.
+#[derive(Clone, Debug, Default)]
+pub struct CookieJars(Arc<Mutex<HashMap<String, CookieJar>>>);
+
+impl CookieJars {
+    /// No cookies.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reads or changes one jar; it is made if there is none of that name.
+    pub fn with<T>(&self, name: &str, work: impl FnOnce(&mut CookieJar) -> T) -> T {
+        // A panic of somebody else's work leaves a jar that is still a jar.
+        let mut jars = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match jars.get_mut(name) {
+            Some(jar) => work(jar),
+            None => work(jars.entry(name.to_owned()).or_default()),
+        }
+    }
+
+    /// The names of the jars.
+    pub fn names(&self) -> Vec<String> {
+        let jars = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names: Vec<String> = jars.keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Replaces one jar by a copy of another.
+    pub fn fork(&self, from: &str, to: &str) {
+        let copy = self.with(from, |jar| jar.clone());
+        self.with(to, |jar| *jar = copy);
+    }
+
+    /// Writes all jars into one JSON file, readable for its owner only.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let mut all = serde_json::Map::new();
+        for name in self.names() {
+            let cookies = self.with(&name, |jar| serde_json::from_str(&jar.to_json()))?;
+            all.insert(name, cookies);
+        }
+        write_private(path, Value::Object(all).to_string().as_bytes())
+            .map_err(|cause| Error::from(cause).context(format!("writing cookies to {}", path.display())))
+    }
+
+    /// Reads what [`CookieJars::save`] wrote, in place of the jars of the same names.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is something else.
+    pub fn load(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let doing = || format!("reading cookies from {}", path.display());
+        let text = std::fs::read_to_string(path).map_err(|cause| Error::from(cause).context(doing()))?;
+        let all: HashMap<String, Value> =
+            serde_json::from_str(&text).map_err(|cause| Error::from(cause).context(doing()))?;
+        for (name, cookies) in all {
+            let read = CookieJar::from_json(&cookies.to_string()).map_err(|error| error.context(doing()))?;
+            self.with(&name, |jar| *jar = read);
+        }
+        Ok(())
+    }
+}
+
+impl Cookies {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "cookies";
+    /// The place in the chain.
+    pub const ORDER: i32 = 700;
+
+    /// Not configured if `cookies_enabled` is off.
+    ///
+    /// # Errors
+    /// None.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        Self::with_jars(settings, CookieJars::new())
+    }
+
+    /// With given jars, to seed them before or read them after the crawl.
+    ///
+    /// # Errors
+    /// None.
+    pub fn with_jars(settings: &Settings, jars: CookieJars) -> Result<Option<Self>> {
+        Ok(settings.cookies_enabled.then_some(Self { jars, debug: settings.cookies_debug }))
+    }
+
+    /// The jars.
+    pub fn jars(&self) -> &CookieJars {
+        &self.jars
+    }
+}
+
+/// The name of the jar that a request asks for.
+fn jar_name(request: &Request) -> String {
+    match request.meta.get("cookiejar") {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(name)) => name.clone(),
+        Some(other) => other.to_string(),
+    }
+}
+
+impl DownloaderMiddleware for Cookies {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
+        if request.meta_flag("dont_merge_cookies") {
+            return Ok(OnRequest::Continue);
+        }
+        let now = cx.now();
+        let value = self.jars.with(&jar_name(request), |jar| {
+            for (name, value) in request.cookies() {
+                jar.insert(StoredCookie::new(&request.url, name, value), now);
+            }
+            jar.header(&request.url, now)
+        });
+        request.headers.remove(header::COOKIE);
+        if let Some(value) = value
+            && let Ok(mut value) = HeaderValue::from_str(&value)
+        {
+            if self.debug {
+                tracing::debug!(url = %request.url, "sending cookies: {:?}", value.to_str().unwrap_or(""));
+            }
+            value.set_sensitive(true);
+            added::set(request, header::COOKIE, value);
+        }
+        Ok(OnRequest::Continue)
+    }
+
+    async fn process_response(
+        &self,
+        request: &Request,
+        response: &mut Response,
+        cx: &Context,
+    ) -> Result<OnResponse> {
+        if !response.headers.contains_key(header::SET_COOKIE) || request.meta_flag("dont_merge_cookies") {
+            return Ok(OnResponse::Continue);
+        }
+        let now = cx.now();
+        let changed = self.jars.with(&jar_name(request), |jar| {
+            let mut changed = false;
+            for value in response.headers.get_all(header::SET_COOKIE) {
+                let Ok(value) = std::str::from_utf8(value.as_bytes()) else { continue };
+                let kept = jar.store(&request.url, value, now);
+                if self.debug {
+                    let what = if kept { "kept" } else { "not kept or not new" };
+                    tracing::debug!(url = %request.url, "received a cookie, {what}: {value:?}");
+                }
+                changed |= kept;
+            }
+            changed
+        });
+        if changed {
+            response.extensions.insert(CookiesChanged);
+        }
+        Ok(OnResponse::Continue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::StatusCode;
+
+    struct Bench {
+        cookies: Cookies,
+        cx: Context,
+    }
+
+    fn bench() -> Bench {
+        let settings = Settings::default();
+        Bench {
+            cookies: Cookies::from_settings(&settings).unwrap().unwrap(),
+            cx: Context::detached(settings),
+        }
+    }
+
+    fn request(url: &str) -> Request {
+        Request::parse(url).unwrap()
+    }
+
+    impl Bench {
+        async fn send(&self, request: &mut Request) -> Option<String> {
+            self.cookies.process_request(request, &self.cx).await.unwrap();
+            request.headers.get("cookie").map(|value| value.to_str().unwrap().to_owned())
+        }
+
+        async fn receive(&self, request: &Request, set_cookie: &[&[u8]]) -> bool {
+            let mut response = Response::new(request.url.clone(), StatusCode::OK, "");
+            for value in set_cookie {
+                response.headers.append("set-cookie", HeaderValue::from_bytes(value).unwrap());
+            }
+            self.cookies.process_response(request, &mut response, &self.cx).await.unwrap();
+            response.extensions.get::<CookiesChanged>().is_some()
+        }
+    }
+
+    #[tokio::test]
+    async fn what_a_server_sets_is_sent_back() {
+        let bench = bench();
+        let first = request("http://h/");
+        assert!(bench.receive(&first, &[b"a=1", b"b=2; Path=/x", b"c=\xff", b"nonsense"]).await);
+        assert!(!bench.receive(&first, &[b"a=1"]).await);
+        assert_eq!(bench.send(&mut request("http://h/x/")).await.as_deref(), Some("b=2; a=1"));
+        assert_eq!(bench.send(&mut request("http://g/")).await, None);
+    }
+
+    #[tokio::test]
+    async fn jars_are_apart() {
+        let bench = bench();
+        bench.receive(&request("http://h/").meta("cookiejar", 1), &[b"a=1"]).await;
+        bench.receive(&request("http://h/").meta("cookiejar", "x"), &[b"a=2"]).await;
+        assert_eq!(bench.send(&mut request("http://h/").meta("cookiejar", 1)).await.as_deref(), Some("a=1"));
+        assert_eq!(
+            bench.send(&mut request("http://h/").meta("cookiejar", "x")).await.as_deref(),
+            Some("a=2")
+        );
+        assert_eq!(bench.send(&mut request("http://h/")).await, None);
+        bench.cookies.jars().fork("x", "");
+        assert_eq!(bench.send(&mut request("http://h/")).await.as_deref(), Some("a=2"));
+    }
+
+    #[tokio::test]
+    async fn cookies_of_a_request_go_into_the_jar() {
+        let bench = bench();
+        let mut first = request("https://h/login/form").cookie("session", "s1");
+        assert_eq!(bench.send(&mut first).await.as_deref(), Some("session=s1"));
+        assert_eq!(bench.send(&mut request("https://h/account")).await.as_deref(), Some("session=s1"));
+        assert_eq!(
+            bench.send(&mut request("http://h/account")).await,
+            None,
+            "given over https, it is secure"
+        );
+    }
+
+    #[tokio::test]
+    async fn a_header_set_by_hand_is_replaced_unless_merging_is_off() {
+        let bench = bench();
+        bench.receive(&request("http://h/"), &[b"a=1"]).await;
+        let by_hand = |url: &str| request(url).header("Cookie", "mine=1").unwrap();
+        assert_eq!(bench.send(&mut by_hand("http://h/")).await.as_deref(), Some("a=1"));
+        assert_eq!(bench.send(&mut by_hand("http://g/")).await, None);
+        let mut own = by_hand("http://h/").meta("dont_merge_cookies", true);
+        assert_eq!(bench.send(&mut own).await.as_deref(), Some("mine=1"));
+        assert!(!bench.receive(&own, &[b"z=1"]).await);
+    }
+
+    #[tokio::test]
+    async fn jars_survive_in_a_file() {
+        let bench = bench();
+        bench.receive(&request("http://h/"), &[b"a=1"]).await;
+        bench.receive(&request("http://h/").meta("cookiejar", 7), &[b"a=2; Max-Age=60"]).await;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("jars.json");
+        bench.cookies.jars().save(&path).unwrap();
+        let other = super::tests::bench();
+        other.cookies.jars().load(&path).unwrap();
+        assert_eq!(other.send(&mut request("http://h/")).await.as_deref(), Some("a=1"));
+        assert_eq!(other.send(&mut request("http://h/").meta("cookiejar", 7)).await.as_deref(), Some("a=2"));
+        std::fs::write(&path, "{\"a\": 1}").unwrap();
+        assert!(other.cookies.jars().load(&path).unwrap_err().to_string().contains("jars.json"));
+    }
+}

@@ -4,8 +4,9 @@ use huntsman_crawler::{CrawlerBuilder, Plugin, Spider};
 
 use crate::offsite::SharedOffsite;
 use crate::{
-    DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpError, MetaRefresh, Offsite,
-    Redirect, Referer, Retry, RobotsTxt, UrlLength, UserAgent,
+    Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCompression, HttpError,
+    HttpProxy, MetaRefresh, Nofollow, Offsite, Redirect, Referer, Retry, RobotsTxt, Traps, UrlLength,
+    UserAgent,
 };
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each is switched off or moved by
@@ -13,17 +14,21 @@ use crate::{
 ///
 /// | order | downloader side | order | spider side |
 /// |---|---|---|---|
-/// | 50 | `offsite` | 50 | `http_error` |
-/// | 60 | `url_length` | 700 | `referer` |
-/// | 100 | `robots_txt` | 800 | `url_length` |
-/// | 300 | `http_auth` | 900 | `depth` |
-/// | 350 | `download_timeout` | 950 | `offsite` |
-/// | 400 | `default_headers` | | |
-/// | 500 | `user_agent` | | |
-/// | 550 | `retry` | | |
-/// | 580 | `meta_refresh` | | |
-/// | 600 | `redirect` | | |
-/// | 850 | `downloader_stats` | | |
+/// | 50 | [`offsite`](Offsite) | 50 | [`http_error`](HttpError) |
+/// | 60 | [`url_length`](UrlLength) | 60 | [`nofollow`](Nofollow) |
+/// | 100 | [`robots_txt`](RobotsTxt) | 700 | [`referer`](Referer) |
+/// | 300 | [`http_auth`](HttpAuth) | 800 | [`url_length`](UrlLength) |
+/// | 350 | [`download_timeout`](DownloadTimeout) | 850 | [`traps`](Traps) |
+/// | 400 | [`default_headers`](DefaultHeaders) | 900 | [`depth`](Depth) |
+/// | 405 | [`referer`](Referer) | 950 | [`offsite`](Offsite) |
+/// | 500 | [`user_agent`](UserAgent) | | |
+/// | 550 | [`retry`](Retry) | | |
+/// | 580 | [`meta_refresh`](MetaRefresh) | | |
+/// | 590 | [`http_compression`](HttpCompression) | | |
+/// | 600 | [`redirect`](Redirect) | | |
+/// | 700 | [`cookies`](Cookies) | | |
+/// | 750 | [`http_proxy`](HttpProxy) | | |
+/// | 850 | [`downloader_stats`](DownloaderStats) | | |
 ///
 /// The downloader itself is not part of it.
 #[derive(Clone, Debug, Default)]
@@ -40,18 +45,24 @@ impl Plugin for Defaults {
             .middleware_with(HttpAuth::NAME, HttpAuth::ORDER, HttpAuth::from_settings)
             .middleware_with(DownloadTimeout::NAME, DownloadTimeout::ORDER, DownloadTimeout::from_settings)
             .middleware_with(DefaultHeaders::NAME, DefaultHeaders::ORDER, DefaultHeaders::from_settings)
+            .middleware_with(Referer::NAME, Referer::DOWNLOADER_ORDER, Referer::from_settings)
             .middleware_with(UserAgent::NAME, UserAgent::ORDER, UserAgent::from_settings)
             .middleware_with(Retry::NAME, Retry::ORDER, Retry::from_settings)
             .middleware_with(MetaRefresh::NAME, MetaRefresh::ORDER, MetaRefresh::from_settings)
+            .middleware_with(HttpCompression::NAME, HttpCompression::ORDER, HttpCompression::from_settings)
             .middleware_with(Redirect::NAME, Redirect::ORDER, Redirect::from_settings)
+            .middleware_with(Cookies::NAME, Cookies::ORDER, Cookies::from_settings)
+            .middleware_with(HttpProxy::NAME, HttpProxy::ORDER, HttpProxy::from_settings)
             .middleware_with(DownloaderStats::NAME, DownloaderStats::ORDER, DownloaderStats::from_settings)
             .spider_middleware_with(HttpError::NAME, HttpError::ORDER, HttpError::from_settings)
+            .spider_middleware_with(Nofollow::NAME, Nofollow::ORDER, Nofollow::from_settings)
+            .spider_middleware_with(Referer::NAME, Referer::ORDER, Referer::from_settings)
+            .spider_middleware_with(UrlLength::NAME, UrlLength::ORDER, UrlLength::from_settings)
+            .spider_middleware_with(Traps::NAME, Traps::ORDER, Traps::from_settings)
+            .spider_middleware_with(Depth::NAME, Depth::ORDER, Depth::from_settings)
             .spider_middleware_with(Offsite::NAME, Offsite::SPIDER_ORDER, move |settings| {
                 same_offsite.get(settings)
             })
-            .spider_middleware_with(Referer::NAME, Referer::ORDER, Referer::from_settings)
-            .spider_middleware_with(UrlLength::NAME, UrlLength::ORDER, UrlLength::from_settings)
-            .spider_middleware_with(Depth::NAME, Depth::ORDER, Depth::from_settings)
             .built_in()
     }
 }

@@ -2,6 +2,8 @@
 
 use huntsman_crawler::{Context, DownloaderMiddleware, OnRequest, Request, Result, Settings};
 
+use crate::added;
+
 /// Gives each request the time limit of the settings, unless its own meta `download_timeout` (seconds) has one. A limit that
 /// is no positive number is replaced: a request without any limit could hold a connection for ever.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ impl DownloaderMiddleware for DownloadTimeout {
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
         let own = request.meta_f64("download_timeout");
         if !own.is_some_and(|seconds| seconds.is_finite() && seconds > 0.0) {
-            request.meta.insert("download_timeout".to_owned(), self.seconds.into());
+            added::set_meta(request, "download_timeout", self.seconds.into());
         }
         Ok(OnRequest::Continue)
     }

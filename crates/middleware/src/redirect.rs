@@ -1,6 +1,6 @@
 //! Redirect: 301, 302, 303, 307 and 308 become another request, which passes all filters again.
 
-use http::{HeaderName, Method, StatusCode, header};
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use huntsman_crawler::referrer::{ReferrerPolicy, referrer};
 use huntsman_crawler::{
     Context, DownloaderMiddleware, DropReason, OnResponse, RedirectDupe, Request, Response, Result, Settings,
@@ -269,19 +269,24 @@ impl Follower {
     }
 
     /// The `Referer` of the next hop, by policy. It is made from what this hop was told, so a chain never tells more than
-    /// its first request did.
+    /// its first request did: what is decided here is the request's own, and not made anew from the page's address.
     fn set_referer(&self, next: &mut Request, request: &Request, response: &Response, target: &Url) {
-        let Some(told) = request.headers.get(header::REFERER) else { return };
-        let policy = crate::referer::policy_of(request, response, self.policy);
+        let told = request.headers.get(header::REFERER);
+        let policy = crate::referer::policy_after(request, response, self.policy);
         let value = told
-            .to_str()
-            .ok()
-            .and_then(|told| Url::parse(told).ok())
+            .and_then(|told| Url::parse(told.to_str().ok()?).ok())
             .and_then(|from| referrer(policy, &from, target))
-            .and_then(|value| value.parse().ok());
+            .and_then(|value| HeaderValue::try_from(value).ok());
         match value {
             Some(value) => drop(next.headers.insert(header::REFERER, value)),
-            None => drop(next.headers.remove(header::REFERER)),
+            None => {
+                next.headers.remove(header::REFERER);
+                // A request that no page led to has nothing to tell anyway.
+                if next.referer.is_some() {
+                    let none = ReferrerPolicy::NoReferrer.name();
+                    next.meta.insert(crate::referer::POLICY.to_owned(), none.into());
+                }
+            }
         }
     }
 }
@@ -296,7 +301,6 @@ fn push(request: &mut Request, key: &str, value: Value) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
     use serde_json::json;
 
     fn cx(change: impl FnOnce(&mut Settings)) -> Context {
@@ -521,5 +525,49 @@ mod tests {
         assert_eq!(told(&away).as_deref(), Some("https://h/"));
         assert_eq!(told(&redirect(&cx, &away, 302, "https://h/c").await).as_deref(), Some("https://h/"));
         assert_eq!(told(&redirect(&cx, &from, 302, "http://g/b").await), None);
+    }
+
+    /// The `Referer` with which a request is sent by the chain, given that a page led to it.
+    async fn sent(cx: &Context, request: &mut Request) -> Option<String> {
+        let referer = crate::Referer::from_settings(cx.settings()).unwrap().unwrap();
+        DownloaderMiddleware::process_request(&referer, request, cx).await.unwrap();
+        request.headers.get("referer").map(|value| value.to_str().unwrap().to_owned())
+    }
+
+    #[tokio::test]
+    async fn a_followed_link_tells_less_at_each_hop_and_never_more() {
+        let cx = cx(|_| {});
+        let mut first = request("https://h/a");
+        first.referer = Some("https://h/page?q".into());
+        assert_eq!(sent(&cx, &mut first).await.as_deref(), Some("https://h/page?q"));
+        let mut home = redirect(&cx, &first, 302, "/b").await;
+        assert_eq!(sent(&cx, &mut home).await.as_deref(), Some("https://h/page?q"));
+        let mut away = redirect(&cx, &home, 302, "https://g/b").await;
+        assert_eq!(sent(&cx, &mut away).await.as_deref(), Some("https://h/"));
+        let mut back = redirect(&cx, &away, 302, "https://h/c").await;
+        assert_eq!(sent(&cx, &mut back).await.as_deref(), Some("https://h/"));
+        let mut plain = redirect(&cx, &back, 302, "http://g/d").await;
+        assert_eq!(sent(&cx, &mut plain).await, None);
+        let mut secure = redirect(&cx, &plain, 302, "https://h/e").await;
+        assert_eq!(sent(&cx, &mut secure).await, None, "nothing was told to the hop before");
+        assert_eq!(secure.referer.as_deref(), Some("https://h/page?q"), "records have it all the same");
+    }
+
+    #[tokio::test]
+    async fn a_redirect_states_the_policy_of_the_next_hop() {
+        let cx = cx(|_| {});
+        let mut first = request("https://h/a").meta("page_referrer_policy", "unsafe-url");
+        first.referer = Some("https://h/page?q".into());
+        sent(&cx, &mut first).await;
+        for (stated, told) in
+            [("no-referrer", None), ("origin", Some("https://h/")), ("x", Some("https://h/page?q"))]
+        {
+            let mut response = answer(&first, 302, b"https://g/b");
+            response.headers.insert("referrer-policy", stated.parse().unwrap());
+            let OnResponse::Reschedule(mut next) = respond(&cx, &first, response).await else {
+                panic!("{stated}")
+            };
+            assert_eq!(sent(&cx, &mut next).await.as_deref(), told, "{stated}");
+        }
     }
 }

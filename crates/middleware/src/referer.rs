@@ -3,13 +3,21 @@
 use http::{HeaderValue, header};
 use huntsman_crawler::referrer::{ReferrerPolicy, referrer};
 use huntsman_crawler::{
-    Context, Error, OnFollow, Page, Request, Response, Result, Settings, SpiderMiddleware,
+    Context, DownloaderMiddleware, Error, OnFollow, OnRequest, Page, Request, Response, Result, Settings,
+    SpiderMiddleware,
 };
+use url::Url;
+
+use crate::added;
 
 /// Sets the `Referer` header of links by the referrer policy: that of the request's meta `referrer_policy`, else that of
 /// the page's `Referrer-Policy` header, else that of the setting. User info and fragment are never told.
 ///
 /// A header that the spider set is left as it is. Records show the whole address of the page in any case.
+///
+/// The header is made when a request is about to be sent, as a downloader middleware: most links of a page are known
+/// already and never sent. As a spider middleware it notes the page's policy, if that is another one than the setting's, in
+/// the meta `page_referrer_policy`.
 #[derive(Debug)]
 pub struct Referer {
     policy: ReferrerPolicy,
@@ -18,8 +26,10 @@ pub struct Referer {
 impl Referer {
     /// The name in settings and records.
     pub const NAME: &'static str = "referer";
-    /// The place in the chain.
+    /// The place in the spider chain.
     pub const ORDER: i32 = 700;
+    /// The place in the downloader chain.
+    pub const DOWNLOADER_ORDER: i32 = 405;
 
     /// Always configured; policy `no-referrer` sends none.
     ///
@@ -38,14 +48,31 @@ pub(crate) fn policy_setting(settings: &Settings) -> Result<ReferrerPolicy> {
         .map_err(|cause| Error::usage(format!("setting referrer_policy: {cause}")))
 }
 
-/// The policy for a request that a response leads to.
-pub(crate) fn policy_of(request: &Request, response: &Response, setting: ReferrerPolicy) -> ReferrerPolicy {
-    let own = request.meta_str("referrer_policy").and_then(|name| name.parse().ok());
-    own.or_else(|| {
-        let headers = response.headers.get_all("referrer-policy").iter();
-        headers.rev().find_map(|value| ReferrerPolicy::from_header(value.to_str().ok()?))
-    })
-    .unwrap_or(setting)
+/// The meta by which a spider chooses the policy.
+pub(crate) const POLICY: &str = "referrer_policy";
+/// The meta for the policy of the page on which a link was found.
+const PAGE_POLICY: &str = "page_referrer_policy";
+
+/// The policy that a response states: the last known token of its last header that has one.
+fn stated(response: &Response) -> Option<ReferrerPolicy> {
+    let headers = response.headers.get_all("referrer-policy").iter();
+    headers.rev().find_map(|value| ReferrerPolicy::from_header(value.to_str().ok()?))
+}
+
+fn meta_policy(request: &Request, key: &str) -> Option<ReferrerPolicy> {
+    request.meta_str(key).and_then(|name| name.parse().ok())
+}
+
+/// The policy for the request that takes the place of one that a response redirects.
+pub(crate) fn policy_after(
+    request: &Request,
+    response: &Response,
+    setting: ReferrerPolicy,
+) -> ReferrerPolicy {
+    meta_policy(request, POLICY)
+        .or_else(|| stated(response))
+        .or_else(|| meta_policy(request, PAGE_POLICY))
+        .unwrap_or(setting)
 }
 
 impl SpiderMiddleware for Referer {
@@ -58,55 +85,127 @@ impl SpiderMiddleware for Referer {
     }
 
     fn process_follow(&self, page: &Page, request: &mut Request, _: &Context) -> Result<OnFollow> {
-        if !request.headers.contains_key(header::REFERER) {
-            let policy = policy_of(request, page.response(), self.policy);
-            let value = referrer(policy, page.url(), &request.url);
-            if let Some(value) = value.and_then(|value| HeaderValue::from_str(&value).ok()) {
-                request.headers.insert(header::REFERER, value);
-            }
+        if let Some(policy) = stated(page.response()).filter(|policy| *policy != self.policy) {
+            request.meta.insert(PAGE_POLICY.to_owned(), policy.name().into());
         }
         Ok(OnFollow::Keep)
+    }
+}
+
+impl DownloaderMiddleware for Referer {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::DOWNLOADER_ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
+        if request.headers.contains_key(header::REFERER) {
+            if !added::is_ours(request, &header::REFERER) {
+                return Ok(OnRequest::Continue);
+            }
+            // Made for another target, maybe.
+            request.headers.remove(header::REFERER);
+        }
+        let Some(from) = request.referer.as_deref().and_then(|from| Url::parse(from).ok()) else {
+            return Ok(OnRequest::Continue);
+        };
+        let own = meta_policy(request, POLICY).or_else(|| meta_policy(request, PAGE_POLICY));
+        let value = referrer(own.unwrap_or(self.policy), &from, &request.url);
+        if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
+            added::set(request, header::REFERER, value);
+        }
+        Ok(OnRequest::Continue)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use url::Url;
 
-    fn told(page_policy: Option<&str>, request: Request) -> Option<String> {
-        let settings = Settings::default();
-        let url = Url::parse("https://u:p@a.example/x?q#f").unwrap();
+    const PAGE: &str = "https://u:p@a.example/x?q#f";
+
+    /// A link as it is queued: followed from `PAGE`, with the referer that the engine sets.
+    fn followed(page_policy: Option<&str>, mut link: Request) -> Request {
+        let url = Url::parse(PAGE).unwrap();
         let mut response = Response::html(url.clone(), "");
         if let Some(policy) = page_policy {
             response.headers.insert("referrer-policy", policy.parse().unwrap());
         }
         let page = Page::new(Request::get(url), response);
-        let mut request = request;
+        link.referer = Some(PAGE.into());
+        let settings = Settings::default();
         let referer = Referer::from_settings(&settings).unwrap().unwrap();
-        referer.process_follow(&page, &mut request, &Context::detached(settings)).unwrap();
+        referer.process_follow(&page, &mut link, &Context::detached(settings)).unwrap();
+        link
+    }
+
+    async fn send(request: &mut Request) -> Option<String> {
+        let settings = Settings::default();
+        let referer = Referer::from_settings(&settings).unwrap().unwrap();
+        referer.process_request(request, &Context::detached(settings)).await.unwrap();
         request.headers.get("referer").map(|value| value.to_str().unwrap().to_owned())
+    }
+
+    async fn told(page_policy: Option<&str>, link: Request) -> Option<String> {
+        send(&mut followed(page_policy, link)).await
     }
 
     fn link(url: &str) -> Request {
         Request::parse(url).unwrap()
     }
 
-    #[test]
-    fn meta_wins_over_the_page_and_the_page_over_the_setting() {
-        assert_eq!(told(None, link("https://a.example/y")).as_deref(), Some("https://a.example/x?q"));
-        assert_eq!(told(None, link("https://b.example/")).as_deref(), Some("https://a.example/"));
-        assert_eq!(told(None, link("http://a.example/")), None);
+    #[tokio::test]
+    async fn meta_wins_over_the_page_and_the_page_over_the_setting() {
+        assert_eq!(told(None, link("https://a.example/y")).await.as_deref(), Some("https://a.example/x?q"));
+        assert_eq!(told(None, link("https://b.example/")).await.as_deref(), Some("https://a.example/"));
+        assert_eq!(told(None, link("http://a.example/")).await, None);
         let page = Some("unsafe-url, no-referrer");
-        assert_eq!(told(page, link("https://a.example/y")), None);
+        assert_eq!(told(page, link("https://a.example/y")).await, None);
         let own = link("http://b.example/").meta("referrer_policy", "unsafe-url");
-        assert_eq!(told(page, own).as_deref(), Some("https://a.example/x?q"));
+        assert_eq!(told(page, own).await.as_deref(), Some("https://a.example/x?q"));
+        let unknown = link("https://a.example/y").meta("referrer_policy", "sometimes");
+        assert_eq!(told(page, unknown).await, None, "a name that is none does not count");
     }
 
     #[test]
-    fn a_header_set_by_hand_is_kept() {
+    fn a_link_carries_nothing_until_it_is_sent() {
+        for policy in [None, Some("strict-origin-when-cross-origin"), Some("nonsense")] {
+            let link = followed(policy, link("https://b.example/"));
+            assert!(link.headers.is_empty() && link.meta.is_empty(), "{policy:?}: {link:?}");
+        }
+        let link = followed(Some("origin"), link("https://b.example/"));
+        assert_eq!((link.headers.len(), link.meta.len()), (0, 1));
+    }
+
+    #[tokio::test]
+    async fn a_request_that_no_page_led_to_tells_nothing() {
+        assert_eq!(send(&mut link("https://b.example/")).await, None);
+        let mut odd = link("https://b.example/");
+        odd.referer = Some("no address".into());
+        assert_eq!(send(&mut odd).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_header_set_by_hand_is_kept() {
         let own = link("https://b.example/").header("Referer", "https://c.example/z").unwrap();
-        assert_eq!(told(None, own).as_deref(), Some("https://c.example/z"));
+        assert_eq!(told(None, own).await.as_deref(), Some("https://c.example/z"));
+    }
+
+    #[tokio::test]
+    async fn a_header_of_ours_is_made_anew_for_another_target() {
+        let mut request = followed(None, link("https://a.example/y"));
+        assert_eq!(send(&mut request).await.as_deref(), Some("https://a.example/x?q"));
+        request.url = Url::parse("https://b.example/").unwrap();
+        assert_eq!(send(&mut request).await.as_deref(), Some("https://a.example/"));
+        request.url = Url::parse("http://b.example/").unwrap();
+        assert_eq!(send(&mut request).await, None);
+        request.url = Url::parse("https://a.example/y").unwrap();
+        assert_eq!(send(&mut request).await.as_deref(), Some("https://a.example/x?q"));
+        added::strip(&mut request);
+        assert!(request.headers.is_empty(), "it is not stored");
     }
 
     #[test]

@@ -9,8 +9,8 @@ use std::time::Duration;
 use http::{StatusCode, header};
 use huntsman_crawler::robots::{MAX_BYTES, Robots, RobotsAgent, product_token};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, DropReason, Event, FetchError, OnRequest, OnRobotsError, OverCap,
-    Politeness, Request, Response, Result, Settings, Timestamp, seconds,
+    Context, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind, OnRequest, OnRobotsError,
+    OverCap, Politeness, Request, Response, Result, Settings, Timestamp, seconds,
 };
 use tokio::sync::OnceCell;
 use url::Url;
@@ -70,8 +70,8 @@ enum Verdict {
     TooSlow(Duration),
     /// The file could not be had; it is asked for again.
     Wait(String),
-    /// The file could not be had, several times.
-    Refuse(String),
+    /// The file could not be had, several times; or nothing may be asked of its host at all.
+    Refuse { reason: &'static str, why: String },
 }
 
 /// One fetch, shared by all who wait for it. If the task that fetches is dropped, another one takes over.
@@ -89,6 +89,7 @@ struct Cache {
     clock: u64,
     bytes: usize,
     max: usize,
+    max_bytes: usize,
 }
 
 impl RobotsTxt {
@@ -162,6 +163,11 @@ impl RobotsTxt {
             }
             Err(error) => {
                 cx.stats().inc(&format!("robotstxt/exception_count/{}", error.kind().name()));
+                if error.kind() == FetchErrorKind::AddressRefused {
+                    // Asking again would give the same answer.
+                    let verdict = Verdict::Refuse { reason: error.kind().name(), why: error.to_string() };
+                    return Known { verdict, until: now + self.ttl, failures: 0 };
+                }
                 format!("robots.txt of {authority}: {error}")
             }
         };
@@ -177,7 +183,8 @@ impl RobotsTxt {
             }
             None => {
                 tracing::warn!(%authority, "its requests are dropped: {}", why.escape_debug());
-                Known { verdict: Verdict::Refuse(why), until: now + self.error_ttl, failures: 0 }
+                let verdict = Verdict::Refuse { reason: "robots_unreachable", why };
+                Known { verdict, until: now + self.error_ttl, failures: 0 }
             }
         }
     }
@@ -229,7 +236,7 @@ impl Known {
         let heap = match &self.verdict {
             Verdict::Rules { rules, .. } => rules.heap_bytes(),
             Verdict::TooSlow(_) => 0,
-            Verdict::Wait(why) | Verdict::Refuse(why) => why.len(),
+            Verdict::Wait(why) | Verdict::Refuse { why, .. } => why.len(),
         };
         heap + size_of::<Self>()
     }
@@ -271,7 +278,7 @@ fn robots_request(request: &Request) -> Request {
 
 impl Cache {
     fn new(max: usize) -> Self {
-        Self { entries: HashMap::new(), clock: 0, bytes: 0, max: max.max(1) }
+        Self { entries: HashMap::new(), clock: 0, bytes: 0, max: max.max(1), max_bytes: MAX_CACHE_BYTES }
     }
 
     /// The entry of a key; a new one if there is none or what it knows is out of date.
@@ -298,7 +305,7 @@ impl Cache {
     /// Counts what was learnt, and makes room.
     fn learnt(&mut self, bytes: usize) {
         self.bytes += bytes;
-        while self.entries.len() > self.max || self.bytes > MAX_CACHE_BYTES {
+        while self.entries.len() > self.max || self.bytes > self.max_bytes {
             // A tenth at a time: a look at all ages for each new authority would be quadratic.
             let mut ages: Vec<u64> = self
                 .entries
@@ -353,7 +360,7 @@ impl DownloaderMiddleware for RobotsTxt {
             Verdict::Rules { rules, delay } => {
                 // Each time: a slot that was idle for long has forgotten it.
                 if !delay.is_zero() {
-                    cx.politeness(&request.host(), Politeness::CrawlDelay(*delay));
+                    cx.politeness(&request.host(), Politeness::CrawlDelay(*delay)).await;
                 }
                 let decision = rules.decide_url(&request.url);
                 if decision.allowed {
@@ -376,8 +383,12 @@ impl DownloaderMiddleware for RobotsTxt {
                 chain::set_unfiltered(&mut parked, Self::NAME);
                 Ok(OnRequest::Reschedule(Box::new(parked)))
             }
-            Verdict::Refuse(why) => {
-                Ok(OnRequest::Drop(DropReason::failed("robots_unreachable").detail(why.clone())))
+            Verdict::Refuse { reason, why } => {
+                let dropped = match *reason {
+                    "address_refused" => DropReason::skipped(*reason),
+                    _ => DropReason::failed(*reason),
+                };
+                Ok(OnRequest::Drop(dropped.detail(why.clone())))
             }
         }
     }
@@ -559,6 +570,15 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn a_host_that_may_not_be_asked_is_not_waited_for() {
+        let bench =
+            bench(|_| {}, |_, _| Err(FetchError::new(FetchErrorKind::AddressRefused, "private address")));
+        assert_eq!(bench.ask("http://h/a").await, "address_refused");
+        assert_eq!(bench.ask("http://h/b").await, "address_refused");
+        assert_eq!(bench.fetches(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_file_that_comes_back_lets_the_parked_go_on() {
         let bench = bench(|_| {}, |request, n| file(request, if n < 2 { 503 } else { 200 }, ""));
         assert_eq!(bench.ask("http://h/a").await, "wait 10");
@@ -669,15 +689,17 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn hostile_files_do_not_fill_the_memory() {
-        let lines: String = (0..40_000).map(|n| format!("Disallow:/{n}\n")).collect();
+        let lines: String = (0..1_000).map(|n| format!("Disallow:/{n}\n")).collect();
         let text = format!("User-agent:*\n{lines}");
         let bench = bench(|_| {}, move |request, _| file(request, 200, &text));
+        let limit = 1 << 20;
+        bench.robots.cache().max_bytes = limit;
         for n in 0..60 {
             bench.ask(&format!("http://h{n}/")).await;
         }
         let cache = bench.robots.cache();
         let held: usize = cache.entries.values().map(|(entry, _)| entry.known.get().unwrap().bytes()).sum();
         assert_eq!(held, cache.bytes);
-        assert!(held <= MAX_CACHE_BYTES && held > MAX_CACHE_BYTES / 2, "{held}");
+        assert!(held <= limit && held > limit / 2, "{held}");
     }
 }

@@ -1,18 +1,39 @@
 //! One file per command.
 
+mod bench;
 mod completions;
+mod crawl;
+mod demo;
+mod fetch;
+mod robots;
 mod settings;
 mod version;
 
-use crate::args::{Cli, Command};
+use std::future::Future;
+
+use crate::args::{Bench, Cli, Command};
 use crate::exit::{Failure, Outcome};
 
 /// Runs the command that was given.
 pub(crate) fn run(cli: Cli) -> Outcome {
     match cli.command {
+        Command::Crawl(args) => on_runtime(crawl::run(*args)),
+        Command::Fetch(args) => on_runtime(fetch::run(args)),
+        Command::Robots(args) => on_runtime(robots::run(args)),
         Command::Settings(args) => settings::run(&args),
+        Command::Demo(args) => on_runtime(demo::run(args)),
+        Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),
+        Command::BenchServer(site) => on_runtime(bench::server(site)),
         Command::Version { verbose } => version::run(verbose),
         Command::Completions { shell } => completions::run(shell),
-        _ => Err(Failure::usage("not in this build")),
     }
+}
+
+fn on_runtime<T>(work: impl Future<Output = Outcome<T>>) -> Outcome<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| Failure::crawl(format!("starting the runtime: {error}")))?;
+    let outcome = runtime.block_on(work);
+    // A thread that waits for stdin would hold the exit up for ever.
+    runtime.shutdown_background();
+    outcome
 }

@@ -1,19 +1,21 @@
-//! `huntsman settings`: the table of settings, and where a value comes from.
+//! `huntsman settings`: the settings of `huntsman crawl`, and where a value comes from.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use huntsman_crawler::{Layer, SettingInfo, Settings, nearest};
+use huntsman::{ComponentInfo, Layer, SettingInfo, Settings, nearest};
 use serde_json::{Map, Value, json};
 
 use crate::args::SettingsCommandArgs;
 use crate::config::{Config, masked};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::job;
 use crate::render::{Style, Table, escape};
 
 pub(crate) fn run(args: &SettingsCommandArgs) -> Outcome {
-    let config = Config::load(&args.settings, Vec::new(), Vec::new())?;
+    let config = Config::load(&args.settings, super::crawl::defaults(), Vec::new())?;
     let text = match &args.get {
+        None if args.components => components(&config, args.json)?,
         Some(name) => one(&config, &name.to_ascii_lowercase(), args)?,
         None if args.json => all_json(&config, args.explain)?,
         None => all(&config, args.explain),
@@ -22,10 +24,36 @@ pub(crate) fn run(args: &SettingsCommandArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
+/// The middlewares that a crawl with these settings has, in their order.
+fn components(config: &Config, as_json: bool) -> Outcome<String> {
+    let crawler = job::check(config)?;
+    let (downloader, spider) = crawler.components();
+    if as_json {
+        let rows = |infos: &[ComponentInfo]| -> Value {
+            infos.iter().map(|info| json!({"name": info.name, "order": info.order})).collect()
+        };
+        return Ok(format!("{}\n", json!({"downloader": rows(downloader), "spider": rows(spider)})));
+    }
+    let rows = |infos: &[ComponentInfo]| {
+        let mut table = Table::right(&[0]);
+        for info in infos {
+            table.row([info.order.map_or("off".to_owned(), |order| order.to_string()), info.name.to_owned()]);
+        }
+        table.lines("  ")
+    };
+    Ok(format!(
+        "downloader middlewares: requests from top to bottom, answers from bottom to top\n{}\
+         spider middlewares: pages from top to bottom, requests from bottom to top\n{}",
+        rows(downloader),
+        rows(spider)
+    ))
+}
+
 /// What a layer is, with the thing that it stands for in this run.
 fn source(config: &Config, layer: Layer) -> String {
     match (layer, &config.file) {
         (Layer::Profile, _) => format!("profile {}", config.profile.name()),
+        (Layer::Command, _) => "command crawl".to_owned(),
         (Layer::Project, Some(path)) => format!("settings file {}", path.display()),
         (layer, _) => layer.name().to_owned(),
     }

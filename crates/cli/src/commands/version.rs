@@ -3,7 +3,7 @@
 use std::env::consts::{ARCH, OS};
 use std::io::{self, Write};
 
-use huntsman_crawler::Settings;
+use huntsman::Settings;
 
 use crate::exit::{Exit, Outcome};
 use crate::render::Table;

@@ -56,19 +56,17 @@ impl Linked {
     fn page(&self, index: u64) -> String {
         let mut dice = Dice::new(!index);
         let mut out = String::with_capacity(self.bytes + 2_000);
-        let _ = write!(
+        let _ = writeln!(
             out,
             "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Page {index}</title>\
              <link rel=\"stylesheet\" href=\"/s.css\"><meta name=\"description\" content=\"Generated page {index}\">\
-             </head><body><main><h1>Page {index}</h1>\n"
+             </head><body><main><h1>Page {index}</h1>"
         );
         let mut targets = self.targets(index).into_iter().peekable();
         while out.len() < self.bytes || targets.peek().is_some() {
             let _ = write!(out, "<div class=\"b c{}\"><p id=\"x{}\">", out.len() % 5, out.len());
-            for _ in 0..2 {
-                out.push_str(&self.pool[dice.below(POOL)]);
-                out.push(' ');
-            }
+            out.push_str(&self.pool[dice.below(POOL)]);
+            out.push(' ');
             if let Some(target) = targets.next() {
                 let _ =
                     write!(out, "<a href=\"{}\" title=\"to {target}\">page {target}</a>", Self::path(target));

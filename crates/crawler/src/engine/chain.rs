@@ -81,6 +81,7 @@ pub(crate) fn assemble<T>(
 }
 
 /// How the way of a request through the chain and the network ended.
+#[expect(clippy::large_enum_variant, reason = "moved once per page; a box would be an allocation per page")]
 pub(crate) enum Exchanged {
     /// A response for the spider.
     Page(Request, Response),

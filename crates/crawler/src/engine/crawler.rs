@@ -103,9 +103,9 @@ impl<S: Spider> Crawler<S> {
         cx.connect(Arc::downgrade(&exchange))?;
         drop(exchange);
         let watch = tokio::spawn(watch::run(cx.clone()));
-        let Ran { reason, failed_seeds, seeds, error } = Run::new(Arc::clone(&core), messages).run().await;
+        let Ran { reason, failed_seeds, seeds, error, hosts } =
+            Run::new(Arc::clone(&core), messages).run().await;
         watch.abort();
-        let hosts = Vec::new();
         let durable = core.frontier.sync().await;
         // The last sender of items goes with the core: the pipelines end.
         drop(core);

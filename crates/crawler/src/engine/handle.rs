@@ -43,7 +43,7 @@ impl Handle {
 
     /// Changes the politeness of a slot.
     pub fn politeness(&self, host: &HostKey, change: Politeness) {
-        self.cx.politeness(host, change);
+        self.cx.tell(Message::Politeness(host.clone(), change, None));
     }
 
     /// The stats of the crawl.

@@ -20,6 +20,7 @@ use crate::response::Response;
 use crate::spider::Spider;
 
 /// Work for a worker thread.
+#[expect(clippy::large_enum_variant, reason = "moved once per page; a box would be an allocation per page")]
 pub(crate) enum Job {
     Page(Request, Response),
     Failed(Request, DropReason),
@@ -140,7 +141,16 @@ impl<S: Spider> Core<S> {
                 }
             });
         };
-        Output::streaming(self.cx.clone(), Box::new(flush))
+        let core = Arc::clone(self);
+        let is_known = move |url: &url::Url| {
+            let known =
+                core.fingerprinter.of_get(url).is_some_and(|fingerprint| core.frontier.is_seen(fingerprint));
+            if known {
+                core.counters.duplicates.inc();
+            }
+            known
+        };
+        Output::streaming(self.cx.clone(), Box::new(flush), Box::new(is_known))
     }
 
     /// Requests that leave a callback: depth, referer, middlewares, slot and fingerprint.
@@ -155,9 +165,19 @@ impl<S: Spider> Core<S> {
         }
         let referer: Arc<str> = page.url().as_str().into();
         let depth = page.request().depth.saturating_add(1);
+        let domains = self.spider.allowed_domains();
         requests.retain_mut(|request| {
+            // Most links of a site lead to pages that are known: nothing is spent on them.
+            if !request.unfiltered && self.frontier.is_seen(self.fingerprinter.of(request)) {
+                self.counters.duplicates.inc();
+                return false;
+            }
             request.depth = if request.meta_flag("depth_reset") { 0 } else { depth };
             request.referer.get_or_insert_with(|| Arc::clone(&referer));
+            if let Some(reason) = self.offsite(request, &domains) {
+                self.refuse(request, "offsite", reason);
+                return false;
+            }
             for placed in self.spider_chain.iter().rev() {
                 let answer =
                     catch_unwind(AssertUnwindSafe(|| placed.part.process_follow(page, request, &self.cx)));

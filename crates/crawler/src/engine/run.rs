@@ -19,7 +19,9 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::frontier::{End, LeaseId, Settled};
 use crate::host::HostKey;
+use crate::host_stats::HostNow;
 use crate::middleware::OnFollow;
+use crate::report::HostReport;
 use crate::request::Request;
 use crate::schedule::{Next, Outcome, Scheduler, Ticket};
 use crate::settings::seconds;
@@ -27,6 +29,8 @@ use crate::spider::Spider;
 
 /// Failed start requests kept for the report.
 const FAILED_SEEDS: usize = 1_000;
+/// A host that belongs to another process is asked for again after this.
+const CLAIM_AGAIN: Duration = Duration::from_secs(5);
 /// Requests recorded at once when a queue is dropped.
 const DRAIN_BATCH: usize = 1_024;
 /// After an abort, what is left in memory is recorded for this long at most.
@@ -67,6 +71,7 @@ pub(crate) struct Ran {
     pub(crate) failed_seeds: Vec<(String, String)>,
     pub(crate) seeds: u64,
     pub(crate) error: Option<Error>,
+    pub(crate) hosts: Vec<HostReport>,
 }
 
 impl<S: Spider> Run<S> {
@@ -111,9 +116,21 @@ impl<S: Spider> Run<S> {
         if reason == "finished" && self.seeds_queued == 0 && self.seed_errors > 0 {
             "start_error".clone_into(&mut reason);
         }
+        let queued: HashMap<_, _> = self.core.frontier.open().await.unwrap_or_default().into_iter().collect();
+        let hosts = self.core.sender.hosts.reports(|host| HostNow {
+            delay: self.scheduler.delay_of(host).unwrap_or_default(),
+            queued: queued.get(host).copied().unwrap_or(0),
+            state: self.scheduler.slot_state(host),
+        });
         let leases = self.leased.into_values().collect();
         let left = leftovers(&self.core, leases, &reason, aborted).await;
-        Ran { reason, failed_seeds: self.failed_seeds, seeds: self.seeds_queued, error: error.or(left.err()) }
+        Ran {
+            reason,
+            failed_seeds: self.failed_seeds,
+            seeds: self.seeds_queued,
+            error: error.or(left.err()),
+            hosts,
+        }
     }
 
     async fn work(&mut self) -> Result<()> {
@@ -240,6 +257,12 @@ impl<S: Spider> Run<S> {
                 return self.give_up(&host, "host_page_limit").await;
             }
         }
+        if !self.core.frontier.claim(&host).await? {
+            // Another process works on the host.
+            self.limits.put_host(&host, false);
+            self.scheduler.nothing_due(ticket, Some(now + CLAIM_AGAIN), now);
+            return Ok(());
+        }
         let mut leased = self.core.frontier.lease(&host, 1, now).await?;
         let Some(lease) = leased.leases.pop() else {
             self.limits.put_host(&host, false);
@@ -275,7 +298,11 @@ impl<S: Spider> Run<S> {
                 }
             }
             Message::Items(count) => self.limits.items(count, now),
-            Message::Politeness(host, change) => self.scheduler.adjust(&host, change, now),
+            Message::Politeness(host, change, done) => {
+                self.scheduler.adjust(&host, change, now);
+                // Whoever asked may have been dropped.
+                let _ = done.map(|done| done.send(()));
+            }
             Message::Push(requests) => {
                 let requests = self.started(requests).await;
                 self.core.push(requests).await?;
@@ -320,7 +347,6 @@ impl<S: Spider> Run<S> {
         self.waiters.clear();
     }
 
-    #[expect(clippy::type_complexity, reason = "the type that JoinSet gives")]
     fn visited(
         &mut self,
         ended: std::result::Result<(tokio::task::Id, Result<(HostKey, VisitEnd)>), tokio::task::JoinError>,

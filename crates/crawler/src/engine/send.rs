@@ -8,6 +8,7 @@ use tokio::sync::oneshot;
 use crate::context::{Context, Message};
 use crate::event::Event;
 use crate::fetch::{DynDownloader, FetchError, FetchErrorKind};
+use crate::host_stats::HostStats;
 use crate::request::Request;
 use crate::response::Response;
 use crate::retry_after::retry_after;
@@ -25,6 +26,7 @@ pub(crate) struct Sender {
     downloader: Box<dyn DynDownloader>,
     requests: Counter,
     wire_bytes: Counter,
+    pub(crate) hosts: HostStats,
 }
 
 impl Sender {
@@ -33,6 +35,7 @@ impl Sender {
             downloader,
             requests: cx.stats().counter("engine/requests_sent"),
             wire_bytes: cx.stats().counter("engine/wire_bytes"),
+            hosts: HostStats::new(cx.settings().stats_top_hosts),
         }
     }
 
@@ -55,16 +58,21 @@ impl Sender {
         end.outcome = match &result {
             Ok(response) => {
                 self.wire_bytes.add(i64::try_from(response.wire_bytes).unwrap_or(i64::MAX));
+                let (status, latency) = (response.status.as_u16(), response.timings.ttfb);
+                self.hosts.record_answer(&request.host(), status, response.wire_bytes, latency);
                 let cap = seconds(cx.settings().retry_after_max);
-                let slows = matches!(response.status.as_u16(), 429 | 503 | 300..=399);
+                let slows = matches!(status, 429 | 503 | 300..=399);
                 Outcome::Answer {
-                    status: response.status.as_u16(),
-                    latency: response.timings.ttfb,
+                    status,
+                    latency,
                     retry_after: if slows { wait_asked_for(&response.headers, cx, cap) } else { None },
                     adjust_delay: !request.meta_flag("autothrottle_dont_adjust_delay"),
                 }
             }
-            Err(error) => Outcome::Failed { host_failure: error.is_host_failure() },
+            Err(error) => {
+                self.hosts.record_failure(&request.host(), error.kind(), &error.to_string());
+                Outcome::Failed { host_failure: error.is_host_failure() }
+            }
         };
         drop(end);
         if cx.has_observers() {

@@ -87,9 +87,13 @@ impl<S: Spider> Core<S> {
         let origin = lease.request.clone();
         let turn = std::cell::Cell::new(Some(ticket));
         let work = TURN.scope(turn, async {
-            let exchanged = AssertUnwindSafe(self.chain.exchange(lease.request, &self.sender, &self.cx))
-                .catch_unwind()
-                .await;
+            let exchange = async {
+                match self.offsite_now(&lease.request) {
+                    Some(reason) => Exchanged::Drop(lease.request, "offsite", reason),
+                    None => self.chain.exchange(lease.request, &self.sender, &self.cx).await,
+                }
+            };
+            let exchanged = AssertUnwindSafe(exchange).catch_unwind().await;
             // A start that was not used costs the slot no delay.
             if let Some(unused) = TURN.with(std::cell::Cell::take) {
                 self.cx.tell(Message::Ended(unused, Outcome::Unused));
@@ -306,6 +310,31 @@ impl<S: Spider> Core<S> {
         request.assign_fingerprint(fingerprint);
     }
 
+    /// Why a request is not in the spider's domains, if it is not.
+    pub(crate) fn offsite(&self, request: &Request, domains: &[String]) -> Option<DropReason> {
+        let by_redirect = request.meta.contains_key("unfiltered_by");
+        if domains.is_empty() || request.meta_flag("allow_offsite") || (request.unfiltered && !by_redirect) {
+            return None;
+        }
+        let host = request.url.host_str().unwrap_or_default();
+        let is_within = |domain: &String| {
+            let rest = host.strip_suffix(domain.trim_matches('.').to_ascii_lowercase().as_str());
+            rest.is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+        };
+        if domains.iter().any(is_within) {
+            return None;
+        }
+        self.cx.stats().inc("offsite/filtered");
+        Some(DropReason::skipped("offsite").detail(format!("{host} is not in the spider's domains")))
+    }
+
+    /// The same right before the download: a redirect led elsewhere, or the domains changed. Start requests are the
+    /// spider's own choice.
+    fn offsite_now(&self, request: &Request) -> Option<DropReason> {
+        let is_start = request.meta_flag("is_start_request") && !request.meta.contains_key("redirect_urls");
+        if is_start { None } else { self.offsite(request, &self.spider.allowed_domains()) }
+    }
+
     /// Counts, logs and tells a request that was in the queue and ended without a page.
     pub(crate) fn record(&self, dropped: &Dropped) {
         let state = match dropped.state {
@@ -347,8 +376,9 @@ impl<S: Spider> Exchange for Core<S> {
                     Exchanged::Again(again) => request = *again,
                     Exchanged::Drop(_, component, reason) => {
                         let detail = reason.detail.as_deref().unwrap_or(&reason.reason);
-                        let error =
-                            FetchError::new(FetchErrorKind::Middleware, format!("{component}: {detail}"));
+                        let kind =
+                            FetchErrorKind::of_reason(&reason.reason).unwrap_or(FetchErrorKind::Middleware);
+                        let error = FetchError::new(kind, format!("{component}: {detail}"));
                         return Err(match reason.status {
                             Some(status) => error.with_status(status),
                             None => error,

@@ -11,7 +11,7 @@ use super::{End, Frontier, Lease, LeaseId, Leased, Order, Pushed, Settled};
 use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::host::HostKey;
-use crate::request::Request;
+use crate::request::{Fingerprint, Request};
 
 mod packed;
 mod seen;
@@ -316,6 +316,10 @@ impl Frontier for MemoryFrontier {
         }
         self.finish(state, touched, &mut pushed);
         Ok(pushed)
+    }
+
+    fn is_seen(&self, fingerprint: Fingerprint) -> bool {
+        self.lock().seen.contains(fingerprint)
     }
 
     fn len(&self) -> u64 {

@@ -1,16 +1,15 @@
 //! Reading a body: chunk by chunk, decoded on the way, within the limits.
 
-use std::pin::Pin;
+use std::future::Future;
+use std::pin::pin;
 use std::task::Poll;
 
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
-use hyper::body::{Body, Incoming};
 
 use super::deadline::Timer;
 use super::decode::{Coding, DecodeLimits, Decoded, Decoder, Flow};
 use super::failure;
-use super::wire::Peer;
 use crate::fetch::{FetchError, FetchErrorKind};
 
 /// Limits of one body.
@@ -36,18 +35,17 @@ pub(crate) struct Received {
 
 /// Reads a body to its end or its limit. Beyond the limit it is dropped, and its connection with it.
 pub(crate) async fn receive(
-    body: &mut Incoming,
+    answer: &mut reqwest::Response,
     codings: &[Coding],
     limits: &BodyLimits,
     timer: &mut Timer<'_>,
-    peer: Option<&Peer>,
     status: StatusCode,
 ) -> Result<Received, FetchError> {
     let most = match limits.decode.max_size {
         0 => u64::MAX,
         most => most,
     };
-    let declared = body.size_hint().exact();
+    let declared = answer.content_length();
     if let Some(declared) = declared
         && declared > most
         && !limits.decode.truncate
@@ -59,7 +57,7 @@ pub(crate) async fn receive(
     let mut kept = Kept::default();
     let mut decoder = (!codings.is_empty()).then(|| Decoder::new(codings, limits.decode));
     loop {
-        let chunk = match next(body, timer).await {
+        let chunk = match next(answer, timer).await {
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
             Err(Ended::Late(error)) => return Err(error.with_status(status)),
@@ -71,9 +69,6 @@ pub(crate) async fn receive(
                 break;
             }
         };
-        if let Some(peer) = peer {
-            peer.progress();
-        }
         let before = received.wire_bytes;
         received.wire_bytes += chunk.len() as u64;
         let over = received.wire_bytes > most;
@@ -107,29 +102,29 @@ pub(crate) async fn receive(
 
 enum Ended {
     Late(FetchError),
-    Broken(hyper::Error),
+    Broken(reqwest::Error),
 }
 
 /// The next chunk that is not empty; trailers are skipped.
-async fn next(body: &mut Incoming, timer: &mut Timer<'_>) -> Result<Option<Bytes>, Ended> {
-    std::future::poll_fn(|cx| {
-        loop {
-            match Pin::new(&mut *body).poll_frame(cx) {
-                Poll::Ready(Some(Ok(frame))) => {
-                    if let Ok(data) = frame.into_data()
-                        && !data.is_empty()
-                    {
-                        timer.progress();
-                        return Poll::Ready(Ok(Some(data)));
-                    }
-                }
-                Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(Ended::Broken(error))),
-                Poll::Ready(None) => return Poll::Ready(Ok(None)),
-                Poll::Pending => return timer.poll_body(cx).map(|error| Err(Ended::Late(error))),
+async fn next(answer: &mut reqwest::Response, timer: &mut Timer<'_>) -> Result<Option<Bytes>, Ended> {
+    loop {
+        let chunk = {
+            let mut chunk = pin!(answer.chunk());
+            std::future::poll_fn(|cx| match chunk.as_mut().poll(cx) {
+                Poll::Ready(chunk) => Poll::Ready(chunk.map_err(Ended::Broken)),
+                Poll::Pending => timer.poll_body(cx).map(|error| Err(Ended::Late(error))),
+            })
+            .await?
+        };
+        match chunk {
+            Some(chunk) if chunk.is_empty() => {}
+            Some(chunk) => {
+                timer.progress();
+                return Ok(Some(chunk));
             }
+            None => return Ok(None),
         }
-    })
-    .await
+    }
 }
 
 /// Chunks put together. A single large chunk is kept as it is; a small one is copied, because it holds on to the

@@ -72,18 +72,9 @@ impl<'a> Timer<'a> {
         waiting: impl Future<Output = T>,
     ) -> Result<T, FetchError> {
         let mut waiting = pin!(waiting);
-        std::future::poll_fn(|cx| {
-            attempt.register(cx.waker());
-            let polled = waiting.as_mut().poll(cx);
-            if attempt.is_flooded() {
-                let message = "too many interim answers (1xx)";
-                let error = FetchError::new(FetchErrorKind::BadResponse, message).after_sending();
-                return Poll::Ready(Err(error));
-            }
-            if let Poll::Ready(answer) = polled {
-                return Poll::Ready(Ok(answer));
-            }
-            self.poll_limit(cx, |timer| attempt.limit(sent, &timer.deadlines)).map(Err)
+        std::future::poll_fn(|cx| match waiting.as_mut().poll(cx) {
+            Poll::Ready(answer) => Poll::Ready(Ok(answer)),
+            Poll::Pending => self.poll_limit(cx, |timer| attempt.limit(sent, &timer.deadlines)).map(Err),
         })
         .await
     }

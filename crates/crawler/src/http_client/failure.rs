@@ -3,25 +3,21 @@
 use std::error::Error as StdError;
 use std::fmt;
 use std::io;
+use std::time::Duration;
 
+use super::proxy::Proxy;
 use crate::fetch::{FetchError, FetchErrorKind};
 
-/// An error that the connector made: it travels through the HTTP library as a cause and is found again there.
+/// An error that the resolver made: it travels through the HTTP library as a cause and is found again there.
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: FetchErrorKind,
     message: String,
-    source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 impl Failure {
     pub(crate) fn new(kind: FetchErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), source: None }
-    }
-
-    pub(crate) fn with_source(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
-        self
+        Self { kind, message: message.into() }
     }
 
     pub(crate) fn kind(&self) -> FetchErrorKind {
@@ -44,19 +40,20 @@ impl fmt::Display for Failure {
     }
 }
 
-impl StdError for Failure {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source.as_deref().map(|source| source as _)
-    }
-}
-
-/// The kind of I/O error by which a connection says that too much came; nothing else uses it on a socket.
-pub(crate) const FLOOD: io::ErrorKind = io::ErrorKind::QuotaExceeded;
+impl StdError for Failure {}
 
 /// The causes of an error, the error itself first. Bounded, as chains come from elsewhere.
 fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     const LONGEST: usize = 16;
-    std::iter::successors(Some(error), |error| (*error).source()).take(LONGEST)
+    std::iter::successors(Some(error), |error| cause_of(*error)).take(LONGEST)
+}
+
+/// The next cause. An I/O error names what is behind the error inside it, not that error itself.
+fn cause_of<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
+    match error.downcast_ref::<io::Error>() {
+        Some(io) => io.get_ref().map(|inner| inner as _),
+        None => error.source(),
+    }
 }
 
 /// What an error before the end of the headers means.
@@ -78,17 +75,25 @@ impl Verdict {
     }
 }
 
+/// Where a request was to go, for what an error on the way means.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way<'a> {
+    pub(crate) host: &'a str,
+    pub(crate) https: bool,
+    pub(crate) proxy: Option<&'a Proxy>,
+}
+
 /// Judges an error that came instead of headers.
-pub(crate) fn judge(error: &(dyn StdError + 'static)) -> Verdict {
+pub(crate) fn judge(error: &reqwest::Error, way: &Way<'_>) -> Verdict {
     use FetchErrorKind as K;
+    if error.is_builder() {
+        return Verdict::of(K::InvalidRequest);
+    }
+    if error.is_connect() {
+        return Verdict::of(judge_connect(error, way));
+    }
     let mut verdict = Verdict::lost();
     for cause in chain(error) {
-        if let Some(failure) = cause.downcast_ref::<Failure>() {
-            return Verdict::of(failure.kind());
-        }
-        if cause.is::<rustls::Error>() {
-            return Verdict::of(K::Tls);
-        }
         if let Some(error) = cause.downcast_ref::<h2::Error>() {
             return judge_h2(error);
         }
@@ -105,14 +110,43 @@ pub(crate) fn judge(error: &(dyn StdError + 'static)) -> Verdict {
     verdict
 }
 
+/// What it means that there is no connection.
+fn judge_connect(error: &reqwest::Error, way: &Way<'_>) -> FetchErrorKind {
+    use FetchErrorKind as K;
+    let (mut invalid, mut lost, mut before_site) = (false, false, false);
+    for cause in chain(error) {
+        if let Some(failure) = cause.downcast_ref::<Failure>() {
+            return failure.kind();
+        }
+        if let Some(error) = cause.downcast_ref::<io::Error>() {
+            invalid |= error.kind() == io::ErrorKind::InvalidData;
+            lost |= matches!(
+                error.kind(),
+                io::ErrorKind::UnexpectedEof
+                    | io::ErrorKind::ConnectionReset
+                    | io::ErrorKind::ConnectionAborted
+                    | io::ErrorKind::BrokenPipe
+            );
+        } else if way.proxy.is_some() {
+            // The types are private: only their text says that it was the proxy that failed.
+            let text = cause.to_string();
+            before_site |= text.starts_with("tunnel error") || text.contains("socks proxy");
+        }
+    }
+    match way.proxy {
+        _ if error.is_timeout() => K::ConnectTimeout,
+        // On a socket only TLS calls data invalid, and a connection that was made is lost only in the handshake.
+        None if way.https && (invalid || lost) => K::Tls,
+        None => K::Connect,
+        Some(_) if way.https && invalid && !before_site => K::Tls,
+        Some(_) => K::Proxy,
+    }
+}
+
 /// What an I/O error says beyond "lost". HTTP/2 keeps of it only the kind and the text, so the kind has to do.
 fn judge_io(error: &io::Error) -> Option<Verdict> {
-    match error.kind() {
-        FLOOD => Some(Verdict::of(FetchErrorKind::BadResponse)),
-        // On a socket only TLS calls data invalid.
-        io::ErrorKind::InvalidData => Some(Verdict::of(FetchErrorKind::Tls)),
-        _ => None,
-    }
+    // On a socket only TLS calls data invalid.
+    (error.kind() == io::ErrorKind::InvalidData).then(|| Verdict::of(FetchErrorKind::Tls))
 }
 
 fn judge_h2(error: &h2::Error) -> Verdict {
@@ -127,14 +161,29 @@ fn judge_h2(error: &h2::Error) -> Verdict {
     Verdict { unprocessed: refused || gone, ..Verdict::lost() }
 }
 
+/// Wait for others to finish when the process may open no more files.
+pub(crate) const OUT_OF_FILES_WAIT: Duration = Duration::from_millis(100);
+
+/// Whether the process or the system may open no more files.
+pub(crate) fn is_out_of_files(error: &(dyn StdError + 'static)) -> bool {
+    /// EMFILE and ENFILE have these numbers on every Unix.
+    const CODES: [i32; 2] = [24, 23];
+    cfg!(unix)
+        && chain(error).any(|cause| {
+            let code = cause.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error);
+            code.is_some_and(|code| CODES.contains(&code))
+        })
+}
+
 /// The chain as one sentence for the record: every cause once, without repetitions.
 pub(crate) fn describe(error: &(dyn StdError + 'static)) -> String {
     let mut text = String::new();
     let mut last = String::new();
     for cause in chain(error) {
         let sentence = cause.to_string();
-        // The pool's own layer says nothing but "client error".
-        let says_nothing = sentence.is_empty() || cause.is::<hyper_util::client::legacy::Error>();
+        // The library's own layers say nothing but "error sending request" and "client error".
+        let says_nothing =
+            sentence.is_empty() || cause.is::<reqwest::Error>() || sentence.starts_with("client error");
         if says_nothing || last.contains(&sentence) {
             continue;
         }
@@ -147,8 +196,20 @@ pub(crate) fn describe(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
+/// The error of a request that got no headers.
+pub(crate) fn of_head(error: reqwest::Error, way: &Way<'_>) -> FetchError {
+    let kind = judge(&error, way).kind;
+    let sent = !error.is_connect() && !error.is_builder();
+    let message = match error.is_connect() {
+        true => format!("connecting to {}: {}", way.host, describe(&error)),
+        false => describe(&error),
+    };
+    let failed = FetchError::new(kind, message).with_source(error.without_url());
+    if sent { failed.after_sending() } else { failed }
+}
+
 /// The error of a body that broke off: declared bytes are missing, a chunk is broken, the connection was lost.
-pub(crate) fn of_body(error: &hyper::Error, received: u64) -> FetchError {
+pub(crate) fn of_body(error: &reqwest::Error, received: u64) -> FetchError {
     let message = format!("reading the body after {received} bytes: {}", describe(error));
     FetchError::new(FetchErrorKind::Incomplete, message).after_sending()
 }

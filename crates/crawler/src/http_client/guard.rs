@@ -80,9 +80,13 @@ pub(crate) fn literal(host: &str) -> Option<IpAddr> {
 
 /// Names that mean this machine or this network by standard (RFC 6761, 6762, 8375, 9476).
 fn is_local_name(host: &str) -> bool {
-    let last = host.rsplit('.').next().unwrap_or(host);
-    ["localhost", "local", "internal"].iter().any(|name| last.eq_ignore_ascii_case(name))
-        || host.len() >= 9 && host.as_bytes()[host.len() - 9..].eq_ignore_ascii_case(b"home.arpa")
+    let ends_with = |name: &&str| {
+        let Some(rest) = host.len().checked_sub(name.len()).and_then(|at| host.split_at_checked(at)) else {
+            return false;
+        };
+        rest.1.eq_ignore_ascii_case(name) && (rest.0.is_empty() || rest.0.ends_with('.'))
+    };
+    ["localhost", "local", "internal", "home.arpa"].iter().any(ends_with)
 }
 
 /// Whether an address is part of the public internet, by the special-purpose registries (RFC 6890 and its
@@ -264,7 +268,7 @@ mod tests {
         {
             assert!(!guard.allows_by_name(name, 80), "{name}");
         }
-        for name in ["example.org", "localhost.example.org", "notlocalhost", "arpa"] {
+        for name in ["example.org", "localhost.example.org", "notlocalhost", "arpa", "myhome.arpa"] {
             assert!(guard.allows_by_name(name, 80), "{name}");
         }
     }

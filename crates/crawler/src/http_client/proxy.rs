@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use http::{HeaderValue, Uri};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
@@ -55,19 +54,19 @@ impl Proxy {
         Ok(Self { scheme, host: host.to_owned(), port: url.port().unwrap_or(port), credentials })
     }
 
-    /// `Proxy-Authorization` for HTTP proxies.
-    pub(crate) fn authorization(&self) -> Option<HeaderValue> {
-        let (user, password) = self.credentials.as_ref()?;
-        let encoded = base64(format!("{user}:{password}").as_bytes());
-        let mut value = HeaderValue::from_str(&format!("Basic {encoded}")).expect("base64 is visible ASCII");
-        value.set_sensitive(true);
-        Some(value)
-    }
-
-    /// Address of the proxy in the form that the tunnel makers want.
-    pub(crate) fn uri(&self) -> Result<Uri, http::Error> {
-        let authority = format!("{}:{}", self.host, self.port);
-        Uri::builder().scheme("http").authority(authority).path_and_query("/").build()
+    /// The proxy in the form that the HTTP library wants, which also sends the credentials.
+    pub(crate) fn for_client(&self) -> reqwest::Result<reqwest::Proxy> {
+        let scheme = match self.scheme {
+            Scheme::Http { tls: false } => "http",
+            Scheme::Http { tls: true } => "https",
+            Scheme::Socks5 { remote_dns: false } => "socks5",
+            Scheme::Socks5 { remote_dns: true } => "socks5h",
+        };
+        let proxy = reqwest::Proxy::all(format!("{scheme}://{}:{}", self.host, self.port))?;
+        Ok(match &self.credentials {
+            Some((user, password)) => proxy.basic_auth(user, password),
+            None => proxy,
+        })
     }
 }
 
@@ -82,20 +81,6 @@ impl fmt::Debug for Proxy {
     }
 }
 
-/// Standard base64 with padding (RFC 4648, 4).
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0u32, |group, b| group << 8 | u32::from(*b)) << (8 * (3 - chunk.len()));
-        for n in 0..4 {
-            let index = (group >> (18 - 6 * n) & 63) as usize;
-            text.push(if n <= chunk.len() { char::from(ALPHABET[index]) } else { '=' });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,7 +88,7 @@ mod tests {
     #[test]
     fn credentials_are_decoded_and_kept_out_of_debug() {
         let proxy = Proxy::parse("http://us%40er:p%3Ass@proxy.example:3128").expect("valid");
-        assert_eq!(proxy.authorization().expect("credentials"), "Basic dXNAZXI6cDpzcw==");
+        assert_eq!(proxy.credentials, Some(("us@er".to_owned(), "p:ss".to_owned())));
         assert_eq!((proxy.host.as_str(), proxy.port), ("proxy.example", 3128));
         assert!(!format!("{proxy:?}").contains("p:ss"));
     }
@@ -125,14 +110,6 @@ mod tests {
         for address in ["ftp://p", "socks4://p", "", "http://", "file:///x"] {
             let error = Proxy::parse(address).expect_err(address);
             assert_eq!(error.kind(), FetchErrorKind::Proxy);
-        }
-    }
-
-    #[test]
-    fn base64_of_every_length() {
-        for (plain, coded) in [("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg==")]
-        {
-            assert_eq!(base64(plain.as_bytes()), coded);
         }
     }
 }

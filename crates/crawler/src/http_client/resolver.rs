@@ -6,15 +6,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use hashbrown::HashMap;
-use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{LookupIpStrategy, ResolveHosts};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::{ResolverBuilder, TokioResolver};
 use tokio::time::Instant;
 use url::Host;
 
-use super::failure::Failure;
+use super::deadline::limit;
+use super::failure::{Failure, OUT_OF_FILES_WAIT, describe, is_out_of_files};
 use crate::error::{Error, Result};
 use crate::fetch::FetchErrorKind;
-use crate::settings::{Settings, seconds};
+use crate::settings::Settings;
 
 /// Least time that an answer is kept, whatever its TTL says.
 const LEAST_TTL: Duration = Duration::from_secs(60);
@@ -27,6 +29,15 @@ const MOST_ADDRESSES: usize = 16;
 
 /// What a name resolved to, or why it did not.
 type Answer = Result<Arc<[IpAddr]>, Arc<str>>;
+
+/// What one question led to.
+enum Outcome {
+    Found(Vec<IpAddr>, Duration),
+    /// A server said that there is nothing.
+    Missing(String),
+    Failed(String),
+    OutOfFiles,
+}
 
 /// Resolves names for all clients of a downloader.
 pub(crate) struct Resolver {
@@ -49,13 +60,9 @@ impl Resolver {
     /// (`/etc/resolv.conf`) the C library is asked, which blocks a thread per look-up and tells no TTL.
     pub(crate) fn new(settings: &Settings) -> Result<Self> {
         let fixed = settings.resolve.iter().map(|entry| Fixed::parse(entry)).collect::<Result<_>>()?;
-        let timeout = seconds(settings.dns_timeout);
-        Ok(Self {
-            system: system(timeout),
-            fixed,
-            cache: Mutex::new(Cache::new(settings.dnscache_size)),
-            timeout,
-        })
+        let timeout = limit(settings.dns_timeout);
+        let cache = Mutex::new(Cache::new(settings.dnscache_size));
+        Ok(Self { system: system(timeout), fixed, cache, timeout })
     }
 
     /// The addresses of a host for a port. Fixed addresses count for exactly their port.
@@ -83,7 +90,8 @@ impl Resolver {
         if let Some(fixed) = self.fixed.iter().find(|f| f.host.eq_ignore_ascii_case(host)) {
             return Some(fixed.ip);
         }
-        self.look_up(host).await.ok()?.first().copied()
+        // Hosts of URLs are in lower case already.
+        self.look_up(&host.to_ascii_lowercase()).await.ok()?.first().copied()
     }
 
     async fn look_up(&self, host: &str) -> Result<Arc<[IpAddr]>, Failure> {
@@ -91,35 +99,50 @@ impl Resolver {
         if let Some(answer) = self.cache().get(host, Instant::now()) {
             return answer.map_err(|why| failure(&why));
         }
-        let asked = tokio::time::timeout(self.timeout, self.ask(host)).await;
-        let (answer, ttl) = match asked {
-            Ok((Ok(found), ttl)) if !found.is_empty() => (Ok(found.into()), ttl.clamp(LEAST_TTL, MOST_TTL)),
-            Ok((Ok(_), _)) => (Err("the name has no address".into()), NEGATIVE_TTL),
-            Ok((Err(why), _)) => (Err(why.into()), NEGATIVE_TTL),
-            // Not kept: the server may answer the next question.
-            Err(_) => return Err(failure("no answer in time")),
+        let asked = tokio::time::timeout(self.timeout, async {
+            loop {
+                match self.ask(host).await {
+                    Outcome::OutOfFiles => tokio::time::sleep(OUT_OF_FILES_WAIT).await,
+                    outcome => break outcome,
+                }
+            }
+        });
+        let (answer, ttl): (Answer, _) = match asked.await {
+            Ok(Outcome::Found(found, ttl)) => (Ok(found.into()), ttl.clamp(LEAST_TTL, MOST_TTL)),
+            Ok(Outcome::Missing(why)) => (Err(why.into()), NEGATIVE_TTL),
+            // Trouble on the way is not kept: the next question may be answered.
+            Ok(Outcome::Failed(why)) => return Err(failure(&why)),
+            Ok(Outcome::OutOfFiles) | Err(_) => return Err(failure("no answer in time")),
         };
         self.cache().put(host, answer.clone(), Instant::now() + ttl);
         answer.map_err(|why| failure(&why))
     }
 
-    async fn ask(&self, host: &str) -> (Result<Vec<IpAddr>, String>, Duration) {
-        match &self.system {
+    async fn ask(&self, host: &str) -> Outcome {
+        let (found, ttl) = match &self.system {
             Some(system) => {
                 // The dot makes it a full name: no search list, which could lead a name of the web inside.
                 let name = if host.contains('.') { format!("{host}.") } else { host.to_owned() };
                 match system.lookup_ip(name).await {
                     Ok(found) => {
                         let left = found.valid_until().saturating_duration_since(std::time::Instant::now());
-                        (Ok(found.iter().take(MOST_ADDRESSES).collect()), left)
+                        (found.iter().take(MOST_ADDRESSES).collect::<Vec<_>>(), left)
                     }
-                    Err(error) => (Err(super::failure::describe(&error)), NEGATIVE_TTL),
+                    Err(error) if is_out_of_files(&error) => return Outcome::OutOfFiles,
+                    Err(error) if error.is_no_records_found() => return Outcome::Missing(describe(&error)),
+                    Err(error) => return Outcome::Failed(describe(&error)),
                 }
             }
             None => match tokio::net::lookup_host((host, 0)).await {
-                Ok(found) => (Ok(found.map(|a| a.ip()).take(MOST_ADDRESSES).collect()), LEAST_TTL),
-                Err(error) => (Err(error.to_string()), NEGATIVE_TTL),
+                Ok(found) => (found.map(|a| a.ip()).take(MOST_ADDRESSES).collect(), LEAST_TTL),
+                Err(error) if is_out_of_files(&error) => return Outcome::OutOfFiles,
+                // The C library does not tell a missing name from a broken network.
+                Err(error) => return Outcome::Failed(error.to_string()),
             },
+        };
+        match found.is_empty() {
+            true => Outcome::Missing("the name has no address".to_owned()),
+            false => Outcome::Found(found, ttl),
         }
     }
 
@@ -138,16 +161,23 @@ impl fmt::Debug for Resolver {
 }
 
 fn system(timeout: Duration) -> Option<TokioResolver> {
-    let mut builder = TokioResolver::builder_tokio()
+    let builder = TokioResolver::builder_tokio()
         .inspect_err(|error| tracing::debug!(%error, "no DNS configuration, asking the C library"))
         .ok()?;
+    configured(builder, timeout)
+}
+
+fn configured(
+    mut builder: ResolverBuilder<TokioRuntimeProvider>,
+    timeout: Duration,
+) -> Option<TokioResolver> {
     let options = builder.options_mut();
     options.ip_strategy = LookupIpStrategy::Ipv6AndIpv4;
     options.use_hosts_file = ResolveHosts::Always;
     options.cache_size = 0;
     // Several tries fit into the whole time, which the caller keeps.
-    options.timeout = (timeout / 3).max(Duration::from_secs(1)).min(timeout);
-    builder.build().ok()
+    options.timeout = (timeout / 3).clamp(Duration::from_millis(100), Duration::from_secs(5));
+    builder.build().inspect_err(|error| tracing::warn!(%error, "no DNS resolver, asking the C library")).ok()
 }
 
 impl Fixed {
@@ -219,53 +249,4 @@ impl Cache {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn settings(resolve: &[&str]) -> Settings {
-        Settings { resolve: resolve.iter().map(|s| (*s).to_owned()).collect(), ..Settings::default() }
-    }
-
-    #[tokio::test]
-    async fn fixed_addresses_count_for_their_port_only() {
-        let entries = ["a.example:80:203.0.113.5", "a.example:80:[2001:db8::1]", "A.example.:81:203.0.113.6"];
-        let resolver = Resolver::new(&settings(&entries)).expect("valid");
-        let found = resolver.addresses("a.example", 80).await.expect("fixed");
-        assert_eq!(
-            found,
-            ["203.0.113.5:80".parse().unwrap(), "[2001:db8::1]:80".parse::<SocketAddr>().unwrap()]
-        );
-        let found = resolver.addresses("a.EXAMPLE.", 81).await.expect("fixed");
-        assert_eq!(found, ["203.0.113.6:81".parse::<SocketAddr>().unwrap()]);
-        assert_eq!(resolver.address("a.example").await, Some("203.0.113.5".parse().unwrap()));
-        assert_eq!(resolver.address("[::1]").await, Some("::1".parse().unwrap()));
-    }
-
-    #[test]
-    fn a_bad_entry_is_an_error_that_names_it() {
-        for entry in
-            ["", "a.example", "a.example:80", "a.example:x:1.2.3.4", "a.example:80:b", "1.2.3.4:80:1.2.3.5"]
-        {
-            let error = Resolver::new(&settings(&[entry])).expect_err(entry);
-            assert!(error.is_usage() && error.to_string().contains("resolve"), "{error}");
-        }
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn the_cache_is_bounded_and_forgets_what_is_old() {
-        let mut cache = Cache::new(10);
-        let answer: Answer = Ok(Arc::from(["192.0.2.1".parse::<IpAddr>().unwrap()]));
-        let now = Instant::now();
-        for n in 0..1_000 {
-            cache.put(&format!("host{n}"), answer.clone(), now + LEAST_TTL);
-            assert!(cache.get("host0", now).is_some(), "what is asked for stays");
-        }
-        assert!(cache.young.len() + cache.old.len() <= 10);
-        assert!(cache.get("host998", now).is_some());
-        assert!(cache.get("host500", now).is_none());
-        assert!(cache.get("host998", now + LEAST_TTL).is_none(), "expired");
-        let mut none = Cache::new(0);
-        none.put("a", answer, now + LEAST_TTL);
-        assert!(none.get("a", now).is_none());
-    }
-}
+pub(crate) mod tests;

@@ -15,6 +15,8 @@ use super::rules::{Own, Rules};
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
 /// And never takes longer than this.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
+/// Sleeps in a row that an idle crawl waits out.
+const PATIENT_SLEEPS: u8 = 3;
 /// Slowness that a host has earned without AutoThrottle is forgotten below this.
 const NO_SLOWNESS: Duration = Duration::from_millis(10);
 /// Longest delay that can be asked for while the crawl runs.
@@ -103,6 +105,8 @@ pub(super) struct Slot {
     learnt_delay: Duration,
     /// No start before this, by Retry-After or by wish.
     sleep_until: Timestamp,
+    /// Sleeps that the host asked for since its last good answer.
+    sleeps: u8,
     /// No start before this, because the host fails.
     backoff_until: Timestamp,
     failures: u32,
@@ -136,6 +140,7 @@ impl Slot {
             before: NEVER,
             learnt_delay: Duration::ZERO,
             sleep_until: Timestamp(0),
+            sleeps: 0,
             backoff_until: Timestamp(0),
             failures: 0,
             cooldowns: 0,
@@ -242,8 +247,14 @@ impl Slot {
         if at <= now {
             Place::Ready { trust: self.trust(), waiters, active: self.active }
         } else {
-            Place::Waiting { at, parked: other >= start }
+            Place::Waiting { at, parked: other >= start && !self.is_worth_waiting(want) }
         }
+    }
+
+    /// Whether what holds the slot back is a `Retry-After` of a host that answers: its end is known and capped, and the host
+    /// is not at fault. One that asks for it again and again without a good answer between is parked like any other.
+    fn is_worth_waiting(&self, want: Timestamp) -> bool {
+        self.sleep_until > want && self.sleep_until > self.backoff_until && self.sleeps <= PATIENT_SLEEPS
     }
 
     fn asleep_until(&self) -> Timestamp {
@@ -319,7 +330,10 @@ impl Slot {
         if let Some(wait) = seen.retry_after
             && (is_refusal || (300..400).contains(&seen.status))
         {
+            self.sleeps = self.sleeps.saturating_add(u8::from(is_news));
             self.sleep(after(now, wait.min(rules.retry_after_max)));
+        } else if seen.status < 400 {
+            self.sleeps = 0;
         }
     }
 

@@ -4,6 +4,8 @@ use super::behaviour::{Ask, Behaviour, Family};
 use super::{INSIDE, MAIN, POISON};
 use crate::answer::Answer;
 
+const FULL_WIDTH: &str = "\u{ff11}\u{ff12}\u{ff17}.0.0.\u{ff18}\u{ff10}";
+
 pub(super) fn behaviours() -> Vec<Behaviour> {
     let of =
         |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Addresses, name, about, answer);
@@ -23,9 +25,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         spelt("inside_mixed", "the inside host in three notations", "0x7f.0.00.80"),
         spelt("inside_short", "the inside host with two parts", "127.80"),
         spelt("inside_trailing_dot", "the inside host with a dot behind", "127.0.0.80."),
-        spelt("inside_full_width", "the inside host in full-width digits", "\u{ff11}\u{ff12}\u{ff17}.0.0.\u{ff18}\u{ff10}"),
+        spelt("inside_full_width", "the inside host in full-width digits", FULL_WIDTH),
         spelt("inside_escaped", "the inside host percent-encoded", "%31%32%37.0.0.80"),
-        spelt("inside_user_info", "the inside host behind a user name that looks like a host", "www.example.com@127.0.0.80"),
+        spelt("inside_user_info", "the inside host behind a name like a host", "www.example.com@127.0.0.80"),
         spelt("inside_mapped", "the inside host as an IPv6 address", "[::ffff:127.0.0.80]"),
         spelt("inside_mapped_hex", "the inside host as an IPv6 address in hexadecimal", "[::ffff:7f00:50]"),
         of("unspecified", "a link to 0.0.0.0, which systems take for themselves", |ask| {

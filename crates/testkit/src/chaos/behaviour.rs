@@ -108,6 +108,7 @@ pub(super) struct World {
     pub(super) other_port: OnceLock<u16>,
     pub(super) hold: Duration,
     pub(super) max_body: u64,
+    pub(super) max_hops: usize,
     pub(super) crawl_delay: Duration,
     pub(super) one_host: bool,
 }
@@ -203,7 +204,7 @@ pub(super) struct Behaviour {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     pub(super) place: Place,
-    pub(super) requests: usize,
+    pub(super) requests: Allowed,
     pub(super) bytes: Taken,
     pub(super) has_kept: bool,
     pub(super) has_poison: bool,
@@ -211,6 +212,23 @@ pub(super) struct Behaviour {
     pub(super) needs_dedup: bool,
     pub(super) answer: Answering,
     pub(super) judge: Option<Judging>,
+}
+
+/// How many requests a client may spend.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Allowed {
+    Requests(usize),
+    /// One, and as many as the client follows redirects.
+    Hops,
+}
+
+impl Allowed {
+    pub(super) fn count(self, world: &World) -> usize {
+        match self {
+            Self::Requests(requests) => requests,
+            Self::Hops => world.max_hops + 1,
+        }
+    }
 }
 
 /// How much of one answer a client may take.
@@ -247,7 +265,7 @@ impl Behaviour {
             name,
             about,
             place: Place::Path,
-            requests: ATTEMPTS,
+            requests: Allowed::Requests(ATTEMPTS),
             bytes: Taken::Body,
             has_kept: false,
             has_poison: false,
@@ -277,7 +295,13 @@ impl Behaviour {
 
     /// How many requests are allowed under its path, `kept` not counted.
     pub(super) fn requests(mut self, requests: usize) -> Self {
-        self.requests = requests;
+        self.requests = Allowed::Requests(requests);
+        self
+    }
+
+    /// It may be asked for once, and for every redirect that the client follows.
+    pub(super) fn hops(mut self) -> Self {
+        self.requests = Allowed::Hops;
         self
     }
 

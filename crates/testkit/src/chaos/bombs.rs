@@ -186,7 +186,8 @@ impl Bits {
 /// (RFC 7932, section 9.2).
 pub(super) fn brotli(page: &[u8], mib: u64) -> Bytes {
     const BLOCK: u32 = 1 << 24;
-    // Insert 4 literals (code 4), copy by code 23: cell 384, bits 3-5 insert code, bits 0-2 the low bits of the copy code.
+    // Insert 4 literals (code 4) and copy by code 23: cell 384, bits 3-5 the insert code, bits 0-2 the low bits of
+    // the copy code.
     const COMMAND: u32 = 384 | 4 << 3 | 7;
     const COPY_BASE: u32 = 2_118;
     let mut bits = Bits::default();

@@ -11,7 +11,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Headers, name, about, answer);
     vec![
         of("many_lines", "header lines without an end", |_| endless(OK, block_of("X-Item: filler\r\n"))).head_only(),
-        of("one_long_line", "a header value without an end", |_| endless("HTTP/1.1 200 OK\r\nX-Long: ", block_of("filler ")))
+        of("one_long_line", "a header value without an end", |_| {
+            endless("HTTP/1.1 200 OK\r\nX-Long: ", block_of("filler "))
+        })
             .head_only(),
         of("one_long_name", "a header name without an end", |_| endless("HTTP/1.1 200 OK\r\nX-", block_of("filler-")))
             .head_only(),
@@ -38,7 +40,10 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         .kept(),
         of("nul_in_value", "a NUL in a header value", |ask| with_line(ask, "X-Odd: a\0b")).poison(),
         of("nul_in_name", "a NUL in a header name", |ask| with_line(ask, "X-O\0dd: ab")).poison(),
-        of("bare_cr_in_value", "a CR without LF in a header value", |ask| with_line(ask, "X-Odd: a\rX-Injected: b")).poison(),
+        of("bare_cr_in_value", "a CR without LF in a header value", |ask| {
+            with_line(ask, "X-Odd: a\rX-Injected: b")
+        })
+        .poison(),
         of("eight_bit_value", "bytes above 127 in a header value", |ask| {
             Answer::html(ask.kept()).header("X-City", b"K\xf6ln \xe6\x9d\xb1")
         })
@@ -50,7 +55,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         of("nameless_line", "a header line without a name", |ask| with_line(ask, ": nothing")),
         of("line_without_colon", "a header line without a colon", |ask| with_line(ask, "what is this")),
         of("long_content_type", "a content type of 100 kB", |ask| {
-            Answer::status(200).header("Content-Type", "text/html;x=".to_owned() + &"y".repeat(100_000)).body(ask.page(&[]))
+            let content_type = "text/html;x=".to_owned() + &"y".repeat(100_000);
+            Answer::status(200).header("Content-Type", content_type).body(ask.page(&[]))
         }),
         of("no_content_type", "a good page without a type", |ask| {
             Answer::status(200).body(ask.page(&[]))

@@ -102,8 +102,9 @@ impl<'a> Evidence<'a> {
         if self.under().next().is_none() {
             why.push("not reached".to_owned());
         }
-        if self.own.len() > behaviour.requests {
-            why.push(format!("{} requests, {} allowed", self.own.len(), behaviour.requests));
+        let allowed = behaviour.requests.count(self.world);
+        if self.own.len() > allowed {
+            why.push(format!("{} requests, {allowed} allowed", self.own.len()));
         }
         let taken = self.own.iter().map(|seen| seen.sent).max().unwrap_or(0);
         if taken > behaviour.bytes.limit(self.world) {

@@ -21,7 +21,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         of("deep_misplaced", "20,000 tables with text where none may be", || b"<table>x<b>".repeat(20_000)),
         of("deep_foreign", "100,000 nested elements of pictures and formulas", || b"<svg><g><math><mi>".repeat(25_000)),
         of("deep_templates", "50,000 nested templates", || b"<template>".repeat(50_000)),
-        of("deep_forms", "selects, buttons and forms without an end", || b"<form><select><option><button>".repeat(30_000)),
+        of("deep_forms", "selects, buttons and forms without an end", || {
+            b"<form><select><option><button>".repeat(30_000)
+        }),
         of("formatting_times_paragraphs", "400 open formatting elements, opened again in 4,000 paragraphs", || {
             let open: String = (0..400).map(|number| format!("<font color=c{number}>")).collect();
             [open.into_bytes(), b"<p>x".repeat(4_000)].concat()
@@ -43,7 +45,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         of("data_link", "a data address of 4 MiB", || {
             [b"<a href=\"data:text/html,", &vec![b'A'; 4 * MIB][..], b"\">x</a>"].concat()
         }),
-        of("unclosed_attribute", "a quote that is never closed", || [b"<a href=\"/never", &b" more".repeat(200_000)[..]].concat()),
+        of("unclosed_attribute", "a quote that is never closed", || {
+            [b"<a href=\"/never", &b" more".repeat(200_000)[..]].concat()
+        }),
         of("unclosed_tag", "a tag that is never closed", || [b"<div ", &b"x ".repeat(300_000)[..]].concat()),
         of("opening_brackets", "4 MiB of <", || vec![b'<'; 4 * MIB]),
         of("closing_tags", "end tags of what was never opened", || b"</p></br></x></table>".repeat(100_000)),
@@ -55,14 +59,20 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             b"&#99999999999999999999;&#x110000;&#xD800;&#0;&#-1;&#x;&notanentity&;".repeat(20_000)
         }),
         of("long_entity", "an entity name of 2 MiB", || [b"&", &vec![b'a'; 2 * MIB][..]].concat()),
-        of("unclosed_script", "a script that is never closed", || [b"<script>", &b"if (a<b) x();\n".repeat(200_000)[..]].concat()),
+        of("unclosed_script", "a script that is never closed", || {
+            [b"<script>", &b"if (a<b) x();\n".repeat(200_000)[..]].concat()
+        }),
         of("script_escapes", "a script that opens scripts and comments", || {
             [b"<script>", &b"<!--<script>-->".repeat(150_000)[..]].concat()
         }),
         of("unclosed_title", "a title of 3 MiB", || [b"<title>", &vec![b't'; 3 * MIB][..]].concat()),
-        of("plaintext", "markup after the end of markup", || [b"<plaintext>", &b"<a href=/x>x</a>".repeat(100_000)[..]].concat()),
+        of("plaintext", "markup after the end of markup", || {
+            [b"<plaintext>", &b"<a href=/x>x</a>".repeat(100_000)[..]].concat()
+        }),
         of("nul_bytes", "NULs everywhere", || b"<p\0>te\0xt</\0p>\0\0".repeat(50_000)),
-        of("invalid_utf8", "bytes that are no UTF-8", || b"\xff\xfe\xc3(\xa0\xa1\xe2\x28\xa1\xf0\x9f\x98 \x80".repeat(50_000)),
+        of("invalid_utf8", "bytes that are no UTF-8", || {
+            b"\xff\xfe\xc3(\xa0\xa1\xe2\x28\xa1\xf0\x9f\x98 \x80".repeat(50_000)
+        }),
         of("odd_characters", "surrogates, noncharacters, marks of direction, 300 accents on a letter", || {
             let accents = "\u{301}".repeat(300);
             format!("\u{feff}\u{202e}\u{fffe}\u{10ffff}\u{200b}a{accents} ").repeat(2_000).into_bytes()
@@ -73,7 +83,10 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         of("meta_flood", "60,000 meta elements", || b"<meta name=robots content=''><base href='/'>".repeat(60_000)),
         of("same_link_flood", "150,000 links to one page", || b"<a href='#top'>top</a>".repeat(150_000)),
         whole("lying_charset", "UTF-8 that is declared as another charset", |ask| {
-            Answer::status(200).header("Content-Type", "text/html; charset=windows-1251").body(damaged(ask, "\u{e4}\u{20ac}\u{4e2d}".repeat(9_000).as_bytes()))
+            let text = "\u{e4}\u{20ac}\u{4e2d}".repeat(9_000);
+            Answer::status(200)
+                .header("Content-Type", "text/html; charset=windows-1251")
+                .body(damaged(ask, text.as_bytes()))
         })
         .kept(),
         whole("lying_meta_charset", "UTF-8 whose meta element says UTF-16", |ask| {
@@ -112,7 +125,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         whole("external_entity", "XML that wants a file and the inside host", |ask| {
             let inside = ask.world.url(super::INSIDE, "/panel/external_entity");
             let xml = format!(
-                "<?xml version=\"1.0\"?><?xml-stylesheet href=\"{inside}/style\"?><!DOCTYPE html SYSTEM \"{inside}/dtd\" \
+                "<?xml version=\"1.0\"?><?xml-stylesheet href=\"{inside}/style\"?>\
+                 <!DOCTYPE html SYSTEM \"{inside}/dtd\" \
                  [<!ENTITY file SYSTEM \"file:///etc/passwd\"><!ENTITY net SYSTEM \"{inside}/net\">]>\
                  <html xmlns=\"http://www.w3.org/1999/xhtml\"><body><a href=\"{}\">x</a>\
                  <a href=\"/markup/external_entity/&file;&net;\">y</a></body></html>",

@@ -111,6 +111,7 @@ pub struct Listed {
 pub struct ChaosBuilder {
     hold: Duration,
     max_body: u64,
+    max_hops: usize,
     crawl_delay: Duration,
     one_host: bool,
     dedup_traps: bool,
@@ -130,6 +131,7 @@ impl Chaos {
         ChaosBuilder {
             hold: Duration::from_secs(20),
             max_body: 16 << 20,
+            max_hops: 20,
             crawl_delay: Duration::from_secs(1),
             one_host: false,
             dedup_traps: false,
@@ -172,7 +174,7 @@ impl Chaos {
                 url: url(""),
                 kept: behaviour.has_kept.then(|| url(KEPT)),
                 poison: behaviour.has_poison.then(|| url(POISON)),
-                requests: behaviour.requests,
+                requests: behaviour.requests.count(world),
             }
         };
         self.bed.behaviours.iter().map(listed).collect()
@@ -233,6 +235,12 @@ impl ChaosBuilder {
     /// The limit of bodies that the client has (default 16 MiB, at most 48 MiB).
     pub fn max_body(mut self, bytes: u64) -> Self {
         self.max_body = bytes.min(48 << 20);
+        self
+    }
+
+    /// How many redirects the client follows from one request (default 20, at least 10).
+    pub fn max_hops(mut self, hops: usize) -> Self {
+        self.max_hops = hops.max(10);
         self
     }
 
@@ -318,6 +326,7 @@ impl ChaosBuilder {
             other_port: OnceLock::new(),
             hold: self.hold,
             max_body: self.max_body,
+            max_hops: self.max_hops,
             crawl_delay: self.crawl_delay,
             one_host: self.one_host,
         };

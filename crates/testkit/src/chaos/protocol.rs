@@ -17,7 +17,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             // A client may take it for an idle connection that was closed, and repeat it on a new one.
             .requests(6),
         of("close_before_head", "an end instead of an answer", |_| Answer::raw("")).requests(6),
-        of("close_in_head", "an end within the headers", |_| Answer::raw("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n")),
+        of("close_in_head", "an end within the headers", |_| {
+            Answer::raw("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n")
+        }),
         bad("no_status_line", "a page without a head", |ask| Answer::raw(ask.poison())),
         bad("other_protocol", "a page under the status line of another protocol", |ask| with_status(ask, "ICY 200 OK")),
         bad("misspelt_protocol", "a misspelt status line", |ask| with_status(ask, "HTP/1.1 200 OK")),
@@ -90,9 +92,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         .judge(reused),
         of("answer_behind_chunks", "a page in chunks, and another answer behind its end", |ask| {
             let fake = ask.poison();
-            let first = [head(&["Transfer-Encoding: chunked"]), chunk(ask.kept().as_bytes()).to_vec(), b"0\r\n\r\n".to_vec()];
+            let first = [head(&["Transfer-Encoding: chunked"]), chunk(ask.kept().as_bytes()).to_vec()].concat();
             let second = [head(&[&format!("Content-Length: {}", fake.len())]), fake.into_bytes()].concat();
-            Answer::raw([first.concat(), second].concat()).after(After::KeepAlive)
+            Answer::raw([first, b"0\r\n\r\n".to_vec(), second].concat()).after(After::KeepAlive)
         })
         .kept()
         .poison()
@@ -112,7 +114,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         .poison()
         .judge(reused),
         of("switching_unasked", "101 to a protocol that nobody asked for", |ask| {
-            Answer::raw(format!("HTTP/1.1 101 Switching Protocols\r\nUpgrade: feed\r\nConnection: upgrade\r\n\r\n{}", ask.poison()))
+            let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: feed\r\nConnection: upgrade\r\n\r\n";
+            Answer::raw(head.to_owned() + &ask.poison())
         })
         .poison(),
         of("partial_unasked", "206 without having been asked for a part", |ask| {
@@ -127,10 +130,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         }),
         of("closes_when_idle", "a good page, after which a connection to be kept is closed", |ask| {
             let page = ask.kept();
-            Answer::parts([
-                Part::Bytes([head(&[&format!("Content-Length: {}", page.len()), "Connection: keep-alive"]), page.into_bytes()].concat().into()),
-                Part::Wait(Duration::from_millis(30)),
-            ])
+            let head = head(&[&format!("Content-Length: {}", page.len()), "Connection: keep-alive"]);
+            let whole = [head, page.into_bytes()].concat();
+            Answer::parts([Part::Bytes(whole.into()), Part::Wait(Duration::from_millis(30))])
         })
         .kept(),
         of("tls_alert", "the alert of a TLS server", |_| Answer::raw(&b"\x15\x03\x03\x00\x02\x02\x46"[..])),

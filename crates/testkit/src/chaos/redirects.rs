@@ -3,7 +3,7 @@
 use super::behaviour::{Ask, Behaviour, Family, KEPT};
 use crate::answer::Answer;
 
-/// Most hops from one request.
+/// Hops that every client follows.
 const HOPS: usize = 10;
 
 pub(super) fn behaviours() -> Vec<Behaviour> {
@@ -24,7 +24,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         of("endless_chain", "each address redirects to a new one", |ask| {
             Answer::redirect(302, ask.path(&format!("hop{}", number(ask.rest, "hop") + 1)))
         })
-        .requests(HOPS + 1),
+        .hops(),
         of("endless_mix", "redirects of all codes and refreshing pages by turns", |ask| {
             let next = number(ask.rest, "step") + 1;
             let to = ask.path(&format!("step{next}"));
@@ -33,7 +33,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 at => Answer::redirect([301, 302, 303, 307, 308][at - 1], to),
             }
         })
-        .requests(HOPS + 1),
+        .hops(),
         of("ten_hops", "ten redirects and then a page", |ask| {
             let next = number(ask.rest, "hop") + 1;
             let target = if next == HOPS { KEPT.to_owned() } else { format!("hop{next}") };
@@ -114,7 +114,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             let to = ask.path(&format!("turn{}", number(ask.rest, "turn") + 1));
             Answer::html(format!("<meta http-equiv=refresh content=0;url={to}><p>turn"))
         })
-        .requests(HOPS + 1),
+        .hops(),
         dead("refresh_to_inside", "a page that refreshes to the inside host", |ask| {
             let to = ask.world.url(super::INSIDE, "/panel/refresh_to_inside");
             Answer::html(format!("<meta http-equiv=refresh content='0;url={to}'><p>{}", ask.page(&[])))

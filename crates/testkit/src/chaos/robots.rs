@@ -1,12 +1,11 @@
 //! robots.txt in all states of health, each on a host of its own, and the rules within pages.
 
-use std::time::Duration;
-
 use super::behaviour::{Ask, Behaviour, Family, KEPT, POISON, page};
 use super::bombs;
 use super::judge::Evidence;
 use super::wire::{block_of, endless};
 use crate::answer::{After, Answer, Part};
+use crate::record::Seen;
 
 /// Times that an unreachable robots.txt may be asked for: once, and three times again within the hour.
 const ASKED_AGAIN: usize = 4;
@@ -112,7 +111,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             "127.0.0.68",
             |_| {
                 Answer::text(
-                    "\u{feff}# rules\r\n\r\nUSER-AGENT :nobody\rdisallow:/\r\n\rUser-Agent:\t*\n  DISALLOW : /%70oison  # closed\n\
+                    "\u{feff}# rules\r\n\r\nUSER-AGENT :nobody\rdisallow:/\r\n\rUser-Agent:\t*\n\
+                     \x20 DISALLOW : /%70oison  # closed\n\
                  Allow:\nnonsense\n: :\nDisallow",
                 )
             },
@@ -220,13 +220,18 @@ fn judge_politeness(evidence: &Evidence<'_>, why: &mut Vec<String>) {
     if asked("/shut/door") {
         why.push("asked for what robots.txt forbids".to_owned());
     }
-    let wanted: Duration = evidence.world.crawl_delay.mul_f64(PUNCTUAL);
-    if let Some(gap) = evidence.record.smallest_gap(host).filter(|gap| *gap < wanted) {
-        why.push(format!(
-            "a gap of {} ms with a Crawl-delay of {:?}",
-            gap.as_millis(),
-            evidence.world.crawl_delay
-        ));
+    let delay = evidence.world.crawl_delay;
+    let requests: Vec<&Seen> = evidence.record.to(host).collect();
+    for pair in requests.windows(2) {
+        let gap = pair[1].started.saturating_sub(pair[0].started);
+        if gap < delay.mul_f64(PUNCTUAL) {
+            let (first, second) = (&pair[0].asked.target, &pair[1].asked.target);
+            why.push(format!(
+                "{} ms between {first} and {second}, not {} ms",
+                gap.as_millis(),
+                delay.as_millis()
+            ));
+        }
     }
     if evidence.record.peak(host) > 1 {
         why.push(format!("{} requests at once with a Crawl-delay", evidence.record.peak(host)));

@@ -31,7 +31,8 @@ const AUTHORS: [Author; 12] = [
 const QUOTES: [(&str, usize, &[&str]); 30] = [
     ("Brevity is the soul of wit.", 0, &["wit", "writing"]),
     (
-        "It is a truth universally acknowledged, that a single man in possession of a good fortune, must be in want of a wife.",
+        "It is a truth universally acknowledged, that a single man in possession of a good fortune, must be in want \
+         of a wife.",
         1,
         &["love", "money"],
     ),

@@ -51,6 +51,14 @@ impl Seen {
         }
     }
 
+    /// Whether a fingerprint was inserted.
+    pub(super) fn contains(&self, fingerprint: Fingerprint) -> bool {
+        let [first, ..] = fingerprint.0.to_be_bytes();
+        let key = [(fingerprint.0 >> 64) as u64, fingerprint.0 as u64];
+        let shard = self.shards.get(usize::from(SHARD_OF[usize::from(first)]));
+        shard.is_some_and(|shard| shard.find(self.hasher.hash_one(key), |&other| other == key).is_some())
+    }
+
     #[cfg(test)]
     fn bytes(&self) -> usize {
         self.shards.iter().map(HashTable::allocation_size).sum()
@@ -72,8 +80,10 @@ mod tests {
             assert!(seen.insert(fingerprint(n)));
         }
         for n in 0..10_000 {
+            assert!(seen.contains(fingerprint(n)));
             assert!(!seen.insert(fingerprint(n)));
         }
+        assert!(!seen.contains(fingerprint(10_000)));
         // Values that are not random at all, as a caller may assign.
         let mut seen = Seen::default();
         assert!((0..10_000u128).all(|n| seen.insert(Fingerprint(n))));

@@ -225,10 +225,19 @@ fn parked_work_is_told_from_work_that_waits_for_its_delay() {
     assert!(!s.is_parked(), "in flight");
     s.ended(ticket, refusal(429, 60), at(0.0));
     s.woken(host("a"), at(0.0));
-    assert!(s.is_parked(), "asleep");
-    s.woken(host("b"), at(0.0));
-    let ticket = fetch(&mut s, at(0.0));
-    s.ended(ticket, answer(200), at(0.0));
-    assert_eq!(wait(&mut s, at(0.0)), at(1.0));
+    assert!(!s.is_parked(), "a Retry-After of a host that answers is waited out");
+    for round in 1..=3 {
+        let now = at(f64::from(round) * 61.0);
+        let ticket = fetch(&mut s, now);
+        s.ended(ticket, refusal(429, 60), now);
+        assert_eq!(s.is_parked(), round == 3, "asked for {} times without a good answer", round + 1);
+    }
+    let now = at(4.0 * 61.0);
+    let ticket = fetch(&mut s, now);
+    s.ended(ticket, answer(200), now);
+    s.adjust(&host("a"), Politeness::SleepUntil(at(400.0)), now);
+    s.woken(host("b"), now);
+    let ticket = fetch(&mut s, now);
+    s.ended(ticket, answer(200), now);
     assert!(!s.is_parked(), "b waits for its delay");
 }

@@ -1,0 +1,103 @@
+//! `huntsman crawl`: flags to settings, checks, then the crawl.
+
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use huntsman::HttpDownloader;
+use huntsman::middleware::Only;
+use serde_json::json;
+
+use super::version::STORES;
+use crate::args::{CrawlArgs, Flags};
+use crate::config::Config;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::job::{self, Job, Sink};
+use crate::logging;
+use crate::metrics::Metrics;
+use crate::output::{self, Plan};
+use crate::progress::Screen;
+use crate::reachable;
+use crate::render::{Style, escape, say};
+use crate::seeds::Seeds;
+
+pub(crate) async fn run(args: CrawlArgs) -> Outcome {
+    let store = check_store(args.output.store.as_deref())?;
+    let mut flags = args.settings();
+    flags.push(("page_text", json!(args.output.text)));
+    let config = Config::load(&args.settings, defaults(), flags)?;
+    let downloader = HttpDownloader::new(&config.settings)?;
+    job::check(&config)?;
+    let only = args.reach.only.as_deref().map(Only::from_file).transpose()?;
+    let seeds = Seeds::of(&args.urls, args.seeds.as_deref())?;
+
+    let to_stdout = args.output.out.as_deref() == Some(Path::new("-"));
+    let path = args.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first));
+    let plan = match to_stdout {
+        true => None,
+        false => match Plan::of(&path, args.output.fresh)? {
+            Plan::Finished(sentence) => {
+                say(&sentence);
+                return Ok(Exit::Done);
+            }
+            Plan::Use(plan) => Some(plan),
+        },
+    };
+    let metrics = match args.output.metrics {
+        Some(address) => Some(Metrics::bind(address, args.output.metrics_public).await?),
+        None => None,
+    };
+    // Two things that write to one terminal would tear each other.
+    let shares_terminal = to_stdout && io::stdout().is_terminal();
+    let screen = if shares_terminal { Screen::plain() } else { Screen::with_progress() };
+    let log = logging::start(&config.settings, &screen)?;
+    if seeds.is_complete {
+        reachable::look_at(seeds.given(), &config.settings, &downloader).await?;
+    }
+    log_settings(&config);
+
+    let sink = match plan {
+        Some(plan) => {
+            Sink::Directory(plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), store)?)
+        }
+        None => Sink::Stdout,
+    };
+    if let Some(address) = metrics.as_ref().and_then(Metrics::address) {
+        screen.line(&format!("metrics at http://{address}/metrics\n"));
+    }
+    let follow = args.reach.max_depth != Some(0);
+    let job =
+        Job { config, downloader, seeds, only, text: args.output.text, follow, sink, metrics, screen, log };
+    let ended = job::run(job).await?;
+    say(ended.report.summary(Style::stderr()).trim_end());
+    if let Some(directory) = &ended.directory {
+        say(&format!("  {}", escape(&directory.path().join(output::PAGES).to_string_lossy())));
+    }
+    Ok(ended.exit(args.output.fail_on_limit))
+}
+
+/// What this command wants unless somebody says otherwise: a site and not the web, and an end.
+pub(super) fn defaults() -> Flags {
+    // The drain leaves a second of the 15 that a stop may take for the files.
+    vec![("scope", json!("host")), ("max_parked_wait", json!(30.0)), ("drain_timeout", json!(14.0))]
+}
+
+fn check_store(store: Option<&str>) -> Outcome<&'static str> {
+    let store = store.unwrap_or(STORES[0]);
+    STORES.into_iter().find(|known| *known == store).ok_or_else(|| {
+        Failure::usage(format!(
+            "--store {}: this build has no such store; use {}",
+            escape(store),
+            STORES.join(" or ")
+        ))
+    })
+}
+
+/// What differs from the defaults, so that a log says what was run.
+fn log_settings(config: &Config) {
+    let changed: Vec<String> = config
+        .changed()
+        .into_iter()
+        .map(|(name, value, layer)| format!("{name} = {value} ({})", layer.name()))
+        .collect();
+    tracing::info!(target: "huntsman::settings", profile = config.profile.name(), "settings: {}", changed.join(", "));
+}

@@ -1,0 +1,112 @@
+//! `huntsman demo`: a forum on loopback, crawled, and a report to look at.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use huntsman::HttpDownloader;
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::args::{DemoArgs, SettingsArgs};
+use crate::config::Config;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::html_report;
+use crate::job::{self, Job, Sink};
+use crate::logging;
+use crate::output::{self, HTML_REPORT, Plan, write_atomically};
+use crate::progress::Screen;
+use crate::render::{Style, escape};
+use crate::seeds::Seeds;
+use crate::server::serve;
+use crate::sites::Forum;
+
+pub(crate) async fn run(args: DemoArgs) -> Outcome {
+    let path = match &args.out {
+        Some(path) => path.clone(),
+        None => temporary_directory()?,
+    };
+    let plan = match Plan::of(&path, args.fresh)? {
+        Plan::Use(plan) => plan,
+        Plan::Finished(sentence) => {
+            writeln!(io::stdout(), "{sentence}")?;
+            return Ok(Exit::Done);
+        }
+    };
+    let forum = TcpListener::bind("127.0.0.1:0").await?;
+    let port = forum.local_addr()?.port();
+    // Only where all of 127.0.0.0/8 is this machine, as on Linux; elsewhere the demo goes without the mirror.
+    let mirror = TcpListener::bind("127.0.0.2:0").await.ok();
+    let mirror_host =
+        mirror.as_ref().and_then(|mirror| mirror.local_addr().ok()).map(|address| address.to_string());
+    let origin = format!("http://127.0.0.1:{port}");
+    let site =
+        Arc::new(Forum::new(origin.clone(), mirror_host.as_ref().map(|host| format!("http://{host}"))));
+    let mut servers = tokio::task::JoinSet::new();
+    let pages = Arc::clone(&site);
+    servers.spawn(serve(forum, move |asked| pages.answer(asked)));
+    if let Some(mirror) = mirror {
+        servers.spawn(serve(mirror, move |asked| site.mirror_answer(asked)));
+    }
+
+    let mut hosts = vec![format!("127.0.0.1:{port}")];
+    hosts.extend(mirror_host);
+    let flags = vec![
+        ("allow_addresses", json!(hosts)),
+        ("allow_hosts", json!(hosts)),
+        ("scope", json!("origin")),
+        ("page_text", json!(true)),
+    ];
+    let settings = SettingsArgs { profile: Some("test".to_owned()), ..SettingsArgs::default() };
+    let config = Config::load(&settings, vec![("log_level", json!("warn"))], flags)?;
+    let screen = Screen::with_progress();
+    let log = logging::start(&config.settings, &screen)?;
+    let downloader = HttpDownloader::new(&config.settings)?;
+    let seeds = Seeds::of(&[format!("{origin}/")], None)?;
+    let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), "memory")?;
+    let sink = Sink::Directory(directory);
+    let ended = job::run(Job {
+        config,
+        downloader,
+        seeds,
+        only: None,
+        text: true,
+        follow: true,
+        sink,
+        metrics: None,
+        screen,
+        log,
+    })
+    .await?;
+    drop(servers);
+
+    let exit = ended.exit(false);
+    let mut stdout = io::stdout().lock();
+    if let Some(directory) = &ended.directory {
+        let page = html_report::of(directory.path(), &ended.report)
+            .map_err(|error| Failure::crawl(format!("making {HTML_REPORT}: {error}")))?;
+        let file = directory.file(HTML_REPORT);
+        write_atomically(&file, page.as_bytes()).map_err(|error| {
+            Failure::crawl(format!("writing {}: {error}", escape(&file.to_string_lossy())))
+        })?;
+    }
+    stdout.write_all(ended.report.summary(Style::stdout()).as_bytes())?;
+    writeln!(stdout, "saved in {}:", escape(&path.to_string_lossy()))?;
+    for (name, what) in [
+        (output::PAGES, "one record per page"),
+        (output::DROPS, "one record per address without a page, with the reason"),
+        (output::REPORT, "numbers"),
+        (HTML_REPORT, "the same to look at: open it in a browser"),
+    ] {
+        writeln!(stdout, "  {name:12} {what}")?;
+    }
+    Ok(exit)
+}
+
+fn temporary_directory() -> Outcome<PathBuf> {
+    let made = tempfile::Builder::new().prefix("huntsman-demo-").tempdir();
+    let made = made.map_err(|error| {
+        Failure::crawl(format!("making a temporary directory: {error}; name one with --out"))
+    })?;
+    Ok(made.keep())
+}

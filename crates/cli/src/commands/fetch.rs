@@ -1,0 +1,141 @@
+//! `huntsman fetch`: one page through the whole chain, printed.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use huntsman::{HttpDownloader, Output, Page, Result, Spider, Start};
+use serde_json::json;
+use url::Url;
+
+use crate::args::FetchArgs;
+use crate::config::Config;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::logging;
+use crate::progress::Screen;
+use crate::reachable::{self, advice};
+use crate::render::{escape, escape_document, escape_json, warn};
+use crate::seeds;
+use crate::spider::PageRecord;
+
+/// What is printed of the page.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Body,
+    Json,
+    Text,
+    Links,
+    Headers,
+}
+
+pub(crate) async fn run(args: FetchArgs) -> Outcome {
+    let part = match (args.json, args.text, args.links, args.headers) {
+        (true, ..) => Part::Json,
+        (_, true, ..) => Part::Text,
+        (_, _, true, _) => Part::Links,
+        (.., true) => Part::Headers,
+        _ => Part::Body,
+    };
+    let command = vec![
+        // One page: there is nothing to space out, and every status and type is worth showing.
+        ("download_delay", json!(0.0)),
+        ("httperror_allow_all", json!(true)),
+        ("download_binary", json!(true)),
+        // Somebody waits in front of the screen.
+        ("robots_retry_delays", json!([])),
+        ("max_parked_wait", json!(30.0)),
+        ("page_text", json!(matches!(part, Part::Text | Part::Json))),
+        // What happened is told at the end.
+        ("log_level", json!("off")),
+    ];
+    let config = Config::load(&args.settings, command, args.network.settings())?;
+    logging::start(&config.settings, &Screen::plain())?;
+    let got = fetch(config, seeds::parse(&args.url)?, part).await?;
+    let mut stdout = io::stdout().lock();
+    if stdout.is_terminal() {
+        let text = String::from_utf8_lossy(&got.output);
+        let shown = if args.json { escape_json(&text) } else { escape_document(&text) };
+        stdout.write_all(shown.as_bytes())?;
+    } else {
+        stdout.write_all(&got.output)?;
+    }
+    stdout.flush()?;
+    if got.status.is_success() {
+        return Ok(Exit::Done);
+    }
+    warn(&format!("{} answered {}", args.url, got.status));
+    Ok(Exit::Crawl)
+}
+
+/// The page, as far as it is printed.
+#[derive(Debug)]
+struct Got {
+    status: http::StatusCode,
+    output: Vec<u8>,
+}
+
+async fn fetch(config: Config, url: Url, part: Part) -> Outcome<Got> {
+    let downloader = HttpDownloader::new(&config.settings)?;
+    reachable::look_at(std::slice::from_ref(&url), &config.settings, &downloader).await?;
+    let got = Arc::new(Mutex::new(None));
+    let spider = OnePage { url: url.clone(), part, got: Arc::clone(&got) };
+    let crawler = huntsman::crawl(spider).layers(config.layers).downloader(downloader).build()?;
+    let report = crawler.run().await?;
+    if let Some(got) = got.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Ok(got);
+    }
+    let reason = report.failed_seeds.into_iter().next().map_or(report.finish_reason, |(_, reason)| reason);
+    Err(Failure::crawl(format!("{url} could not be fetched: {reason}{}", advice(&reason, &url))))
+}
+
+struct OnePage {
+    url: Url,
+    part: Part,
+    got: Arc<Mutex<Option<Got>>>,
+}
+
+impl Spider for OnePage {
+    type Item = ();
+
+    fn name(&self) -> &str {
+        "fetch"
+    }
+
+    fn start(&self) -> Start {
+        Start::urls([self.url.to_string()])
+    }
+
+    fn parse(&self, page: &Page, out: &mut Output<()>) -> Result<()> {
+        let output = match self.part {
+            Part::Body => page.response().body.to_vec(),
+            Part::Json => {
+                let record = PageRecord::of(page, out.context(), page.links().len(), true);
+                let mut line = serde_json::to_vec(&record)?;
+                line.push(b'\n');
+                line
+            }
+            Part::Text => with_line_end(page.text().to_owned()).into_bytes(),
+            Part::Links => page.links().iter().map(|url| format!("{url}\n")).collect::<String>().into_bytes(),
+            Part::Headers => headers(page).into_bytes(),
+        };
+        let got = Got { status: page.response().status, output };
+        *self.got.lock().unwrap_or_else(PoisonError::into_inner) = Some(got);
+        Ok(())
+    }
+}
+
+fn with_line_end(mut text: String) -> String {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+fn headers(page: &Page) -> String {
+    let response = page.response();
+    let mut out = format!("{} {}\n", response.protocol(), response.status);
+    for (name, value) in &response.headers {
+        // A value may hold any byte above the control characters; what is no UTF-8 is shown replaced.
+        out.push_str(&format!("{name}: {}\n", escape(&String::from_utf8_lossy(value.as_bytes()))));
+    }
+    out
+}

@@ -1,0 +1,289 @@
+//! `huntsman robots`: what a robots.txt says about paths, and which line decides.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use huntsman::robots::{Group, MAX_BYTES, Robots, RobotsAgent, product_token};
+use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start, human_bytes};
+use serde_json::{Value, json};
+use url::{Position, Url};
+
+use crate::args::RobotsArgs;
+use crate::config::Config;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::logging;
+use crate::progress::Screen;
+use crate::reachable::{self, advice};
+use crate::render::{Style, Table, escape};
+use crate::seeds;
+
+/// A robots.txt and what its answer means for everything.
+struct Source {
+    /// Where it came from.
+    shown: String,
+    /// What relative sitemap addresses are relative to.
+    base: Option<Url>,
+    status: Option<u16>,
+    body: Vec<u8>,
+    meaning: Meaning,
+}
+
+/// What an answer means (RFC 9309, 2.3.1).
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Meaning {
+    /// The rules count.
+    Parsed,
+    /// 4xx: there are no rules.
+    AllowAll,
+    /// 429, 5xx, no answer: everything is forbidden for now.
+    DisallowAll,
+}
+
+impl Meaning {
+    fn of(status: u16) -> Self {
+        match status {
+            200..=299 => Self::Parsed,
+            429 => Self::DisallowAll,
+            400..=499 => Self::AllowAll,
+            _ => Self::DisallowAll,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Parsed => "parsed",
+            Self::AllowAll => "allow_all",
+            Self::DisallowAll => "disallow_all",
+        }
+    }
+}
+
+pub(crate) async fn run(args: RobotsArgs) -> Outcome {
+    let command = vec![
+        ("download_delay", json!(0.0)),
+        ("httperror_allow_all", json!(true)),
+        ("download_binary", json!(true)),
+        ("download_maxsize", json!(MAX_BYTES as u64 + 1)),
+        ("download_truncate", json!(true)),
+        // RFC 9309, 2.3.1.2: at least five.
+        ("redirect_max_times", json!(5)),
+        ("metarefresh_enabled", json!(false)),
+        ("max_parked_wait", json!(30.0)),
+        // What happened is told at the end.
+        ("log_level", json!("off")),
+    ];
+    let config = Config::load(&args.settings, command, args.network.settings())?;
+    logging::start(&config.settings, &Screen::plain())?;
+    let settings = &config.settings;
+    let agent = args.agent.clone().or_else(|| settings.robotstxt_user_agent.clone());
+    let agent = agent.unwrap_or_else(|| product_token(&settings.user_agent).to_owned());
+    let (source, own_path) = read(&args.source, config).await?;
+    let robots = Robots::parse(if source.meaning == Meaning::Parsed { &source.body } else { b"" });
+    let rules = match source.meaning {
+        Meaning::Parsed => robots.agent(&agent),
+        Meaning::AllowAll => RobotsAgent::allow_all(),
+        Meaning::DisallowAll => RobotsAgent::deny_all(),
+    };
+    let mut paths: Vec<String> = own_path.into_iter().filter(|own| !args.paths.contains(own)).collect();
+    paths.extend(args.paths.clone());
+    if paths.is_empty() {
+        paths.push("/".to_owned());
+    }
+    let sitemaps: Vec<String> = match &source.base {
+        Some(base) => robots.sitemaps(base).iter().map(Url::to_string).collect(),
+        // Of a file on disk, relative addresses lead nowhere.
+        None => Url::parse("http://robots.invalid/robots.txt").map_or(Vec::new(), |base| {
+            let absolute = |url: &Url| url.host_str() != Some("robots.invalid");
+            robots.sitemaps(&base).iter().filter(|url| absolute(url)).map(Url::to_string).collect()
+        }),
+    };
+    let verdicts: Vec<Verdict> = paths.iter().map(|path| Verdict::of(path, &rules)).collect();
+    let text = if args.json {
+        as_json(&source, &agent, &rules, &sitemaps, &verdicts).to_string() + "\n"
+    } else {
+        as_text(&source, &agent, &rules, &sitemaps, &verdicts)
+    };
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(if source.meaning == Meaning::DisallowAll { Exit::Crawl } else { Exit::Done })
+}
+
+struct Verdict {
+    path: String,
+    allowed: bool,
+    /// Number and text of the deciding line.
+    line: Option<(u32, String)>,
+}
+
+impl Verdict {
+    fn of(path: &str, rules: &RobotsAgent) -> Self {
+        let target = match Url::parse(path) {
+            Ok(url) if url.has_host() => url[Position::BeforePath..Position::AfterQuery].to_owned(),
+            _ if path.starts_with('/') => path.to_owned(),
+            _ => format!("/{path}"),
+        };
+        let decision = rules.decide(&target);
+        let line = decision.line.map(|line| (line.number, line.to_string()));
+        Self { path: path.to_owned(), allowed: decision.allowed, line }
+    }
+}
+
+/// The file, and the path of the URL if it is more than a way to name the site.
+async fn read(source: &str, config: Config) -> Outcome<(Source, Option<String>)> {
+    if !source.contains("://") && Path::new(source).exists() {
+        let body = std::fs::read(source)
+            .map_err(|error| Failure::usage(format!("reading {}: {error}", escape(source))))?;
+        let file =
+            Source { shown: source.to_owned(), base: None, status: None, body, meaning: Meaning::Parsed };
+        return Ok((file, None));
+    }
+    let url = seeds::parse(source).map_err(|failure| {
+        if source.contains("://") { failure } else { failure.context("neither a file nor a URL") }
+    })?;
+    let path = match &url[Position::BeforePath..Position::AfterQuery] {
+        "/robots.txt" | "/" => None,
+        path => Some(path.to_owned()),
+    };
+    let address = url.join("/robots.txt").map_err(|error| Failure::usage(format!("{url}: {error}")))?;
+    Ok((fetch(address, config).await?, path))
+}
+
+async fn fetch(address: Url, config: Config) -> Outcome<Source> {
+    let downloader = HttpDownloader::new(&config.settings)?;
+    reachable::look_at(std::slice::from_ref(&address), &config.settings, &downloader).await?;
+    let got = Got::default();
+    let spider = OneFile { address: address.clone(), got: Arc::clone(&got) };
+    let crawler = huntsman::crawl(spider).layers(config.layers).downloader(downloader).build()?;
+    let report = crawler.run().await?;
+    let Some((status, body)) = got.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+        let reason =
+            report.failed_seeds.into_iter().next().map_or(report.finish_reason, |(_, reason)| reason);
+        return Err(Failure::crawl(format!(
+            "{address} could not be fetched: {reason}; a crawler takes everything as forbidden for now{}",
+            advice(&reason, &address)
+        )));
+    };
+    let shown = address.to_string();
+    Ok(Source { shown, base: Some(address), status: Some(status), body, meaning: Meaning::of(status) })
+}
+
+/// Status and body, once they are there.
+type Got = Arc<Mutex<Option<(u16, Vec<u8>)>>>;
+
+struct OneFile {
+    address: Url,
+    got: Got,
+}
+
+impl Spider for OneFile {
+    type Item = ();
+
+    fn name(&self) -> &str {
+        "robots"
+    }
+
+    fn start(&self) -> Start {
+        let request = Request::get(self.address.clone());
+        Start::requests([request.meta("dont_obey_robotstxt", true).meta("allow_offsite", true)])
+    }
+
+    fn parse(&self, page: &Page, _: &mut Output<()>) -> Result<()> {
+        let response = page.response();
+        let got = (response.status.as_u16(), response.body.to_vec());
+        *self.got.lock().unwrap_or_else(PoisonError::into_inner) = Some(got);
+        Ok(())
+    }
+}
+
+fn group_name(rules: &RobotsAgent) -> &'static str {
+    match rules.group() {
+        Group::Named => "named",
+        Group::Any => "any",
+        Group::None => "none",
+    }
+}
+
+fn as_json(
+    source: &Source,
+    agent: &str,
+    rules: &RobotsAgent,
+    sitemaps: &[String],
+    verdicts: &[Verdict],
+) -> Value {
+    let paths: Vec<Value> = verdicts
+        .iter()
+        .map(|verdict| {
+            let (number, rule) = verdict.line.clone().unzip();
+            json!({"path": verdict.path, "allowed": verdict.allowed, "line": number, "rule": rule})
+        })
+        .collect();
+    let rate = rules.request_rate();
+    json!({
+        "source": source.shown,
+        "status": source.status,
+        "meaning": source.meaning.name(),
+        "agent": agent,
+        "group": group_name(rules),
+        "rules": rules.rule_count(),
+        "crawl_delay_s": rules.crawl_delay().map(|delay| delay.as_secs_f64()),
+        "request_rate": rate.map(|rate| json!({"requests": rate.requests, "per_s": rate.per.as_secs_f64()})),
+        "delay_s": rules.delay().map(|delay| delay.as_secs_f64()),
+        "sitemaps": sitemaps,
+        "paths": paths,
+    })
+}
+
+fn as_text(
+    source: &Source,
+    agent: &str,
+    rules: &RobotsAgent,
+    sitemaps: &[String],
+    verdicts: &[Verdict],
+) -> String {
+    let mut head = Table::default();
+    let size = human_bytes(source.body.len() as u64);
+    head.row([
+        "file",
+        &match source.status {
+            Some(status) => format!("{} ({status}, {size})", source.shown),
+            None => format!("{} ({size})", source.shown),
+        },
+    ]);
+    head.row(["agent", agent]);
+    let group = match (source.meaning, rules.group()) {
+        (Meaning::AllowAll, _) => "no file: everything is allowed".to_owned(),
+        (Meaning::DisallowAll, _) => "no usable answer: everything is forbidden for now".to_owned(),
+        (_, Group::Named) => format!("of {agent}, {} rules", rules.rule_count()),
+        (_, Group::Any) => format!("of *, {} rules", rules.rule_count()),
+        (_, Group::None) => "none: everything is allowed".to_owned(),
+    };
+    head.row(["group", &group]);
+    if let Some(delay) = rules.crawl_delay() {
+        head.row(["crawl delay", &format!("{} s", delay.as_secs_f64())]);
+    }
+    if let Some(rate) = rules.request_rate() {
+        head.row(["request rate", &format!("{} in {} s", rate.requests, rate.per.as_secs_f64())]);
+    }
+    for sitemap in sitemaps {
+        head.row(["sitemap", sitemap]);
+    }
+    let mut table = Table::default();
+    for verdict in verdicts {
+        let rule = match &verdict.line {
+            Some((number, rule)) => format!("line {number}: {rule}"),
+            None => "no rule matches".to_owned(),
+        };
+        let rule = if source.meaning == Meaning::Parsed { rule } else { String::new() };
+        table.row([if verdict.allowed { "allowed" } else { "forbidden" }, &verdict.path, &rule]);
+    }
+    let style = Style::stdout();
+    let colored: String = table
+        .lines("")
+        .lines()
+        .map(|line| match line.starts_with("allowed") {
+            true => style.green(line) + "\n",
+            false => style.red(line) + "\n",
+        })
+        .collect();
+    format!("{}\n{colored}", head.lines(""))
+}

@@ -1,0 +1,409 @@
+//! `report.html`: a crawl to look at, made from its files. One file, no script, nothing loaded from anywhere; everything
+//! that came from the web is escaped.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::Path;
+
+use huntsman::human_bytes;
+use serde::Deserialize;
+use url::Url;
+
+use crate::output::{DROPS, PAGES};
+use crate::render::{count, duration, shorten};
+use crate::report::Report;
+
+/// Rows of the tables.
+const ROWS: usize = 15;
+/// Bars of a chart; the rest is one bar.
+const BARS: usize = 12;
+/// Points of the time line at most.
+const POINTS: u64 = 60;
+/// Hundredths of a second that a point stands for at least: below, the line shows the scheduler of the machine.
+const STEP: u64 = 5;
+
+/// What is read of a line of `pages.jsonl`.
+#[derive(Debug, Deserialize)]
+struct PageLine {
+    url: String,
+    final_url: String,
+    status: u16,
+    depth: u16,
+    bytes: u64,
+    title: Option<String>,
+    fetched_at: String,
+    elapsed_ms: f64,
+}
+
+/// What is read of a line of `drops.jsonl`.
+#[derive(Debug, Deserialize)]
+struct DropLine {
+    url: String,
+    state: String,
+    reason: String,
+    detail: Option<String>,
+    referer: Option<String>,
+    status: Option<u16>,
+}
+
+/// The numbers behind the page; memory does not grow with the crawl beyond one counter per second, host and reason.
+#[derive(Debug, Default)]
+struct Numbers {
+    statuses: BTreeMap<String, u64>,
+    depths: BTreeMap<u16, u64>,
+    hosts: BTreeMap<String, u64>,
+    reasons: BTreeMap<String, u64>,
+    /// Pages by milliseconds since the first one, in tens.
+    times: BTreeMap<u64, u64>,
+    first: Option<u64>,
+    largest: Vec<PageLine>,
+    slowest: Vec<PageLine>,
+    failed: Vec<DropLine>,
+}
+
+/// Makes the page from the files of a directory.
+///
+/// # Errors
+/// A file cannot be read.
+pub(crate) fn of(directory: &Path, report: &Report) -> io::Result<String> {
+    let mut numbers = Numbers::default();
+    for_lines(&directory.join(PAGES), |line: PageLine| numbers.page(line))?;
+    for_lines(&directory.join(DROPS), |line: DropLine| numbers.dropped(line))?;
+    Ok(numbers.render(report))
+}
+
+/// Calls with every line that can be read; a torn last line is passed over, as in any reader of these files.
+fn for_lines<T: serde::de::DeserializeOwned>(path: &Path, mut each: impl FnMut(T)) -> io::Result<()> {
+    for line in BufReader::new(File::open(path)?).lines() {
+        if let Ok(line) = serde_json::from_str(&line?) {
+            each(line);
+        }
+    }
+    Ok(())
+}
+
+impl Numbers {
+    fn page(&mut self, page: PageLine) {
+        *self.statuses.entry(page.status.to_string()).or_default() += 1;
+        *self.depths.entry(page.depth).or_default() += 1;
+        let host = Url::parse(&page.final_url).ok();
+        let host = host.as_ref().map(|url| match (url.host_str().unwrap_or(""), url.port()) {
+            (host, Some(port)) => format!("{host}:{port}"),
+            (host, None) => host.to_owned(),
+        });
+        *self.hosts.entry(host.unwrap_or_default()).or_default() += 1;
+        if let Some(at) = millis(&page.fetched_at) {
+            // Nearly the first: pages of the first moments may be written in another order.
+            let first = *self.first.get_or_insert(at);
+            *self.times.entry(at.saturating_sub(first) / 10).or_default() += 1;
+        }
+        keep(&mut self.slowest, |line| line.elapsed_ms, copy(&page));
+        keep(&mut self.largest, |line| line.bytes as f64, page);
+    }
+
+    fn dropped(&mut self, drop: DropLine) {
+        *self.reasons.entry(format!("{}: {}", drop.state, drop.reason)).or_default() += 1;
+        if let Some(status) = drop.status {
+            *self.statuses.entry(status.to_string()).or_default() += 1;
+        }
+        if drop.state == "failed" && self.failed.len() < ROWS {
+            self.failed.push(drop);
+        }
+    }
+
+    fn render(&self, report: &Report) -> String {
+        let mut out = String::with_capacity(32 << 10);
+        out.push_str(HEAD);
+        let _ = write!(
+            out,
+            "<h1>Crawl report</h1><p class=\"sub\">{} after {} · huntsman {} · seed {}</p><div class=\"tiles\">",
+            html(&report.finish_reason),
+            duration(report.elapsed_s),
+            html(report.version),
+            report.seed
+        );
+        let dropped: u64 = self.reasons.values().sum();
+        for (name, value) in [
+            ("pages", count(report.pages)),
+            ("pages a second", format!("{:.1}", report.rate())),
+            ("requests", count(report.requests)),
+            ("on the wire", human_bytes(report.wire_bytes)),
+            ("addresses without a page", count(dropped)),
+            ("hosts", count(self.hosts.len() as u64)),
+        ] {
+            let _ = write!(out, "<div class=\"tile\"><b>{value}</b><span>{name}</span></div>");
+        }
+        out.push_str("</div><div class=\"charts\">");
+        figure(&mut out, "Pages over time", &timeline(&self.times));
+        let depths = self.depths.iter().map(|(depth, pages)| (format!("depth {depth}"), *pages)).collect();
+        figure(&mut out, "Pages by depth", &bars("Pages by depth", depths));
+        figure(&mut out, "Answers by status", &bars("Answers by status", pairs(&self.statuses)));
+        figure(&mut out, "Pages by host", &bars("Pages by host", largest_first(&self.hosts)));
+        if !self.reasons.is_empty() {
+            let reasons = largest_first(&self.reasons);
+            figure(&mut out, "Addresses without a page", &bars("Addresses without a page", reasons));
+        }
+        out.push_str("</div>");
+        page_table(&mut out, "Slowest pages", "ms", &self.slowest, |page| format!("{:.1}", page.elapsed_ms));
+        page_table(&mut out, "Largest pages", "size", &self.largest, |page| human_bytes(page.bytes));
+        if !self.failed.is_empty() {
+            out.push_str("<h2>Failed</h2><table><tr><th>address<th>reason<th>found on</tr>");
+            for drop in &self.failed {
+                let reason = match &drop.detail {
+                    Some(detail) => format!("{}: {detail}", drop.reason),
+                    None => drop.reason.clone(),
+                };
+                let status = drop.status.map_or(String::new(), |status| format!(" {status}"));
+                let _ = write!(
+                    out,
+                    "<tr><td>{}<td>{}{status}<td>{}</tr>",
+                    address(&drop.url),
+                    html(&shorten(&reason, 160)),
+                    drop.referer.as_deref().map_or(String::new(), address)
+                );
+            }
+            out.push_str("</table>");
+        }
+        out.push_str("</main></body></html>\n");
+        out
+    }
+}
+
+fn copy(page: &PageLine) -> PageLine {
+    PageLine {
+        url: page.url.clone(),
+        final_url: page.final_url.clone(),
+        title: page.title.clone(),
+        fetched_at: String::new(),
+        ..*page
+    }
+}
+
+/// Keeps the lines with the largest values, the largest first.
+fn keep(lines: &mut Vec<PageLine>, value: impl Fn(&PageLine) -> f64, line: PageLine) {
+    let at = lines.partition_point(|other| value(other) >= value(&line));
+    if at < ROWS {
+        lines.insert(at, line);
+        lines.truncate(ROWS);
+    }
+}
+
+fn pairs(map: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
+    map.iter().map(|(name, number)| (name.clone(), *number)).collect()
+}
+
+fn largest_first(map: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
+    let mut all = pairs(map);
+    all.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
+    all
+}
+
+/// Escaped for text and for attributes in quotes; what could steer or reorder is shown by its number.
+fn html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 8);
+    for c in crate::render::escape(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// An address as text with a link only if it is one that a browser may follow.
+fn address(url: &str) -> String {
+    let shown = html(&shorten(url, 110));
+    let is_web = url.starts_with("http://") || url.starts_with("https://");
+    if is_web { format!("<a href=\"{}\" rel=\"noreferrer nofollow\">{shown}</a>", html(url)) } else { shown }
+}
+
+fn figure(out: &mut String, title: &str, svg: &str) {
+    let _ = write!(out, "<figure><figcaption>{}</figcaption>{svg}</figure>", html(title));
+}
+
+/// Horizontal bars with their numbers.
+fn bars(title: &str, mut rows: Vec<(String, u64)>) -> String {
+    const HEIGHT: usize = 22;
+    const LABEL: usize = 190;
+    const WIDTH: usize = 520;
+    if rows.len() > BARS {
+        let rest = rows.split_off(BARS - 1);
+        rows.push((format!("{} more", rest.len()), rest.iter().map(|(_, number)| number).sum()));
+    }
+    let most = rows.iter().map(|(_, number)| *number).max().unwrap_or(0).max(1);
+    let height = rows.len().max(1) * HEIGHT;
+    let mut out =
+        format!("<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">", html(title));
+    for (index, (name, number)) in rows.iter().enumerate() {
+        let y = index * HEIGHT;
+        let length = (WIDTH - LABEL - 70) as f64 * *number as f64 / most as f64;
+        let _ = write!(
+            out,
+            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\
+             <rect x=\"{LABEL}\" y=\"{}\" width=\"{:.1}\" height=\"{}\" rx=\"2\"/>\
+             <text x=\"{:.1}\" y=\"{}\" class=\"n\">{}</text>",
+            LABEL - 8,
+            y + 15,
+            html(&shorten(name, 28)),
+            y + 3,
+            length.max(1.0),
+            HEIGHT - 6,
+            LABEL as f64 + length.max(1.0) + 6.0,
+            y + 15,
+            count(*number)
+        );
+    }
+    out.push_str("</svg>");
+    out
+}
+
+/// Pages a second as an area over the time of the crawl.
+fn timeline(times: &BTreeMap<u64, u64>) -> String {
+    const WIDTH: f64 = 520.0;
+    const HEIGHT: f64 = 150.0;
+    const BOTTOM: f64 = 20.0;
+    const LEFT: f64 = 58.0;
+    let last = times.keys().next_back().copied().unwrap_or(0);
+    let step = (last + 1).div_ceil(POINTS).max(STEP);
+    let mut rates = vec![0_u64; usize::try_from(last / step + 1).unwrap_or(1)];
+    for (at, pages) in times {
+        if let Some(rate) = rates.get_mut(usize::try_from(at / step).unwrap_or(usize::MAX)) {
+            *rate += pages;
+        }
+    }
+    let per_second = |pages: u64| pages as f64 * 100.0 / step as f64;
+    let most = rates.iter().copied().map(per_second).fold(1.0, f64::max);
+    let x = |index: usize| LEFT + (WIDTH - LEFT) * index as f64 / (rates.len().max(2) - 1) as f64;
+    let y = |rate: f64| (HEIGHT - BOTTOM) * (1.0 - rate / most) + 4.0;
+    let mut path = format!("M{LEFT:.1},{:.1}", y(0.0));
+    for (index, pages) in rates.iter().enumerate() {
+        let _ = write!(path, "L{:.1},{:.1}", x(index), y(per_second(*pages)));
+    }
+    let _ = write!(path, "L{:.1},{:.1}Z", x(rates.len() - 1), y(0.0));
+    format!(
+        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Pages over time\"><path d=\"{path}\"/>\
+         <text x=\"{:.1}\" y=\"12\" text-anchor=\"end\">{most:.0}/s</text>\
+         <text x=\"{LEFT}\" y=\"{:.1}\">0</text>\
+         <text x=\"{WIDTH}\" y=\"{:.1}\" text-anchor=\"end\">{}</text></svg>",
+        LEFT - 6.0,
+        HEIGHT - 4.0,
+        HEIGHT - 4.0,
+        duration(last as f64 / 100.0)
+    )
+}
+
+fn page_table(
+    out: &mut String,
+    title: &str,
+    unit: &str,
+    pages: &[PageLine],
+    value: impl Fn(&PageLine) -> String,
+) {
+    if pages.is_empty() {
+        return;
+    }
+    let _ = write!(out, "<h2>{title}</h2><table><tr><th class=\"n\">{unit}<th>page<th>title</tr>");
+    for page in pages {
+        let _ = write!(
+            out,
+            "<tr><td class=\"n\">{}<td>{}<td>{}</tr>",
+            value(page),
+            address(&page.url),
+            html(&shorten(page.title.as_deref().unwrap_or(""), 80))
+        );
+    }
+    out.push_str("</table>");
+}
+
+/// Milliseconds since 1970 of a time as our records write it: `2026-11-21T09:30:00.250Z`.
+fn millis(time: &str) -> Option<u64> {
+    let number = |range: std::ops::Range<usize>| time.get(range)?.parse::<u64>().ok();
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    // Days since 1970-01-01, with years that begin in March so that the leap day is the last one.
+    let (shifted, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
+    let days = 365 * shifted + shifted / 4 - shifted / 100 + shifted / 400 + (153 * month + 2) / 5 + day - 1;
+    let days = days.checked_sub(719_468)?;
+    Some(
+        ((days * 24 + number(11..13)?) * 60 + number(14..16)?) * 60_000
+            + number(17..19)? * 1_000
+            + number(20..23)?,
+    )
+}
+
+/// Colours follow the reader's preference; the policy forbids what the page does not need anyway.
+const HEAD: &str = "<!DOCTYPE html>
+<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Crawl report</title>
+<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
+<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">
+<style>
+:root{color-scheme:light dark;--ink:#1d2733;--dim:#5d6b7a;--paper:#f6f7f9;--card:#fff;--line:#dfe4ea;--bar:#2f6f9f}
+@media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#93a1b0;--paper:#12171d;--card:#1a2129;--line:#2b3540;--bar:#5aa2d6}}
+body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
+main{max-width:1120px;margin:0 auto;padding:32px 20px 60px}
+h1{margin:0;font-size:28px}h2{margin:36px 0 8px;font-size:18px}.sub{margin:4px 0 24px;color:var(--dim)}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px}
+.tile,figure{background:var(--card);border:1px solid var(--line);border-radius:8px}
+.tile{padding:14px 16px}.tile b{display:block;font-size:22px;font-variant-numeric:tabular-nums}.tile span{color:var(--dim)}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:12px;margin-top:12px}
+figure{margin:0;padding:14px 16px}figcaption{margin-bottom:8px;font-weight:600}
+svg{display:block;width:100%;height:auto}svg text{font-size:12px;fill:var(--dim)}svg .n{fill:var(--ink)}
+svg rect{fill:var(--bar)}svg path{fill:var(--bar);fill-opacity:.35;stroke:var(--bar);stroke-width:1.5}
+table{width:100%;border-collapse:collapse;background:var(--card);border:1px solid var(--line);font-size:14px}
+th,td{padding:6px 10px;border-top:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:anywhere}
+th{border-top:0;color:var(--dim);font-weight:600}.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+a{color:inherit}
+</style></head><body><main>
+";
+
+#[cfg(test)]
+mod tests {
+    use huntsman::Timestamp;
+
+    use super::*;
+
+    #[test]
+    fn times_are_read_back_as_they_were_written() {
+        for at in [0, 951_827_696_123, 1_795_000_000_250, 4_102_444_799_999] {
+            assert_eq!(millis(&Timestamp(at * 1_000).to_rfc3339()), Some(at));
+        }
+        assert_eq!(millis("yesterday"), None);
+    }
+
+    #[test]
+    fn nothing_from_the_web_becomes_markup_or_script() {
+        let dir = tempfile::tempdir().unwrap();
+        let evil = "\"><script>alert(1)</script>\u{202e}";
+        let page = serde_json::json!({
+            "url": format!("http://a/{evil}"), "final_url": "http://a/", "status": 200, "depth": 0, "bytes": 1,
+            "title": evil, "fetched_at": "2026-11-21T09:30:00.250Z", "elapsed_ms": 1.0,
+        });
+        let drop = serde_json::json!({
+            "url": "javascript:alert(1)", "state": "failed", "reason": evil, "detail": evil, "referer": evil,
+        });
+        std::fs::write(dir.path().join(PAGES), format!("{page}\n{{\"url\":\"torn")).unwrap();
+        std::fs::write(dir.path().join(DROPS), format!("{drop}\n")).unwrap();
+        let report = Report::of_failure(evil.into(), 1.0, 1, BTreeMap::new(), &Default::default());
+        let made = of(dir.path(), &report).unwrap();
+        assert!(!made.contains("<script") && !made.contains("href=\"javascript:"), "{made}");
+        assert!(!made.contains('\u{202e}') && made.contains("&lt;script&gt;"));
+        // One element more than intended would unbalance these.
+        assert_eq!(made.matches("<figure>").count(), made.matches("</figure>").count());
+    }
+
+    #[test]
+    fn charts_of_nothing_and_of_much_stay_in_their_frame() {
+        assert!(timeline(&BTreeMap::new()).contains("</svg>"));
+        let long: BTreeMap<u64, u64> = (0..100_000).map(|at| (at, 1)).collect();
+        assert!(timeline(&long).len() < 4_000);
+        let rows = (0..100).map(|n| (format!("host{n}.example"), 1)).collect();
+        let chart = bars("x", rows);
+        assert_eq!(chart.matches("<rect").count(), BARS);
+        assert!(chart.contains("89 more"));
+    }
+}

@@ -1,0 +1,281 @@
+//! One crawl from start to report: what `crawl`, `demo` and `bench` have in common.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use huntsman::middleware::Only;
+use huntsman::middleware::sinks::{DropLog, JsonLines};
+use huntsman::{
+    Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey, HttpDownloader,
+    Observer, Request, Response, Spider, Start, seconds,
+};
+use url::Url;
+
+use crate::config::Config;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::logging::LogCount;
+use crate::metrics::Metrics;
+use crate::output::{DROPS, OutputDir, PAGES, State};
+use crate::progress::{Progress, Rate, Screen};
+use crate::reachable::advice;
+use crate::render::{escape, warn};
+use crate::report::Report;
+use crate::seeds::Seeds;
+use crate::signals::{self, Interrupted};
+use crate::sink::StdoutLines;
+use crate::spider::SiteSpider;
+
+/// Where page records go.
+#[derive(Debug)]
+pub(crate) enum Sink {
+    /// Files of a directory, with drops and report.
+    Directory(OutputDir),
+    /// Lines on stdout, and nothing else anywhere.
+    Stdout,
+}
+
+/// A crawl that is ready to be put together.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) config: Config,
+    pub(crate) downloader: HttpDownloader,
+    pub(crate) seeds: Seeds,
+    pub(crate) only: Option<Only>,
+    /// Records carry text and words.
+    pub(crate) text: bool,
+    /// Links are followed.
+    pub(crate) follow: bool,
+    pub(crate) sink: Sink,
+    pub(crate) metrics: Option<Metrics>,
+    pub(crate) screen: Screen,
+    pub(crate) log: LogCount,
+}
+
+/// How a crawl ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) report: Report,
+    pub(crate) interrupted: bool,
+    /// The directory, still taken.
+    pub(crate) directory: Option<OutputDir>,
+}
+
+impl Ended {
+    /// The exit code, with a word about what makes it other than 0.
+    pub(crate) fn exit(&self, fail_on_limit: bool) -> Exit {
+        let failed = &self.report.failed_seeds;
+        if let Some(error) = &self.report.error {
+            warn(&format!("the crawl broke off: {error}"));
+        }
+        for seed in failed.iter().take(5) {
+            let advice = Url::parse(&seed.url).map_or(String::new(), |url| advice(&seed.reason, &url));
+            let url = if seed.url.is_empty() { "a start URL" } else { &seed.url };
+            warn(&format!("{url} could not be fetched: {}{advice}", seed.reason));
+        }
+        if failed.len() > 5 {
+            warn(&format!("{} more start URLs could not be fetched; see report.json", failed.len() - 5));
+        }
+        if self.interrupted {
+            Exit::Interrupted
+        } else if self.report.error.is_some()
+            || !failed.is_empty()
+            || self.report.finish_reason == "start_error"
+        {
+            Exit::Crawl
+        } else if fail_on_limit && self.report.is_limited() {
+            Exit::Limit
+        } else {
+            Exit::Done
+        }
+    }
+
+    fn state(&self) -> State {
+        if self.interrupted || self.report.error.is_some() {
+            State::Interrupted
+        } else if self.report.pages == 0 && !self.report.failed_seeds.is_empty() {
+            State::Failed
+        } else {
+            State::Finished
+        }
+    }
+}
+
+/// Whether the settings make a crawler: what a component refuses is found before anything is done.
+///
+/// # Errors
+/// A component does not understand its settings.
+pub(crate) fn check(config: &Config) -> Outcome<Crawler<impl Spider>> {
+    let spider = SiteSpider::new(Start::none(), false, false);
+    Ok(huntsman::crawl(spider).layers(config.layers.clone()).downloader(Nothing).build()?)
+}
+
+/// A downloader for crawlers that do not run.
+struct Nothing;
+
+impl Downloader for Nothing {
+    async fn fetch(&self, _: &Request) -> Result<Response, FetchError> {
+        Err(FetchError::new(FetchErrorKind::Cancelled, "this crawler is not meant to run"))
+    }
+}
+
+/// Runs a crawl.
+///
+/// # Errors
+/// It could not be put together; then the output directory is gone again. A crawl that broke off is no error here: its
+/// report says so.
+pub(crate) async fn run(job: Job) -> Outcome<Ended> {
+    let Job { config, downloader, seeds, only, text, follow, sink, metrics, screen, log } = job;
+    let drain = config.settings.drain_timeout;
+    let time_limit = config.settings.closespider_timeout;
+    let spider = SiteSpider::new(seeds.into_start(), text, follow);
+    let mut builder = huntsman::crawl(spider).layers(config.layers).downloader(downloader);
+    if let Some(only) = only {
+        builder = builder.plugin(only);
+    }
+    let hosts = ActiveHosts::default();
+    if screen.has_progress() {
+        builder = builder.observer(hosts.clone());
+    }
+    let directory = match sink {
+        Sink::Directory(directory) => Some(directory),
+        Sink::Stdout => None,
+    };
+    let built = match &directory {
+        Some(directory) => with_files(builder, directory.path()),
+        None => Ok((builder.pipeline(StdoutLines::new()), None)),
+    };
+    let (crawler, drops) = match built.and_then(|(builder, drops)| Ok((builder.build()?, drops))) {
+        Ok(built) => built,
+        Err(failure) => {
+            if let Some(directory) = directory {
+                directory.discard();
+            }
+            return Err(failure);
+        }
+    };
+
+    let handle = crawler.handle();
+    let interrupted = Interrupted::default();
+    // All of these end when they are dropped.
+    let mut beside = tokio::task::JoinSet::new();
+    beside.spawn(signals::watch(
+        signals::listen(),
+        handle.clone(),
+        interrupted.clone(),
+        screen.clone(),
+        drain,
+    ));
+    if time_limit > 0.0 {
+        beside.spawn(end_in_time(handle.clone(), seconds(time_limit)));
+    }
+    if let Some(metrics) = metrics {
+        let stats = handle.stats().clone();
+        beside.spawn(metrics.serve(move || stats.snapshot()));
+    }
+    if screen.has_progress() {
+        beside.spawn(show_progress(handle.clone(), hosts, screen.clone()));
+    }
+    let started = Instant::now();
+    let result = crawler.run().await;
+    // A record that is missing is as bad as a page that is missing.
+    let recorded = drops.map_or(Ok(()), |drops| drops.finish());
+    let result = result.and_then(|report| recorded.map(|()| report));
+    beside.shutdown().await;
+    screen.clear();
+
+    let report = match result {
+        Ok(report) => Report::of(report, &log),
+        Err(error) => {
+            let closed = error
+                .downcast_ref::<std::io::Error>()
+                .is_some_and(|error| directory.is_none() && error.kind() == std::io::ErrorKind::BrokenPipe);
+            let message =
+                if closed { "stdout was closed by its reader".to_owned() } else { error.to_string() };
+            let (elapsed, seed) = (started.elapsed().as_secs_f64(), handle.context().seed());
+            Report::of_failure(message, elapsed, seed, handle.stats().snapshot(), &log)
+        }
+    };
+    let mut ended = Ended { report, interrupted: interrupted.get(), directory };
+    finish(&mut ended)?;
+    Ok(ended)
+}
+
+/// Writes the report into the directory.
+fn finish(ended: &mut Ended) -> Outcome<()> {
+    let state = ended.state();
+    let text = ended.report.to_json()?;
+    let Some(directory) = &mut ended.directory else { return Ok(()) };
+    let written = directory.finish(state, &ended.report.finish_reason, ended.report.pages, &text);
+    match (written, &ended.report.error) {
+        (Ok(()), _) => Ok(()),
+        // On a full disk the report cannot be written either; the first error is the one to tell.
+        (Err(_), Some(_)) => Ok(()),
+        (Err(error), None) => {
+            let path = escape(&directory.path().to_string_lossy()).into_owned();
+            Err(Failure::crawl(format!("writing the report into {path}: {error}")))
+        }
+    }
+}
+
+type Builder = CrawlerBuilder<SiteSpider>;
+
+fn with_files(builder: Builder, path: &Path) -> Outcome<(Builder, Option<DropLog>)> {
+    let pages = JsonLines::create(path.join(PAGES))?;
+    let drops = DropLog::create(path.join(DROPS))?;
+    Ok((builder.pipeline(pages).observer(drops.clone()), Some(drops)))
+}
+
+/// The time limit stops the crawl by itself; this ends what is then still in flight, which a silent server could draw out
+/// for as long as a stop by hand allows.
+async fn end_in_time(handle: Handle, limit: Duration) {
+    const GRACE: Duration = Duration::from_secs(1);
+    tokio::time::sleep(limit + GRACE).await;
+    handle.abort();
+    std::future::pending::<()>().await;
+}
+
+async fn show_progress(handle: Handle, hosts: ActiveHosts, screen: Screen) {
+    let started = tokio::time::Instant::now();
+    let mut rate = Rate::default();
+    let mut ticks = tokio::time::interval(Duration::from_millis(200));
+    loop {
+        ticks.tick().await;
+        let stats = handle.stats();
+        let number = |key: &str| u64::try_from(stats.get(key)).unwrap_or(0);
+        let pages = number("pages/delivered");
+        screen.update(&Progress {
+            pages,
+            rate: rate.sample(started.elapsed(), pages),
+            queued: number("scheduler/enqueued").saturating_sub(number("scheduler/dequeued")),
+            hosts: hosts.count(),
+            failed: number("drops/failed"),
+            bytes: number("engine/wire_bytes"),
+        });
+    }
+}
+
+/// The hosts that were asked something in the last seconds.
+#[derive(Clone, Debug, Default)]
+struct ActiveHosts(Arc<Mutex<HashMap<HostKey, Instant>>>);
+
+/// How long a host counts as active after a request.
+const ACTIVE: Duration = Duration::from_secs(5);
+
+impl ActiveHosts {
+    fn count(&self) -> u64 {
+        let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        hosts.retain(|_, last| last.elapsed() < ACTIVE);
+        hosts.len() as u64
+    }
+}
+
+impl Observer for ActiveHosts {
+    fn event(&self, event: &Event<'_>) {
+        if let Event::RequestReachedDownloader { request } = event {
+            let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            hosts.insert(request.host(), Instant::now());
+        }
+    }
+}

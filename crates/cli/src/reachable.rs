@@ -1,0 +1,63 @@
+//! A look at the addresses of start URLs before a crawl begins, and what to do when they cannot be asked.
+
+use huntsman::{FetchErrorKind, HttpDownloader, Settings};
+use url::Url;
+
+use crate::exit::{Failure, Outcome};
+
+/// Start URLs that are looked at.
+const LOOKED_AT: usize = 20;
+
+/// Whether at least one start URL has an address that may be asked. If none has, there is nothing to begin: a crawl would
+/// only write that down.
+///
+/// # Errors
+/// None has one; every URL is named with the reason and what to do.
+pub(crate) async fn look_at(urls: &[Url], settings: &Settings, downloader: &HttpDownloader) -> Outcome<()> {
+    // A proxy resolves names itself.
+    if settings.proxy.is_some() || settings.proxy_from_env || urls.len() > LOOKED_AT {
+        return Ok(());
+    }
+    let mut refusals = Vec::new();
+    for url in urls {
+        match downloader.check(url).await {
+            Ok(()) => return Ok(()),
+            Err(error) => {
+                refusals.push(format!("{url}: {error}{}", advice(error.kind().name(), url)));
+            }
+        }
+    }
+    if refusals.is_empty() { Ok(()) } else { Err(Failure::crawl(refusals.join("\n"))) }
+}
+
+/// What to do about a reason (`robots: Disallow: /x`) for which a URL was not fetched, if a flag or a person can do
+/// something.
+pub(crate) fn advice(reason: &str, url: &Url) -> String {
+    let is = |kind: FetchErrorKind| reason.split(':').next() == Some(kind.name());
+    if is(FetchErrorKind::AddressRefused) {
+        let (host, port) = (url.host_str().unwrap_or(""), url.port_or_known_default().unwrap_or(80));
+        format!("; if you mean it: --allow-address {host}:{port}")
+    } else if is(FetchErrorKind::Dns) {
+        "; check the name and the network".to_owned()
+    } else if reason == "robots" || reason.starts_with("robots:") {
+        "; --ignore-robots fetches it all the same".to_owned()
+    } else if reason.starts_with("offsite") {
+        "; start there, or let the crawl go there with --allow-host or --scope domain".to_owned()
+    } else {
+        String::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_names_the_flag_that_helps() {
+        let url = Url::parse("http://[::1]/x").unwrap();
+        assert!(advice("address_refused: ::1", &url).ends_with("--allow-address [::1]:80"));
+        assert!(advice("robots: Disallow: /", &url).contains("--ignore-robots"));
+        assert!(advice("offsite: redirects to http://b/", &url).contains("--allow-host"));
+        assert_eq!(advice("robots_unreachable: refused", &url), "");
+    }
+}

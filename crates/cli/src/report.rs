@@ -1,0 +1,236 @@
+//! What a crawl did, for machines (`report.json`) and for people (the summary on the terminal).
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use huntsman::{CrawlReport, HostReport, human_bytes};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::logging::LogCount;
+use crate::process::{cpu_seconds, peak_rss};
+use crate::render::{Style, Table, count, duration, escape};
+
+/// `report.json`; the order of the fields is that of the file.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Report {
+    pub(crate) finish_reason: String,
+    pub(crate) elapsed_s: f64,
+    /// User plus system, of the whole process.
+    pub(crate) cpu_s: Option<f64>,
+    pub(crate) peak_rss_bytes: Option<u64>,
+    pub(crate) pages: u64,
+    pub(crate) requests: u64,
+    pub(crate) wire_bytes: u64,
+    /// Numbers only.
+    pub(crate) stats: BTreeMap<String, Value>,
+    pub(crate) hosts: Vec<HostReport>,
+    pub(crate) seed: u64,
+    pub(crate) version: &'static str,
+    /// Start URLs that could not be fetched, with the reason.
+    pub(crate) failed_seeds: Vec<FailedSeed>,
+    /// What ended the crawl, if it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+}
+
+/// A start URL that could not be fetched.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct FailedSeed {
+    pub(crate) url: String,
+    pub(crate) reason: String,
+}
+
+impl Report {
+    /// The report of a crawl that ended.
+    pub(crate) fn of(report: CrawlReport, log: &LogCount) -> Self {
+        let failed_seeds =
+            report.failed_seeds.into_iter().map(|(url, reason)| FailedSeed { url, reason }).collect();
+        Self {
+            finish_reason: report.finish_reason,
+            elapsed_s: rounded(report.elapsed_s),
+            cpu_s: cpu_seconds(),
+            peak_rss_bytes: peak_rss(),
+            pages: report.pages,
+            requests: report.requests,
+            wire_bytes: report.wire_bytes,
+            stats: numbers(report.stats, log),
+            hosts: report.hosts,
+            seed: report.seed,
+            version: env!("CARGO_PKG_VERSION"),
+            failed_seeds,
+            error: None,
+        }
+    }
+
+    /// The report of a crawl that broke off, from what the stats say.
+    pub(crate) fn of_failure(
+        error: String,
+        elapsed_s: f64,
+        seed: u64,
+        stats: BTreeMap<String, Value>,
+        log: &LogCount,
+    ) -> Self {
+        let number = |key: &str| stats.get(key).and_then(Value::as_u64).unwrap_or(0);
+        Self {
+            finish_reason: "error".to_owned(),
+            elapsed_s: rounded(elapsed_s),
+            cpu_s: cpu_seconds(),
+            peak_rss_bytes: peak_rss(),
+            pages: number("pages/delivered"),
+            requests: number("engine/requests_sent"),
+            wire_bytes: number("engine/wire_bytes"),
+            stats: numbers(stats, log),
+            hosts: Vec::new(),
+            seed,
+            version: env!("CARGO_PKG_VERSION"),
+            failed_seeds: Vec::new(),
+            error: Some(error),
+        }
+    }
+
+    /// The file.
+    ///
+    /// # Errors
+    /// None that a report of ours can cause.
+    pub(crate) fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        Ok(text)
+    }
+
+    /// Pages a second.
+    pub(crate) fn rate(&self) -> f64 {
+        if self.elapsed_s > 0.0 { self.pages as f64 / self.elapsed_s } else { 0.0 }
+    }
+
+    /// Whether a limit that was asked for ended the crawl.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.finish_reason.starts_with("closespider_") || self.finish_reason == "memusage_exceeded"
+    }
+
+    fn stat(&self, key: &str) -> u64 {
+        self.stats.get(key).and_then(Value::as_u64).unwrap_or(0)
+    }
+
+    /// Total and parts of the drops of one state, the largest part first.
+    fn drops(&self, state: &str) -> (u64, String) {
+        let prefix = format!("drops/{state}/");
+        let mut parts: Vec<(u64, &str)> = self
+            .stats
+            .iter()
+            .filter_map(|(key, value)| Some((value.as_u64()?, key.strip_prefix(&prefix)?)))
+            .collect();
+        parts.sort_by_key(|(number, reason)| (std::cmp::Reverse(*number), *reason));
+        let shown: Vec<String> =
+            parts.iter().take(6).map(|(number, reason)| format!("{reason} {}", count(*number))).collect();
+        let more = if parts.len() > 6 { ", ..." } else { "" };
+        (self.stat(&format!("drops/{state}")), shown.join(", ") + more)
+    }
+
+    /// A few lines for people.
+    pub(crate) fn summary(&self, style: Style) -> String {
+        let reason = match self.finish_reason.as_str() {
+            "finished" => style.green("finished"),
+            "error" | "start_error" => style.red(&self.finish_reason),
+            other => style.yellow(&escape(other)),
+        };
+        let mut out = format!("{reason} after {}\n", duration(self.elapsed_s));
+        let mut table = Table::right(&[1]);
+        table.row(["pages", &count(self.pages), &format!("{:.1} a second", self.rate())]);
+        table.row(["requests", &count(self.requests), &human_bytes(self.wire_bytes)]);
+        for state in ["failed", "skipped"] {
+            let (total, parts) = self.drops(state);
+            if total > 0 {
+                table.row([state, &count(total), &parts]);
+            }
+        }
+        for (what, key) in [("retries", "retry/count"), ("callback errors", "spider_exceptions/count")] {
+            if self.stat(key) > 0 {
+                table.row([what, &count(self.stat(key)), ""]);
+            }
+        }
+        if self.hosts.len() > 1 {
+            let names: Vec<String> = self
+                .hosts
+                .iter()
+                .take(3)
+                .map(|host| format!("{} {}", host.host, count(host.requests)))
+                .collect();
+            let more = if self.hosts.len() > 3 { ", ..." } else { "" };
+            table.row(["hosts", &count(self.hosts.len() as u64), &(names.join(", ") + more)]);
+        }
+        if let (Some(cpu), Some(rss)) = (self.cpu_s, self.peak_rss_bytes) {
+            table.row([
+                "used",
+                &format!("{cpu:.2} s"),
+                &format!("processor time, {} memory", human_bytes(rss)),
+            ]);
+        }
+        let _ = write!(out, "{}", table.lines("  "));
+        out
+    }
+}
+
+fn rounded(seconds: f64) -> f64 {
+    (seconds * 1_000.0).round() / 1_000.0
+}
+
+/// The stats that are numbers, with the counts of the log.
+fn numbers(stats: BTreeMap<String, Value>, log: &LogCount) -> BTreeMap<String, Value> {
+    let mut numbers: BTreeMap<String, Value> =
+        stats.into_iter().filter(|(_, value)| value.is_number()).collect();
+    numbers.extend(log.stats().map(|(key, number)| (key, number.into())));
+    numbers
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn report() -> Report {
+        let stats = BTreeMap::from([
+            ("drops/failed".to_owned(), json!(3)),
+            ("drops/failed/http_status".to_owned(), json!(2)),
+            ("drops/failed/dns".to_owned(), json!(1)),
+            ("engine/requests_sent".to_owned(), json!(1300)),
+            ("pages/delivered".to_owned(), json!(1234)),
+            ("finish_reason".to_owned(), json!("text")),
+        ]);
+        Report::of_failure("disk full".into(), 12.34567, 7, stats, &LogCount::default())
+    }
+
+    #[test]
+    fn the_report_has_the_fields_in_their_order_and_numbers_as_stats() {
+        let value: Value = serde_json::from_slice(&report().to_json().unwrap()).unwrap();
+        let keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        let expected = [
+            "finish_reason",
+            "elapsed_s",
+            "cpu_s",
+            "peak_rss_bytes",
+            "pages",
+            "requests",
+            "wire_bytes",
+            "stats",
+            "hosts",
+            "seed",
+            "version",
+        ];
+        assert_eq!(keys[..expected.len()], expected);
+        assert_eq!(
+            (&value["elapsed_s"], &value["pages"], &value["error"]),
+            (&json!(12.346), &json!(1234), &json!("disk full"))
+        );
+        assert!(value["stats"].as_object().unwrap().values().all(Value::is_number));
+    }
+
+    #[test]
+    fn the_summary_names_reasons_by_their_number() {
+        let summary = report().summary(Style::none());
+        assert!(summary.starts_with("error after 12.3 s\n"), "{summary}");
+        assert!(summary.contains("1 234") && summary.contains("http_status 2, dns 1"), "{summary}");
+    }
+}

@@ -1,0 +1,122 @@
+//! The spider of `crawl`: one record per page, every link followed.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use huntsman::detect::lang::Lang;
+use huntsman::detect::words;
+use huntsman::{Context, Output, Page, Request, Result, Spider, Start};
+use serde::Serialize;
+
+/// A line of `pages.jsonl`; the order of the fields is that of the line.
+#[derive(Debug, Serialize)]
+pub(crate) struct PageRecord {
+    /// As it entered the queue, before redirects.
+    pub(crate) url: String,
+    pub(crate) final_url: String,
+    pub(crate) status: u16,
+    /// Links followed from a start URL.
+    pub(crate) depth: u16,
+    pub(crate) referer: Option<Arc<str>>,
+    /// Media type without parameters.
+    pub(crate) content_type: Option<String>,
+    /// Of the decoded body.
+    pub(crate) bytes: usize,
+    pub(crate) wire_bytes: u64,
+    pub(crate) title: Option<String>,
+    /// ISO 639 code: declared, else detected where text was asked for.
+    pub(crate) lang: Option<String>,
+    /// Words of the text; none unless text was asked for.
+    pub(crate) words: Option<usize>,
+    /// Links to http and https addresses, repetitions included.
+    pub(crate) links: usize,
+    /// When the answer was there, RFC 3339.
+    pub(crate) fetched_at: String,
+    /// From sending the request to the last byte.
+    pub(crate) elapsed_ms: f64,
+    pub(crate) ok: bool,
+    /// Whether something of the page was cut off by a limit.
+    pub(crate) truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) text: Option<String>,
+}
+
+impl PageRecord {
+    /// The record of a page with so many links. Text, words and detected language about double the work of a page, so
+    /// they are made when asked for.
+    pub(crate) fn of(page: &Page, cx: &Context, links: usize, with_text: bool) -> Self {
+        let (request, response) = (page.request(), page.response());
+        let lang = if with_text {
+            Some(page.lang().lang).filter(|lang| *lang != Lang::UNKNOWN)
+        } else {
+            page.declared_lang().and_then(Lang::parse)
+        };
+        let truncated =
+            response.flags.iter().any(|flag| matches!(*flag, "truncated" | "partial" | "dataloss"))
+                || page.scanned().0.is_truncated();
+        Self {
+            url: request.requested_url().to_owned(),
+            final_url: page.url().to_string(),
+            status: response.status.as_u16(),
+            depth: request.depth,
+            referer: request.referer.clone(),
+            content_type: response.content_type(),
+            bytes: response.body.len(),
+            wire_bytes: response.wire_bytes,
+            title: page.title().map(str::to_owned),
+            lang: lang.map(|lang| lang.code().to_owned()),
+            words: with_text.then(|| words::count(page.text())),
+            links,
+            fetched_at: cx.now().to_rfc3339(),
+            elapsed_ms: (response.timings.total.as_secs_f64() * 10_000.0).round() / 10.0,
+            ok: response.status.is_success(),
+            truncated,
+            text: with_text.then(|| page.text().to_owned()),
+        }
+    }
+}
+
+/// Crawls from start requests.
+pub(crate) struct SiteSpider {
+    /// Taken at the start: a source such as stdin can be read once.
+    start: Mutex<Option<Start>>,
+    text: bool,
+    follow: bool,
+}
+
+impl SiteSpider {
+    /// With `text`, records carry text and words; without `follow` the start requests are all there is.
+    pub(crate) fn new(start: Start, text: bool, follow: bool) -> Self {
+        Self { start: Mutex::new(Some(start)), text, follow }
+    }
+}
+
+impl Spider for SiteSpider {
+    type Item = PageRecord;
+
+    fn name(&self) -> &str {
+        "site"
+    }
+
+    fn start(&self) -> Start {
+        self.start.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_else(Start::none)
+    }
+
+    fn parse(&self, page: &Page, out: &mut Output<PageRecord>) -> Result<()> {
+        let mut links = 0;
+        for link in page.anchors() {
+            if let Some(mut url) = page.join(link.href) {
+                links += 1;
+                if self.follow {
+                    // Never sent; in a record it would only hide which address was asked for.
+                    url.set_fragment(None);
+                    let mut request = Request::get(url);
+                    request.nofollow = link.nofollow();
+                    out.request(request);
+                }
+            }
+        }
+        let record = PageRecord::of(page, out.context(), links, self.text);
+        out.item(record);
+        Ok(())
+    }
+}

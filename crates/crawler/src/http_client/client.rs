@@ -1,0 +1,223 @@
+//! Clients of the HTTP library: one per way to the web, for addresses with and without TLS, built when first needed.
+//!
+//! The library bounds idle connections per host and in time, but a broad crawl meets hundreds of hosts a second. So
+//! clients come in two generations: each serves so many hosts, then a new one begins and the oldest is dropped with
+//! what idles in it. Requests under way end in peace.
+
+use std::hash::{BuildHasher, Hash};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use foldhash::quality::RandomState;
+use hashbrown::HashSet;
+use reqwest::{Client, ClientBuilder, redirect, retry, tls};
+use tower::util::MapFutureLayer;
+
+use super::attempt::watched;
+use super::deadline::Deadlines;
+use super::failure::describe;
+use super::network::{Names, Network};
+use super::proxy::{Proxy, Scheme};
+use crate::error::{Error, Result};
+use crate::fetch::{FetchError, FetchErrorKind};
+use crate::settings::{Settings, seconds};
+
+/// Connections that stay open without work, per host.
+pub(crate) const MOST_IDLE: usize = 8;
+/// How long they stay so: longer than the gap between two requests of a polite crawl, within these bounds. Every
+/// host of a broad crawl leaves one behind, so longer is not better.
+const SHORTEST_IDLE: Duration = Duration::from_secs(5);
+const LONGEST_IDLE: Duration = Duration::from_secs(30);
+/// Hosts that a generation of clients serves: two of them leave idle connections below the usual limit of 1,024
+/// files, with room for a store and for names being resolved.
+const MOST_HOSTS: usize = 128;
+/// The same behind a proxy, of which there may be many.
+const MOST_HOSTS_PROXIED: usize = 16;
+/// Bytes under way that a stream and a connection of HTTP/2 may have: they count against what a refused body costs.
+const STREAM_WINDOW: u32 = 512 << 10;
+const CONNECTION_WINDOW: u32 = 2 << 20;
+
+/// What the settings say about every client.
+#[derive(Debug)]
+pub(crate) struct Recipe {
+    network: Arc<Network>,
+    connect_timeout: Duration,
+    local_address: Option<IpAddr>,
+    min_tls: tls::Version,
+    verify: bool,
+    http2: bool,
+    header_lines: usize,
+    header_bytes: usize,
+    idle: Duration,
+}
+
+impl Recipe {
+    /// By the settings `bind_address`, `tls_min_version`, `download_verify_certificates`, `http2`, `max_header_lines`,
+    /// `max_header_bytes` and `download_delay`.
+    pub(crate) fn new(settings: &Settings, network: Arc<Network>, deadlines: &Deadlines) -> Result<Self> {
+        let local_address = match settings.bind_address.as_deref() {
+            None => None,
+            Some(text) => Some(text.trim().parse().map_err(|_| {
+                let shown = text.escape_debug();
+                Error::usage(format!("bind_address: \"{shown}\" is no IP address"))
+            })?),
+        };
+        let min_tls = match settings.tls_min_version.as_str() {
+            "1.2" => tls::Version::TLS_1_2,
+            "1.3" => tls::Version::TLS_1_3,
+            other => {
+                let shown = other.escape_debug();
+                return Err(Error::usage(format!("tls_min_version: \"{shown}\" is neither 1.2 nor 1.3")));
+            }
+        };
+        Ok(Self {
+            network,
+            connect_timeout: deadlines.connect,
+            local_address,
+            min_tls,
+            verify: settings.download_verify_certificates,
+            http2: settings.http2,
+            header_lines: settings.max_header_lines,
+            header_bytes: settings.max_header_bytes,
+            idle: (seconds(settings.download_delay) * 3).clamp(SHORTEST_IDLE, LONGEST_IDLE),
+        })
+    }
+
+    /// A client with its own connections. Without TLS it trusts no authority: reading the certificate store takes
+    /// milliseconds, and many crawls never meet https.
+    fn client(&self, proxy: Option<&Arc<Proxy>>, tls: bool) -> Result<Client, FetchError> {
+        let built = self.builder(proxy, tls).and_then(ClientBuilder::build);
+        built.map_err(|error| {
+            let kind = if tls { FetchErrorKind::Tls } else { FetchErrorKind::InvalidRequest };
+            let message = format!("the HTTP client cannot be made: {}", describe(&error));
+            FetchError::new(kind, message).with_source(error)
+        })
+    }
+
+    fn builder(&self, proxy: Option<&Arc<Proxy>>, tls: bool) -> reqwest::Result<ClientBuilder> {
+        let names = Names { network: Arc::clone(&self.network), proxy: proxy.cloned() };
+        let mut builder = Client::builder()
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .retry(retry::never())
+            .referer(false)
+            .dns_resolver(names)
+            .connector_layer(MapFutureLayer::new(watched))
+            .connect_timeout(self.connect_timeout)
+            .local_address(self.local_address)
+            .tcp_nodelay(true)
+            .tcp_keepalive(None)
+            .pool_idle_timeout(self.idle)
+            .pool_max_idle_per_host(MOST_IDLE)
+            .http1_max_headers(self.header_lines.max(1))
+            .http2_max_header_list_size(u32::try_from(self.header_bytes).unwrap_or(u32::MAX))
+            .http2_initial_stream_window_size(STREAM_WINDOW)
+            .http2_initial_connection_window_size(CONNECTION_WINDOW)
+            .tls_version_min(self.min_tls)
+            .tls_danger_accept_invalid_certs(!self.verify)
+            .tls_info(true);
+        if !self.http2 {
+            builder = builder.http1_only();
+        }
+        if !tls {
+            builder = builder.tls_certs_only([]);
+        }
+        if let Some(proxy) = proxy {
+            builder = builder.proxy(proxy.for_client()?);
+        }
+        Ok(builder)
+    }
+}
+
+/// A way to the web: directly, or through one proxy.
+#[derive(Debug)]
+pub(crate) struct Route {
+    pub(crate) proxy: Option<Arc<Proxy>>,
+    clients: Mutex<Generations>,
+}
+
+#[derive(Debug, Default)]
+struct Generations {
+    young: Generation,
+    old: Generation,
+    hashes: RandomState,
+}
+
+/// Clients and the hosts that they serve, as hashes: two hosts with the same one only share their fate.
+#[derive(Debug, Default)]
+struct Generation {
+    hosts: HashSet<u64, RandomState>,
+    plain: Option<Client>,
+    tls: Option<Client>,
+}
+
+impl Route {
+    pub(crate) fn new(proxy: Option<Proxy>) -> Self {
+        Self { proxy: proxy.map(Arc::new), clients: Mutex::default() }
+    }
+
+    /// The client for a target with or without TLS: the one that may have a connection to it.
+    pub(crate) fn client(
+        &self,
+        recipe: &Recipe,
+        host: &str,
+        port: u16,
+        https: bool,
+    ) -> Result<Client, FetchError> {
+        let proxy = self.proxy.as_ref();
+        let tls = https || proxy.is_some_and(|proxy| proxy.scheme == Scheme::Http { tls: true });
+        let most = if proxy.is_some() { MOST_HOSTS_PROXIED } else { MOST_HOSTS };
+        let mut clients = self.lock();
+        let generation = clients.serving((host, port), most);
+        let place = if tls { &mut generation.tls } else { &mut generation.plain };
+        match place {
+            Some(client) => Ok(client.clone()),
+            None => Ok(place.insert(recipe.client(proxy, tls)?).clone()),
+        }
+    }
+
+    /// Drops all connections that idle.
+    pub(crate) fn forget(&self) {
+        *self.lock() = Generations::default();
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Generations> {
+        self.clients.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Generations {
+    fn serving(&mut self, target: impl Hash, most: usize) -> &mut Generation {
+        let hash = self.hashes.hash_one(target);
+        if self.young.hosts.contains(&hash) {
+            return &mut self.young;
+        }
+        if self.old.hosts.contains(&hash) {
+            return &mut self.old;
+        }
+        if self.young.hosts.len() >= most {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.hosts.insert(hash);
+        &mut self.young
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_keeps_its_client_for_two_generations() {
+        let mut clients = Generations::default();
+        clients.serving("a", 2).hosts.insert(0);
+        let holds_a = |generation: &Generation| generation.hosts.contains(&0);
+        assert!(holds_a(clients.serving("a", 2)));
+        assert!(!holds_a(clients.serving("b", 2)), "the first generation is full");
+        assert!(holds_a(clients.serving("a", 2)), "it still serves its hosts");
+        clients.serving("c", 2);
+        assert!(!holds_a(clients.serving("d", 2)));
+        assert!(!holds_a(clients.serving("a", 2)), "and is dropped with the next one");
+    }
+}

@@ -1,0 +1,184 @@
+//! HttpCompression: bodies are decoded here, so that what is closer to the network sees them as they came.
+
+use http::{HeaderValue, Method, header};
+use huntsman_crawler::{
+    Context, DecodeLimits, DownloaderMiddleware, OnRequest, OnResponse, Request, Response, Result, Settings,
+    decode_body,
+};
+use serde_json::Value;
+
+use crate::added;
+
+/// Offers gzip, deflate, brotli and zstd, and puts the decoded body in place.
+///
+/// The HTTP client decodes while it reads, within `download_maxsize`; here its result takes the place of the body. An answer
+/// of another origin (a cache, another downloader) is decoded here under the same limits. `Content-Encoding` is removed and
+/// `Content-Length` set to what is there; an unknown coding is left as it is, flagged `unknown_encoding`.
+#[derive(Debug)]
+pub struct HttpCompression {
+    limits: DecodeLimits,
+}
+
+impl HttpCompression {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "http_compression";
+    /// The place in the chain.
+    pub const ORDER: i32 = 590;
+
+    /// Always configured.
+    ///
+    /// # Errors
+    /// None.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        Ok(Some(Self { limits: DecodeLimits::of(settings) }))
+    }
+
+    /// The limits of one request: its meta `download_maxsize` and `download_truncate` win.
+    fn limits_of(&self, request: &Request) -> DecodeLimits {
+        let own = request.meta.get("download_maxsize").and_then(Value::as_u64);
+        let truncate = self.limits.truncate || request.meta_flag("download_truncate");
+        DecodeLimits { max_size: own.unwrap_or(self.limits.max_size), truncate, ..self.limits }
+    }
+}
+
+impl DownloaderMiddleware for HttpCompression {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
+        let offered = HeaderValue::from_static("gzip, deflate, br, zstd");
+        added::set_if_absent(request, header::ACCEPT_ENCODING, offered);
+        Ok(OnRequest::Continue)
+    }
+
+    async fn process_response(
+        &self,
+        request: &Request,
+        response: &mut Response,
+        cx: &Context,
+    ) -> Result<OnResponse> {
+        let body = match response.decoded.take() {
+            Some(body) => body,
+            None if request.method == Method::HEAD || response.body.is_empty() => {
+                return Ok(OnResponse::Continue);
+            }
+            None => match decode_body(&response.headers, &response.body, self.limits_of(request))? {
+                None => return Ok(OnResponse::Continue),
+                Some(decoded) => {
+                    for (set, flag) in [
+                        (decoded.partial, "partial"),
+                        (decoded.truncated, "truncated"),
+                        (decoded.unknown, "unknown_encoding"),
+                    ] {
+                        if set {
+                            response.add_flag(flag);
+                        }
+                    }
+                    decoded.body
+                }
+            },
+        };
+        if response.has_flag("unknown_encoding") {
+            return Ok(OnResponse::Continue);
+        }
+        cx.stats().inc("httpcompression/response_count");
+        cx.stats().add("httpcompression/response_bytes", i64::try_from(body.len()).unwrap_or(i64::MAX));
+        response.body = body;
+        response.headers.remove(header::CONTENT_ENCODING);
+        if response.headers.contains_key(header::CONTENT_LENGTH) {
+            response.headers.insert(header::CONTENT_LENGTH, response.body.len().into());
+        }
+        Ok(OnResponse::Continue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use flate2::write::GzEncoder;
+    use http::StatusCode;
+    use huntsman_crawler::{FetchError, FetchErrorKind};
+    use std::io::Write as _;
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::default());
+        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn answer(coding: &str, body: Vec<u8>) -> Response {
+        let url = url::Url::parse("http://h/").unwrap();
+        let length = body.len();
+        let mut response = Response::new(url, StatusCode::OK, body);
+        response.headers.insert("content-encoding", coding.parse().unwrap());
+        response.headers.insert("content-length", length.into());
+        response
+    }
+
+    async fn decode(settings: &Settings, request: Request, mut response: Response) -> Result<Response> {
+        let middleware = HttpCompression::from_settings(settings).unwrap().unwrap();
+        let cx = Context::detached(settings.clone());
+        middleware.process_response(&request, &mut response, &cx).await?;
+        Ok(response)
+    }
+
+    fn request() -> Request {
+        Request::parse("http://h/").unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_body_that_the_client_decoded_is_moved() {
+        let mut response = answer("br", b"coded".to_vec());
+        response.decoded = Some("plain text".into());
+        let response = decode(&Settings::default(), request(), response).await.unwrap();
+        assert_eq!((&response.body[..], response.decoded), (&b"plain text"[..], None));
+        assert!(!response.headers.contains_key("content-encoding"));
+        assert_eq!(response.headers["content-length"], "10");
+    }
+
+    #[tokio::test]
+    async fn other_bodies_are_decoded_under_the_limits() {
+        let response = decode(&Settings::default(), request(), answer("gzip", gzip("hello"))).await.unwrap();
+        assert_eq!(&response.body[..], b"hello");
+        let mut settings = Settings::default();
+        settings.download_maxsize = 1_000;
+        let bomb = || answer("gzip", gzip(&"x".repeat(5_000)));
+        let error = decode(&settings, request(), bomb()).await.unwrap_err();
+        let cause = error.downcast_ref::<FetchError>().expect("the kind is kept");
+        assert_eq!(cause.kind(), FetchErrorKind::TooLarge);
+        let cut = decode(&settings, request().meta("download_truncate", true), bomb()).await.unwrap();
+        assert_eq!((cut.body.len(), cut.has_flag("truncated")), (1_000, true));
+        let larger = decode(&settings, request().meta("download_maxsize", 10_000), bomb()).await.unwrap();
+        assert_eq!(larger.body.len(), 5_000);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_or_need_not_be_decoded_stays() {
+        let unknown =
+            decode(&Settings::default(), request(), answer("snappy", b"xx".to_vec())).await.unwrap();
+        assert_eq!((&unknown.body[..], unknown.has_flag("unknown_encoding")), (&b"xx"[..], true));
+        assert_eq!(unknown.headers["content-encoding"], "snappy");
+        let head = decode(&Settings::default(), request().method(Method::HEAD), answer("gzip", vec![]))
+            .await
+            .unwrap();
+        assert_eq!(head.headers["content-encoding"], "gzip");
+    }
+
+    #[tokio::test]
+    async fn codings_are_offered_unless_the_request_says_otherwise() {
+        let settings = Settings::default();
+        let middleware = HttpCompression::from_settings(&settings).unwrap().unwrap();
+        let cx = Context::detached(settings);
+        let mut plain = request();
+        middleware.process_request(&mut plain, &cx).await.unwrap();
+        assert_eq!(plain.headers["accept-encoding"], "gzip, deflate, br, zstd");
+        let mut own = request().header("Accept-Encoding", "identity").unwrap();
+        middleware.process_request(&mut own, &cx).await.unwrap();
+        assert_eq!(own.headers["accept-encoding"], "identity");
+    }
+}

@@ -1,0 +1,330 @@
+//! HttpProxy: which requests go through which proxy, and how fast.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use governor::clock::Clock as GovernorClock;
+use governor::middleware::NoOpMiddleware;
+use governor::nanos::Nanos;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
+use huntsman_crawler::{Clock, Context, DownloaderMiddleware, Error, OnRequest, Request, Result, Settings};
+use serde_json::Value;
+use url::{Host, Url};
+
+use crate::{added, origin};
+
+/// Chooses the proxy of each request: its meta `proxy` (empty text or null: none), else the setting `proxy`, else the
+/// environment's if `proxy_from_env` is on; except for the hosts of `no_proxy`.
+///
+/// The downloader reads the choice from the meta. Credentials in the proxy's URL are for the proxy only. With
+/// `proxy_requests_per_second` each proxy has a quota, which a request waits for.
+#[derive(Debug)]
+pub struct HttpProxy {
+    http: Option<String>,
+    https: Option<String>,
+    direct: Vec<Exception>,
+    quota: Option<Quota>,
+    limiters: Mutex<HashMap<String, Arc<Limiter>>>,
+}
+
+type Limiter = RateLimiter<NotKeyed, InMemoryState, CrawlClock, NoOpMiddleware<Nanos>>;
+
+/// Proxies whose quota is remembered.
+const MAX_PROXIES: usize = 10_000;
+
+/// The crawl's clock for governor: stands still with the paused clock of tests.
+#[derive(Clone, Debug)]
+struct CrawlClock(Clock);
+
+impl GovernorClock for CrawlClock {
+    type Instant = Nanos;
+
+    fn now(&self) -> Nanos {
+        self.0.elapsed().into()
+    }
+}
+
+/// An entry of `no_proxy`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Exception {
+    All,
+    /// A domain with its subdomains, maybe on one port only.
+    Domain(String, Option<u16>),
+    /// An address, or a range of them by the length of its prefix.
+    Addresses(IpAddr, u8),
+}
+
+impl HttpProxy {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "http_proxy";
+    /// The place in the chain.
+    pub const ORDER: i32 = 750;
+
+    /// Always configured: requests may name a proxy in their meta.
+    ///
+    /// # Errors
+    /// A proxy's address is no http, https, socks5 or socks5h URL. The message does not repeat it, as it may contain a
+    /// password.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        Self::new(settings, |name| std::env::var(name).ok()).map(Some)
+    }
+
+    fn new(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
+        let mut no_proxy = settings.no_proxy.clone();
+        let from_env = |names: &[&str]| {
+            let found = names.iter().find_map(|name| variable(name).filter(|value| !value.trim().is_empty()));
+            found.filter(|_| settings.proxy_from_env)
+        };
+        // HTTP_PROXY in capitals is what a request header `Proxy` becomes under CGI: curl does not read it either.
+        let http = from_env(&["http_proxy", "all_proxy", "ALL_PROXY"]);
+        let https = from_env(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]);
+        if let Some(list) = from_env(&["no_proxy", "NO_PROXY"]) {
+            no_proxy.extend(list.split([',', ' ']).map(str::to_owned));
+        }
+        let chosen = |env: Option<String>, name: &str| match &settings.proxy {
+            Some(proxy) if !proxy.trim().is_empty() => check(proxy, "setting proxy").map(Some),
+            _ => env.map(|proxy| check(&proxy, name)).transpose(),
+        };
+        let period = Duration::try_from_secs_f64(1.0 / settings.proxy_requests_per_second).ok();
+        Ok(Self {
+            http: chosen(http, "variable http_proxy")?,
+            https: chosen(https, "variable https_proxy")?,
+            direct: no_proxy.iter().filter_map(|entry| Exception::parse(entry)).collect(),
+            quota: period
+                .filter(|_| settings.proxy_requests_per_second > 0.0)
+                .and_then(Quota::with_period)
+                .map(|quota| quota.allow_burst(NonZeroU32::MIN)),
+            limiters: Mutex::default(),
+        })
+    }
+
+    /// The proxy of the settings or the environment for an address.
+    fn proxy_for(&self, url: &Url) -> Option<&String> {
+        let proxy = if url.scheme() == "https" { &self.https } else { &self.http };
+        proxy.as_ref().filter(|_| !self.direct.iter().any(|exception| exception.matches(url)))
+    }
+
+    /// Waits for the turn of a proxy.
+    async fn wait(&self, proxy: &str, cx: &Context) {
+        let Some(quota) = self.quota else { return };
+        let limiter = {
+            let mut limiters = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
+            match limiters.get(proxy) {
+                Some(limiter) => Arc::clone(limiter),
+                None => {
+                    if limiters.len() >= MAX_PROXIES {
+                        limiters.clear();
+                    }
+                    let limiter = Arc::new(RateLimiter::direct_with_clock(quota, CrawlClock(*cx.clock())));
+                    limiters.insert(proxy.to_owned(), Arc::clone(&limiter));
+                    limiter
+                }
+            }
+        };
+        while let Err(until) = limiter.check() {
+            // Timers have a grain of a millisecond: round up.
+            let wait = until.wait_time_from(CrawlClock(*cx.clock()).now()).max(Duration::from_millis(1));
+            tokio::time::sleep(wait).await;
+        }
+    }
+}
+
+/// Whether an address can be a proxy; a bare `host:port` is an http proxy.
+fn check(address: &str, source: &str) -> Result<String> {
+    let address = address.trim();
+    let with_scheme = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
+    let fits = |url: &Url| {
+        matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h")
+            && url.host_str().is_some_and(|host| !host.is_empty())
+    };
+    match Url::parse(&with_scheme) {
+        Ok(url) if fits(&url) => Ok(with_scheme),
+        _ => Err(Error::usage(format!(
+            "{source}: expected http, https, socks5 or socks5h://[user:password@]host[:port]"
+        ))),
+    }
+}
+
+impl Exception {
+    fn parse(entry: &str) -> Option<Self> {
+        let entry = entry.trim();
+        if entry == "*" {
+            return Some(Self::All);
+        }
+        let bare = entry.trim_start_matches('[').trim_end_matches(']');
+        if let Ok(address) = bare.parse::<IpAddr>() {
+            return Some(Self::Addresses(address, if address.is_ipv4() { 32 } else { 128 }));
+        }
+        if let Some((address, length)) = entry.split_once('/')
+            && let (Ok(address), Ok(length)) = (address.parse::<IpAddr>(), length.parse::<u8>())
+        {
+            return Some(Self::Addresses(address, length));
+        }
+        let (name, port) = match entry.rsplit_once(':') {
+            Some((name, port)) => (name, Some(port.parse().ok()?)),
+            None => (entry, None),
+        };
+        let name = name.trim_start_matches('*').trim_matches('.').to_ascii_lowercase();
+        (!name.is_empty()).then_some(Self::Domain(name, port))
+    }
+
+    fn matches(&self, url: &Url) -> bool {
+        match self {
+            Self::All => true,
+            Self::Domain(name, port) => {
+                origin::is_within(origin::host(url), name)
+                    && (port.is_none() || *port == url.port_or_known_default())
+            }
+            Self::Addresses(range, length) => match (url.host(), range) {
+                (Some(Host::Ipv4(own)), IpAddr::V4(range)) => {
+                    same_prefix(own.to_bits().into(), range.to_bits().into(), 32, *length)
+                }
+                (Some(Host::Ipv6(own)), IpAddr::V6(range)) => {
+                    same_prefix(own.to_bits(), range.to_bits(), 128, *length)
+                }
+                _ => false,
+            },
+        }
+    }
+}
+
+fn same_prefix(a: u128, b: u128, bits: u8, length: u8) -> bool {
+    let differing = a ^ b;
+    let shift = u32::from(bits.saturating_sub(length));
+    // A shift by all 128 bits is no shift: then every address fits.
+    differing.checked_shr(shift).unwrap_or(0) == 0
+}
+
+impl DownloaderMiddleware for HttpProxy {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
+        match request.meta.get("proxy") {
+            None => {
+                if let Some(proxy) = self.proxy_for(&request.url) {
+                    // It may contain a password, which must not reach the queue's files.
+                    added::set_meta(request, "proxy", proxy.as_str().into());
+                }
+            }
+            Some(Value::String(own)) if !own.trim().is_empty() => {
+                check(own, "meta proxy")?;
+            }
+            Some(_) => drop(request.meta.remove("proxy")),
+        }
+        if let Some(proxy) = request.meta_str("proxy") {
+            self.wait(proxy, cx).await;
+        }
+        Ok(OnRequest::Continue)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(url: &str) -> Request {
+        Request::parse(url).unwrap()
+    }
+
+    async fn proxy_of(proxy: &HttpProxy, mut request: Request) -> Option<String> {
+        let cx = Context::detached(Settings::default());
+        proxy.process_request(&mut request, &cx).await.unwrap();
+        request.meta_str("proxy").map(str::to_owned)
+    }
+
+    #[tokio::test]
+    async fn the_request_wins_over_the_setting_and_the_setting_over_the_environment() {
+        let env = |name: &str| Some(format!("http://{name}.example"));
+        let mut settings = Settings::default();
+        let none = HttpProxy::new(&settings, env).unwrap();
+        assert_eq!(proxy_of(&none, request("http://h/")).await, None, "the environment must be asked for");
+        settings.proxy_from_env = true;
+        let from_env =
+            HttpProxy::new(&settings, |name| env(name).filter(|_| !name.eq_ignore_ascii_case("no_proxy")))
+                .unwrap();
+        assert_eq!(
+            proxy_of(&from_env, request("http://h/")).await.as_deref(),
+            Some("http://http_proxy.example")
+        );
+        assert_eq!(
+            proxy_of(&from_env, request("https://h/")).await.as_deref(),
+            Some("http://https_proxy.example")
+        );
+        settings.proxy = Some("p.example:3128".to_owned());
+        let set = HttpProxy::new(&settings, |_| None).unwrap();
+        assert_eq!(proxy_of(&set, request("https://h/")).await.as_deref(), Some("http://p.example:3128"));
+        let own = request("http://h/").meta("proxy", "socks5h://own:1");
+        assert_eq!(proxy_of(&set, own).await.as_deref(), Some("socks5h://own:1"));
+        for off in [Value::Null, "".into()] {
+            assert_eq!(proxy_of(&set, request("http://h/").meta("proxy", off)).await, None);
+        }
+    }
+
+    #[tokio::test]
+    async fn some_hosts_are_asked_directly() {
+        let mut settings = Settings::default();
+        settings.proxy = Some("http://p".to_owned());
+        settings.no_proxy =
+            [".Intern.example", "h:8080", "10.0.0.0/8", "[::1]", "fd00::/8"].map(str::to_owned).to_vec();
+        let proxy = HttpProxy::new(&settings, |_| None).unwrap();
+        for (url, direct) in [
+            ("http://intern.example/", true),
+            ("http://a.intern.example./", true),
+            ("http://notintern.example/", false),
+            ("http://h:8080/", true),
+            ("http://h/", false),
+            ("http://10.1.2.3/", true),
+            ("http://11.1.2.3/", false),
+            ("http://[::1]:81/", true),
+            ("http://[fd12::1]/", true),
+            ("http://[fe80::1]/", false),
+        ] {
+            assert_eq!(proxy_of(&proxy, request(url)).await.is_none(), direct, "{url}");
+        }
+        settings.no_proxy = vec!["*".to_owned()];
+        let none = HttpProxy::new(&settings, |_| None).unwrap();
+        assert_eq!(proxy_of(&none, request("http://h/")).await, None);
+    }
+
+    #[tokio::test]
+    async fn passwords_are_neither_told_nor_stored() {
+        let mut settings = Settings::default();
+        settings.proxy = Some("ftp://user:secret@p".to_owned());
+        let error = HttpProxy::from_settings(&settings).unwrap_err();
+        assert!(error.is_usage() && !error.to_string().contains("secret"), "{error}");
+        settings.proxy = Some("http://user:secret@p".to_owned());
+        let proxy = HttpProxy::from_settings(&settings).unwrap().unwrap();
+        let mut request = request("http://h/");
+        let cx = Context::detached(settings);
+        proxy.process_request(&mut request, &cx).await.unwrap();
+        assert_eq!(request.meta_str("proxy"), Some("http://user:secret@p"));
+        let retried = crate::retry_request(&request, "test", &cx).unwrap();
+        assert!(!retried.to_json().to_string().contains("secret"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_proxy_has_its_quota() {
+        let mut settings = Settings::default();
+        settings.proxy_requests_per_second = 2.0;
+        let proxy = HttpProxy::new(&settings, |_| None).unwrap();
+        let cx = Context::detached(settings);
+        for n in 0..5 {
+            for name in ["http://a", "http://b"] {
+                let mut request = request(&format!("http://h/{n}")).meta("proxy", name);
+                proxy.process_request(&mut request, &cx).await.unwrap();
+            }
+        }
+        let elapsed = cx.clock().elapsed().as_secs_f64();
+        assert!((2.0..2.1).contains(&elapsed), "5 of each at 2 a second: {elapsed}");
+    }
+}

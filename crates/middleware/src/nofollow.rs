@@ -1,0 +1,199 @@
+//! Nofollow: pages and links that ask not to be followed.
+
+use http::header;
+use huntsman_crawler::robots::product_token;
+use huntsman_crawler::{Context, OnFollow, OnPage, Page, Request, Result, Settings, SpiderMiddleware};
+
+/// Drops links, with reason `nofollow`, that a page asks not to follow: by `X-Robots-Tag`, by `meta name=robots` (or the name
+/// of our product token), or by the link's own `rel=nofollow`.
+#[derive(Debug)]
+pub struct Nofollow {
+    agent: Option<String>,
+    default_agent: String,
+}
+
+/// What a page asks of robots.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Directives {
+    /// Do not list the page.
+    pub noindex: bool,
+    /// Do not follow its links.
+    pub nofollow: bool,
+}
+
+impl Directives {
+    /// The directives of a page for a crawler, named by its product token or its whole User-Agent.
+    ///
+    /// Those for all robots and those for this one add up.
+    pub fn of(page: &Page, user_agent: &str) -> Self {
+        let token = product_token(user_agent);
+        let mut found = Self::default();
+        for value in page.response().headers.get_all("x-robots-tag") {
+            found.read_header(&String::from_utf8_lossy(value.as_bytes()), token);
+        }
+        for meta in page.metas() {
+            if let (Some(name), Some(content)) = (meta.name, meta.content)
+                && (name.trim().eq_ignore_ascii_case("robots") || is_ours(name, token))
+            {
+                content.split([',', ' ', '\t', '\n']).for_each(|word| found.add(word));
+            }
+        }
+        found
+    }
+
+    /// `noindex, otherbot: nofollow`: a name with a colon says for whom the words behind it are.
+    fn read_header(&mut self, value: &str, token: &str) {
+        // Directives with values, which a name of a robot must not be taken for.
+        const VALUED: [&str; 4] =
+            ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"];
+        let mut is_for_us = true;
+        for part in value.split(',') {
+            let mut word = part.trim();
+            if let Some((name, rest)) = word.split_once(':')
+                && !VALUED.iter().any(|valued| name.trim().eq_ignore_ascii_case(valued))
+                // The rest of a date: `unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT`.
+                && !name.contains(char::is_whitespace)
+            {
+                is_for_us = name.trim() == "*" || is_ours(name, token);
+                word = rest.trim();
+            }
+            if is_for_us {
+                self.add(word);
+            }
+        }
+    }
+
+    fn add(&mut self, word: &str) {
+        let is = |name: &str| word.trim().eq_ignore_ascii_case(name);
+        self.noindex |= is("noindex") || is("none");
+        self.nofollow |= is("nofollow") || is("none");
+    }
+}
+
+fn is_ours(name: &str, token: &str) -> bool {
+    !token.is_empty() && name.trim().eq_ignore_ascii_case(token)
+}
+
+impl Nofollow {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "nofollow";
+    /// The place in the chain.
+    pub const ORDER: i32 = 60;
+
+    /// Not configured if `obey_nofollow` is off.
+    ///
+    /// # Errors
+    /// None.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        Ok(settings.obey_nofollow.then(|| Self {
+            agent: settings.robotstxt_user_agent.clone(),
+            default_agent: settings.user_agent.clone(),
+        }))
+    }
+
+    fn directives(&self, page: &Page) -> Directives {
+        let own = || page.request().headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
+        let agent = self.agent.as_deref().or_else(own).unwrap_or(&self.default_agent);
+        Directives::of(page, agent)
+    }
+}
+
+impl SpiderMiddleware for Nofollow {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    fn process_page(&self, page: &mut Page, _: &Context) -> Result<OnPage> {
+        let directives = self.directives(page);
+        page.extensions.insert(directives);
+        Ok(OnPage::Parse)
+    }
+
+    fn process_follow(&self, page: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
+        let by_page = page.extensions.get::<Directives>().is_some_and(|directives| directives.nofollow);
+        if !by_page && !request.nofollow {
+            return Ok(OnFollow::Keep);
+        }
+        cx.stats().inc("nofollow/filtered");
+        Ok(OnFollow::drop("nofollow"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use huntsman_crawler::Response;
+    use url::Url;
+
+    fn page(header: Option<&str>, html: &str) -> Page {
+        let url = Url::parse("http://h/").unwrap();
+        let mut response = Response::html(url.clone(), html.to_owned());
+        if let Some(value) = header {
+            response.headers.insert("x-robots-tag", value.parse().unwrap());
+        }
+        Page::new(Request::get(url), response)
+    }
+
+    #[test]
+    fn headers_speak_to_all_or_to_one() {
+        for (value, noindex, nofollow) in [
+            ("nofollow", false, true),
+            ("NOINDEX, NoFollow", true, true),
+            ("none", true, true),
+            ("all", false, false),
+            ("huntsman: nofollow", false, true),
+            ("otherbot: nofollow", false, false),
+            ("otherbot: noindex, nofollow", false, false),
+            ("otherbot: noindex, Huntsman: nofollow", false, true),
+            ("*: nofollow", false, true),
+            ("unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT, nofollow", false, true),
+            ("max-snippet: 5, noindex", true, false),
+            ("nofollowing", false, false),
+        ] {
+            let found = Directives::of(&page(Some(value), ""), "huntsman/0.1 (+x)");
+            assert_eq!(found, Directives { noindex, nofollow }, "{value}");
+        }
+    }
+
+    #[test]
+    fn metas_speak_to_all_or_to_one() {
+        for (html, nofollow) in [
+            ("<meta name=robots content=nofollow>", true),
+            ("<META NAME=ROBOTS CONTENT='index, NONE'>", true),
+            ("<meta name=Huntsman content=nofollow>", true),
+            ("<meta name=googlebot content=nofollow>", false),
+            ("<meta name=robots content='index, follow'>", false),
+            ("<meta name=description content=nofollow>", false),
+            ("<!-- <meta name=robots content=nofollow> -->", false),
+        ] {
+            assert_eq!(Directives::of(&page(None, html), "huntsman").nofollow, nofollow, "{html}");
+        }
+    }
+
+    fn follow(settings: &Settings, mut page: Page, nofollow: bool) -> Option<bool> {
+        let middleware = Nofollow::from_settings(settings).unwrap()?;
+        let cx = Context::detached(settings.clone());
+        middleware.process_page(&mut page, &cx).unwrap();
+        let mut request = Request::parse("http://h/a").unwrap();
+        request.nofollow = nofollow;
+        Some(matches!(middleware.process_follow(&page, &mut request, &cx).unwrap(), OnFollow::Keep))
+    }
+
+    #[test]
+    fn links_of_such_pages_and_such_links_are_dropped() {
+        let settings = Settings::default();
+        assert_eq!(follow(&settings, page(None, ""), false), Some(true));
+        assert_eq!(follow(&settings, page(None, ""), true), Some(false));
+        assert_eq!(follow(&settings, page(Some("none"), ""), false), Some(false));
+        let mut named = Settings::default();
+        named.robotstxt_user_agent = Some("special".to_owned());
+        assert_eq!(follow(&named, page(Some("special: nofollow"), ""), false), Some(false));
+        let mut off = Settings::default();
+        off.obey_nofollow = false;
+        assert_eq!(follow(&off, page(Some("none"), ""), true), None);
+    }
+}

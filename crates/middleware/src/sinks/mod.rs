@@ -1,0 +1,17 @@
+//! Sinks: pipelines that write items to files, and the observer that writes the record of drops.
+
+mod csv;
+mod drops;
+mod feed;
+mod json;
+mod jsonl;
+mod name;
+mod record;
+mod target;
+
+pub use csv::Csv;
+pub use drops::DropLog;
+pub use feed::{Feed, FieldChoice, Format};
+pub use json::Json;
+pub use jsonl::JsonLines;
+pub use target::Compression;

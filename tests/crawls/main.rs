@@ -1,0 +1,15 @@
+//! Whole crawls with the polite stack: engine, middlewares and downloader together, one topic a file.
+//!
+//! What the crawler decides is judged over scripted answers in virtual time, what goes over the wire on local servers.
+
+mod accounting;
+mod contract;
+mod duplicates;
+mod failures;
+mod life_cycle;
+mod pace;
+mod redirects;
+mod requests;
+mod robots;
+mod settings;
+mod support;
