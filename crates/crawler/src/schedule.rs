@@ -34,8 +34,8 @@ const LINGER: Duration = Duration::from_secs(60);
 /// Idle slots forgotten per call at most: more than one call can make, so that they never pile up, and little enough for
 /// one call to stay below 100 us.
 const FORGET: usize = 64;
-/// Waiting slots made ready per call before one of them is served.
-const WAKE: usize = 256;
+/// Waiting slots made ready per call before one of them is served: bounds a call when a great many are due at once.
+const WAKE: usize = 16;
 
 /// What [`Scheduler::next`] wants done.
 #[derive(Debug)]
@@ -185,7 +185,7 @@ impl SlotState {
 ///   of all places, and a quarter is kept from hosts that never answered.
 ///
 /// Every call is O(log n) in the number of slots; slots that wait for their delay are never looked at. A slot takes about
-/// 250 bytes, is made when its host is first named, and is forgotten 60 s and its delay after it had something to do.
+/// 280 bytes, is made when its host is first named, and is forgotten 60 s and its delay after it had something to do.
 pub struct Scheduler {
     rules: Rules,
     slots: Vec<Option<Slot>>,

@@ -21,8 +21,8 @@ use seen::Seen;
 
 /// A [`Frontier`] in memory.
 ///
-/// A queued request of a 60-byte URL takes some 250 bytes, a seen one 30; pushing and leasing cost about a microsecond
-/// each. Everything is under one lock, which is held for a call at most. Typed values of a request (`extensions`) are
+/// A queued request of a 60-byte URL takes some 270 bytes, a seen one 29; pushing and leasing cost one to four
+/// microseconds each with a million queued. Everything is under one lock, which is held for a call at most. Typed values of a request (`extensions`) are
 /// kept, as it never leaves the process.
 #[derive(Debug)]
 pub struct MemoryFrontier {
@@ -51,6 +51,9 @@ impl Place {
 }
 
 type HostId = u32;
+
+/// Hosts that room is kept for.
+const ROOM: usize = 4_096;
 
 /// A host that has queued requests.
 #[derive(Debug)]
@@ -205,6 +208,14 @@ impl State {
         {
             self.free.push(entry.remove().id);
         }
+        // A crawl that was broad once does not keep the room for it.
+        if self.hosts.is_empty() {
+            self.free.clear();
+        }
+        if self.hosts.capacity() > ROOM && self.hosts.len() < self.hosts.capacity() / 8 {
+            self.hosts.shrink_to(self.hosts.len() * 2);
+            self.free.shrink_to(0);
+        }
     }
 
     fn release(&mut self, held: Held, touched: &mut Touched) {
@@ -323,10 +334,11 @@ mod tests {
     #[tokio::test]
     async fn hosts_that_are_done_leave_nothing_behind() {
         let frontier = MemoryFrontier::new(Order::Bfs);
-        for n in 0..1_000 {
-            let request = Request::parse(&format!("http://h{n}.example/")).unwrap();
-            let host = request.host();
-            frontier.push(vec![request]).await.unwrap();
+        let requests: Vec<Request> =
+            (0..20_000).map(|n| Request::parse(&format!("http://h{n}.example/")).unwrap()).collect();
+        let hosts: Vec<HostKey> = requests.iter().map(Request::host).collect();
+        frontier.push(requests).await.unwrap();
+        for host in hosts {
             let lease = frontier.lease(&host, 1, Timestamp(0)).await.unwrap().leases.pop().unwrap();
             frontier
                 .settle(vec![Settled { lease: lease.id, host, end: End::Done, children: Vec::new() }])
@@ -335,6 +347,6 @@ mod tests {
         }
         let state = frontier.lock();
         assert!(state.hosts.is_empty() && state.due.is_empty() && state.leases.is_empty());
-        assert_eq!(state.free.len(), 1, "one number was enough for hosts that never met");
+        assert!(state.hosts.capacity() <= 2 * ROOM && state.free.is_empty());
     }
 }
