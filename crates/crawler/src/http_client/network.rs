@@ -40,6 +40,13 @@ impl Network {
     pub(crate) fn judge(&self, host: &str, port: u16, proxy: Option<&Proxy>) -> Result<(), Failure> {
         match literal(host) {
             Some(ip) if !is_public(ip) && !self.guard.exempts(host, port) => Err(refused(host, ip)),
+            // The resolver cannot tell a target of the proxy's own name from the proxy, which it does not judge.
+            None if proxy.is_some_and(|proxy| proxy.resolves_here() && proxy.host == host)
+                && !self.guard.exempts(host, port) =>
+            {
+                let message = format!("{host} is the proxy itself");
+                Err(Failure::new(FetchErrorKind::AddressRefused, message))
+            }
             None if proxy.is_some_and(|proxy| !proxy.resolves_here())
                 && !self.guard.allows_by_name(host, port) =>
             {

@@ -232,6 +232,19 @@ async fn the_guard_works_on_the_name_and_not_on_the_proxy() {
 }
 
 #[tokio::test]
+async fn the_name_of_a_proxy_is_no_way_around_the_guard() {
+    let site = Server::always(page(b"inside")).await;
+    let (proxy, _log) = socks(site.address, false).await;
+    let guarded = HttpDownloader::new(&Settings::default()).expect("valid settings");
+    let address = format!("socks5://localhost:{}", proxy.address.port());
+    for url in ["http://localhost/".to_owned(), format!("http://localhost:{}/", site.address.port())] {
+        let error = fetch(&guarded, through(&address, &url)).await.unwrap_err();
+        assert_eq!(error.kind(), K::AddressRefused, "{url}: {error}");
+    }
+    assert_eq!(site.connections(), 0);
+}
+
+#[tokio::test]
 async fn each_proxy_has_its_own_connections_and_none_is_none() {
     let (one, two, site) = (
         Server::always(page(b"one")).await,
