@@ -52,8 +52,8 @@ impl Place {
 
 type HostId = u32;
 
-/// Hosts that room is kept for.
-const ROOM: usize = 4_096;
+/// Hosts, and leases, that room is kept for.
+const ROOM: usize = 1_024;
 
 /// A host that has queued requests.
 #[derive(Debug)]
@@ -145,6 +145,15 @@ fn ascending(score: f64) -> u64 {
     if bits >> 63 == 1 { !bits } else { bits | (1 << 63) }
 }
 
+/// Gives back most of the room of a map once nearly all of it is empty; whether it did.
+fn give_back_room<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V, foldhash::fast::RandomState>) -> bool {
+    let is_roomy = map.capacity() > ROOM && map.len() < map.capacity() / 8;
+    if is_roomy {
+        map.shrink_to(map.len() * 2);
+    }
+    is_roomy
+}
+
 impl State {
     fn earliest(&self, host: &Host) -> Earliest {
         match (host.due, host.delayed) {
@@ -211,9 +220,9 @@ impl State {
         // A crawl that was broad once does not keep the room for it.
         if self.hosts.is_empty() {
             self.free.clear();
+            self.free.shrink_to(ROOM);
         }
-        if self.hosts.capacity() > ROOM && self.hosts.len() < self.hosts.capacity() / 8 {
-            self.hosts.shrink_to(self.hosts.len() * 2);
+        if give_back_room(&mut self.hosts) {
             self.free.shrink_to(0);
         }
     }
@@ -314,6 +323,7 @@ impl Frontier for MemoryFrontier {
                 }
             }
         }
+        give_back_room(&mut state.leases);
         self.finish(state, touched, &mut pushed);
         Ok(pushed)
     }

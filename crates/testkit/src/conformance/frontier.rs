@@ -34,7 +34,7 @@ macro_rules! frontier_conformance {
             bfs_is_first_in_first_out dfs_is_last_in_first_out best_first_goes_by_score
             start_requests_go_after_found_ones_and_keep_their_order delayed_requests_are_skipped_until_they_are_due
             hosts_do_not_mix a_lease_hands_out_no_more_than_asked_for a_request_is_accepted_once
-            an_unfiltered_request_neither_asks_nor_tells_the_filter done_work_is_gone_and_stays_known
+            an_unfiltered_request_neither_asks_nor_tells_the_filter what_it_says_was_seen_was_seen done_work_is_gone_and_stays_known
             a_released_request_is_back_in_its_place again_takes_the_place_of_a_request_maybe_at_another_host
             again_of_a_known_request_is_refused_and_comes_back again_waits_until_it_is_due
             a_host_is_woken_when_its_first_work_is_due_earlier one_call_settles_many_leases_and_counts_all
@@ -378,6 +378,21 @@ pub async fn an_unfiltered_request_neither_asks_nor_tells_the_filter<F: Frontier
     let pushed = push(&frontier, vec![request("http://a.example/raw")]).await;
     assert_eq!((pushed.accepted, pushed.duplicates), (0, 1));
     assert_eq!(drain(&frontier, "a.example", NOW).await.len(), 4);
+}
+
+/// `is_seen` may not know, but what it says is so; an unfiltered request tells it nothing.
+pub async fn what_it_says_was_seen_was_seen<F: Frontier>(make: &impl Fn(Order) -> F) {
+    let frontier = open(make, Order::Bfs).await;
+    let mut said = 0;
+    for n in 0..200 {
+        let (known, unknown) =
+            (request(&format!("http://a.example/{n}")), request(&format!("http://b.example/{n}")));
+        push(&frontier, vec![known.clone(), unknown.clone().unfiltered()]).await;
+        said += u32::from(frontier.is_seen(known.fingerprint()));
+        assert!(!frontier.is_seen(unknown.fingerprint()), "{n}");
+        assert!(!frontier.is_seen(Fingerprint(n)));
+    }
+    println!("is_seen knew {said} of 200");
 }
 
 /// A request that is done is not handed out again, nor accepted again.
