@@ -215,6 +215,10 @@ impl LinkExtractor {
             });
             return Ok(found.collect());
         }
+        for region in &self.restrict_css {
+            // `:is` forgives what is no selector.
+            super::tree::selector(region)?;
+        }
         let wanted: Vec<String> = match self.restrict_css.is_empty() {
             true => self.tags.clone(),
             // A region that is itself a link counts, like those inside it.
