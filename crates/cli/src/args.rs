@@ -181,7 +181,7 @@ pub(crate) struct CrawlArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Directory for pages.jsonl, drops.jsonl, report.json and state/ [default: ./<host>-crawl]; `-` writes page
+    /// Directory for pages.jsonl, drops.jsonl, report.json and state/ [default: ./HOST-crawl]; `-` writes page
     /// records to stdout and no files.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,

@@ -1,6 +1,6 @@
 //! The output directory: who may write into it, what state the crawl in it is in, and leaving nothing half-made behind.
 //!
-//! Looking ([`Plan::of`]) and making ([`Plan::create`]) are two steps: everything that can be wrong with a command is
+//! Looking ([`Plan::of`]) and making ([`Use::create`]) are two steps: everything that can be wrong with a command is
 //! found between them, so a command that never crawled leaves no directory.
 
 use std::fs::{self, File, OpenOptions, TryLockError};

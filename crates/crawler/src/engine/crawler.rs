@@ -1,7 +1,7 @@
 //! A crawler that is ready to run: components open, loop, components close, report.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
 use tokio::sync::mpsc;
 
@@ -92,6 +92,7 @@ impl<S: Spider> Crawler<S> {
             sender: Sender::new(downloader, &cx),
             counters: Counters::new(&cx),
             active_bytes: AtomicUsize::new(0),
+            has_logged_duplicate: AtomicBool::new(false),
             cx: cx.clone(),
             spider,
             frontier,

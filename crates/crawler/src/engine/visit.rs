@@ -2,7 +2,7 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -40,6 +40,7 @@ pub(crate) struct Core<S: Spider> {
     /// Bytes of responses that wait for or are in callbacks.
     pub(crate) active_bytes: AtomicUsize,
     pub(crate) counters: Counters,
+    pub(crate) has_logged_duplicate: AtomicBool,
 }
 
 /// The counters of the hot path.
@@ -348,6 +349,16 @@ impl<S: Spider> Core<S> {
             "{state}: {}", dropped.reason
         );
         self.cx.emit(&Event::RequestDropped(dropped));
+    }
+
+    /// Counts a link to something that is known already; logs the first one, or all with `dupefilter_debug`.
+    pub(crate) fn duplicate(&self, url: &url::Url) {
+        self.counters.duplicates.inc();
+        let is_verbose = self.cx.settings().dupefilter_debug;
+        if is_verbose || !self.has_logged_duplicate.swap(true, Ordering::Relaxed) {
+            let more = if is_verbose { "" } else { "; later ones are not logged (see dupefilter_debug)" };
+            tracing::debug!(%url, "filtered a duplicate{more}");
+        }
     }
 
     /// Counts and tells a request that was refused before it entered the queue.
