@@ -9,7 +9,7 @@ use huntsman_testkit::sites;
 async fn main() -> Result<()> {
     let site = sites::linked(50, 6).start().await;
 
-    let spider = spider_fn([site.url("/p/0").to_string()], |page: &Page, out: &mut Output<()>| {
+    let spider = spider_fn([site.url("/").to_string()], |page: &Page, out: &mut Output<()>| {
         println!("{:3}  {}", page.request().depth, page.title().unwrap_or("-"));
         out.follow_links(page);
         Ok(())
