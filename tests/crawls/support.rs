@@ -1,6 +1,5 @@
 //! What the crawls share: spiders, a log of what happened, and crawlers with the polite stack.
 
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -80,11 +79,6 @@ impl Log {
     /// Requests that ended without a page.
     pub(crate) fn dropped(&self) -> Vec<Dropped> {
         self.read(|told| told.dropped.clone())
-    }
-
-    /// Reason by address of what ended without a page.
-    pub(crate) fn reasons(&self) -> BTreeMap<String, String> {
-        self.dropped().into_iter().map(|drop| (drop.url, drop.reason.into_owned())).collect()
     }
 
     /// The one record of an address.

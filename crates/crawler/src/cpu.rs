@@ -4,11 +4,30 @@
 //! once per batch and not once per page. Blocking tasks, and not threads of our own, because the paused clock of tests
 //! stands still while one runs.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 type Job = Box<dyn FnOnce() + Send>;
+
+thread_local! {
+    /// Whether this thread runs a job in place, on an I/O thread.
+    static IN_PLACE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a job on the I/O thread that this is called on.
+pub(crate) fn in_place<T>(job: impl FnOnce() -> T) -> T {
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            IN_PLACE.set(false);
+        }
+    }
+    IN_PLACE.set(true);
+    let _leave = Leave;
+    job()
+}
 
 #[derive(Default)]
 struct State {
@@ -69,6 +88,10 @@ impl CpuPool {
 
     /// Gives the permit of this job back while `wait` blocks, and takes one again afterwards.
     pub(crate) fn lend<T>(self: &Arc<Self>, wait: impl FnOnce() -> T) -> T {
+        if IN_PLACE.get() {
+            // An I/O thread has no permit; its other tasks move to another thread meanwhile.
+            return tokio::task::block_in_place(wait);
+        }
         let replace = {
             let mut state = self.lock();
             let replace = !state.jobs.is_empty();

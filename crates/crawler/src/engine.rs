@@ -4,6 +4,7 @@ mod builder;
 mod chain;
 mod crawler;
 mod handle;
+mod inline;
 mod items;
 mod limits;
 mod parse;

@@ -16,9 +16,11 @@ use crate::request::Request;
 use crate::response::Response;
 
 mod element;
+mod link_extractor;
 mod tree;
 
 pub use element::{Element, Selection};
+pub use link_extractor::{FoundLink, LinkExtractor, NO_PAGES};
 
 /// What a spider sees. Lives on one worker thread; what is expensive is computed at first use and kept.
 pub struct Page {

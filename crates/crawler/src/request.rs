@@ -153,6 +153,12 @@ impl Request {
         request
     }
 
+    /// A GET request with the pairs as the query, in place of the one that the URL has: a form with method GET.
+    pub fn form_get<'a>(mut url: Url, pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        url.query_pairs_mut().clear().extend_pairs(pairs);
+        Self::get(url)
+    }
+
     /// Sets the label of the callback.
     pub fn callback(mut self, label: &str) -> Self {
         self.callback = label.into();
@@ -366,5 +372,20 @@ impl Fingerprinter {
             self.options.canonical_into(url, buffer);
             hash(buffer.as_bytes())
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_keep_order_and_repetitions() {
+        let url = Url::parse("http://a.example/search?old=1").unwrap();
+        let pairs = [("q", "a b&c"), ("tag", "x"), ("tag", "ü")];
+        assert_eq!(Request::form(url.clone(), pairs).body, "q=a+b%26c&tag=x&tag=%C3%BC");
+        let get = Request::form_get(url, pairs);
+        assert_eq!(get.url.as_str(), "http://a.example/search?q=a+b%26c&tag=x&tag=%C3%BC");
+        assert_eq!((get.method, get.body.len()), (Method::GET, 0));
     }
 }

@@ -77,6 +77,7 @@ pub struct Ticket {
     slot: SlotId,
     /// Number of the start in its slot.
     start: u32,
+    granted: Timestamp,
     wakes: u32,
     version: u32,
     shared: Arc<Shared>,
@@ -145,8 +146,8 @@ pub enum Outcome {
     },
     /// No answer came.
     Failed {
-        /// Whether the connection failed (refused, reset, timeout, TLS, DNS): this counts against the host. Other failures
-        /// say nothing about it.
+        /// Whether the host was not reached (DNS, refused, TLS): this counts against it, up to giving it up. Other failures may
+        /// be those of one page; if they took long, the host has to stand back while others answer.
         host_failure: bool,
     },
 }
@@ -342,8 +343,12 @@ impl Scheduler {
                     let seen = Observation { latency, status, retry_after };
                     slot.answered(rules, ticket.start, seen, adjust_delay, now);
                 }
-                Outcome::Failed { host_failure: true } => give_up = slot.failed(rules, ticket.start, now),
-                Outcome::Failed { host_failure: false } => {}
+                Outcome::Failed { host_failure } => {
+                    slot.held(now.since(ticket.granted));
+                    if host_failure {
+                        give_up = slot.failed(rules, ticket.start, now);
+                    }
+                }
             }
         });
         if let Some(reason) = give_up {
@@ -553,6 +558,7 @@ impl Scheduler {
             host: slot.key.clone(),
             slot: id,
             start,
+            granted: now,
             wakes: slot.wakes,
             version: shared.version.load(Ordering::Acquire),
             shared,

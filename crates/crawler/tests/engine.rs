@@ -625,6 +625,28 @@ async fn a_callback_may_wait_for_a_future() {
     assert_eq!(report.pages, 8);
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cheap_callbacks_that_run_in_place_may_wait_fail_and_panic_too() {
+    let web = Arc::new(ScriptedDownloader::pages(tree("a.example", 600)));
+    let spider = spider_fn(["http://a.example/0"], |page: &Page, out: &mut Output<String>| {
+        out.item(page.url().path().to_owned());
+        out.follow_links(page);
+        match page.url().path() {
+            "/100" => panic!("as asked"),
+            "/200" => Err(huntsman_crawler::Error::msg("as asked")),
+            "/300" => {
+                out.context().wait(tokio::task::yield_now());
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    });
+    let kept = Kept::default();
+    let report = quick(spider, &web).pipeline(kept.clone()).run().await.unwrap();
+    assert_eq!((report.pages, kept.all().len()), (598, 600));
+    assert_eq!(report.stat("spider_exceptions/count"), 2);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_callback_may_give_more_than_memory_should_hold() {
     let web = Arc::new(ScriptedDownloader::new().otherwise(|_, _| Reply::html("x")));

@@ -1,12 +1,14 @@
 //! A crawler that is ready to run: components open, loop, components close, report.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
 
 use super::chain::{Chain, ComponentInfo, Placed};
-use super::handle::Handle;
+use super::handle::Handle as CrawlHandle;
+use super::inline::Inline;
 use super::items::{self, Items};
 use super::run::{Ran, Run};
 use super::send::Sender;
@@ -38,8 +40,8 @@ pub struct Crawler<S: Spider> {
 
 impl<S: Spider> Crawler<S> {
     /// Steers the crawl from outside.
-    pub fn handle(&self) -> Handle {
-        Handle::new(self.cx.clone())
+    pub fn handle(&self) -> CrawlHandle {
+        CrawlHandle::new(self.cx.clone())
     }
 
     /// Downloader and spider middlewares with their places.
@@ -92,6 +94,9 @@ impl<S: Spider> Crawler<S> {
             sender: Sender::new(downloader, &cx),
             counters: Counters::new(&cx),
             active_bytes: AtomicUsize::new(0),
+            has_logged_duplicate: AtomicBool::new(false),
+            inline: Inline::default(),
+            runs_threads: Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread,
             cx: cx.clone(),
             spider,
             frontier,

@@ -146,7 +146,7 @@ impl<S: Spider> Core<S> {
             let known =
                 core.fingerprinter.of_get(url).is_some_and(|fingerprint| core.frontier.is_seen(fingerprint));
             if known {
-                core.counters.duplicates.inc();
+                core.duplicate(url);
             }
             known
         };
@@ -169,7 +169,7 @@ impl<S: Spider> Core<S> {
         requests.retain_mut(|request| {
             // Most links of a site lead to pages that are known: nothing is spent on them.
             if !request.unfiltered && self.frontier.is_seen(self.fingerprinter.of(request)) {
-                self.counters.duplicates.inc();
+                self.duplicate(&request.url);
                 return false;
             }
             request.depth = if request.meta_flag("depth_reset") { 0 } else { depth };

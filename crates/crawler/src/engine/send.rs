@@ -94,28 +94,22 @@ fn wait_asked_for(headers: &http::HeaderMap, cx: &Context, cap: Duration) -> Opt
 /// The start that came with the lease, or one asked for.
 async fn start(request: &Request, cx: &Context) -> Result<Ticket, FetchError> {
     let host = request.host();
-    let held = TURN
-        .try_with(|turn| match turn.take() {
-            Some(ticket) if ticket.host == host => Some(ticket),
-            other => {
-                // A start of another slot stays with its visit.
-                turn.set(other);
-                None
-            }
-        })
-        .ok()
-        .flatten();
-    match held {
-        Some(ticket) if !ticket.is_void() => return Ok(ticket),
-        // The slot's rules became stricter since the grant (a Crawl-delay was just read): queue again.
-        Some(ticket) => cx.tell(Message::Ended(ticket, Outcome::Unused)),
-        None => {}
+    let mut held = TURN.try_with(Cell::take).ok().flatten();
+    loop {
+        match held {
+            Some(ticket) if ticket.host == host && !ticket.is_void() => return Ok(ticket),
+            // Void: the slot's rules became stricter since the grant (a Crawl-delay was just read). Of another slot: kept, it
+            // would hold a place while it waits for one, and with all places held so nobody would ever get one.
+            Some(ticket) => cx.tell(Message::Ended(ticket, Outcome::Unused)),
+            None => {}
+        }
+        let (sender, receiver) = oneshot::channel();
+        cx.tell(Message::Start(host.clone(), sender));
+        let granted = receiver.await.map_err(|_| {
+            FetchError::new(FetchErrorKind::Cancelled, "the crawl ended before this request's turn")
+        })?;
+        held = Some(granted);
     }
-    let (sender, receiver) = oneshot::channel();
-    cx.tell(Message::Start(host, sender));
-    receiver
-        .await
-        .map_err(|_| FetchError::new(FetchErrorKind::Cancelled, "the crawl ended before this request's turn"))
 }
 
 /// Gives a start back, also when the task is dropped in the middle.

@@ -1,18 +1,20 @@
 //! A visit: one leased request, from the middleware chain to the settled page.
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
 use super::chain::{Chain, Exchanged, NESTED_WAIT, Placed};
+use super::inline::Inline;
 use super::items::{ItemBatch, panic_message};
 use super::parse::{Job, Parsed, Verdict};
 use super::send::{Sender, TURN};
 use crate::context::{Context, Exchange, Message};
+use crate::cpu::in_place;
 use crate::drop::{DropReason, DropState, Dropped};
 use crate::error::Result;
 use crate::event::Event;
@@ -40,6 +42,10 @@ pub(crate) struct Core<S: Spider> {
     /// Bytes of responses that wait for or are in callbacks.
     pub(crate) active_bytes: AtomicUsize,
     pub(crate) counters: Counters,
+    pub(crate) has_logged_duplicate: AtomicBool,
+    pub(crate) inline: Inline,
+    /// Whether the runtime has threads of its own, so that one of them may be busy for a while.
+    pub(crate) runs_threads: bool,
 }
 
 /// The counters of the hot path.
@@ -181,12 +187,26 @@ impl<S: Spider> Core<S> {
         self.end(lease, host, origin, component, Some(reason), requests, callback_failed).await
     }
 
-    /// Runs a job on a worker thread; `None` if the job itself panicked outside of user code.
+    /// Runs a job on a worker thread, or in place if it is a small page of a cheap callback; `None` if the job itself panicked
+    /// outside of user code.
     async fn on_worker(self: &Arc<Self>, job: Job) -> Option<Parsed<S::Item>> {
+        if let Job::Page(_, response) = &job
+            && self.runs_threads
+            && self.inline.allows(response.body.len())
+        {
+            return catch_unwind(AssertUnwindSafe(|| in_place(|| self.timed(job)))).ok();
+        }
         let (sender, receiver) = oneshot::channel();
         let core = Arc::clone(self);
-        self.cx.cpu().spawn(move || drop(sender.send(core.run_job(job))));
+        self.cx.cpu().spawn(move || drop(sender.send(core.timed(job))));
         receiver.await.ok()
+    }
+
+    fn timed(self: &Arc<Self>, job: Job) -> Parsed<S::Item> {
+        let start = std::time::Instant::now();
+        let parsed = self.run_job(job);
+        self.inline.took(start.elapsed());
+        parsed
     }
 
     /// Hands items to the pipelines and waits until they are acknowledged.
@@ -348,6 +368,16 @@ impl<S: Spider> Core<S> {
             "{state}: {}", dropped.reason
         );
         self.cx.emit(&Event::RequestDropped(dropped));
+    }
+
+    /// Counts a link to something that is known already; logs the first one, or all with `dupefilter_debug`.
+    pub(crate) fn duplicate(&self, url: &url::Url) {
+        self.counters.duplicates.inc();
+        let is_verbose = self.cx.settings().dupefilter_debug;
+        if is_verbose || !self.has_logged_duplicate.swap(true, Ordering::Relaxed) {
+            let more = if is_verbose { "" } else { "; later ones are not logged (see dupefilter_debug)" };
+            tracing::debug!(%url, "filtered a duplicate{more}");
+        }
     }
 
     /// Counts and tells a request that was refused before it entered the queue.

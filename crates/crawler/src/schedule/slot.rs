@@ -22,6 +22,9 @@ const NO_SLOWNESS: Duration = Duration::from_millis(10);
 /// Longest delay that can be asked for while the crawl runs.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
+/// A failure that took this long was waiting for a timeout; the others come at once.
+const SILENCE: Duration = Duration::from_secs(5);
+
 /// No start yet.
 const NEVER: (Timestamp, f32) = (Timestamp(0), -1.0);
 
@@ -53,7 +56,7 @@ pub(super) enum Trust {
     Proven = 0,
     /// Never asked, or not answered yet.
     New = 1,
-    /// Its last request failed.
+    /// Its last request found nobody, or no answer for a long time.
     Failing = 2,
 }
 
@@ -117,6 +120,8 @@ pub(super) struct Slot {
     refused_at: u32,
     pub(super) is_down: bool,
     has_answered: bool,
+    /// The last request held its place for long and brought nothing.
+    is_silent: bool,
     pub(super) is_giving_up: bool,
     /// How the scheduler counts it at present: its trust if it is busy.
     pub(super) counted: Option<Trust>,
@@ -148,6 +153,7 @@ impl Slot {
             refused_at: 0,
             is_down: false,
             has_answered: false,
+            is_silent: false,
             is_giving_up: false,
             counted: None,
             counted_active: 0,
@@ -209,10 +215,10 @@ impl Slot {
     }
 
     pub(super) fn trust(&self) -> Trust {
-        match (self.failures, self.has_answered) {
-            (0, true) => Trust::Proven,
-            (0, false) => Trust::New,
-            _ => Trust::Failing,
+        match self.has_answered {
+            _ if self.failures > 0 || self.is_silent => Trust::Failing,
+            true => Trust::Proven,
+            false => Trust::New,
         }
     }
 
@@ -301,6 +307,7 @@ impl Slot {
         now: Timestamp,
     ) {
         self.has_answered = true;
+        self.is_silent = false;
         self.failures = 0;
         self.cooldowns = 0;
         // The back-off is over: while a host fails it has one request at a time, and that one waited for it.
@@ -360,6 +367,11 @@ impl Slot {
         } else {
             base + slowness / 2
         }
+    }
+
+    /// No answer came, after a place was taken for so long.
+    pub(super) fn held(&mut self, time: Duration) {
+        self.is_silent |= time >= SILENCE;
     }
 
     /// A connection-level failure (HLT-2, HLT-3). Answers with a reason if the host is given up.

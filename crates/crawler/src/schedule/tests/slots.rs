@@ -59,6 +59,13 @@ fn the_slot_with_the_fewest_in_flight_is_next_and_ties_go_round() {
 
 #[test]
 fn hosts_that_hang_do_not_hold_back_one_that_answers() {
+    // Connections that time out, and hosts that accept them and say nothing.
+    for host_failure in [true, false] {
+        hosts_that_hang(Outcome::Failed { host_failure });
+    }
+}
+
+fn hosts_that_hang(failure: Outcome) {
     // 40 silent hosts, each of whose requests ends by a timeout of 15 s, and one that answers in 10 ms.
     let mut s = Scheduler::new(&Settings { concurrent_requests: 16, ..at_once(2) }, 0);
     for n in 0..40 {
@@ -82,7 +89,7 @@ fn hosts_that_hang_do_not_hold_back_one_that_answers() {
             Next::Wait(_) | Next::Idle => {
                 now = now + Duration::from_millis(10);
                 for (_, ticket) in in_flight.extract_if(.., |(end, _)| *end <= now) {
-                    let outcome = if ticket.host == healthy { answer(200) } else { HOST_FAILURE };
+                    let outcome = if ticket.host == healthy { answer(200) } else { failure };
                     s.ended(ticket, outcome, now);
                 }
             }
@@ -90,7 +97,7 @@ fn hosts_that_hang_do_not_hold_back_one_that_answers() {
     }
     // Worst case: 40 silent hosts in key order before it, 16 then 12 at a time, for 15 s each. From then on it has
     // places of its own.
-    assert!(pages > 1_000, "{pages} pages of the healthy host in 60 s");
+    assert!(pages > 1_000, "{pages} pages of the healthy host in 60 s, {failure:?}");
 }
 
 #[test]

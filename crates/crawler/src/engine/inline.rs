@@ -1,0 +1,87 @@
+//! When a page is parsed in place: the hand-over to a worker thread and back costs as much as the scan of a usual page.
+//!
+//! Small pages run on the I/O thread as long as the callback has shown to be cheap; one that turns out slow goes back to
+//! the worker threads for a while, so that timers keep their time.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Largest body that is parsed in place; a scan of it takes some 50 us.
+const MAX_BODY: usize = 64 << 10;
+/// The callback is cheap if it takes less than this on average.
+const CHEAP: u64 = Duration::from_micros(300).as_nanos() as u64;
+/// One call of this length sends the next pages to the worker threads.
+const SLOW: u64 = Duration::from_millis(3).as_nanos() as u64;
+/// How many pages: also the number at the start, while nothing is known.
+const PROBATION: u64 = 32;
+/// After a slow call.
+const PROBATION_AFTER_SLOW: u64 = 512;
+
+/// Decides where pages are parsed, from how long callbacks took.
+#[derive(Debug)]
+pub(crate) struct Inline {
+    /// Exponential mean of the durations, in nanoseconds.
+    mean: AtomicU64,
+    /// Pages that still go to the worker threads.
+    probation: AtomicU64,
+}
+
+impl Default for Inline {
+    fn default() -> Self {
+        Self { mean: AtomicU64::new(0), probation: AtomicU64::new(PROBATION) }
+    }
+}
+
+impl Inline {
+    /// Whether a page with a body of this size may be parsed in place now.
+    pub(crate) fn allows(&self, body: usize) -> bool {
+        body <= MAX_BODY
+            && self.probation.load(Ordering::Relaxed) == 0
+            && self.mean.load(Ordering::Relaxed) < CHEAP
+    }
+
+    /// A page took so long, callback and all.
+    pub(crate) fn took(&self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        if nanos >= SLOW {
+            self.probation.store(PROBATION_AFTER_SLOW, Ordering::Relaxed);
+        } else {
+            // Lost updates between threads do no harm: it is an estimate.
+            let left = self.probation.load(Ordering::Relaxed);
+            self.probation.store(left.saturating_sub(1), Ordering::Relaxed);
+        }
+        let mean = self.mean.load(Ordering::Relaxed);
+        self.mean.store(mean - mean / 8 + nanos.min(SLOW) / 8, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cheap_callbacks_move_in_and_slow_ones_out() {
+        let inline = Inline::default();
+        assert!(!inline.allows(1_000), "nothing is known yet");
+        for _ in 0..PROBATION {
+            inline.took(Duration::from_micros(50));
+        }
+        assert!(inline.allows(1_000));
+        assert!(!inline.allows(MAX_BODY + 1));
+        inline.took(Duration::from_millis(200));
+        assert!(!inline.allows(1_000));
+        for _ in 0..PROBATION_AFTER_SLOW {
+            inline.took(Duration::from_micros(50));
+        }
+        assert!(inline.allows(1_000));
+    }
+
+    #[test]
+    fn a_callback_of_a_millisecond_never_moves_in() {
+        let inline = Inline::default();
+        for _ in 0..1_000 {
+            inline.took(Duration::from_millis(1));
+        }
+        assert!(!inline.allows(1_000));
+    }
+}

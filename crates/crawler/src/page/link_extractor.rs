@@ -1,0 +1,350 @@
+//! Links of a page, chosen by rules: what Scrapy users know as `LinkExtractor`.
+
+use std::collections::HashSet;
+
+use huntsman_detect::urlparts;
+use regex::Regex;
+use url::Url;
+
+use super::Page;
+use crate::error::{Error, Result};
+use crate::request::Request;
+
+/// Extensions that are no pages: archives, images, audio, video, fonts, office documents, programs, and what pages load.
+///
+/// The list of Scrapy's `IGNORED_EXTENSIONS` (2.19), by kind.
+pub const NO_PAGES: &[&str] = &[
+    "7z", "7zip", "apk", "bz2", "cdr", "dmg", "gz", "ico", "iso", "rar", "tar", "xz", "zip", // archives
+    "ai", "bmp", "drw", "dxf", "eps", "gif", "jpeg", "jpg", "mng", "pct", "png", "ps", "psp", "pst", "svg",
+    "tif", "tiff", "webp", // images
+    "aac", "aiff", "au", "m4a", "mid", "mp3", "ogg", "ra", "wav", "wma", // audio
+    "3gp", "asf", "asx", "avi", "flv", "m4v", "mov", "mp4", "mpg", "qt", "rm", "swf", "webm",
+    "wmv", // video
+    "doc", "docm", "docx", "dot", "dotx", "odp", "ods", "odt", "pdf", "potm", "potx", "pps", "ppsx", "ppt",
+    "pptm", "pptx", "xls", "xlsm", "xlsx", "xltm", "xltx", // office
+    "bin", "css", "exe", "jar", "js", "msi", "rss", "woff", "woff2", "ttf", // the rest
+];
+
+/// A link that an extractor found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FoundLink {
+    /// Absolute URL; its fragment is kept.
+    pub url: Url,
+    /// Anchor text.
+    pub text: String,
+    /// Whether `rel` has `nofollow`.
+    pub nofollow: bool,
+    /// Name of the element.
+    pub tag: String,
+    /// Name of the attribute.
+    pub attr: String,
+    /// Position among the links that were looked at.
+    pub index: usize,
+}
+
+impl FoundLink {
+    /// A request that follows the link.
+    pub fn request(&self) -> Request {
+        let mut request = Request::get(self.url.clone());
+        request.nofollow = self.nofollow;
+        request
+    }
+}
+
+/// Chooses among the links of a page. Rules that are not given let everything pass; deny wins.
+///
+/// Without `restrict_css`, and with the default tags and attributes, it reads the scan and builds no tree.
+///
+/// ```
+/// use huntsman_crawler::{LinkExtractor, Page, Request, Response};
+/// use url::Url;
+///
+/// let url = Url::parse("http://shop.example/").unwrap();
+/// let html = "<a href=/item/1>One</a> <a href=/cart>Cart</a> <a href=/item/1.jpg>Picture</a>";
+/// let page = Page::new(Request::get(url.clone()), Response::html(url, html));
+/// let items = LinkExtractor::new().allow("/item/")?.links(&page)?;
+/// assert_eq!(items.len(), 1);
+/// assert_eq!(items[0].text, "One");
+/// # Ok::<(), huntsman_crawler::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LinkExtractor {
+    allow: Vec<Regex>,
+    deny: Vec<Regex>,
+    allow_domains: Vec<String>,
+    deny_domains: Vec<String>,
+    restrict_css: Vec<String>,
+    restrict_text: Vec<Regex>,
+    tags: Vec<String>,
+    attrs: Vec<String>,
+    deny_extensions: Vec<String>,
+    is_unique: bool,
+    canonicalize: bool,
+}
+
+impl Default for LinkExtractor {
+    fn default() -> Self {
+        Self {
+            allow: Vec::new(),
+            deny: Vec::new(),
+            allow_domains: Vec::new(),
+            deny_domains: Vec::new(),
+            restrict_css: Vec::new(),
+            restrict_text: Vec::new(),
+            tags: vec!["a".to_owned(), "area".to_owned()],
+            attrs: vec!["href".to_owned()],
+            deny_extensions: NO_PAGES.iter().map(|&extension| extension.to_owned()).collect(),
+            is_unique: true,
+            canonicalize: false,
+        }
+    }
+}
+
+impl LinkExtractor {
+    /// An extractor of all links of `a` and `area`, each once, except those to [`NO_PAGES`].
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A link must match one of these regular expressions, searched in the absolute URL.
+    ///
+    /// # Errors
+    /// The expression is not valid.
+    pub fn allow(mut self, expression: &str) -> Result<Self> {
+        self.allow.push(regex(expression)?);
+        Ok(self)
+    }
+
+    /// A link that matches is left out. Wins over `allow`.
+    ///
+    /// # Errors
+    /// The expression is not valid.
+    pub fn deny(mut self, expression: &str) -> Result<Self> {
+        self.deny.push(regex(expression)?);
+        Ok(self)
+    }
+
+    /// A link must lead to this domain or below it.
+    pub fn allow_domain(mut self, domain: &str) -> Self {
+        self.allow_domains.push(domain.to_ascii_lowercase());
+        self
+    }
+
+    /// A link to this domain or below it is left out.
+    pub fn deny_domain(mut self, domain: &str) -> Self {
+        self.deny_domains.push(domain.to_ascii_lowercase());
+        self
+    }
+
+    /// Only links inside elements that match this selector. Builds the tree of the page.
+    pub fn restrict_css(mut self, selector: &str) -> Self {
+        self.restrict_css.push(selector.to_owned());
+        self
+    }
+
+    /// Only links whose text matches.
+    ///
+    /// # Errors
+    /// The expression is not valid.
+    pub fn restrict_text(mut self, expression: &str) -> Result<Self> {
+        self.restrict_text.push(regex(expression)?);
+        Ok(self)
+    }
+
+    /// Looks at these elements instead of `a` and `area`. Builds the tree of the page.
+    pub fn tags(mut self, tags: &[&str]) -> Self {
+        self.tags = tags.iter().map(|tag| tag.to_ascii_lowercase()).collect();
+        self
+    }
+
+    /// Looks at these attributes instead of `href`. Builds the tree of the page.
+    pub fn attrs(mut self, attrs: &[&str]) -> Self {
+        self.attrs = attrs.iter().map(|attr| attr.to_ascii_lowercase()).collect();
+        self
+    }
+
+    /// Leaves out URLs whose path ends with one of these instead of [`NO_PAGES`]; an empty list lets all pass.
+    pub fn deny_extensions(mut self, extensions: &[&str]) -> Self {
+        self.deny_extensions =
+            extensions.iter().map(|e| e.trim_start_matches('.').to_ascii_lowercase()).collect();
+        self
+    }
+
+    /// Gives repeated links as often as they stand on the page.
+    pub fn repeated(mut self) -> Self {
+        self.is_unique = false;
+        self
+    }
+
+    /// Compares links in their canonical form when looking for repetitions.
+    pub fn canonicalize(mut self) -> Self {
+        self.canonicalize = true;
+        self
+    }
+
+    /// The links of the page that the rules let pass, in document order.
+    ///
+    /// # Errors
+    /// A selector is not valid CSS.
+    pub fn links(&self, page: &Page) -> Result<Vec<FoundLink>> {
+        let mut seen = HashSet::new();
+        let mut links = self.candidates(page)?;
+        links.retain(|link| self.passes(link) && (!self.is_unique || seen.insert(self.identity(&link.url))));
+        Ok(links)
+    }
+
+    /// What repetitions are told by: the whole URL with its fragment, or its canonical form.
+    fn identity(&self, url: &Url) -> String {
+        if self.canonicalize { urlparts::canonical(url) } else { url.as_str().to_owned() }
+    }
+
+    fn candidates(&self, page: &Page) -> Result<Vec<FoundLink>> {
+        let is_plain = self.restrict_css.is_empty() && self.attrs == ["href"];
+        if is_plain && self.tags.iter().all(|tag| tag == "a" || tag == "area") {
+            let anchors = page.anchors().filter(|link| self.tags.iter().any(|tag| tag == link.tag.name()));
+            let found = anchors.enumerate().filter_map(|(index, link)| {
+                Some(FoundLink {
+                    url: page.join(link.href)?,
+                    text: link.text.to_owned(),
+                    nofollow: link.nofollow(),
+                    tag: link.tag.name().to_owned(),
+                    attr: link.attribute.to_owned(),
+                    index,
+                })
+            });
+            return Ok(found.collect());
+        }
+        for region in &self.restrict_css {
+            // `:is` forgives what is no selector.
+            super::tree::selector(region)?;
+        }
+        let wanted: Vec<String> = match self.restrict_css.is_empty() {
+            true => self.tags.clone(),
+            // A region that is itself a link counts, like those inside it.
+            false => self.restrict_css.iter().map(|region| format!(":is({region})")).collect(),
+        };
+        let mut found = Vec::new();
+        for region in page.select(&wanted.join(", "))? {
+            let inside = region.select(&self.tags.join(", "))?;
+            for element in std::iter::once(region).chain(inside) {
+                if !self.tags.iter().any(|tag| tag == element.name()) {
+                    continue;
+                }
+                for attr in &self.attrs {
+                    let Some(url) = element.attr(attr).and_then(|value| page.join(value.trim())) else {
+                        continue;
+                    };
+                    let rel = element.attr("rel").unwrap_or_default();
+                    found.push(FoundLink {
+                        url,
+                        text: element.text(),
+                        nofollow: rel
+                            .split_ascii_whitespace()
+                            .any(|word| word.eq_ignore_ascii_case("nofollow")),
+                        tag: element.name().to_owned(),
+                        attr: attr.clone(),
+                        index: found.len(),
+                    });
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    fn passes(&self, link: &FoundLink) -> bool {
+        let url = link.url.as_str();
+        let matches = |rules: &[Regex], text: &str| rules.iter().any(|rule| rule.is_match(text));
+        let host = link.url.host_str().unwrap_or_default();
+        let within = |domains: &[String]| domains.iter().any(|domain| is_within(host, domain));
+        let extension = link.url.path().rsplit('/').next().and_then(|name| Some(name.rsplit_once('.')?.1));
+        let is_denied =
+            extension.is_some_and(|e| self.deny_extensions.iter().any(|d| d.eq_ignore_ascii_case(e)));
+        !is_denied
+            && !matches(&self.deny, url)
+            && !within(&self.deny_domains)
+            && (self.allow.is_empty() || matches(&self.allow, url))
+            && (self.allow_domains.is_empty() || within(&self.allow_domains))
+            && (self.restrict_text.is_empty() || matches(&self.restrict_text, &link.text))
+    }
+}
+
+/// Whether a host is a domain or below it.
+fn is_within(host: &str, domain: &str) -> bool {
+    host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+fn regex(expression: &str) -> Result<Regex> {
+    Regex::new(expression).map_err(|cause| Error::usage(format!("link rule \"{expression}\": {cause}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::response::Response;
+
+    fn page(html: &str) -> Page {
+        let url = Url::parse("http://a.example/dir/").unwrap();
+        Page::new(Request::get(url.clone()), Response::html(url, html.to_owned()))
+    }
+
+    fn paths(extractor: &LinkExtractor, html: &str) -> Vec<String> {
+        let links = extractor.links(&page(html)).unwrap();
+        links.iter().map(|link| link.url.as_str().replace("http://a.example", "")).collect()
+    }
+
+    const HTML: &str = "<nav><a href=/item/1>One</a></nav><main><a href=/item/2 rel='NoFollow x'>Two</a>\
+        <a href=/item/2>Two again</a><a href=/other>Other</a><a href=/a.PDF>Doc</a><img src=/pic.png>\
+        <a href='mailto:x@y'>mail</a><a href=http://sub.b.example/x>b</a><a href=http://notb.example/x>c</a></main>";
+
+    #[test]
+    fn links_come_once_without_files_and_foreign_schemes() {
+        let all = ["/item/1", "/item/2", "/other", "http://sub.b.example/x", "http://notb.example/x"];
+        assert_eq!(paths(&LinkExtractor::new(), HTML), all);
+        assert_eq!(paths(&LinkExtractor::new().repeated(), HTML).len(), 6);
+    }
+
+    #[test]
+    fn deny_wins_over_allow() {
+        let rules = LinkExtractor::new().allow("/item/").unwrap().deny("/2$").unwrap();
+        assert_eq!(paths(&rules, HTML), ["/item/1"]);
+        assert!(LinkExtractor::new().allow("(").is_err());
+    }
+
+    #[test]
+    fn domains_reach_down_to_their_subdomains() {
+        assert_eq!(paths(&LinkExtractor::new().allow_domain("b.example"), HTML), ["http://sub.b.example/x"]);
+        assert!(
+            !paths(&LinkExtractor::new().deny_domain("b.example"), HTML)
+                .iter()
+                .any(|url| url.contains("sub.b"))
+        );
+    }
+
+    #[test]
+    fn regions_texts_tags_and_attributes_choose() {
+        assert_eq!(paths(&LinkExtractor::new().restrict_css("nav"), HTML), ["/item/1"]);
+        assert_eq!(paths(&LinkExtractor::new().restrict_css("main > a[rel]"), HTML), ["/item/2"]);
+        assert_eq!(paths(&LinkExtractor::new().restrict_text("^Oth").unwrap(), HTML), ["/other"]);
+        let pictures = LinkExtractor::new().tags(&["img"]).attrs(&["src"]).deny_extensions(&[]);
+        assert_eq!(paths(&pictures, HTML), ["/pic.png"]);
+        assert!(LinkExtractor::new().restrict_css("nav[").links(&page(HTML)).is_err());
+    }
+
+    #[test]
+    fn a_link_knows_its_text_and_its_nofollow() {
+        let links = LinkExtractor::new().links(&page(HTML)).unwrap();
+        assert_eq!(
+            (links[1].text.as_str(), links[1].nofollow, links[1].request().nofollow),
+            ("Two", true, true)
+        );
+        assert!(!links[0].nofollow);
+    }
+
+    #[test]
+    fn canonical_form_tells_repetitions_if_asked() {
+        let html = "<a href='/x?b=1&a=2'>1</a><a href='/x?a=2&b=1'>2</a>";
+        assert_eq!(paths(&LinkExtractor::new(), html).len(), 2);
+        assert_eq!(paths(&LinkExtractor::new().canonicalize(), html), ["/x?b=1&a=2"]);
+    }
+}
