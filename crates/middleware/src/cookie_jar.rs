@@ -125,9 +125,13 @@ impl CookieJar {
     }
 
     /// Puts a cookie in, or replaces the one of the same name, domain and path; whether that changed anything. One that is
-    /// too large or expired is not kept (an expired one takes the old one away).
+    /// too large, expired (it takes the old one away), or cannot stand in a header is not kept.
     pub fn insert(&mut self, cookie: StoredCookie, now: Timestamp) -> bool {
-        if cookie.name.len() + cookie.value.len() > MAX_COOKIE || cookie.path.len() > MAX_COOKIE {
+        let is_too_large =
+            cookie.name.len() + cookie.value.len() > MAX_COOKIE || cookie.path.len() > MAX_COOKIE;
+        let breaks_out = |text: &str| text.bytes().any(|b| b < b' ' && b != b'\t' || b == 0x7f || b == b';');
+        if is_too_large || breaks_out(&cookie.name) || breaks_out(&cookie.value) || cookie.name.contains('=')
+        {
             return false;
         }
         self.clock += 1;

@@ -154,7 +154,7 @@ impl DownloaderMiddleware for Cookies {
         });
         request.headers.remove(header::COOKIE);
         if let Some(value) = value
-            && let Ok(mut value) = HeaderValue::from_str(&value)
+            && let Ok(mut value) = HeaderValue::from_bytes(value.as_bytes())
         {
             if self.debug {
                 tracing::debug!(url = %request.url, "sending cookies: {:?}", value.to_str().unwrap_or(""));
@@ -241,6 +241,19 @@ mod tests {
         assert!(!bench.receive(&first, &[b"a=1"]).await);
         assert_eq!(bench.send(&mut request("http://h/x/")).await.as_deref(), Some("b=2; a=1"));
         assert_eq!(bench.send(&mut request("http://g/")).await, None);
+    }
+
+    #[tokio::test]
+    async fn values_beyond_ascii_go_back_as_they_came() {
+        let bench = bench();
+        bench.receive(&request("http://h/"), &["a=caf\u{e9}".as_bytes(), b"b=2"]).await;
+        let mut next = request("http://h/");
+        bench.cookies.process_request(&mut next, &bench.cx).await.unwrap();
+        assert_eq!(next.headers["cookie"].as_bytes(), "a=caf\u{e9}; b=2".as_bytes());
+        // Given by hand, and no cookie at all: it would end the header.
+        let mut odd = request("http://h/").cookie("c", "1\r\nX-Evil: 1").cookie("d;e", "1").cookie("f", "ok");
+        bench.cookies.process_request(&mut odd, &bench.cx).await.unwrap();
+        assert_eq!(odd.headers["cookie"].as_bytes(), "a=caf\u{e9}; b=2; f=ok".as_bytes());
     }
 
     #[tokio::test]

@@ -4,9 +4,9 @@ use huntsman_crawler::{CrawlerBuilder, Plugin, Spider};
 
 use crate::offsite::SharedOffsite;
 use crate::{
-    Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCompression, HttpError,
-    HttpProxy, MetaRefresh, Nofollow, Offsite, Redirect, Referer, Retry, RobotsTxt, Traps, UrlLength,
-    UserAgent,
+    CookieJars, Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCompression,
+    HttpError, HttpProxy, MetaCopyDetection, MetaRefresh, Nofollow, Offsite, Redirect, Referer, Retry,
+    RobotsTxt, Traps, UrlLength, UserAgent,
 };
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each is switched off or moved by
@@ -21,7 +21,7 @@ use crate::{
 /// | 350 | [`download_timeout`](DownloadTimeout) | 850 | [`traps`](Traps) |
 /// | 400 | [`default_headers`](DefaultHeaders) | 900 | [`depth`](Depth) |
 /// | 405 | [`referer`](Referer) | 950 | [`offsite`](Offsite) |
-/// | 500 | [`user_agent`](UserAgent) | | |
+/// | 500 | [`user_agent`](UserAgent) | 1000 | [`meta_copy_detection`](MetaCopyDetection) |
 /// | 550 | [`retry`](Retry) | | |
 /// | 580 | [`meta_refresh`](MetaRefresh) | | |
 /// | 590 | [`http_compression`](HttpCompression) | | |
@@ -31,11 +31,40 @@ use crate::{
 /// | 850 | [`downloader_stats`](DownloaderStats) | | |
 ///
 /// The downloader itself is not part of it.
-#[derive(Clone, Debug, Default)]
+///
+/// ```
+/// use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
+/// use huntsman_middleware::{CookieJars, Defaults};
+///
+/// let spider = || spider_fn(["https://site.example/"], |_: &Page, _: &mut Output<()>| -> Result<()> { Ok(()) });
+/// let usual = CrawlerBuilder::new(spider()).plugin(Defaults);
+/// // Jars that outlive the crawl: seeded before it, saved after it.
+/// let jars = CookieJars::new();
+/// let logged_in = CrawlerBuilder::new(spider()).plugin(Defaults.cookie_jars(jars.clone()));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Defaults;
+
+/// [`Defaults`] with given cookie jars.
+#[derive(Clone, Debug)]
+pub struct DefaultsWithJars(CookieJars);
+
+impl Defaults {
+    /// Uses these cookie jars.
+    pub fn cookie_jars(self, jars: CookieJars) -> DefaultsWithJars {
+        DefaultsWithJars(jars)
+    }
+}
 
 impl Plugin for Defaults {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
+        self.cookie_jars(CookieJars::new()).install(builder)
+    }
+}
+
+impl Plugin for DefaultsWithJars {
+    fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
+        let Self(jars) = self;
         let offsite = SharedOffsite::default();
         let same_offsite = offsite.clone();
         builder
@@ -51,7 +80,9 @@ impl Plugin for Defaults {
             .middleware_with(MetaRefresh::NAME, MetaRefresh::ORDER, MetaRefresh::from_settings)
             .middleware_with(HttpCompression::NAME, HttpCompression::ORDER, HttpCompression::from_settings)
             .middleware_with(Redirect::NAME, Redirect::ORDER, Redirect::from_settings)
-            .middleware_with(Cookies::NAME, Cookies::ORDER, Cookies::from_settings)
+            .middleware_with(Cookies::NAME, Cookies::ORDER, move |settings| {
+                Cookies::with_jars(settings, jars)
+            })
             .middleware_with(HttpProxy::NAME, HttpProxy::ORDER, HttpProxy::from_settings)
             .middleware_with(DownloaderStats::NAME, DownloaderStats::ORDER, DownloaderStats::from_settings)
             .spider_middleware_with(HttpError::NAME, HttpError::ORDER, HttpError::from_settings)
@@ -60,6 +91,11 @@ impl Plugin for Defaults {
             .spider_middleware_with(UrlLength::NAME, UrlLength::ORDER, UrlLength::from_settings)
             .spider_middleware_with(Traps::NAME, Traps::ORDER, Traps::from_settings)
             .spider_middleware_with(Depth::NAME, Depth::ORDER, Depth::from_settings)
+            .spider_middleware_with(
+                MetaCopyDetection::NAME,
+                MetaCopyDetection::ORDER,
+                MetaCopyDetection::from_settings,
+            )
             .spider_middleware_with(Offsite::NAME, Offsite::SPIDER_ORDER, move |settings| {
                 same_offsite.get(settings)
             })

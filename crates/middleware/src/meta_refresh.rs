@@ -189,6 +189,20 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn pages_that_send_to_each_other_are_a_loop() {
+        let to = |request: &Request, path: &str| {
+            Response::html(request.url.clone(), format!("<meta http-equiv=refresh content='0;url={path}'>"))
+        };
+        let first = Request::parse("http://h/a").unwrap();
+        let OnResponse::Reschedule(second) = respond(&first, to(&first, "/b")).await else {
+            panic!("not followed")
+        };
+        let OnResponse::Drop(reason) = respond(&second, to(&second, "/a")).await else { panic!("no loop") };
+        assert_eq!(reason.reason, "redirect_loop");
+        assert!(matches!(respond(&second, to(&second, "/b")).await, OnResponse::Continue));
+    }
+
+    #[tokio::test]
     async fn other_kinds_and_statuses_are_left_alone() {
         let request = Request::parse("http://h/").unwrap();
         let html = "<meta http-equiv=refresh content='0;url=/x'>";

@@ -245,7 +245,7 @@ mod tests {
         let cx = cx(|_| {});
         assert_eq!(wait(&answer(&cx, &request(), 429, Some("100")).await.unwrap(), &cx), 100.0);
         assert_eq!(wait(&answer(&cx, &request(), 429, Some("120")).await.unwrap(), &cx), 120.0);
-        for beyond in ["121", "9999999999999999999"] {
+        for beyond in ["121", "9999999999999999999", "Fri, 01 Jan 2100 00:00:00 GMT"] {
             assert!(answer(&cx, &request(), 429, Some(beyond)).await.is_none(), "{beyond}");
         }
         for nonsense in ["-5", "soon", "1.5", "", "99999999999999999999"] {

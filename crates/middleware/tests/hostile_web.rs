@@ -24,7 +24,7 @@ impl Spider for Site {
 /// Crawls the bed as a polite site crawl does, and fails on every promise that was not kept.
 async fn crawl(families: &[Family]) {
     let builder = families.iter().fold(Chaos::builder(), |builder, family| builder.family(*family));
-    let chaos = builder.hold(Duration::from_secs(4)).crawl_delay(Duration::from_millis(400)).start().await;
+    let chaos = builder.hold(Duration::from_secs(4)).crawl_delay(Duration::from_secs(1)).start().await;
     let seed = chaos.seed_url();
     let origin = chaos.origin(Family::Cookies).origin().ascii_serialization();
     let report = CrawlerBuilder::new(Site(seed.to_string()))

@@ -50,7 +50,8 @@ pub trait Format: Default + Send + 'static {
 #[derive(Debug)]
 pub struct FieldChoice<'a>(pub(super) &'a Fields);
 
-/// Writes items. The types are [`JsonLines`](super::JsonLines), [`Json`](super::Json) and [`Csv`](super::Csv).
+/// Writes items. The types are [`JsonLines`](super::JsonLines), [`Json`](super::Json),
+/// [`Csv`](super::Csv) and [`Xml`](super::Xml).
 ///
 /// Before a page is settled its items are handed to the system, so a killed process loses none of them; a crash leaves at most
 /// one partial record, which is cut off when the file is added to. A name that ends with `.gz` or `.zst` is compressed.
@@ -400,7 +401,7 @@ impl<T, F: Format> std::fmt::Debug for Feed<T, F> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Csv, Json, JsonLines};
+    use super::super::{Csv, Json, JsonLines, Xml};
     use super::*;
     use flate2::read::MultiGzDecoder;
     use serde_json::{Value, json};
@@ -508,6 +509,22 @@ mod tests {
         assert_eq!(bench.text("a.json"), "[\n{\"n\":0},\n{\"n\":1},\n{\"n\":2},\n{\"n\":3}\n]\n");
         let error = Json::<Thing>::append(bench.path("a.json")).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains(".jsonl"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn xml_is_a_document_after_every_flush() {
+        let bench = bench();
+        let mut feed: Xml<Thing> = Xml::create(bench.path("a.xml")).unwrap();
+        feed.open(&bench.cx).await.unwrap();
+        assert!(bench.text("a.xml").ends_with("<items>\n</items>\n"));
+        for n in 0..2 {
+            feed.process_item(Thing(json!({"n": n})), &bench.cx).await.unwrap();
+            Pipeline::<Thing>::flush(&mut feed).await.unwrap();
+            assert!(bench.text("a.xml").ends_with(&format!("<item><n>{n}</n></item>\n</items>\n")));
+        }
+        Pipeline::<Thing>::close(&mut feed).await.unwrap();
+        assert_eq!(bench.text("a.xml").matches("</items>").count(), 1);
+        assert!(Xml::<Thing>::append(bench.path("a.xml")).unwrap_err().is_usage());
     }
 
     #[tokio::test]

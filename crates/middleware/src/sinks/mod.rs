@@ -8,6 +8,7 @@ mod jsonl;
 mod name;
 mod record;
 mod target;
+mod xml;
 
 pub use csv::Csv;
 pub use drops::DropLog;
@@ -15,3 +16,4 @@ pub use feed::{Feed, FieldChoice, Format};
 pub use json::Json;
 pub use jsonl::JsonLines;
 pub use target::Compression;
+pub use xml::Xml;

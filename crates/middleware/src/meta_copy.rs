@@ -1,0 +1,91 @@
+//! MetaCopyDetection: a callback that copies a whole meta copies counters that are not its own.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use huntsman_crawler::{Context, OnFollow, Page, Request, Result, Settings, SpiderMiddleware};
+
+/// Warns once per crawl of a link whose meta has keys that middlewares write: with `redirect_times` or `retry_times` of
+/// another request, it would be given up too early.
+#[derive(Debug, Default)]
+pub struct MetaCopyDetection {
+    warned: AtomicBool,
+}
+
+/// Keys that middlewares write (as Scrapy's list).
+const INTERNAL: [&str; 6] = [
+    "retry_times",
+    "redirect_times",
+    "redirect_ttl",
+    "redirect_urls",
+    "redirect_reasons",
+    "download_latency",
+];
+
+impl MetaCopyDetection {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "meta_copy_detection";
+    /// The place in the chain.
+    pub const ORDER: i32 = 1_000;
+
+    /// Always configured.
+    ///
+    /// # Errors
+    /// None.
+    pub fn from_settings(_: &Settings) -> Result<Option<Self>> {
+        Ok(Some(Self::default()))
+    }
+}
+
+impl SpiderMiddleware for MetaCopyDetection {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    fn process_follow(&self, page: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
+        if request.meta.is_empty() || self.warned.load(Ordering::Relaxed) {
+            return Ok(OnFollow::Keep);
+        }
+        // A retry that the callback asked for has a right to its counts.
+        let copied =
+            INTERNAL.iter().find(|key| request.meta.contains_key(**key)).filter(|_| request.retries == 0);
+        if let Some(key) = copied
+            && !self.warned.swap(true, Ordering::Relaxed)
+        {
+            cx.stats().inc("meta_copies");
+            tracing::warn!(
+                page = %page.url(), link = %request.url,
+                "a link carries the meta key {key}: copy the keys that you need, not the whole meta (told once)"
+            );
+        }
+        Ok(OnFollow::Keep)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use huntsman_crawler::Response;
+    use url::Url;
+
+    #[test]
+    fn a_copied_meta_is_told_once() {
+        let settings = Settings::default();
+        let detection = MetaCopyDetection::from_settings(&settings).unwrap().unwrap();
+        let cx = Context::detached(settings);
+        let url = Url::parse("http://h/").unwrap();
+        let page = Page::new(Request::get(url.clone()), Response::html(url, ""));
+        let follow = |mut request: Request| {
+            detection.process_follow(&page, &mut request, &cx).unwrap();
+            cx.stats().get("meta_copies")
+        };
+        let link = || Request::parse("http://h/a").unwrap();
+        assert_eq!(follow(link().meta("mine", 1)), 0);
+        assert_eq!(follow(crate::retry_request(&link(), "test", &cx).unwrap()), 0);
+        assert_eq!(follow(link().meta("redirect_times", 3)), 1);
+        assert_eq!(follow(link().meta("retry_times", 3)), 1);
+    }
+}
