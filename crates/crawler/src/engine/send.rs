@@ -47,8 +47,9 @@ impl Sender {
     pub(crate) async fn send(&self, request: &Request, cx: &Context) -> Result<Response, FetchError> {
         let ticket = start(request, cx).await?;
         let mut end = Ended { ticket: Some(ticket), outcome: Outcome::Failed { host_failure: false }, cx };
+        let started = cx.now();
         if let Some(ticket) = &end.ticket {
-            ticket.sent(cx.now());
+            ticket.sent(started);
         }
         self.requests.inc();
         if cx.has_observers() {
@@ -58,6 +59,11 @@ impl Sender {
         end.outcome = match &result {
             Ok(response) => {
                 self.wire_bytes.add(i64::try_from(response.wire_bytes).unwrap_or(i64::MAX));
+                // On a new connection the server sees the request later than we sent it; the gap to the next one counts from there.
+                let connecting = [response.timings.dns, response.timings.connect].into_iter().flatten().sum();
+                if let Some(ticket) = &end.ticket {
+                    ticket.sent(started + connecting);
+                }
                 let (status, latency) = (response.status.as_u16(), response.timings.ttfb);
                 self.hosts.record_answer(&request.host(), status, response.wire_bytes, latency);
                 let cap = seconds(cx.settings().retry_after_max);
