@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::detect::lang::Lang;
 use huntsman::detect::words;
-use huntsman::{Context, Output, Page, Request, Result, Spider, Start};
+use huntsman::{Context, Output, Page, Result, Spider, Start};
 use serde::Serialize;
 
 /// A line of `pages.jsonl`; the order of the fields is that of the line.
@@ -102,19 +102,11 @@ impl Spider for SiteSpider {
     }
 
     fn parse(&self, page: &Page, out: &mut Output<PageRecord>) -> Result<()> {
-        let mut links = 0;
-        for link in page.anchors() {
-            if let Some(mut url) = page.join(link.href) {
-                links += 1;
-                if self.follow {
-                    // Never sent; in a record it would only hide which address was asked for.
-                    url.set_fragment(None);
-                    let mut request = Request::get(url);
-                    request.nofollow = link.nofollow();
-                    out.request(request);
-                }
-            }
-        }
+        let links = if self.follow {
+            out.follow_links(page)
+        } else {
+            page.anchors().filter(|link| page.join(link.href).is_some()).count()
+        };
         let record = PageRecord::of(page, out.context(), links, self.text);
         out.item(record);
         Ok(())

@@ -6,6 +6,7 @@ mod crawler;
 mod handle;
 mod inline;
 mod items;
+mod known_links;
 mod limits;
 mod parse;
 mod quota;

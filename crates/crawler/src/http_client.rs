@@ -34,7 +34,7 @@ mod resolver;
 
 use attempt::{ATTEMPT, Attempt};
 use body::BodyLimits;
-use client::{MOST_IDLE, Recipe, Route};
+use client::{Recipe, Route};
 use deadline::{Deadlines, Timer};
 use decode::Codings;
 use failure::{Failure, OUT_OF_FILES_WAIT, Way, is_out_of_files};
@@ -47,8 +47,6 @@ pub use decode::{DecodeLimits, Decoded, decode_body};
 
 /// Proxies whose connections are kept.
 const MOST_PROXIES: usize = 64;
-/// Silent retries when pooled connections turn out to have been closed by the server.
-const MOST_STALE: usize = MOST_IDLE;
 
 /// The downloader that speaks HTTP/1.1 and HTTP/2, directly or through proxies.
 ///
@@ -183,7 +181,10 @@ impl Downloader for HttpDownloader {
             let sending = ATTEMPT.scope(Arc::clone(&attempt), client.execute(outgoing));
             match timer.head(&attempt, Instant::now(), sending).await? {
                 Ok(answer) => break (answer, attempt),
-                Err(error) if stale < MOST_STALE && may_resend(&error, &way, &attempt, &request.method) => {
+                Err(error)
+                    if stale < self.recipe.most_idle
+                        && may_resend(&error, &way, &attempt, &request.method) =>
+                {
                     stale += 1;
                 }
                 // Not the host's fault: room is made, and the connect timeout bounds the waiting.

@@ -9,8 +9,18 @@ use crate::request::Request;
 /// Takes full batches away.
 type Flush<I> = Box<dyn FnMut(Vec<I>, Vec<Request>)>;
 
-/// Whether a GET of this URL is queued or done already.
-type IsKnown = Box<dyn Fn(&Url) -> bool>;
+/// Tells links to what is queued or done already from new ones.
+type Resolve = Box<dyn Fn(&Page, &str) -> Resolved>;
+
+/// What a link of a page leads to.
+pub(crate) enum Resolved {
+    /// No http or https address.
+    Nowhere,
+    /// What is queued or done.
+    Known,
+    /// Something else, as far as the frontier can tell at once. Without the fragment.
+    New(Url),
+}
 
 /// Takes items and requests from a callback.
 ///
@@ -22,21 +32,34 @@ pub struct Output<I> {
     context: Context,
     /// Takes full batches; `None` in tests and for `failed`.
     flush: Option<Flush<I>>,
-    /// Whether a GET of this URL is known to be queued or done already.
-    is_known: Option<IsKnown>,
+    /// `None` where nobody knows what is queued.
+    resolve: Option<Resolve>,
 }
 
 /// Items or requests that are kept before they leave in one batch.
 const BATCH: usize = 1_024;
 
+impl Resolved {
+    /// Without knowledge of what is queued.
+    pub(crate) fn of(page: &Page, href: &str) -> Self {
+        match page.join(href) {
+            None => Self::Nowhere,
+            Some(mut url) => {
+                url.set_fragment(None);
+                Self::New(url)
+            }
+        }
+    }
+}
+
 impl<I> Output<I> {
     /// An output that keeps everything: what tests of a callback use. Read it with [`Output::into_parts`].
     pub fn new(context: Context) -> Self {
-        Self { items: Vec::new(), requests: Vec::new(), context, flush: None, is_known: None }
+        Self { items: Vec::new(), requests: Vec::new(), context, flush: None, resolve: None }
     }
 
-    pub(crate) fn streaming(context: Context, flush: Flush<I>, is_known: IsKnown) -> Self {
-        Self { flush: Some(flush), is_known: Some(is_known), ..Self::new(context) }
+    pub(crate) fn streaming(context: Context, flush: Flush<I>, resolve: Resolve) -> Self {
+        Self { flush: Some(flush), resolve: Some(resolve), ..Self::new(context) }
     }
 
     /// Gives an item to the pipelines.
@@ -63,18 +86,26 @@ impl<I> Output<I> {
         }
     }
 
-    /// Follows every link of a page with a GET request to the default callback: what a crawl of a whole site does. Cheaper than
-    /// the same by hand: links to pages that are known already cost no request.
-    pub fn follow_links(&mut self, page: &Page) {
+    /// Follows every link of a page with a GET request to the default callback, and answers with the number of its links
+    /// to http and https addresses, repetitions included: what a crawl of a whole site does.
+    ///
+    /// Much cheaper than the same by hand: links to what is queued or done already cost no request. Fragments are left
+    /// out, they are never sent.
+    pub fn follow_links(&mut self, page: &Page) -> usize {
+        let mut links = 0;
         for link in page.anchors() {
-            if let Some(url) = page.join(link.href)
-                && !self.is_known.as_ref().is_some_and(|is_known| is_known(&url))
-            {
+            let resolved = match &self.resolve {
+                Some(resolve) => resolve(page, link.href),
+                None => Resolved::of(page, link.href),
+            };
+            links += usize::from(!matches!(resolved, Resolved::Nowhere));
+            if let Resolved::New(url) = resolved {
                 let mut request = Request::get(url);
                 request.nofollow = link.nofollow();
                 self.request(request);
             }
         }
+        links
     }
 
     /// Stats, settings, whether the crawl is stopping, and waiting for a future.

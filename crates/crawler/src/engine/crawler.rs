@@ -10,6 +10,7 @@ use super::chain::{Chain, ComponentInfo, Placed};
 use super::handle::Handle as CrawlHandle;
 use super::inline::Inline;
 use super::items::{self, Items};
+use super::known_links::KnownLinks;
 use super::run::{Ran, Run};
 use super::send::Sender;
 use super::visit::{Core, Counters};
@@ -102,6 +103,7 @@ impl<S: Spider> Crawler<S> {
             frontier,
             items,
             fingerprinter,
+            known_links: KnownLinks::new(),
             slot_by,
         });
         let exchange: Arc<dyn Exchange> = core.clone();

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::fetch::{FetchError, FetchErrorKind};
 use crate::middleware::{OnFollow, OnPage};
-use crate::output::Output;
+use crate::output::{Output, Resolved};
 use crate::page::Page;
 use crate::request::Request;
 use crate::response::Response;
@@ -142,15 +142,30 @@ impl<S: Spider> Core<S> {
             });
         };
         let core = Arc::clone(self);
-        let is_known = move |url: &url::Url| {
-            let known =
-                core.fingerprinter.of_get(url).is_some_and(|fingerprint| core.frontier.is_seen(fingerprint));
-            if known {
-                core.duplicate(url);
+        let resolve = move |page: &Page, href: &str| core.resolve(page, href);
+        Output::streaming(self.cx.clone(), Box::new(flush), Box::new(resolve))
+    }
+
+    /// Where a link leads.
+    fn resolve(&self, page: &Page, href: &str) -> Resolved {
+        // Each of them is wanted in the log.
+        let is_verbose = self.cx.settings().dupefilter_debug;
+        let key = if is_verbose { None } else { self.known_links.key(page.base(), href) };
+        if key.is_some_and(|key| self.known_links.contains(key)) {
+            self.counters.duplicates.inc();
+            return Resolved::Known;
+        }
+        let resolved = Resolved::of(page, href);
+        if let Resolved::New(url) = &resolved
+            && self.fingerprinter.of_get(url).is_some_and(|fingerprint| self.frontier.is_seen(fingerprint))
+        {
+            self.duplicate(url);
+            if let Some(key) = key {
+                self.known_links.insert(key);
             }
-            known
-        };
-        Output::streaming(self.cx.clone(), Box::new(flush), Box::new(is_known))
+            return Resolved::Known;
+        }
+        resolved
     }
 
     /// Requests that leave a callback: depth, referer, middlewares, slot and fingerprint.

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::chain::{Chain, Exchanged, NESTED_WAIT, Placed};
 use super::inline::Inline;
 use super::items::{ItemBatch, panic_message};
+use super::known_links::KnownLinks;
 use super::parse::{Job, Parsed, Verdict};
 use super::send::{Sender, TURN};
 use crate::context::{Context, Exchange, Message};
@@ -38,6 +39,7 @@ pub(crate) struct Core<S: Spider> {
     pub(crate) frontier: Box<dyn DynFrontier>,
     pub(crate) items: mpsc::Sender<ItemBatch<S::Item>>,
     pub(crate) fingerprinter: Fingerprinter,
+    pub(crate) known_links: KnownLinks,
     pub(crate) slot_by: SlotBy,
     /// Bytes of responses that wait for or are in callbacks.
     pub(crate) active_bytes: AtomicUsize,

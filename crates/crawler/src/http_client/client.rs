@@ -23,17 +23,21 @@ use crate::error::{Error, Result};
 use crate::fetch::{FetchError, FetchErrorKind};
 use crate::settings::{Settings, seconds};
 
-/// Connections that stay open without work, per host.
-pub(crate) const MOST_IDLE: usize = 8;
+/// Connections that stay open without work, per host: as many as may be in flight, and at least this many. With fewer,
+/// answers that come together would close all connections but these, and the next requests would open new ones.
+const LEAST_IDLE: usize = 8;
 /// How long they stay so: longer than the gap between two requests of a polite crawl, within these bounds. Every
 /// host of a broad crawl leaves one behind, so longer is not better.
 const SHORTEST_IDLE: Duration = Duration::from_secs(5);
 const LONGEST_IDLE: Duration = Duration::from_secs(30);
-/// Hosts that a generation of clients serves: two of them leave idle connections below the usual limit of 1,024
-/// files, with room for a store and for names being resolved.
+/// Hosts that a generation of clients serves, at [`LEAST_IDLE`] each; fewer if each may keep more. Most hosts leave one
+/// or two, so that two generations stay below the usual limit of 1,024 files, with room for a store and for names being
+/// resolved.
 const MOST_HOSTS: usize = 128;
 /// The same behind a proxy, of which there may be many.
 const MOST_HOSTS_PROXIED: usize = 16;
+/// Hosts of a generation, however many connections each may keep.
+const FEWEST_HOSTS: usize = 4;
 /// Bytes under way that a stream and a connection of HTTP/2 may have: they count against what a refused body costs.
 const STREAM_WINDOW: u32 = 512 << 10;
 const CONNECTION_WINDOW: u32 = 2 << 20;
@@ -50,11 +54,13 @@ pub(crate) struct Recipe {
     header_lines: usize,
     header_bytes: usize,
     idle: Duration,
+    /// Connections per host that stay open without work.
+    pub(crate) most_idle: usize,
 }
 
 impl Recipe {
     /// By the settings `bind_address`, `tls_min_version`, `download_verify_certificates`, `http2`, `max_header_lines`,
-    /// `max_header_bytes` and `download_delay`.
+    /// `max_header_bytes`, `download_delay`, `concurrent_requests` and those per slot.
     pub(crate) fn new(settings: &Settings, network: Arc<Network>, deadlines: &Deadlines) -> Result<Self> {
         let local_address = match settings.bind_address.as_deref() {
             None => None,
@@ -81,6 +87,7 @@ impl Recipe {
             header_lines: settings.max_header_lines,
             header_bytes: settings.max_header_bytes,
             idle: (seconds(settings.download_delay) * 3).clamp(SHORTEST_IDLE, LONGEST_IDLE),
+            most_idle: most_in_flight(settings).max(LEAST_IDLE),
         })
     }
 
@@ -109,7 +116,7 @@ impl Recipe {
             .tcp_nodelay(true)
             .tcp_keepalive(None)
             .pool_idle_timeout(self.idle)
-            .pool_max_idle_per_host(MOST_IDLE)
+            .pool_max_idle_per_host(self.most_idle)
             .http1_max_headers(self.header_lines.max(1))
             .http2_max_header_list_size(u32::try_from(self.header_bytes).unwrap_or(u32::MAX))
             .http2_initial_stream_window_size(STREAM_WINDOW)
@@ -128,6 +135,16 @@ impl Recipe {
         }
         Ok(builder)
     }
+}
+
+/// Requests that one host may have in flight.
+fn most_in_flight(settings: &Settings) -> usize {
+    let slots = settings.download_slots.values().filter_map(|slot| slot.concurrency);
+    slots
+        .chain([settings.concurrent_requests_per_domain])
+        .max()
+        .unwrap_or_default()
+        .min(settings.concurrent_requests)
 }
 
 /// A way to the web: directly, or through one proxy.
@@ -168,6 +185,7 @@ impl Route {
         let proxy = self.proxy.as_ref();
         let tls = https || proxy.is_some_and(|proxy| proxy.scheme == Scheme::Http { tls: true });
         let most = if proxy.is_some() { MOST_HOSTS_PROXIED } else { MOST_HOSTS };
+        let most = (most * LEAST_IDLE / recipe.most_idle).max(FEWEST_HOSTS);
         let mut clients = self.lock();
         let generation = clients.serving((host, port), most);
         let place = if tls { &mut generation.tls } else { &mut generation.plain };

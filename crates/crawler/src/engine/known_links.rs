@@ -1,0 +1,152 @@
+//! Links that are known to lead nowhere new: most links of a site are on every page, and a look at their bytes is a
+//! fraction of what resolving them costs (0.05 against 0.6 us).
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use url::{Position, Url};
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+/// Links that a thread remembers: 256 KiB. One that falls on the place of another replaces it.
+const LINKS: usize = 1 << 14;
+
+thread_local! {
+    /// Keys of the crawls that this thread worked for; empty until the first one.
+    static TABLE: RefCell<Vec<u128>> = const { RefCell::new(Vec::new()) };
+    static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Remembers, per thread, links whose target is queued or done. What is not remembered may be known all the same.
+#[derive(Debug)]
+pub(crate) struct KnownLinks {
+    /// Keeps the crawls of a process apart.
+    seed: u64,
+}
+
+/// A link on the part of its base that it is relative to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LinkKey(u128);
+
+impl KnownLinks {
+    pub(crate) fn new() -> Self {
+        static CRAWLS: AtomicU64 = AtomicU64::new(1);
+        Self { seed: CRAWLS.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    /// The key of a link as written; `None` if what it resolves to depends on more than the folder of its base.
+    pub(crate) fn key(&self, base: &Url, href: &str) -> Option<LinkKey> {
+        let first = *href.as_bytes().first()?;
+        let is_absolute = href.starts_with("http://") || href.starts_with("https://");
+        let relative_to = if is_absolute {
+            ""
+        } else if memchr::memchr(b':', href.as_bytes()).is_some() {
+            // `http:?a` is relative, even to the query.
+            return None;
+        } else if first == b'/' {
+            &base[..Position::BeforePath]
+        } else if first.is_ascii_alphanumeric() || matches!(first, b'.' | b'_' | b'-' | b'%') {
+            let path = &base[..Position::AfterPath];
+            &path[..=path.rfind('/')?]
+        } else {
+            // Blanks are stripped; queries and fragments are relative to the whole of the base.
+            return None;
+        };
+        let key = BUFFER.with_borrow_mut(|buffer| {
+            buffer.clear();
+            buffer.extend_from_slice(relative_to.as_bytes());
+            // In no URL: keeps the two parts apart.
+            buffer.push(b'\n');
+            buffer.extend_from_slice(href.as_bytes());
+            xxh3_128_with_seed(buffer, self.seed)
+        });
+        Some(LinkKey(key))
+    }
+
+    pub(crate) fn contains(&self, key: LinkKey) -> bool {
+        TABLE.with_borrow(|table| table.get(place(key)) == Some(&key.0))
+    }
+
+    pub(crate) fn insert(&self, key: LinkKey) {
+        TABLE.with_borrow_mut(|table| {
+            if table.is_empty() {
+                table.resize(LINKS, 0);
+            }
+            table[place(key)] = key.0;
+        });
+    }
+}
+
+fn place(key: LinkKey) -> usize {
+    (key.0 as usize) & (LINKS - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use rand::rngs::StdRng;
+    use rand::{RngExt, SeedableRng};
+
+    use super::*;
+
+    #[test]
+    fn what_is_inserted_is_known_to_this_crawl_only() {
+        let base = Url::parse("http://a.example/dir/page").unwrap();
+        let (one, other) = (KnownLinks::new(), KnownLinks::new());
+        let key = one.key(&base, "/x").unwrap();
+        assert!(!one.contains(key));
+        one.insert(key);
+        assert!(one.contains(key));
+        assert!(!one.contains(one.key(&base, "/y").unwrap()));
+        assert!(!other.contains(other.key(&base, "/x").unwrap()));
+        let elsewhere = Url::parse("http://a.example/other?q").unwrap();
+        assert!(one.contains(one.key(&elsewhere, "/x").unwrap()));
+    }
+
+    #[test]
+    fn links_with_one_key_resolve_to_one_url() {
+        let seed: u64 = rand::random();
+        println!("seed {seed}");
+        let mut rng = StdRng::seed_from_u64(seed);
+        let bases = [
+            "http://a/",
+            "http://a/d/p?x=1",
+            "http://a/d/q#f",
+            "https://a/d/p",
+            "http://a:8/d/e/?y",
+            "http://b/d/p",
+        ];
+        let bases = bases.map(|base| Url::parse(base).unwrap());
+        let parts = [
+            "/",
+            "..",
+            ".",
+            "a",
+            "?",
+            "#",
+            ":",
+            "http:",
+            "https://a",
+            "//",
+            "\\",
+            " ",
+            "\t",
+            "%2e",
+            "p",
+            "",
+            "x=1",
+        ];
+        let known = KnownLinks::new();
+        let mut targets = HashMap::new();
+        for _ in 0..200_000 {
+            let base = &bases[rng.random_range(0..bases.len())];
+            let href: String =
+                (0..rng.random_range(0..5)).map(|_| parts[rng.random_range(0..parts.len())]).collect();
+            let Some(key) = known.key(base, &href) else { continue };
+            let target = base.join(&href).ok();
+            let before = targets.entry(key.0).or_insert_with(|| target.clone());
+            assert_eq!(*before, target, "{href:?} on {base}");
+        }
+        assert!(targets.len() > 1_000);
+    }
+}
