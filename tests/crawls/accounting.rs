@@ -52,7 +52,9 @@ async fn every_queued_url_is_in_exactly_one_of_pages_and_drops() {
         match page.url().path() {
             "/panic" => panic!("as asked"),
             "/error" => return Err(huntsman::Error::msg("as asked")),
-            _ => out.follow_links(page),
+            _ => {
+                out.follow_links(page);
+            }
         }
         Ok(())
     });

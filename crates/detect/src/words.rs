@@ -113,39 +113,92 @@ pub fn count(text: &str) -> usize {
     count
 }
 
+/// Classes of bytes, as bits.
+const SPACE: u8 = 1;
+const ALPHANUMERIC: u8 = 2;
+const UPPER: u8 = 4;
+/// ASCII punctuation, which belongs to no word at its ends. `_` joins words instead (UAX 29, ExtendNumLet), at the ends
+/// too.
+const PUNCTUATION: u8 = 8;
+const NOT_ASCII: u8 = 16;
+
+const CLASS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        table[byte as usize] = match byte {
+            b if b.is_ascii_whitespace() => SPACE,
+            b if b.is_ascii_uppercase() => ALPHANUMERIC | UPPER,
+            b if b.is_ascii_alphanumeric() => ALPHANUMERIC,
+            b'_' => 0,
+            b if b.is_ascii_punctuation() => PUNCTUATION,
+            128.. => NOT_ASCII,
+            _ => 0,
+        };
+        if byte == 255 {
+            break table;
+        }
+        byte += 1;
+    }
+};
+
 /// Calls `word` with each word of `text`. `scratch` is empty before and after.
 fn scan(text: &str, scratch: &mut String, word: &mut impl FnMut(&str)) {
-    for token in text.split_ascii_whitespace() {
-        if token.is_ascii() {
-            ascii_token(token, scratch, word);
-        } else {
-            normalise(token, scratch);
-            segments(scratch, word);
+    let bytes = text.as_bytes();
+    // The end of the text ends a token too.
+    let class = |at: usize| bytes.get(at).map_or(SPACE, |byte| CLASS[usize::from(*byte)]);
+    let mut at = 0;
+    while at < bytes.len() {
+        if class(at) & SPACE != 0 {
+            at += 1;
+            continue;
         }
-        scratch.clear();
+        let token = at;
+        while class(at) & PUNCTUATION != 0 {
+            at += 1;
+        }
+        let start = at;
+        let mut seen = 0;
+        while class(at) & ALPHANUMERIC != 0 {
+            seen |= class(at);
+            at += 1;
+        }
+        let end = at;
+        while class(at) & PUNCTUATION != 0 {
+            at += 1;
+        }
+        if class(at) & SPACE != 0 {
+            // The usual token: letters and digits with punctuation around.
+            if start < end {
+                in_lower_case(&text[start..end], seen & UPPER != 0, scratch, word);
+            }
+            continue;
+        }
+        while class(at) & SPACE == 0 {
+            seen |= class(at);
+            at += 1;
+        }
+        if seen & NOT_ASCII == 0 {
+            let word_end = bytes[..at].iter().rposition(|byte| CLASS[usize::from(*byte)] & PUNCTUATION == 0);
+            let end = word_end.map_or(start, |last| last + 1);
+            in_lower_case(&text[start..end], true, scratch, &mut |token| segments(token, word));
+        } else {
+            normalise(&text[token..at], scratch);
+            segments(scratch, word);
+            scratch.clear();
+        }
     }
 }
 
-fn ascii_token(token: &str, scratch: &mut String, word: &mut impl FnMut(&str)) {
-    // `_` joins words instead of separating them (UAX 29, ExtendNumLet), at the ends too.
-    let token = token.trim_matches(|c: char| c.is_ascii_punctuation() && c != '_');
-    let mut plain = true;
-    let mut lower = true;
-    for byte in token.bytes() {
-        plain &= byte.is_ascii_alphanumeric();
-        lower &= !byte.is_ascii_uppercase();
-    }
-    let token = if lower {
-        token
-    } else {
-        scratch.push_str(token);
+/// Calls `word` with an ASCII text in lower case.
+fn in_lower_case(text: &str, has_upper: bool, scratch: &mut String, word: &mut impl FnMut(&str)) {
+    if has_upper {
+        scratch.push_str(text);
         scratch.make_ascii_lowercase();
-        scratch
-    };
-    match (plain, token.is_empty()) {
-        (_, true) => {}
-        (true, false) => word(token),
-        (false, false) => segments(token, word),
+        word(scratch);
+        scratch.clear();
+    } else {
+        word(text);
     }
 }
 
