@@ -38,7 +38,9 @@ pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Handle};
 pub use error::{Error, Result};
 pub use event::{Event, Observer};
 pub use fetch::{Downloader, FetchError, FetchErrorKind};
-pub use frontier::{End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled};
+pub use frontier::{
+    DiskFrontier, DiskLimits, End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled,
+};
 pub use host::{HostKey, SlotBy, registrable_domain};
 pub use host_stats::{HostNow, HostStats};
 pub use http_client::{DecodeLimits, Decoded, HttpDownloader, decode_body};
