@@ -1,15 +1,19 @@
 //! What can go wrong with what is kept on disk.
 
-use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fmt, io};
 
-/// An error of a store: what, where, and what to do.
-#[derive(Debug)]
+/// What to do about a damaged store.
+pub(crate) const START_ANEW: &str = "start the job anew with --fresh, or restore the directory from a copy";
+
+/// An error of a store: what, where, and what to do. Clones are cheap.
+#[derive(Clone, Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
     path: Option<PathBuf>,
     message: String,
-    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+    source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
 /// What went wrong, to branch on.
@@ -42,8 +46,34 @@ impl StoreError {
 
     /// Adds the cause.
     pub fn with_source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+        self.source = Some(Arc::from(source.into()));
         self
+    }
+
+    /// A failure of the system: [`StoreErrorKind::Full`] if no room is left, [`StoreErrorKind::Io`] otherwise.
+    ///
+    /// `what` was being done, as in `writing the format file`.
+    pub fn io(what: &str, error: io::Error) -> Self {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let (kind, message) = match error.kind() {
+            StorageFull => {
+                (StoreErrorKind::Full, format!("{what}: no room is left on the disk; make room, then go on"))
+            }
+            QuotaExceeded => {
+                (StoreErrorKind::Full, format!("{what}: the disk quota is used up; make room, then go on"))
+            }
+            FileTooLarge => (
+                StoreErrorKind::Full,
+                format!("{what}: the file may not grow further; raise the limit on file sizes, then go on"),
+            ),
+            _ => (StoreErrorKind::Io, format!("{what}: {error}")),
+        };
+        Self::new(kind, message).with_source(error)
+    }
+
+    /// The file or directory it is about.
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
     }
 
     /// What went wrong.

@@ -14,7 +14,7 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
     /// Calls `visit` with the entries whose keys begin with `prefix`, in ascending order of their bytes, until it answers
-    /// `false`. Sees one state of the store, whatever is written meanwhile.
+    /// `false`. Sees one state of the store, whatever is written meanwhile; `visit` may read and write itself.
     ///
     /// # Errors
     /// As [`Store::get`].
@@ -23,7 +23,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Writes a batch, wholly or not at all, and hands it to the system.
     ///
     /// # Errors
-    /// The disk fails or is full: nothing of the batch is there, and everything before it is.
+    /// The disk fails or is full. Everything before the batch is there; of the batch, nothing is read from this store, and a
+    /// later process finds it wholly or not at all. A backend on disk refuses every later write with the same error.
     fn write(&self, batch: &Batch, durability: Durability) -> Result<(), StoreError>;
 
     /// Gives back room that deleted entries took, where the backend can; called when a job is closed.
