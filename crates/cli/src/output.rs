@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use huntsman::Backend;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -25,6 +26,8 @@ pub(crate) const HTML_REPORT: &str = "report.html";
 const STATE: &str = "state";
 const STATUS: &str = "state/crawl.json";
 const LOCK: &str = "state/lock";
+/// Queue, seen set, positions of files and all else that a crawl goes on with.
+const JOB: &str = "state/job";
 
 /// Files that a crawl makes, and that `--fresh` deletes. Nothing else in the directory is ever touched.
 const OWN_FILES: [&str; 6] = [PAGES, DROPS, REPORT, HTML_REPORT, STATUS, LOCK];
@@ -76,6 +79,8 @@ pub(crate) enum Plan {
 pub(crate) struct Use {
     path: PathBuf,
     clean: bool,
+    /// The crawl in it goes on.
+    resumes: bool,
 }
 
 /// A directory that belongs to this crawl.
@@ -84,6 +89,7 @@ pub(crate) struct OutputDir {
     path: PathBuf,
     /// Directories that did not exist before, outermost first.
     made: Vec<PathBuf>,
+    resumes: bool,
     status: Status,
     /// Held until the end: a second crawl refuses the directory meanwhile.
     lock: File,
@@ -113,14 +119,14 @@ impl Plan {
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Self::Use(Use { path: path.to_owned(), clean: false }));
+                return Ok(Self::Use(Use { path: path.to_owned(), clean: false, resumes: false }));
             }
             Err(error) => return Err(Failure::usage(format!("--out {}: {error}", shown(path)))),
         }
         if is_locked(path) {
             return Err(in_use(path));
         }
-        let clean = |clean| Ok(Self::Use(Use { path: path.to_owned(), clean }));
+        let clean = |clean| Ok(Self::Use(Use { path: path.to_owned(), clean, resumes: false }));
         if fresh {
             return clean(true);
         }
@@ -155,6 +161,9 @@ impl Plan {
                 escape(status.finish_reason.as_deref().unwrap_or("finished"))
             ))),
             State::Failed => clean(true),
+            State::Running | State::Interrupted if status.store != Backend::Memory.name() => {
+                Ok(Self::Use(Use { path: path.to_owned(), clean: false, resumes: true }))
+            }
             State::Running | State::Interrupted => Err(Failure::usage(format!(
                 "{} holds an unfinished crawl whose queue was in memory and is gone, so it cannot go on; \
                  --fresh deletes its files and starts anew",
@@ -169,7 +178,7 @@ impl Use {
     ///
     /// # Errors
     /// It cannot be written. What was made is taken away again.
-    pub(crate) fn create(self, seed: &Url, started: String, store: &str) -> Outcome<OutputDir> {
+    pub(crate) fn create(self, seed: &Url, started: String, store: Backend) -> Outcome<OutputDir> {
         let state = self.path.join(STATE);
         let made: Vec<PathBuf> = {
             let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
@@ -197,18 +206,23 @@ impl Use {
                     _ => {}
                 }
             }
+            match fs::remove_dir_all(self.path.join(JOB)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(writing(error)),
+                _ => {}
+            }
         }
         let status = Status {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             state: State::Running,
-            store: store.to_owned(),
+            store: store.name().to_owned(),
             seed_url: seed.to_string(),
             started,
             finish_reason: None,
             pages: 0,
         };
-        let dir = OutputDir { path: self.path.clone(), made: made.clone(), status, lock };
+        let (path, resumes) = (self.path.clone(), self.resumes);
+        let dir = OutputDir { path, made: made.clone(), resumes, status, lock };
         match dir.write_status() {
             Ok(()) => Ok(dir),
             Err(error) => {
@@ -242,8 +256,19 @@ impl OutputDir {
         self.write_status()
     }
 
-    /// Takes the directory away again: the crawl did not start.
-    pub(crate) fn discard(self) {
+    /// Where the queue and the rest of the state live.
+    pub(crate) fn job(&self) -> PathBuf {
+        self.path.join(JOB)
+    }
+
+    /// Takes the directory away again: the crawl did not start. One that was to go on stays as it was.
+    pub(crate) fn discard(mut self) {
+        if self.resumes {
+            self.status.state = State::Interrupted;
+            let _ = self.write_status();
+            return;
+        }
+        let _ = fs::remove_dir_all(self.job());
         for name in OWN_FILES {
             let _ = fs::remove_file(self.path.join(name));
         }
@@ -302,7 +327,7 @@ mod tests {
 
     fn create(path: &Path, fresh: bool) -> Outcome<OutputDir> {
         match Plan::of(path, fresh)? {
-            Plan::Use(plan) => plan.create(&seed(), "2026-11-21T00:00:00Z".into(), "memory"),
+            Plan::Use(plan) => plan.create(&seed(), "2026-11-21T00:00:00Z".into(), Backend::Memory),
             Plan::Finished(sentence) => panic!("{sentence}"),
         }
     }

@@ -137,8 +137,13 @@ impl DiskFrontier {
     }
 
     /// As [`DiskFrontier::open`], for a job that commits.
-    pub(crate) fn led(store: Arc<dyn Store>, order: Order, limits: DiskLimits) -> Result<Self> {
-        Self::start(store, order, limits, Durability::Process, true)
+    pub(crate) fn led(
+        store: Arc<dyn Store>,
+        order: Order,
+        limits: DiskLimits,
+        durability: Durability,
+    ) -> Result<Self> {
+        Self::start(store, order, limits, durability, true)
     }
 
     fn start(
