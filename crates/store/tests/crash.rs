@@ -207,16 +207,16 @@ fn found_key(number: u64) -> [u8; 8] {
 }
 
 /// A closed job with entries, and what they are.
-fn filled(path: &Path, backend: Backend) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn filled(path: &Path, backend: Backend, entries: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
     let job = JobDirectory::open(path, backend).expect("a new job");
     let mut batch = Batch::new();
-    for number in 0..100u32 {
+    for number in 0..entries {
         batch.put(format!("key {number:03}"), format!("value {number:03} ").repeat(20));
     }
     job.store().write(&batch, Durability::Process).expect("write");
-    let entries = all(&*job.store()).expect("scan");
+    let all = all(&*job.store()).expect("scan");
     job.close().expect("close");
-    entries
+    all
 }
 
 fn all(store: &dyn Store) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
@@ -240,10 +240,11 @@ fn main_file(path: &Path, backend: Backend) -> PathBuf {
 #[test]
 fn a_flipped_byte_is_an_error_or_was_of_no_meaning() {
     let mut random = seeded();
-    for backend in backends() {
+    // Few, so that much of the file is about the others; many, so that there are pages about pages.
+    for (backend, entries) in backends().flat_map(|backend| [(backend, 100), (backend, 1000)]) {
         let parent = temporary();
         let original = parent.path().join("original");
-        let entries = filled(&original, backend);
+        let entries = filled(&original, backend, entries);
         let whole = fs::read(main_file(&original, backend)).expect("read");
         let within_a_value =
             whole.windows(9).position(|bytes| bytes == b"value 042").expect("a value is in the file");
@@ -288,7 +289,7 @@ fn copy_directory(from: &Path, to: &Path) {
 #[test]
 fn a_byte_that_flips_under_an_open_store_is_found_when_it_is_read() {
     let parent = temporary();
-    filled(parent.path(), Backend::Redb);
+    filled(parent.path(), Backend::Redb, 100);
     let path = parent.path().join("store.redb");
     let store = Arc::new(RedbStore::open(&path, 0).expect("open"));
     let whole = fs::read(&path).expect("read");
@@ -309,7 +310,7 @@ fn a_truncated_log_of_sled_is_damage() {
         return;
     }
     let parent = temporary();
-    filled(parent.path(), Backend::Sled);
+    filled(parent.path(), Backend::Sled, 100);
     let file = main_file(parent.path(), Backend::Sled);
     let whole = fs::read(&file).expect("read");
     let end = whole.windows(9).rposition(|bytes| bytes == b"value 099").expect("a value is in the file");
