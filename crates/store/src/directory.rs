@@ -19,6 +19,8 @@ const LOCK_FILE: &str = "lock";
 const FORMAT_FILE: &str = "format.json";
 /// What is being made and not yet whole has this behind its name; it is of no worth to anybody.
 const UNFINISHED: &str = ".new";
+/// Bytes of a store that are compacted in the time that a stopping crawl has; 230 MB took 3 to 6 s.
+const QUICKLY_COMPACTED: u64 = 128 << 20;
 /// A format file is some tens of bytes; what is longer is none.
 const LONGEST_FORMAT_FILE: u64 = 64 << 10;
 
@@ -108,15 +110,27 @@ impl JobDirectory {
         self.backend
     }
 
-    /// Closes the store and gives back the room that deleted entries took; takes time with the size of the store.
+    /// Closes the store, and makes its file smaller if that is quick: if it has at most 128 MiB.
     ///
-    /// Without it, the directory is closed when it and all clones of the store are dropped, and the room is used again by the
-    /// next run. So it is, too, where clones of the store are left.
+    /// Dropping closes, too. What is not given back to the disk is used again by the next run.
     ///
     /// # Errors
     /// The disk fails; what was written is there.
     pub fn close(mut self) -> Result<(), StoreError> {
-        Arc::get_mut(&mut self.store).map_or(Ok(()), |held| held.store.compact())
+        let file = self.backend.file_name().map(|name| self.path.join(name));
+        let bytes = file.and_then(|file| file.metadata().ok()).map_or(0, |file| file.len());
+        if bytes <= QUICKLY_COMPACTED {
+            self.compact()?;
+        }
+        Ok(())
+    }
+
+    /// Gives back the room that deleted entries took; nothing is done while clones of the store are left.
+    ///
+    /// # Errors
+    /// As [`Store::compact`].
+    pub fn compact(&mut self) -> Result<(), StoreError> {
+        Arc::get_mut(&mut self.store).map_or(Ok(()), Store::compact)
     }
 }
 
