@@ -111,8 +111,9 @@ impl Plan {
     /// Looks at a directory; changes nothing.
     ///
     /// # Errors
-    /// It is no directory, another process crawls into it, or it holds something that this run may not overwrite.
-    pub(crate) fn of(path: &Path, fresh: bool) -> Outcome<Self> {
+    /// It is no directory, another process crawls into it, it holds something that this run may not overwrite, or a crawl that
+    /// another store is needed to go on with.
+    pub(crate) fn of(path: &Path, fresh: bool, store: Backend) -> Outcome<Self> {
         match fs::metadata(path) {
             Ok(meta) if !meta.is_dir() => {
                 return Err(Failure::usage(format!("--out {}: it is a file; name a directory", shown(path))));
@@ -161,6 +162,15 @@ impl Plan {
                 escape(status.finish_reason.as_deref().unwrap_or("finished"))
             ))),
             State::Failed => clean(true),
+            State::Running | State::Interrupted
+                if status.store != Backend::Memory.name() && status.store != store.name() =>
+            {
+                Err(Failure::usage(format!(
+                    "{} holds an unfinished crawl with --store {}; go on with that, or start anew with --fresh",
+                    shown(path),
+                    escape(&status.store)
+                )))
+            }
             State::Running | State::Interrupted if status.store != Backend::Memory.name() => {
                 Ok(Self::Use(Use { path: path.to_owned(), clean: false, resumes: true }))
             }
@@ -326,7 +336,7 @@ mod tests {
     }
 
     fn create(path: &Path, fresh: bool) -> Outcome<OutputDir> {
-        match Plan::of(path, fresh)? {
+        match Plan::of(path, fresh, Backend::Memory)? {
             Plan::Use(plan) => plan.create(&seed(), "2026-11-21T00:00:00Z".into(), Backend::Memory),
             Plan::Finished(sentence) => panic!("{sentence}"),
         }
@@ -345,7 +355,7 @@ mod tests {
     fn looking_makes_nothing_and_discarding_leaves_nothing() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a/b");
-        Plan::of(&path, false).unwrap();
+        Plan::of(&path, false, Backend::Memory).unwrap();
         assert!(!temp.path().join("a").exists());
         let dir = create(&path, false).unwrap();
         fs::write(dir.file(PAGES), "").unwrap();
@@ -369,7 +379,9 @@ mod tests {
         fs::write(dir.file("notes.txt"), "mine").unwrap();
         dir.finish(State::Finished, "finished", 1, b"{}\n").unwrap();
         drop(dir);
-        let Plan::Finished(sentence) = Plan::of(temp.path(), false).unwrap() else { panic!() };
+        let Plan::Finished(sentence) = Plan::of(temp.path(), false, Backend::Memory).unwrap() else {
+            panic!()
+        };
         assert!(sentence.contains("1 page,") && sentence.contains("--fresh"), "{sentence}");
         let dir = create(temp.path(), true).unwrap();
         assert!(!dir.file(PAGES).exists() && !dir.file(REPORT).exists() && dir.file("notes.txt").exists());
@@ -379,9 +391,9 @@ mod tests {
     fn an_interrupted_crawl_in_memory_cannot_go_on() {
         let temp = tempfile::tempdir().unwrap();
         drop(create(temp.path(), false).unwrap());
-        let failure = Plan::of(temp.path(), false).unwrap_err();
+        let failure = Plan::of(temp.path(), false, Backend::Memory).unwrap_err();
         assert!(failure.message.contains("--fresh"), "{}", failure.message);
-        assert!(matches!(Plan::of(temp.path(), true), Ok(Plan::Use(_))));
+        assert!(matches!(Plan::of(temp.path(), true, Backend::Memory), Ok(Plan::Use(_))));
     }
 
     #[test]
@@ -396,7 +408,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let _first = create(temp.path(), false).unwrap();
         for fresh in [false, true] {
-            let failure = Plan::of(temp.path(), fresh).unwrap_err();
+            let failure = Plan::of(temp.path(), fresh, Backend::Memory).unwrap_err();
             assert!(failure.message.contains("another huntsman"), "{}", failure.message);
         }
     }
@@ -405,7 +417,7 @@ mod tests {
     fn files_of_unknown_origin_are_not_overwritten() {
         let temp = tempfile::tempdir().unwrap();
         fs::write(temp.path().join(PAGES), "precious").unwrap();
-        assert!(Plan::of(temp.path(), false).unwrap_err().message.contains(PAGES));
+        assert!(Plan::of(temp.path(), false, Backend::Memory).unwrap_err().message.contains(PAGES));
     }
 
     #[test]
@@ -413,7 +425,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         fs::create_dir(temp.path().join(STATE)).unwrap();
         fs::write(temp.path().join(STATUS), "{\"format\":").unwrap();
-        let failure = Plan::of(temp.path(), false).unwrap_err();
+        let failure = Plan::of(temp.path(), false, Backend::Memory).unwrap_err();
         assert!(
             failure.message.contains("damaged") && failure.message.contains("--fresh"),
             "{}",
@@ -424,9 +436,9 @@ mod tests {
     #[test]
     fn a_file_in_place_of_a_directory_is_refused() {
         let temp = tempfile::NamedTempFile::new().unwrap();
-        assert!(Plan::of(temp.path(), true).unwrap_err().message.contains("it is a file"));
-        let below =
-            Plan::of(&temp.path().join("x"), false).and_then(|_| create(&temp.path().join("x"), false));
+        assert!(Plan::of(temp.path(), true, Backend::Memory).unwrap_err().message.contains("it is a file"));
+        let below = Plan::of(&temp.path().join("x"), false, Backend::Memory)
+            .and_then(|_| create(&temp.path().join("x"), false));
         assert!(below.is_err());
     }
 }

@@ -131,7 +131,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
     let downloader = HttpDownloader::new(&config.settings)?;
     let temporary = tempfile::tempdir()?;
     let seeds = Seeds::of(&[format!("http://127.0.0.1:{port}{}", Linked::path(0))], None)?;
-    let Plan::Use(plan) = Plan::of(temporary.path(), false)? else {
+    let Plan::Use(plan) = Plan::of(temporary.path(), false, Backend::Memory)? else {
         return Err(Failure::crawl("the temporary directory is not empty"));
     };
     let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), Backend::Memory)?;

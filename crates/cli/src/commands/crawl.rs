@@ -34,7 +34,7 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     let path = args.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first));
     let plan = match to_stdout {
         true => None,
-        false => match Plan::of(&path, args.output.fresh)? {
+        false => match Plan::of(&path, args.output.fresh, store)? {
             Plan::Finished(sentence) => {
                 say(&sentence);
                 return Ok(Exit::Done);

@@ -26,7 +26,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         Some(path) => path.clone(),
         None => temporary_directory()?,
     };
-    let plan = match Plan::of(&path, args.fresh)? {
+    let plan = match Plan::of(&path, args.fresh, Backend::Memory)? {
         Plan::Use(plan) => plan,
         Plan::Finished(sentence) => {
             writeln!(io::stdout(), "{sentence}")?;
