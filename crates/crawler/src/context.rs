@@ -9,10 +9,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::{Clock, Timestamp};
 use crate::cpu::CpuPool;
+use crate::drop::DropReason;
 use crate::error::{Error, Result};
-use crate::event::{Event, Observer};
+use crate::event::{Event, Observer, OnDownload};
 use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
 use crate::host::HostKey;
+use crate::middleware::OnFollow;
 use crate::request::Request;
 use crate::response::Response;
 use crate::schedule::{Outcome, Ticket};
@@ -147,11 +149,30 @@ impl Context {
     /// Tells all observers; a panic in one is caught and counted.
     pub fn emit(&self, event: &Event<'_>) {
         for observer in &self.0.observers {
-            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| observer.event(event)));
-            if told.is_err() {
-                self.stats().inc("observer_panics");
-            }
+            self.guarded(|| observer.event(event));
         }
+    }
+
+    /// Why an observer does not want a request queued, if one does not.
+    pub(crate) fn veto(&self, request: &Request) -> Option<DropReason> {
+        self.0.observers.iter().find_map(|observer| match self.guarded(|| observer.on_schedule(request)) {
+            Some(OnFollow::Drop(reason)) => Some(reason),
+            Some(OnFollow::Keep) | None => None,
+        })
+    }
+
+    /// What the observers make of a part of a download.
+    pub(crate) fn judge_download(&self, ask: impl Fn(&dyn Observer) -> OnDownload) -> OnDownload {
+        let mut answers = self.0.observers.iter().filter_map(|observer| self.guarded(|| ask(&**observer)));
+        answers.find(|answer| *answer != OnDownload::Continue).unwrap_or_default()
+    }
+
+    fn guarded<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
+        let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+        if answer.is_err() {
+            self.stats().inc("observer_panics");
+        }
+        answer.ok()
     }
 
     /// Whether anybody listens: lets hot paths skip building an event.

@@ -16,7 +16,8 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::error::Result;
-use crate::fetch::{Downloader, FetchError, FetchErrorKind};
+use crate::event::OnDownload;
+use crate::fetch::{Downloader, FetchError, FetchErrorKind, Watch};
 use crate::request::Request;
 use crate::response::{Response, Timings};
 use crate::settings::Settings;
@@ -61,8 +62,8 @@ const MOST_PROXIES: usize = 64;
 /// Of the timings, `connect` includes the TLS handshake and `tls` is not told apart. The certificate is that of a
 /// direct connection: none is known through a proxy.
 ///
-/// Flags on responses: `truncated`, `partial`, `dataloss`, `unknown_encoding`, and `unread` for a body that was
-/// left alone because of its type.
+/// Flags on responses: `truncated`, `partial`, `dataloss`, `unknown_encoding`, `unread` for a body that was
+/// left alone because of its type, and `download_stopped` for one that an observer wanted no more of.
 pub struct HttpDownloader {
     network: Arc<Network>,
     recipe: Recipe,
@@ -153,6 +154,10 @@ impl fmt::Debug for HttpDownloader {
 
 impl Downloader for HttpDownloader {
     async fn fetch(&self, request: &Request) -> Result<Response, FetchError> {
+        self.fetch_watched(request, Watch::default()).await
+    }
+
+    async fn fetch_watched(&self, request: &Request, watch: Watch<'_>) -> Result<Response, FetchError> {
         let start = Instant::now();
         let (host, port) = target_of(&request.url)?;
         if request.method == Method::CONNECT {
@@ -197,7 +202,7 @@ impl Downloader for HttpDownloader {
                 Err(error) => return Err(failure::of_head(error, &way)),
             }
         };
-        self.rules.read(request, answer, &attempt, &way, &mut timer).await
+        self.rules.read(request, answer, &attempt, &way, watch, &mut timer).await
     }
 
     async fn address(&self, host: &str) -> Option<IpAddr> {
@@ -250,6 +255,7 @@ impl Rules {
         mut answer: reqwest::Response,
         attempt: &Attempt,
         way: &Way<'_>,
+        watch: Watch<'_>,
         timer: &mut Timer<'_>,
     ) -> Result<Response, FetchError> {
         timer.progress();
@@ -270,7 +276,13 @@ impl Rules {
             let tls = answer.extensions().get::<TlsInfo>();
             response.certificate = tls.and_then(TlsInfo::peer_certificate).map(Bytes::copy_from_slice);
         }
-        if !bodiless && self.leaves_unread(request, &response.headers) {
+        let verdict = watch.headers(status, &response.headers);
+        if verdict == OnDownload::Drop {
+            return Err(body::stopped(status));
+        }
+        if verdict == OnDownload::Deliver {
+            response.add_flag("download_stopped");
+        } else if !bodiless && self.leaves_unread(request, &response.headers) {
             if status.is_success() {
                 let shown = response.header(header::CONTENT_TYPE).unwrap_or("by its name").to_owned();
                 let message = format!("neither markup nor text ({shown}): not read");
@@ -296,7 +308,7 @@ impl Rules {
                     &[]
                 }
             };
-            let received = body::receive(&mut answer, known, &limits, timer, status).await?;
+            let received = body::receive(&mut answer, known, &limits, watch, timer, status).await?;
             take(&mut response, received, &limits);
         }
         drop(answer);
@@ -353,11 +365,14 @@ fn take(response: &mut Response, received: body::Received, limits: &BodyLimits) 
     if received.truncated {
         response.add_flag("truncated");
     }
+    if received.stopped {
+        response.add_flag("download_stopped");
+    }
     if received.dataloss {
         response.add_flag("dataloss");
     }
     if let Some(decoded) = received.decoded {
-        if decoded.partial && !received.truncated {
+        if decoded.partial && !received.truncated && !received.stopped {
             response.add_flag("partial");
         }
         response.decoded = Some(decoded.body);

@@ -129,7 +129,8 @@ impl<S: Spider> Core<S> {
         let core = Arc::clone(self);
         let page = Rc::clone(page);
         let flush = move |items: Vec<S::Item>, requests: Vec<Request>| {
-            let requests = core.follow_all(&page, requests);
+            let mut requests = core.follow_all(&page, requests);
+            core.admit(&mut requests);
             core.cx.wait(async {
                 if !items.is_empty() {
                     core.deliver(items).await;

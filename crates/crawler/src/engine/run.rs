@@ -273,6 +273,9 @@ impl<S: Spider> Run<S> {
             self.scheduler.no_more_due(&ticket, leased.next_at, now);
         }
         self.core.counters.dequeued.inc();
+        if self.core.frontier.len() == 0 && self.core.cx.has_observers() {
+            self.core.cx.emit(&Event::SchedulerEmpty);
+        }
         let id = lease.id;
         let task = self.visits.spawn(Arc::clone(&self.core).visit(lease, ticket)).id();
         self.leased.insert(task, (id, host));
@@ -444,6 +447,7 @@ impl<S: Spider> Run<S> {
             core.assign(&mut request, None).await;
             kept.push(request);
         }
+        core.admit(&mut kept);
         kept
     }
 

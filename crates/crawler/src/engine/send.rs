@@ -7,7 +7,7 @@ use tokio::sync::oneshot;
 
 use crate::context::{Context, Message};
 use crate::event::Event;
-use crate::fetch::{DynDownloader, FetchError, FetchErrorKind};
+use crate::fetch::{DynDownloader, FetchError, FetchErrorKind, Watch};
 use crate::host_stats::HostStats;
 use crate::request::Request;
 use crate::response::Response;
@@ -52,10 +52,12 @@ impl Sender {
             ticket.sent(started);
         }
         self.requests.inc();
-        if cx.has_observers() {
+        let result = if cx.has_observers() {
             cx.emit(&Event::RequestReachedDownloader { request });
-        }
-        let result = self.downloader.fetch(request).await;
+            self.downloader.fetch_watched(request, Watch::new(cx, request)).await
+        } else {
+            self.downloader.fetch(request).await
+        };
         end.outcome = match &result {
             Ok(response) => {
                 self.wire_bytes.add(i64::try_from(response.wire_bytes).unwrap_or(i64::MAX));

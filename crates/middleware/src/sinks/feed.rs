@@ -4,7 +4,7 @@ use std::fs::File;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use huntsman_crawler::{Context, Error, OnItem, Pipeline, Result, Settings, Timestamp, seconds};
+use huntsman_crawler::{Context, Error, Event, OnItem, Pipeline, Result, Settings, Timestamp, seconds};
 use serde::Serialize;
 
 use super::name::Name;
@@ -287,14 +287,22 @@ impl<T, F: Format> Feed<T, F> {
 
     fn close_file(&mut self) -> Result<()> {
         let Some(writer) = self.state.writer.take() else { return Ok(()) };
-        self.state.buffer.extend_from_slice(self.format.tail());
-        let bytes = std::mem::take(&mut self.state.buffer);
-        self.state.buffered_items = 0;
-        writer.finish(&bytes).map_err(|cause| {
-            let error = explain("writing", &self.state.current, cause);
-            self.state.broken = Some(error.to_string());
-            error
-        })
+        let finished = self.check().and_then(|()| {
+            self.state.buffer.extend_from_slice(self.format.tail());
+            let bytes = std::mem::take(&mut self.state.buffer);
+            self.state.buffered_items = 0;
+            writer.finish(&bytes).map_err(|cause| {
+                let error = explain("writing", &self.state.current, cause);
+                self.state.broken = Some(error.to_string());
+                error
+            })
+        });
+        if let Some(cx) = &self.state.context {
+            let error = finished.as_ref().err().map(ToString::to_string);
+            let (name, items) = (&self.state.current, self.state.in_batch);
+            cx.emit(&Event::FeedSlotClosed { name, items, error: error.as_deref() });
+        }
+        finished
     }
 
     fn check(&self) -> Result<()> {
@@ -377,7 +385,7 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
     }
 
     async fn close(&mut self) -> Result<()> {
-        let closed = self.check().and_then(|()| self.close_file());
+        let closed = self.close_file().and_then(|()| self.check());
         let is_file = self.name.is_some();
         if is_file && !self.store_empty && self.state.written == 0 && self.mode != Mode::Append {
             // It was made to see whether it can be made.
@@ -387,6 +395,8 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
             let end = if closed.is_ok() { "success" } else { "failed" };
             let storage = if is_file { "file" } else { "stdout" };
             cx.stats().inc(&format!("feedexport/{end}_count/{storage}"));
+            let name = self.name.as_ref().map_or("standard output", Name::template);
+            cx.emit(&Event::FeedExporterClosed { name, items: self.state.written });
         }
         closed
     }
