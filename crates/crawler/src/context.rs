@@ -15,6 +15,7 @@ use crate::event::{Event, Observer, OnDownload};
 use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
 use crate::host::HostKey;
 use crate::middleware::OnFollow;
+use crate::report::HostReport;
 use crate::request::Request;
 use crate::response::Response;
 use crate::schedule::{Outcome, Ticket};
@@ -66,8 +67,23 @@ pub(crate) enum Message {
     Woken(Vec<HostKey>),
     /// The items of a page passed the pipelines.
     Items(u64),
+    /// Answers how far the crawl is.
+    Overview(oneshot::Sender<Overview>),
+    /// Answers with a report for each of the busiest hosts.
+    Hosts(oneshot::Sender<Vec<HostReport>>),
     /// A part that the crawl cannot go on without failed.
     Fatal(Error),
+}
+
+/// How far the crawl is, for the line of progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overview {
+    /// Requests in the queue.
+    pub(crate) queued: u64,
+    /// Hosts with requests in flight or in the queue, other than those that are down.
+    pub(crate) hosts_active: usize,
+    /// Hosts that are down or given up.
+    pub(crate) hosts_down: usize,
 }
 
 /// A change of the politeness of one slot while the crawl runs.
@@ -220,6 +236,21 @@ impl Context {
     /// Queues requests that no page led to.
     pub fn push(&self, requests: Vec<Request>) {
         self.tell(Message::Push(requests));
+    }
+
+    /// How far the crawl is; `None` if there is no engine that could tell.
+    pub(crate) async fn overview(&self) -> Option<Overview> {
+        let (sender, overview) = oneshot::channel();
+        self.tell(Message::Overview(sender));
+        overview.await.ok()
+    }
+
+    /// A report for each of the busiest hosts (`stats_top_hosts`), busiest first, as it is now; none without an engine.
+    /// The length of their queues is in the report at the end only, and 0 here.
+    pub async fn hosts(&self) -> Vec<HostReport> {
+        let (sender, hosts) = oneshot::channel();
+        self.tell(Message::Hosts(sender));
+        hosts.await.unwrap_or_default()
     }
 
     pub(crate) fn tell(&self, message: Message) {

@@ -401,6 +401,19 @@ impl Scheduler {
         self.slots.len() - self.free.len()
     }
 
+    /// How many hosts have something to do, and how many are down or given up. Looks at every slot that is kept.
+    pub(crate) fn hosts_active_and_down(&self) -> (usize, usize) {
+        let (mut active, mut down) = (0, 0);
+        for slot in self.slots.iter().flatten() {
+            if slot.is_down || slot.gave_up.is_some() {
+                down += 1;
+            } else if slot.is_busy() {
+                active += 1;
+            }
+        }
+        (active, down)
+    }
+
     /// Whether nothing is in flight and nothing could start but what is parked: asleep, down, or delayed in the frontier.
     /// False as long as a slot waits for the delay between its starts. Without any work it is true.
     pub fn is_parked(&self) -> bool {

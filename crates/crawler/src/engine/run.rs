@@ -13,7 +13,7 @@ use super::quota::Quota;
 use super::seeds::Seeds;
 use super::visit::{Core, VisitEnd};
 use crate::clock::Timestamp;
-use crate::context::Message;
+use crate::context::{Message, Overview};
 use crate::drop::{DropReason, Dropped};
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -108,6 +108,9 @@ impl<S: Spider> Run<S> {
         self.visits.abort_all();
         while self.visits.join_next().await.is_some() {}
         let aborted = self.stop.as_ref().is_some_and(|stop| stop.aborted);
+        // Opening the frontier again makes what was in flight work again, which it is by now.
+        let queued: HashMap<_, _> = self.core.frontier.open().await.unwrap_or_default().into_iter().collect();
+        let hosts = self.hosts(&queued);
         let mut reason = match (&error, self.stop) {
             (Some(_), _) => "error".to_owned(),
             (None, Some(stop)) => stop.reason,
@@ -116,12 +119,6 @@ impl<S: Spider> Run<S> {
         if reason == "finished" && self.seeds_queued == 0 && self.seed_errors > 0 {
             "start_error".clone_into(&mut reason);
         }
-        let queued: HashMap<_, _> = self.core.frontier.open().await.unwrap_or_default().into_iter().collect();
-        let hosts = self.core.sender.hosts.reports(|host| HostNow {
-            delay: self.scheduler.delay_of(host).unwrap_or_default(),
-            queued: queued.get(host).copied().unwrap_or(0),
-            state: self.scheduler.slot_state(host),
-        });
         let leases = self.leased.into_values().collect();
         let left = leftovers(&self.core, leases, &reason, aborted).await;
         Ran {
@@ -301,6 +298,15 @@ impl<S: Spider> Run<S> {
                 }
             }
             Message::Items(count) => self.limits.items(count, now),
+            Message::Overview(reply) => {
+                let (hosts_active, hosts_down) = self.scheduler.hosts_active_and_down();
+                let queued = self.core.frontier.len();
+                // Whoever asked may be gone.
+                let _ = reply.send(Overview { queued, hosts_active, hosts_down });
+            }
+            Message::Hosts(reply) => {
+                let _ = reply.send(self.hosts(&HashMap::new()));
+            }
             Message::Politeness(host, change, done) => {
                 self.scheduler.adjust(&host, change, now);
                 // Whoever asked may have been dropped.
@@ -449,6 +455,14 @@ impl<S: Spider> Run<S> {
         }
         core.admit(&mut kept);
         kept
+    }
+
+    fn hosts(&self, queued: &HashMap<HostKey, u64>) -> Vec<HostReport> {
+        self.core.sender.hosts.reports(|host| HostNow {
+            delay: self.scheduler.delay_of(host).unwrap_or_default(),
+            queued: queued.get(host).copied().unwrap_or(0),
+            state: self.scheduler.slot_state(host),
+        })
     }
 
     fn is_idle(&self) -> bool {
