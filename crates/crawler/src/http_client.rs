@@ -89,7 +89,7 @@ impl HttpDownloader {
     /// A client by the settings; nothing is opened yet.
     ///
     /// # Errors
-    /// A setting cannot be understood: `resolve`, `allow_addresses`, `tls_min_version`, `bind_address`.
+    /// A setting cannot be understood: `resolve`, `allow_addresses`, `tls_min_version`, `tls_max_version`, `bind_address`.
     pub fn new(settings: &Settings) -> Result<Self> {
         let deadlines = Deadlines::of(settings);
         let network = Arc::new(Network {

@@ -270,6 +270,8 @@ settings! {
     download_verify_certificates: bool = true;
     /// Lowest TLS version: 1.2 or 1.3.
     tls_min_version: String = "1.2".to_owned();
+    /// Highest TLS version: 1.2 or 1.3.
+    tls_max_version: String = "1.3".to_owned();
     /// Names kept in the DNS cache.
     dnscache_size: usize = 10_000;
     /// Seconds for a DNS answer.

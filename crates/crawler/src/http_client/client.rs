@@ -49,6 +49,7 @@ pub(crate) struct Recipe {
     connect_timeout: Duration,
     local_address: Option<IpAddr>,
     min_tls: tls::Version,
+    max_tls: tls::Version,
     verify: bool,
     http2: bool,
     header_lines: usize,
@@ -59,7 +60,7 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// By the settings `bind_address`, `tls_min_version`, `download_verify_certificates`, `http2`, `max_header_lines`,
+    /// By the settings `bind_address`, `tls_min_version`, `tls_max_version`, `download_verify_certificates`, `http2`, `max_header_lines`,
     /// `max_header_bytes`, `download_delay`, `concurrent_requests` and those per slot.
     pub(crate) fn new(settings: &Settings, network: Arc<Network>, deadlines: &Deadlines) -> Result<Self> {
         let local_address = match settings.bind_address.as_deref() {
@@ -69,19 +70,17 @@ impl Recipe {
                 Error::usage(format!("bind_address: \"{shown}\" is no IP address"))
             })?),
         };
-        let min_tls = match settings.tls_min_version.as_str() {
-            "1.2" => tls::Version::TLS_1_2,
-            "1.3" => tls::Version::TLS_1_3,
-            other => {
-                let shown = other.escape_debug();
-                return Err(Error::usage(format!("tls_min_version: \"{shown}\" is neither 1.2 nor 1.3")));
-            }
-        };
+        let min_tls = tls_version("tls_min_version", &settings.tls_min_version)?;
+        let max_tls = tls_version("tls_max_version", &settings.tls_max_version)?;
+        if min_tls > max_tls {
+            return Err(Error::usage("tls_max_version is below tls_min_version"));
+        }
         Ok(Self {
             network,
             connect_timeout: deadlines.connect,
             local_address,
             min_tls,
+            max_tls,
             verify: settings.download_verify_certificates,
             http2: settings.http2,
             header_lines: settings.max_header_lines,
@@ -122,6 +121,7 @@ impl Recipe {
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .tls_version_min(self.min_tls)
+            .tls_version_max(self.max_tls)
             .tls_danger_accept_invalid_certs(!self.verify)
             .tls_info(true);
         if !self.http2 {
@@ -134,6 +134,14 @@ impl Recipe {
             builder = builder.proxy(proxy.for_client()?);
         }
         Ok(builder)
+    }
+}
+
+fn tls_version(setting: &str, value: &str) -> Result<tls::Version> {
+    match value {
+        "1.2" => Ok(tls::Version::TLS_1_2),
+        "1.3" => Ok(tls::Version::TLS_1_3),
+        other => Err(Error::usage(format!("{setting}: \"{}\" is neither 1.2 nor 1.3", other.escape_debug()))),
     }
 }
 

@@ -171,6 +171,9 @@ fn validate(settings: &Settings) -> Result<()> {
     if http::HeaderValue::from_str(&settings.user_agent).is_err() {
         return fail("user_agent", "not allowed as a header value");
     }
+    if !matches!(settings.tls_max_version.as_str(), "1.2" | "1.3") {
+        return fail("tls_max_version", "use 1.2 or 1.3");
+    }
     if !matches!(settings.tls_min_version.as_str(), "1.2" | "1.3") {
         return fail("tls_min_version", "use 1.2 or 1.3");
     }
