@@ -119,9 +119,9 @@ settings! {
     scope: Scope = Scope::All;
     /// Hosts (`name` or `name:port`) that are in scope besides the seeds'.
     allow_hosts: Vec<String> = Vec::new();
-    /// Globs on the URL: if any are given, a URL must match one.
+    /// Patterns on the URL, globs or `re:` and a regular expression: if any are given, a URL must match one.
     include: Vec<String> = Vec::new();
-    /// Globs on the URL: a URL that matches one is not followed. Wins over include.
+    /// Patterns as in include: a URL that matches one is not followed. Wins over include.
     exclude: Vec<String> = Vec::new();
     /// A redirect that leaves the scope: drop, record or follow.
     redirect_out_of_scope: OutOfScope = OutOfScope::Drop;
