@@ -47,7 +47,7 @@ pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
 };
 pub use output::Output;
-pub use page::{Element, FoundLink, LinkExtractor, NO_PAGES, Page, Selection};
+pub use page::{BinaryBody, Element, FoundLink, LinkExtractor, NO_PAGES, Page, Selection};
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};

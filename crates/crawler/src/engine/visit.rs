@@ -58,6 +58,7 @@ pub(crate) struct Counters {
     pub(crate) dequeued: Counter,
     pub(crate) duplicates: Counter,
     pub(crate) links_cut: Counter,
+    pub(crate) links_invalid: Counter,
 }
 
 impl Counters {
@@ -70,6 +71,7 @@ impl Counters {
             dequeued: counter("scheduler/dequeued"),
             duplicates: counter("dupefilter/filtered"),
             links_cut: counter("links/cut"),
+            links_invalid: counter("links/invalid"),
         }
     }
 }
