@@ -133,6 +133,11 @@ impl Context {
         &self.0.settings
     }
 
+    /// An argument of the spider (setting `spider_args`).
+    pub fn arg(&self, name: &str) -> Option<&str> {
+        self.settings().spider_args.get(name).map(String::as_str)
+    }
+
     /// The stats of the crawl.
     pub fn stats(&self) -> &Stats {
         &self.0.stats

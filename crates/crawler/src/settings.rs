@@ -291,6 +291,8 @@ settings! {
     httperror_allow_all: bool = false;
     /// Request headers that count for the fingerprint.
     fingerprint_headers: Vec<String> = Vec::new();
+    /// Arguments of the spider by name: what callbacks and components read with `Context::arg`, and `%(name)s` in names of feeds.
+    spider_args: BTreeMap<String, String> = BTreeMap::new();
     /// Query parameters that do not count for the fingerprint: `utm_*`, `gclid`.
     strip_query_params: Vec<String> = Vec::new();
     /// Path parameters (`;jsessionid=1`) do not count for the fingerprint.

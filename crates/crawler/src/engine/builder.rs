@@ -71,6 +71,13 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
+    /// Sets one argument of the spider, as `-a name=value` does in Scrapy: for callbacks and components, which read it with
+    /// [`Context::arg`]. Start requests that depend on an argument are made where the spider is made.
+    pub fn arg(self, name: &str, value: impl Into<String>) -> Self {
+        let args = serde_json::Map::from_iter([(name.to_owned(), Value::String(value.into()))]);
+        self.set_in(Layer::CommandLine, "spider_args", args)
+    }
+
     /// Replaces all layers of settings.
     pub fn layers(mut self, layers: Layers) -> Self {
         self.layers = layers;

@@ -55,7 +55,8 @@ pub struct FieldChoice<'a>(pub(super) &'a Fields);
 ///
 /// Before a page is settled its items are handed to the system, so a killed process loses none of them; a crash leaves at most
 /// one partial record, which is cut off when the file is added to. A name that ends with `.gz` or `.zst` is compressed.
-/// Names may have parameters: `%(batch_id)05d`, `%(batch_time)s`, `%(time)s` and those of [`Feed::param`].
+/// Names may have parameters: `%(batch_id)05d`, `%(batch_time)s`, `%(time)s`, those of [`Feed::param`] and
+/// the arguments of the spider.
 pub struct Feed<T, F> {
     name: Option<Name>,
     mode: Mode,
@@ -337,6 +338,11 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
         {
             let name = name.template().escape_debug();
             return Err(Error::usage(format!("file name \"{name}\": batches need %(batch_id)05d in it")));
+        }
+        if let Some(name) = &mut self.name {
+            for (key, value) in &cx.settings().spider_args {
+                name.set_default(key, value);
+            }
         }
         self.format.configure(cx.settings());
         self.state.flushed_at = cx.now();
