@@ -3,6 +3,7 @@
 mod builder;
 mod chain;
 mod crawler;
+mod crawls;
 mod handle;
 mod inline;
 mod items;
@@ -19,4 +20,5 @@ mod watch;
 pub use builder::CrawlerBuilder;
 pub use chain::ComponentInfo;
 pub use crawler::Crawler;
+pub use crawls::Crawls;
 pub use handle::Handle;

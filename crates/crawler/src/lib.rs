@@ -17,6 +17,7 @@ mod host_stats;
 mod http_client;
 mod middleware;
 mod output;
+mod pace;
 mod page;
 mod pipeline;
 mod plugin;
@@ -34,7 +35,7 @@ mod stats;
 pub use clock::{Clock, Timestamp};
 pub use context::{Context, Politeness};
 pub use drop::{DropReason, DropState, Dropped};
-pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Handle};
+pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Crawls, Handle};
 pub use error::{Error, Result};
 pub use event::{Event, Observer, OnDownload};
 pub use fetch::{Downloader, FetchError, FetchErrorKind, Watch};
@@ -47,6 +48,7 @@ pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
 };
 pub use output::Output;
+pub use pace::Pace;
 pub use page::{BinaryBody, Element, FoundLink, LinkExtractor, NO_PAGES, Page, Selection};
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;

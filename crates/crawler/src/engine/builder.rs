@@ -12,6 +12,7 @@ use crate::event::Observer;
 use crate::fetch::{Downloader, DynDownloader};
 use crate::frontier::{DynFrontier, Frontier, MemoryFrontier};
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
+use crate::pace::Pace;
 use crate::pipeline::{DynPipeline, Pipeline};
 use crate::plugin::Plugin;
 use crate::report::CrawlReport;
@@ -40,6 +41,7 @@ pub struct CrawlerBuilder<S: Spider> {
     pub(crate) spider_middlewares: Vec<Component<Box<dyn SpiderMiddleware>>>,
     pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
     pub(crate) observers: Vec<Box<dyn Observer>>,
+    pub(crate) pace: Option<Pace>,
 }
 
 impl<S: Spider> CrawlerBuilder<S> {
@@ -55,6 +57,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             spider_middlewares: Vec::new(),
             pipelines: Vec::new(),
             observers: Vec::new(),
+            pace: None,
         }
     }
 
@@ -157,6 +160,12 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
+    /// Shares the politeness towards each host with the other crawls of the process that have a clone of this pace.
+    pub fn pace(mut self, pace: Pace) -> Self {
+        self.pace = Some(pace);
+        self
+    }
+
     /// Installs a plugin.
     pub fn plugin(self, plugin: impl Plugin) -> Self {
         plugin.install(self)
@@ -219,6 +228,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             middlewares,
             spider_middlewares,
             pipelines: self.pipelines,
+            pace: self.pace,
             components: (downloader_infos, spider_infos),
         })
     }
