@@ -20,10 +20,11 @@ use crate::event::OnDownload;
 use crate::fetch::{Downloader, FetchError, FetchErrorKind, Watch};
 use crate::request::Request;
 use crate::response::{Response, Timings};
-use crate::settings::Settings;
+use crate::settings::{Settings, VerifyCertificates};
 
 mod attempt;
 mod body;
+mod certificates;
 mod client;
 mod deadline;
 mod decode;
@@ -35,6 +36,7 @@ mod resolver;
 
 use attempt::{ATTEMPT, Attempt};
 use body::BodyLimits;
+use certificates::BadCertificates;
 use client::{Recipe, Route};
 use deadline::{Deadlines, Timer};
 use decode::Codings;
@@ -44,6 +46,7 @@ use network::Network;
 use proxy::{Proxy, Scheme};
 use resolver::Resolver;
 
+pub use certificates::CertificateError;
 pub use decode::{DecodeLimits, Decoded, decode_body};
 
 /// Proxies whose connections are kept.
@@ -63,7 +66,9 @@ const MOST_PROXIES: usize = 64;
 /// direct connection: none is known through a proxy.
 ///
 /// Flags on responses: `truncated`, `partial`, `dataloss`, `unknown_encoding`, `unread` for a body that was
-/// left alone because of its type, and `download_stopped` for one that an observer wanted no more of.
+/// left alone because of its type, `download_stopped` for one that an observer
+/// wanted no more of, and `bad_certificate` where that is recorded and not refused, with a [`CertificateError`] in the
+/// extensions.
 pub struct HttpDownloader {
     network: Arc<Network>,
     recipe: Recipe,
@@ -81,6 +86,7 @@ struct Rules {
     header_lines: usize,
     header_bytes: usize,
     verify: bool,
+    bad_certificates: Arc<BadCertificates>,
     /// Names of headers that are not sent over https without a verified certificate.
     secrets: Vec<HeaderName>,
 }
@@ -97,10 +103,14 @@ impl HttpDownloader {
             resolver: Resolver::new(settings)?,
         });
         let recipe = Recipe::new(settings, Arc::clone(&network), &deadlines)?;
-        if !settings.download_verify_certificates {
-            tracing::warn!(
+        match settings.download_verify_certificates {
+            VerifyCertificates::Yes => {}
+            VerifyCertificates::Record => tracing::warn!(
+                "bad TLS certificates are recorded and not refused in this run; credentials are withheld over https"
+            ),
+            VerifyCertificates::No => tracing::warn!(
                 "TLS certificates are NOT verified in this run; credentials are withheld over https"
-            );
+            ),
         }
         let rules = Rules {
             deadlines,
@@ -112,7 +122,8 @@ impl HttpDownloader {
             binary: settings.download_binary,
             header_lines: settings.max_header_lines,
             header_bytes: settings.max_header_bytes,
-            verify: settings.download_verify_certificates,
+            verify: settings.download_verify_certificates.is_proof(),
+            bad_certificates: Arc::clone(&recipe.bad_certificates),
             secrets: secrets(settings),
         };
         Ok(Self { network, recipe, direct: Route::new(None), proxied: Mutex::new(Vec::new()), rules })
@@ -275,6 +286,13 @@ impl Rules {
             response.ip = answer.remote_addr().map(|address| address.ip());
             let tls = answer.extensions().get::<TlsInfo>();
             response.certificate = tls.and_then(TlsInfo::peer_certificate).map(Bytes::copy_from_slice);
+            if !self.verify
+                && let Some(certificate) = &response.certificate
+                && let Some(error) = self.bad_certificates.error(way.host, certificate)
+            {
+                response.add_flag("bad_certificate");
+                response.extensions.insert(error);
+            }
         }
         let verdict = watch.headers(status, &response.headers);
         if verdict == OnDownload::Drop {

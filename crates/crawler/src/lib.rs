@@ -42,7 +42,7 @@ pub use fetch::{Downloader, FetchError, FetchErrorKind, Watch};
 pub use frontier::{End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled};
 pub use host::{HostKey, SlotBy, registrable_domain};
 pub use host_stats::{HostNow, HostStats};
-pub use http_client::{DecodeLimits, Decoded, HttpDownloader, decode_body};
+pub use http_client::{CertificateError, DecodeLimits, Decoded, HttpDownloader, decode_body};
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
@@ -58,7 +58,7 @@ pub use response::{Response, Timings};
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
     Guard, Layer, Layers, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope, SettingInfo,
-    Settings, SlotSettings, nearest, seconds,
+    Settings, SlotSettings, VerifyCertificates, nearest, seconds,
 };
 pub use spider::{Spider, SpiderFn, Start, spider_fn};
 pub use stats::{Counter, Stats};

@@ -266,8 +266,9 @@ settings! {
     max_content_codings: usize = 3;
     /// Offers HTTP/2.
     http2: bool = true;
-    /// Verifies TLS certificates: true or false. Off withholds credentials.
-    download_verify_certificates: bool = true;
+    /// Verifies TLS certificates: true, false, or record, which takes pages in spite of a bad certificate and marks them. Anything
+    /// but true withholds credentials.
+    download_verify_certificates: VerifyCertificates = VerifyCertificates::Yes;
     /// Lowest TLS version: 1.2 or 1.3.
     tls_min_version: String = "1.2".to_owned();
     /// Highest TLS version: 1.2 or 1.3.
@@ -339,6 +340,55 @@ pub struct SlotSettings {
     pub delay: Option<f64>,
     /// Jitter as in `download_delay_jitter`.
     pub jitter: Option<f64>,
+}
+
+/// What becomes of https servers whose certificate is not valid. `true`, `false` and `"record"` in files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "Value")]
+pub enum VerifyCertificates {
+    /// They are refused.
+    #[default]
+    Yes,
+    /// Pages come with the flag `bad_certificate` and a [`CertificateError`](crate::CertificateError) in their extensions;
+    /// through a proxy they are refused, because the certificate is not seen there.
+    Record,
+    /// Nothing is verified.
+    No,
+}
+
+impl VerifyCertificates {
+    /// Whether a server that answers is the one it says it is: only then does it get credentials.
+    pub fn is_proof(self) -> bool {
+        self == Self::Yes
+    }
+}
+
+impl From<bool> for VerifyCertificates {
+    fn from(verify: bool) -> Self {
+        if verify { Self::Yes } else { Self::No }
+    }
+}
+
+impl TryFrom<Value> for VerifyCertificates {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        match value {
+            Value::Bool(verify) => Ok(verify.into()),
+            Value::String(word) if word == "record" => Ok(Self::Record),
+            _ => Err("expected true, false or record"),
+        }
+    }
+}
+
+impl From<VerifyCertificates> for Value {
+    fn from(verify: VerifyCertificates) -> Self {
+        match verify {
+            VerifyCertificates::Yes => Self::Bool(true),
+            VerifyCertificates::No => Self::Bool(false),
+            VerifyCertificates::Record => Self::from("record"),
+        }
+    }
 }
 
 /// What a trap guard does.

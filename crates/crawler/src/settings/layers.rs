@@ -206,6 +206,22 @@ mod tests {
     use serde_json::json;
 
     #[test]
+    fn certificates_are_verified_recorded_or_not_looked_at() {
+        use crate::settings::VerifyCertificates as V;
+        let resolved = |text: &str| {
+            let mut layers = Layers::default();
+            layers.set_text(Layer::CommandLine, "download_verify_certificates", text)?;
+            layers.resolve().map(|settings| settings.download_verify_certificates)
+        };
+        for (text, value) in [("true", V::Yes), ("record", V::Record), ("false", V::No)] {
+            assert_eq!(resolved(text).unwrap(), value);
+            let json = serde_json::to_string(&value).unwrap();
+            assert_eq!(json.trim_matches('"'), text);
+        }
+        assert!(resolved("never").unwrap_err().to_string().contains("true, false or record"));
+    }
+
+    #[test]
     fn a_later_layer_wins_whatever_the_order_of_calls() {
         let mut layers = Layers::default();
         layers.set(Layer::CommandLine, "download_delay", 3.0).unwrap();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::Version;
-use huntsman_crawler::{FetchErrorKind as K, Request, Settings};
+use huntsman_crawler::{CertificateError, FetchErrorKind as K, Request, Settings, VerifyCertificates};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
@@ -175,7 +175,7 @@ async fn flood_h2(mut stream: TlsStream<TcpStream>) {
 
 fn trusting(change: impl FnOnce(&mut Settings)) -> huntsman_crawler::HttpDownloader {
     downloader(|s| {
-        s.download_verify_certificates = false;
+        s.download_verify_certificates = false.into();
         change(s);
     })
 }
@@ -206,6 +206,26 @@ async fn without_verification_the_page_comes_and_the_certificate_is_told() {
     let site = site(&["h2", "http/1.1"]).await;
     let response = get(&trusting(|s| s.http2 = false), &site.url("/")).await.expect("a page");
     assert_eq!(response.version, Version::HTTP_11, "switched off");
+}
+
+#[tokio::test]
+async fn a_bad_certificate_is_recorded_with_the_page_where_that_is_asked_for() {
+    for protocols in [&["h2", "http/1.1"][..], &["http/1.1"]] {
+        let site = site(protocols).await;
+        let downloader = trusting(|s| s.download_verify_certificates = VerifyCertificates::Record);
+        let plain = Server::always(crate::support::page(b"")).await;
+        assert!(get(&downloader, &plain.url("/")).await.expect("a page").flags.is_empty());
+        // The second answer comes over the connection of the first.
+        for _ in 0..2 {
+            let request = Request::parse(&site.url("/x")).unwrap().header("Authorization", "s3cret").unwrap();
+            let response = fetch(&downloader, request).await.expect("a page");
+            assert!(response.body.starts_with(b"/x") && response.has_flag("bad_certificate"), "{response:?}");
+            let error = response.extensions.get::<CertificateError>().expect("what is wrong with it");
+            assert!(error.to_string().contains("certificate"), "{error}");
+            assert_eq!(response.certificate.as_ref(), Some(&site.certificate));
+        }
+        assert!(site.seen().iter().all(|head| !head.contains("s3cret")), "credentials are withheld");
+    }
 }
 
 #[tokio::test]
