@@ -242,8 +242,8 @@ async fn crawls_of_one_process_share_the_delay_of_a_host() {
         let crawl = polite(links([seed.to_owned()]), &web).set("robotstxt_obey", false);
         crawl.set("download_delay", delay).set("download_delay_jitter", 0.0)
     };
-    let crawls = || Crawls::new().add(crawl("http://a.test/0", 2.0)).add(crawl("http://a.test/0", 0.5));
-    let reports = crawls().add(crawl("http://b.test/0", 0.0)).run().await;
+    let crawls = || Crawls::new().crawl(crawl("http://a.test/0", 2.0)).crawl(crawl("http://a.test/0", 0.5));
+    let reports = crawls().crawl(crawl("http://b.test/0", 0.0)).run().await;
     let pages: Vec<u64> = reports.into_iter().map(|report| report.unwrap().pages).collect();
     assert_eq!(pages, [12, 12, 12], "each has its own seen requests");
     let (shared, alone) = (web.starts("a.test"), web.starts("b.test"));
@@ -259,7 +259,7 @@ async fn crawls_of_one_process_keep_a_crawl_delay_together() {
         .respond("http://a.test/robots.txt", Reply::text("User-agent: *\nCrawl-delay: 4"))
         .latency(Duration::from_secs(5));
     let crawl = || polite(links(["http://a.test/0"]), &web);
-    for report in Crawls::new().add(crawl()).add(crawl()).run().await {
+    for report in Crawls::new().crawl(crawl()).crawl(crawl()).run().await {
         assert_eq!(report.unwrap().pages, 8);
     }
     assert_eq!(web.peak("a.test"), 1, "one at a time");
@@ -271,9 +271,9 @@ async fn crawls_may_run_in_turn_and_one_that_fails_stops_no_other() {
     let web = ScriptedDownloader::pages(["a", "b", "c"].map(|host| (format!("http://{host}.test/"), "x")));
     let crawl = |host: &str| quick(links([format!("http://{host}.test/")]), &web);
     let reports = Crawls::new()
-        .add(crawl("a"))
-        .add(crawl("b").set("no_such_setting", 1))
-        .add(crawl("c"))
+        .crawl(crawl("a"))
+        .crawl(crawl("b").set("no_such_setting", 1))
+        .crawl(crawl("c"))
         .run_in_turn()
         .await;
     let ends: Vec<Option<u64>> = reports.iter().map(|report| report.as_ref().ok().map(|r| r.pages)).collect();

@@ -1,3 +1,4 @@
 //! Suites that judge an implementation of a trait by what the trait promises: one suite, every implementation.
 
 pub mod frontier;
+pub mod store;

@@ -23,7 +23,7 @@ use crate::spider::Spider;
 /// #     let spider = spider_fn([url.to_owned()], |_: &Page, _: &mut Output<()>| Ok(()));
 /// #     CrawlerBuilder::new(spider).downloader(web.clone())
 /// # };
-/// let reports = Crawls::new().add(crawl("http://a.test/")).add(crawl("http://b.test/")).run().await;
+/// let reports = Crawls::new().crawl(crawl("http://a.test/")).crawl(crawl("http://b.test/")).run().await;
 /// for report in reports {
 ///     println!("{}", report?);
 /// }
@@ -42,7 +42,7 @@ impl Crawls {
     }
 
     /// Adds a crawl. It is built when its turn comes; what is wrong with it is its result then.
-    pub fn add<S: Spider>(mut self, crawl: CrawlerBuilder<S>) -> Self {
+    pub fn crawl<S: Spider>(mut self, crawl: CrawlerBuilder<S>) -> Self {
         let crawl = crawl.pace(self.pace.clone());
         self.crawls.push(Box::pin(crawl.run()));
         self

@@ -129,7 +129,9 @@ impl Resolver {
                         (found.iter().take(MOST_ADDRESSES).collect::<Vec<_>>(), left)
                     }
                     Err(error) if is_out_of_files(&error) => return Outcome::OutOfFiles,
-                    Err(error) if error.is_no_records_found() => return Outcome::Missing(describe(&error)),
+                    Err(error) if error.is_no_records_found() => {
+                        return Outcome::Missing("there is no such name, or it has no address".to_owned());
+                    }
                     Err(error) => return Outcome::Failed(describe(&error)),
                 }
             }

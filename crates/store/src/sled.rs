@@ -1,0 +1,260 @@
+//! A store in a directory, on sled.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+
+use sled::{Config, Db, IVec};
+
+use crate::checksum;
+use crate::error::{START_ANEW, StoreError, StoreErrorKind};
+use crate::guard::guarded;
+use crate::store::{Batch, Durability, Operation, Store};
+
+/// Keys above which sled takes more memory than other backends, whatever its cache may hold.
+///
+/// Measured: 798 MB for a million rows of a frontier with a cache of 256 MiB; redb took 177 MB.
+const MANY_KEYS: usize = 200_000;
+
+/// What the entries amounted to when the store was closed, in a file beside sled's own.
+const SUMMARY_FILE: &str = "summary.json";
+
+/// A [`Store`] in a directory, for small jobs.
+///
+/// Memory grows with the number of keys and not with the cache alone; above 200,000 it says so in the log, once. Every write
+/// is flushed to the disk, whatever its [`Durability`], for sled writes its log late. Opening reads all entries and verifies
+/// them; so does closing. A scan copies what it visits, as sled's own would see later writes.
+#[derive(Debug)]
+pub struct SledStore {
+    path: PathBuf,
+    // Behind a lock, so that scans see one state.
+    database: RwLock<Db>,
+    keys: Mutex<Keys>,
+    // The first error of a write.
+    failed: OnceLock<StoreError>,
+}
+
+/// An upper bound on the number of keys, made exact when it passes [`MANY_KEYS`].
+#[derive(Debug, Default)]
+struct Keys {
+    at_most: usize,
+    told: bool,
+}
+
+/// Number and sum of the checksums of all entries: equal if nothing was lost.
+///
+/// sled takes a damaged part of its log for the end of it and goes on with what is before; without this it would go unseen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+struct Summary {
+    entries: u64,
+    checksums: u64,
+}
+
+impl SledStore {
+    /// Makes an empty store in a directory that must not exist yet.
+    ///
+    /// # Errors
+    /// It exists or cannot be made.
+    pub fn create(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        if path.exists() {
+            let exists = "there is a directory already, which is not overwritten";
+            return Err(StoreError::new(StoreErrorKind::Io, exists).at(path));
+        }
+        Self::with(path, cache_bytes)
+    }
+
+    /// Opens the store in a directory. It holds at most about `cache_bytes` of values in memory, but all keys.
+    ///
+    /// What a killed process had not flushed is cut off. Reads all entries to verify them.
+    ///
+    /// # Errors
+    /// It is missing or damaged, open in another process, or of another version of sled.
+    pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        // sled would make what is missing.
+        for name in ["conf", "db"] {
+            let file = path.join(name);
+            match file.metadata() {
+                Ok(there) if there.len() > 0 => {}
+                Ok(_) => return Err(damaged("the file is empty", &file)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    return Err(damaged("the file is missing", &file).with_source(error));
+                }
+                Err(error) => return Err(StoreError::io("opening the store", error).at(file)),
+            }
+        }
+        Self::with(path, cache_bytes)
+    }
+
+    fn with(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        let config = Config::default()
+            .path(path)
+            .cache_capacity(cache_bytes as u64)
+            // Every batch is flushed by hand.
+            .flush_every_ms(None);
+        let database = guarded(path, || config.open().map_err(|e| error_of("opening the store", e, path)))?;
+        let found = summary(&database, path)?;
+        let summary_file = path.join(SUMMARY_FILE);
+        if let Some(closed) = read_summary(&summary_file)? {
+            if closed != found {
+                let what = format!(
+                    "there were {} entries when it was closed, now {} are found, or others",
+                    closed.entries, found.entries
+                );
+                return Err(damaged(&what, path));
+            }
+            // From here on it is not true any more.
+            fs::remove_file(&summary_file)
+                .map_err(|e| StoreError::io("opening the store", e).at(&summary_file))?;
+        }
+        let store = Self {
+            path: path.to_owned(),
+            database: RwLock::new(database),
+            keys: Mutex::default(),
+            failed: OnceLock::new(),
+        };
+        store.count(usize::try_from(found.entries).unwrap_or(usize::MAX), |known| known);
+        Ok(store)
+    }
+
+    /// Takes note of keys that were put, and says so when they become many.
+    fn count(&self, put: usize, exact: impl FnOnce(usize) -> usize) {
+        let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        keys.at_most = keys.at_most.saturating_add(put);
+        if keys.told || keys.at_most <= MANY_KEYS {
+            return;
+        }
+        keys.at_most = exact(keys.at_most);
+        if keys.at_most > MANY_KEYS {
+            keys.told = true;
+            tracing::warn!(
+                keys = keys.at_most,
+                path = %self.path.display(),
+                "the store sled holds all keys in memory; for jobs of this size choose redb"
+            );
+        }
+    }
+
+    fn commit(&self, batch: &Batch) -> Result<(), StoreError> {
+        let mut steps = sled::Batch::default();
+        let mut put = 0;
+        for operation in batch.operations() {
+            match operation {
+                Operation::Put { key, value } => {
+                    steps.insert(key.as_slice(), checksum::seal(key, value));
+                    put += 1;
+                }
+                Operation::Delete { key } => steps.remove(key.as_slice()),
+            }
+        }
+        let database = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        database.apply_batch(steps).map_err(|e| error_of("writing a batch", e, &self.path))?;
+        database.flush().map_err(|e| error_of("writing a batch", e, &self.path))?;
+        self.count(put, |_| database.len());
+        Ok(())
+    }
+}
+
+impl Store for SledStore {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let path = &*self.path;
+        guarded(path, || {
+            let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
+            let stored = database.get(key).map_err(|e| error_of("reading the store", e, path))?;
+            stored.map(|stored| checksum::unseal(key, &stored, path).map(<[u8]>::to_vec)).transpose()
+        })
+    }
+
+    fn scan(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreError> {
+        let path = &*self.path;
+        let found: Vec<(IVec, IVec)> = guarded(path, || {
+            let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
+            let found = database.scan_prefix(prefix).collect::<Result<_, _>>();
+            found.map_err(|e| error_of("reading the store", e, path))
+        })?;
+        for (key, stored) in found {
+            if !visit(&key, checksum::unseal(&key, &stored, path)?) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn write(&self, batch: &Batch, _: Durability) -> Result<(), StoreError> {
+        if let Some(error) = self.failed.get() {
+            return Err(error.clone());
+        }
+        if batch.is_empty() {
+            return Ok(());
+        }
+        guarded(&self.path, || self.commit(batch)).map_err(|error| self.failed.get_or_init(|| error).clone())
+    }
+}
+
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        // After a failed write, and where this fails, there is no summary, and the next process takes what it finds.
+        if self.failed.get().is_none() {
+            let database = self.database.get_mut().unwrap_or_else(PoisonError::into_inner);
+            let written = guarded(&self.path, || summary(database, &self.path))
+                .and_then(|summary| write_summary(&self.path.join(SUMMARY_FILE), summary));
+            if let Err(error) = written {
+                tracing::warn!(%error, "closing the store");
+            }
+        }
+    }
+}
+
+/// Reads all entries; a wrong checksum is an error.
+fn summary(database: &Db, path: &Path) -> Result<Summary, StoreError> {
+    guarded(path, || {
+        let mut summary = Summary::default();
+        for entry in database.iter() {
+            let (key, stored) = entry.map_err(|e| error_of("reading the store", e, path))?;
+            checksum::unseal(&key, &stored, path)?;
+            let checksum = stored.first_chunk().expect("what is unsealed has a checksum");
+            summary.entries += 1;
+            summary.checksums = summary.checksums.wrapping_add(u64::from_le_bytes(*checksum));
+        }
+        Ok(summary)
+    })
+}
+
+fn read_summary(path: &Path) -> Result<Option<Summary>, StoreError> {
+    match fs::read(path) {
+        // One that was cut off while it was written says nothing.
+        Ok(text) => Ok(serde_json::from_slice(&text).ok()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(StoreError::io("opening the store", error).at(path)),
+    }
+}
+
+fn write_summary(path: &Path, summary: Summary) -> Result<(), StoreError> {
+    let text = serde_json::to_string(&summary).expect("two numbers are JSON");
+    fs::write(path, text).map_err(|e| StoreError::io("closing the store", e).at(path))
+}
+
+fn damaged(what: &str, path: &Path) -> StoreError {
+    StoreError::new(StoreErrorKind::Damaged, format!("{what}; {START_ANEW}")).at(path)
+}
+
+fn error_of(what: &str, error: sled::Error, path: &Path) -> StoreError {
+    match error {
+        sled::Error::Corruption { .. } => damaged("the files are damaged", path).with_source(error),
+        // sled reports its lock as another failure, with this in its text.
+        sled::Error::Io(error) if error.to_string().contains("could not acquire lock") => StoreError::new(
+            StoreErrorKind::Locked,
+            "another process works on it; wait until it ends, or choose another directory",
+        )
+        .at(path)
+        .with_source(error),
+        sled::Error::Io(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+            damaged(&format!("a file is cut off ({error})"), path).with_source(error)
+        }
+        sled::Error::Io(error) => StoreError::io(what, error).at(path),
+        sled::Error::Unsupported(text) => {
+            StoreError::new(StoreErrorKind::Format, format!("{what}: {text}; {START_ANEW}")).at(path)
+        }
+        error => StoreError::new(StoreErrorKind::Io, format!("{what}: {error}")).at(path).with_source(error),
+    }
+}
