@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use std::thread;
+use std::time::Duration;
 
 use sled::{Config, Db, IVec};
 
@@ -92,7 +94,9 @@ impl SledStore {
             .cache_capacity(cache_bytes as u64)
             // Every batch is flushed by hand.
             .flush_every_ms(None);
-        let database = guarded(path, || config.open().map_err(|e| error_of("opening the store", e, path)))?;
+        let database = patiently(|| {
+            guarded(path, || config.open().map_err(|e| error_of("opening the store", e, path)))
+        })?;
         let found = summary(&database, path)?;
         let summary_file = path.join(SUMMARY_FILE);
         if let Some(closed) = read_summary(&summary_file)? {
@@ -203,6 +207,17 @@ impl Drop for SledStore {
             }
         }
     }
+}
+
+/// Opens a database whose lock a closed one may still hold for a moment: sled's own threads let go of it after it is dropped.
+fn patiently(open: impl Fn() -> Result<Db, StoreError>) -> Result<Db, StoreError> {
+    for _ in 0..500 {
+        match open() {
+            Err(error) if error.kind() == StoreErrorKind::Locked => thread::sleep(Duration::from_millis(10)),
+            result => return result,
+        }
+    }
+    open()
 }
 
 /// Reads all entries; a wrong checksum is an error.
