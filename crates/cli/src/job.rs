@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use huntsman::middleware::Only;
 use huntsman::middleware::sinks::{DropLog, JsonLines};
 use huntsman::{
-    Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey, HttpDownloader,
-    Observer, Request, Response, Spider, Start, seconds,
+    Backend, Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey,
+    HttpDownloader, Observer, Request, Response, Spider, Start, seconds,
 };
 use url::Url;
 
@@ -31,7 +31,7 @@ use crate::spider::SiteSpider;
 #[derive(Debug)]
 pub(crate) enum Sink {
     /// Files of a directory, with drops and report.
-    Directory(OutputDir),
+    Directory(OutputDir, Backend),
     /// Lines on stdout, and nothing else anywhere.
     Stdout,
 }
@@ -138,11 +138,12 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     if screen.has_progress() {
         builder = builder.observer(hosts.clone());
     }
-    let directory = match sink {
-        Sink::Directory(directory) => Some(directory),
-        Sink::Stdout => None,
+    let (directory, store) = match sink {
+        Sink::Directory(directory, store) => (Some(directory), store),
+        Sink::Stdout => (None, Backend::Memory),
     };
     let built = match &directory {
+        Some(directory) if store != Backend::Memory => with_job(builder, directory, store),
         Some(directory) => with_files(builder, directory.path()),
         None => Ok((builder.pipeline(StdoutLines::new()), None)),
     };
@@ -220,6 +221,15 @@ fn finish(ended: &mut Ended) -> Outcome<()> {
 }
 
 type Builder = CrawlerBuilder<SiteSpider>;
+
+/// Files that go on where the last commit of the job says that they ended.
+fn with_job(builder: Builder, directory: &OutputDir, store: Backend) -> Outcome<(Builder, Option<DropLog>)> {
+    let job = huntsman::Job::open(directory.job(), store)?;
+    let (pages, position) = JsonLines::of_job(directory.path().join(PAGES))?;
+    let drops = DropLog::of_job(directory.path().join(DROPS))?;
+    let builder = builder.job(job).pipeline(pages).persist(position);
+    Ok((builder.observer(drops.clone()).persist(drops.clone()), Some(drops)))
+}
 
 fn with_files(builder: Builder, path: &Path) -> Outcome<(Builder, Option<DropLog>)> {
     let pages = JsonLines::create(path.join(PAGES))?;

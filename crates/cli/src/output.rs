@@ -7,6 +7,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use huntsman::Backend;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -25,6 +26,8 @@ pub(crate) const HTML_REPORT: &str = "report.html";
 const STATE: &str = "state";
 const STATUS: &str = "state/crawl.json";
 const LOCK: &str = "state/lock";
+/// Queue, seen set, positions of files and all else that a crawl goes on with.
+const JOB: &str = "state/job";
 
 /// Files that a crawl makes, and that `--fresh` deletes. Nothing else in the directory is ever touched.
 const OWN_FILES: [&str; 6] = [PAGES, DROPS, REPORT, HTML_REPORT, STATUS, LOCK];
@@ -76,6 +79,8 @@ pub(crate) enum Plan {
 pub(crate) struct Use {
     path: PathBuf,
     clean: bool,
+    /// The crawl in it goes on.
+    resumes: bool,
 }
 
 /// A directory that belongs to this crawl.
@@ -84,6 +89,7 @@ pub(crate) struct OutputDir {
     path: PathBuf,
     /// Directories that did not exist before, outermost first.
     made: Vec<PathBuf>,
+    resumes: bool,
     status: Status,
     /// Held until the end: a second crawl refuses the directory meanwhile.
     lock: File,
@@ -105,22 +111,23 @@ impl Plan {
     /// Looks at a directory; changes nothing.
     ///
     /// # Errors
-    /// It is no directory, another process crawls into it, or it holds something that this run may not overwrite.
-    pub(crate) fn of(path: &Path, fresh: bool) -> Outcome<Self> {
+    /// It is no directory, another process crawls into it, it holds something that this run may not overwrite, or a crawl that
+    /// another store is needed to go on with.
+    pub(crate) fn of(path: &Path, fresh: bool, store: Backend) -> Outcome<Self> {
         match fs::metadata(path) {
             Ok(meta) if !meta.is_dir() => {
                 return Err(Failure::usage(format!("--out {}: it is a file; name a directory", shown(path))));
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Ok(Self::Use(Use { path: path.to_owned(), clean: false }));
+                return Ok(Self::Use(Use { path: path.to_owned(), clean: false, resumes: false }));
             }
             Err(error) => return Err(Failure::usage(format!("--out {}: {error}", shown(path)))),
         }
         if is_locked(path) {
             return Err(in_use(path));
         }
-        let clean = |clean| Ok(Self::Use(Use { path: path.to_owned(), clean }));
+        let clean = |clean| Ok(Self::Use(Use { path: path.to_owned(), clean, resumes: false }));
         if fresh {
             return clean(true);
         }
@@ -155,6 +162,18 @@ impl Plan {
                 escape(status.finish_reason.as_deref().unwrap_or("finished"))
             ))),
             State::Failed => clean(true),
+            State::Running | State::Interrupted
+                if status.store != Backend::Memory.name() && status.store != store.name() =>
+            {
+                Err(Failure::usage(format!(
+                    "{} holds an unfinished crawl with --store {}; go on with that, or start anew with --fresh",
+                    shown(path),
+                    escape(&status.store)
+                )))
+            }
+            State::Running | State::Interrupted if status.store != Backend::Memory.name() => {
+                Ok(Self::Use(Use { path: path.to_owned(), clean: false, resumes: true }))
+            }
             State::Running | State::Interrupted => Err(Failure::usage(format!(
                 "{} holds an unfinished crawl whose queue was in memory and is gone, so it cannot go on; \
                  --fresh deletes its files and starts anew",
@@ -169,7 +188,7 @@ impl Use {
     ///
     /// # Errors
     /// It cannot be written. What was made is taken away again.
-    pub(crate) fn create(self, seed: &Url, started: String, store: &str) -> Outcome<OutputDir> {
+    pub(crate) fn create(self, seed: &Url, started: String, store: Backend) -> Outcome<OutputDir> {
         let state = self.path.join(STATE);
         let made: Vec<PathBuf> = {
             let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
@@ -197,18 +216,23 @@ impl Use {
                     _ => {}
                 }
             }
+            match fs::remove_dir_all(self.path.join(JOB)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(writing(error)),
+                _ => {}
+            }
         }
         let status = Status {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
             state: State::Running,
-            store: store.to_owned(),
+            store: store.name().to_owned(),
             seed_url: seed.to_string(),
             started,
             finish_reason: None,
             pages: 0,
         };
-        let dir = OutputDir { path: self.path.clone(), made: made.clone(), status, lock };
+        let (path, resumes) = (self.path.clone(), self.resumes);
+        let dir = OutputDir { path, made: made.clone(), resumes, status, lock };
         match dir.write_status() {
             Ok(()) => Ok(dir),
             Err(error) => {
@@ -242,8 +266,19 @@ impl OutputDir {
         self.write_status()
     }
 
-    /// Takes the directory away again: the crawl did not start.
-    pub(crate) fn discard(self) {
+    /// Where the queue and the rest of the state live.
+    pub(crate) fn job(&self) -> PathBuf {
+        self.path.join(JOB)
+    }
+
+    /// Takes the directory away again: the crawl did not start. One that was to go on stays as it was.
+    pub(crate) fn discard(mut self) {
+        if self.resumes {
+            self.status.state = State::Interrupted;
+            let _ = self.write_status();
+            return;
+        }
+        let _ = fs::remove_dir_all(self.job());
         for name in OWN_FILES {
             let _ = fs::remove_file(self.path.join(name));
         }
@@ -301,8 +336,8 @@ mod tests {
     }
 
     fn create(path: &Path, fresh: bool) -> Outcome<OutputDir> {
-        match Plan::of(path, fresh)? {
-            Plan::Use(plan) => plan.create(&seed(), "2026-11-21T00:00:00Z".into(), "memory"),
+        match Plan::of(path, fresh, Backend::Memory)? {
+            Plan::Use(plan) => plan.create(&seed(), "2026-11-21T00:00:00Z".into(), Backend::Memory),
             Plan::Finished(sentence) => panic!("{sentence}"),
         }
     }
@@ -320,7 +355,7 @@ mod tests {
     fn looking_makes_nothing_and_discarding_leaves_nothing() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a/b");
-        Plan::of(&path, false).unwrap();
+        Plan::of(&path, false, Backend::Memory).unwrap();
         assert!(!temp.path().join("a").exists());
         let dir = create(&path, false).unwrap();
         fs::write(dir.file(PAGES), "").unwrap();
@@ -344,7 +379,9 @@ mod tests {
         fs::write(dir.file("notes.txt"), "mine").unwrap();
         dir.finish(State::Finished, "finished", 1, b"{}\n").unwrap();
         drop(dir);
-        let Plan::Finished(sentence) = Plan::of(temp.path(), false).unwrap() else { panic!() };
+        let Plan::Finished(sentence) = Plan::of(temp.path(), false, Backend::Memory).unwrap() else {
+            panic!()
+        };
         assert!(sentence.contains("1 page,") && sentence.contains("--fresh"), "{sentence}");
         let dir = create(temp.path(), true).unwrap();
         assert!(!dir.file(PAGES).exists() && !dir.file(REPORT).exists() && dir.file("notes.txt").exists());
@@ -354,9 +391,9 @@ mod tests {
     fn an_interrupted_crawl_in_memory_cannot_go_on() {
         let temp = tempfile::tempdir().unwrap();
         drop(create(temp.path(), false).unwrap());
-        let failure = Plan::of(temp.path(), false).unwrap_err();
+        let failure = Plan::of(temp.path(), false, Backend::Memory).unwrap_err();
         assert!(failure.message.contains("--fresh"), "{}", failure.message);
-        assert!(matches!(Plan::of(temp.path(), true), Ok(Plan::Use(_))));
+        assert!(matches!(Plan::of(temp.path(), true, Backend::Memory), Ok(Plan::Use(_))));
     }
 
     #[test]
@@ -371,7 +408,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let _first = create(temp.path(), false).unwrap();
         for fresh in [false, true] {
-            let failure = Plan::of(temp.path(), fresh).unwrap_err();
+            let failure = Plan::of(temp.path(), fresh, Backend::Memory).unwrap_err();
             assert!(failure.message.contains("another huntsman"), "{}", failure.message);
         }
     }
@@ -380,7 +417,7 @@ mod tests {
     fn files_of_unknown_origin_are_not_overwritten() {
         let temp = tempfile::tempdir().unwrap();
         fs::write(temp.path().join(PAGES), "precious").unwrap();
-        assert!(Plan::of(temp.path(), false).unwrap_err().message.contains(PAGES));
+        assert!(Plan::of(temp.path(), false, Backend::Memory).unwrap_err().message.contains(PAGES));
     }
 
     #[test]
@@ -388,7 +425,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         fs::create_dir(temp.path().join(STATE)).unwrap();
         fs::write(temp.path().join(STATUS), "{\"format\":").unwrap();
-        let failure = Plan::of(temp.path(), false).unwrap_err();
+        let failure = Plan::of(temp.path(), false, Backend::Memory).unwrap_err();
         assert!(
             failure.message.contains("damaged") && failure.message.contains("--fresh"),
             "{}",
@@ -399,9 +436,9 @@ mod tests {
     #[test]
     fn a_file_in_place_of_a_directory_is_refused() {
         let temp = tempfile::NamedTempFile::new().unwrap();
-        assert!(Plan::of(temp.path(), true).unwrap_err().message.contains("it is a file"));
-        let below =
-            Plan::of(&temp.path().join("x"), false).and_then(|_| create(&temp.path().join("x"), false));
+        assert!(Plan::of(temp.path(), true, Backend::Memory).unwrap_err().message.contains("it is a file"));
+        let below = Plan::of(&temp.path().join("x"), false, Backend::Memory)
+            .and_then(|_| create(&temp.path().join("x"), false));
         assert!(below.is_err());
     }
 }

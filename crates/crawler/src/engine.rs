@@ -2,6 +2,7 @@
 
 mod builder;
 mod chain;
+mod commits;
 mod crawler;
 mod handle;
 mod inline;

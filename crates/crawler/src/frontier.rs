@@ -8,8 +8,13 @@ use crate::fetch::BoxFuture;
 use crate::host::HostKey;
 use crate::request::{Fingerprint, Request};
 
+mod disk;
 mod memory;
+mod packed;
+mod queue;
+mod seen;
 
+pub use disk::{DiskFrontier, DiskLimits};
 pub use memory::MemoryFrontier;
 
 /// Names one lease of one request; unique within a frontier.

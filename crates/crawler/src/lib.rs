@@ -15,6 +15,7 @@ mod frontier;
 mod host;
 mod host_stats;
 mod http_client;
+mod job;
 mod middleware;
 mod output;
 mod page;
@@ -38,11 +39,15 @@ pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Handle};
 pub use error::{Error, Result};
 pub use event::{Event, Observer};
 pub use fetch::{Downloader, FetchError, FetchErrorKind};
-pub use frontier::{End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled};
+pub use frontier::{
+    DiskFrontier, DiskLimits, End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled,
+};
 pub use host::{HostKey, SlotBy, registrable_domain};
 pub use host_stats::{HostNow, HostStats};
 pub use http_client::{DecodeLimits, Decoded, HttpDownloader, decode_body};
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
+pub use huntsman_store::Backend;
+pub use job::{Job, Persist};
 pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
 };
@@ -55,8 +60,8 @@ pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Request};
 pub use response::{Response, Timings};
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
-    Guard, Layer, Layers, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope, SettingInfo,
-    Settings, SlotSettings, nearest, seconds,
+    Guard, JobSync, Layer, Layers, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope,
+    SettingInfo, Settings, SlotSettings, nearest, seconds,
 };
 pub use spider::{Spider, SpiderFn, Start, spider_fn};
 pub use stats::{Counter, Stats};

@@ -75,6 +75,13 @@ settings! {
     /// Seed of all randomness; none takes one from the system and reports it.
     seed: Option<u64> = None;
 
+    /// Seconds between two commits of a job: what a crash may cost in pages that are fetched again.
+    job_commit_interval: f64 = 1.0;
+    /// What a commit survives: process (a kill) or full (a power cut, too).
+    job_sync: JobSync = JobSync::Process;
+    /// Queued requests that a job keeps in memory; the others are on disk. Some 300 bytes each.
+    frontier_memory_limit: usize = 100_000;
+
     /// Bytes of responses that wait for or are in callbacks before nothing more is leased.
     scraper_slot_max_active_size: usize = 5_000_000;
     /// Callbacks that run at once; 0 is the number of cores.
@@ -335,6 +342,17 @@ pub struct SlotSettings {
     pub delay: Option<f64>,
     /// Jitter as in `download_delay_jitter`.
     pub jitter: Option<f64>,
+}
+
+/// What a commit of a job survives (`job_sync`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum JobSync {
+    /// A killed process (default).
+    #[default]
+    Process,
+    /// A power cut.
+    Full,
 }
 
 /// What a trap guard does.

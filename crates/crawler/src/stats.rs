@@ -102,6 +102,11 @@ impl Stats {
         self.with(|inner| inner.counters.get(key).map_or(0, Counter::get))
     }
 
+    /// The counters by key, without free values.
+    pub(crate) fn counters(&self) -> BTreeMap<String, i64> {
+        self.with(|inner| inner.counters.iter().map(|(key, counter)| (key.clone(), counter.get())).collect())
+    }
+
     /// Everything by key, in key order. Counters that never left 0 are not in it.
     pub fn snapshot(&self) -> BTreeMap<String, Value> {
         self.with(|inner| {

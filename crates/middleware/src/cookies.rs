@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{HeaderValue, header};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, Error, OnRequest, OnResponse, Request, Response, Result, Settings,
+    Context, DownloaderMiddleware, Error, OnRequest, OnResponse, Persist, Request, Response, Result, Settings,
 };
 use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::added;
 use crate::cookie_jar::{CookieJar, StoredCookie, write_private};
@@ -68,12 +70,8 @@ impl CookieJars {
     /// The file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let mut all = serde_json::Map::new();
-        for name in self.names() {
-            let cookies = self.with(&name, |jar| serde_json::from_str(&jar.to_json()))?;
-            all.insert(name, cookies);
-        }
-        write_private(path, Value::Object(all).to_string().as_bytes())
+        let text = self.to_json()?;
+        write_private(path, text.as_bytes())
             .map_err(|cause| Error::from(cause).context(format!("writing cookies to {}", path.display())))
     }
 
@@ -85,13 +83,58 @@ impl CookieJars {
         let path = path.as_ref();
         let doing = || format!("reading cookies from {}", path.display());
         let text = std::fs::read_to_string(path).map_err(|cause| Error::from(cause).context(doing()))?;
-        let all: HashMap<String, Value> =
-            serde_json::from_str(&text).map_err(|cause| Error::from(cause).context(doing()))?;
+        self.set_json(&text).map_err(|error| error.context(doing()))
+    }
+
+    fn to_json(&self) -> Result<String> {
+        let mut all = serde_json::Map::new();
+        for name in self.names() {
+            let cookies = self.with(&name, |jar| serde_json::from_str(&jar.to_json()))?;
+            all.insert(name, cookies);
+        }
+        Ok(Value::Object(all).to_string())
+    }
+
+    fn set_json(&self, text: &str) -> Result<()> {
+        let all: HashMap<String, Value> = serde_json::from_str(text)?;
         for (name, cookies) in all {
-            let read = CookieJar::from_json(&cookies.to_string()).map_err(|error| error.context(doing()))?;
+            let read = CookieJar::from_json(&cookies.to_string())?;
             self.with(&name, |jar| *jar = read);
         }
         Ok(())
+    }
+}
+
+/// The jars of a crawl in its job.
+pub(crate) struct KeptJars {
+    jars: CookieJars,
+    /// Hash of what was saved last.
+    saved: AtomicU64,
+}
+
+impl KeptJars {
+    pub(crate) fn new(jars: CookieJars) -> Self {
+        Self { jars, saved: AtomicU64::new(0) }
+    }
+}
+
+impl Persist for KeptJars {
+    fn name(&self) -> String {
+        "cookies".to_owned()
+    }
+
+    fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        state.map_or(Ok(()), |state| self.jars.set_json(&String::from_utf8_lossy(state)))
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        if self.jars.names().is_empty() {
+            return Ok(None);
+        }
+        let text = self.jars.to_json()?;
+        let hash = xxh3_64(text.as_bytes());
+        let is_new = self.saved.swap(hash, Ordering::Relaxed) != hash;
+        Ok(is_new.then(|| text.into_bytes()))
     }
 }
 

@@ -2,6 +2,8 @@
 
 use huntsman_crawler::{CrawlerBuilder, Plugin, Spider};
 
+use crate::cookies::KeptJars;
+use crate::offsite::KeptScope;
 use crate::offsite::SharedOffsite;
 use crate::{
     CookieJars, Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCompression,
@@ -68,6 +70,8 @@ impl Plugin for DefaultsWithJars {
         let offsite = SharedOffsite::default();
         let same_offsite = offsite.clone();
         builder
+            .persist(KeptJars::new(jars.clone()))
+            .persist(KeptScope::new(offsite.clone()))
             .middleware_with(Offsite::NAME, Offsite::ORDER, move |settings| offsite.get(settings))
             .middleware_with(UrlLength::NAME, UrlLength::DOWNLOADER_ORDER, UrlLength::from_settings)
             .middleware_with(RobotsTxt::NAME, RobotsTxt::ORDER, RobotsTxt::from_settings)

@@ -1,11 +1,12 @@
 //! Offsite: links, redirects and pushed requests that leave the crawl.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use http::StatusCode;
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, DropReason, OnFollow, OnRequest, OutOfScope, Page, Request, Result,
-    Settings, SpiderMiddleware,
+    Context, DownloaderMiddleware, DropReason, OnFollow, OnRequest, OutOfScope, Page, Persist, Request,
+    Result, Settings, SpiderMiddleware,
 };
 
 use crate::chain;
@@ -91,6 +92,46 @@ impl SharedOffsite {
         }
         let made = Offsite::from_settings(settings)?;
         Ok(self.0.get_or_init(|| made).clone())
+    }
+}
+
+/// The seeds in the job: what is queued from an earlier run is judged before the start requests come again.
+#[derive(Debug, Default)]
+pub(crate) struct KeptScope {
+    offsite: SharedOffsite,
+    /// Seeds that were saved.
+    saved: AtomicUsize,
+}
+
+impl KeptScope {
+    pub(crate) fn new(offsite: SharedOffsite) -> Self {
+        Self { offsite, saved: AtomicUsize::new(0) }
+    }
+
+    fn rules(&self) -> Option<&ScopeRules> {
+        Some(self.offsite.0.get()?.as_ref()?.rules())
+    }
+}
+
+impl Persist for KeptScope {
+    fn name(&self) -> String {
+        "scope".to_owned()
+    }
+
+    fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        if let (Some(state), Some(rules)) = (state, self.rules()) {
+            rules.restore(serde_json::from_slice(state)?);
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        let Some(rules) = self.rules() else { return Ok(None) };
+        let count = rules.seed_count();
+        if self.saved.swap(count, Ordering::Relaxed) == count {
+            return Ok(None);
+        }
+        Ok(Some(serde_json::to_vec(&rules.seeds())?))
     }
 }
 

@@ -96,6 +96,24 @@ impl ScopeRules {
         }
     }
 
+    /// How many distinct hosts, folders or whatever the scope compares the seeds have.
+    pub(crate) fn seed_count(&self) -> usize {
+        self.seeds.read().unwrap_or_else(PoisonError::into_inner).keys.len()
+    }
+
+    /// What the seeds opened up, for [`ScopeRules::restore`].
+    pub(crate) fn seeds(&self) -> Vec<String> {
+        let mut keys: Vec<String> =
+            self.seeds.read().unwrap_or_else(PoisonError::into_inner).keys.iter().cloned().collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    /// Learns the seeds of an earlier run of the same scope.
+    pub(crate) fn restore(&self, seeds: Vec<String>) {
+        self.seeds.write().unwrap_or_else(PoisonError::into_inner).keys.extend(seeds);
+    }
+
     /// Why an address is not in the crawl; `None` if it is.
     pub fn judge(&self, url: &Url) -> Option<OutOf> {
         if self.exclude.as_ref().is_some_and(|exclude| exclude.matches(url)) {

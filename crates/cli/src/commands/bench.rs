@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use huntsman::{HttpDownloader, human_bytes};
+use huntsman::{Backend, HttpDownloader, human_bytes};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -131,11 +131,11 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
     let downloader = HttpDownloader::new(&config.settings)?;
     let temporary = tempfile::tempdir()?;
     let seeds = Seeds::of(&[format!("http://127.0.0.1:{port}{}", Linked::path(0))], None)?;
-    let Plan::Use(plan) = Plan::of(temporary.path(), false)? else {
+    let Plan::Use(plan) = Plan::of(temporary.path(), false, Backend::Memory)? else {
         return Err(Failure::crawl("the temporary directory is not empty"));
     };
-    let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), "memory")?;
-    let sink = Sink::Directory(directory);
+    let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), Backend::Memory)?;
+    let sink = Sink::Directory(directory, Backend::Memory);
     job::run(Job {
         config,
         downloader,

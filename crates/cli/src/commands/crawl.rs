@@ -3,11 +3,11 @@
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
-use huntsman::HttpDownloader;
 use huntsman::middleware::Only;
+use huntsman::{Backend, HttpDownloader, Profile};
 use serde_json::json;
 
-use super::version::STORES;
+use super::version::stores;
 use crate::args::{CrawlArgs, Flags};
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
@@ -21,7 +21,6 @@ use crate::render::{Style, escape, say};
 use crate::seeds::Seeds;
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
-    let store = check_store(args.output.store.as_deref())?;
     let mut flags = args.settings();
     flags.push(("page_text", json!(args.output.text)));
     let config = Config::load(&args.settings, defaults(), flags)?;
@@ -31,10 +30,11 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     let seeds = Seeds::of(&args.urls, args.seeds.as_deref())?;
 
     let to_stdout = args.output.out.as_deref() == Some(Path::new("-"));
+    let store = store_of(args.output.store.as_deref(), config.profile, to_stdout)?;
     let path = args.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first));
     let plan = match to_stdout {
         true => None,
-        false => match Plan::of(&path, args.output.fresh)? {
+        false => match Plan::of(&path, args.output.fresh, store)? {
             Plan::Finished(sentence) => {
                 say(&sentence);
                 return Ok(Exit::Done);
@@ -57,7 +57,8 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
 
     let sink = match plan {
         Some(plan) => {
-            Sink::Directory(plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), store)?)
+            let started = huntsman::Timestamp::wall().to_rfc3339();
+            Sink::Directory(plan.create(&seeds.first, started, store)?, store)
         }
         None => Sink::Stdout,
     };
@@ -81,15 +82,22 @@ pub(super) fn defaults() -> Flags {
     vec![("scope", json!("host")), ("max_parked_wait", json!(30.0)), ("drain_timeout", json!(14.0))]
 }
 
-fn check_store(store: Option<&str>) -> Outcome<&'static str> {
-    let store = store.unwrap_or(STORES[0]);
-    STORES.into_iter().find(|known| *known == store).ok_or_else(|| {
-        Failure::usage(format!(
+/// Where the state lives: on disk, unless a test or standard output is what is wanted.
+fn store_of(store: Option<&str>, profile: Profile, to_stdout: bool) -> Outcome<Backend> {
+    let Some(name) = store else {
+        return Ok(if to_stdout || profile == Profile::Test { Backend::Memory } else { Backend::default() });
+    };
+    match name.parse::<Backend>() {
+        Ok(Backend::Redb | Backend::Sled) if to_stdout => Err(Failure::usage(format!(
+            "--store {name}: with --out - nothing is left to go on with; use memory, or name a directory"
+        ))),
+        Ok(store) if store.is_compiled_in() => Ok(store),
+        _ => Err(Failure::usage(format!(
             "--store {}: this build has no such store; use {}",
-            escape(store),
-            STORES.join(" or ")
-        ))
-    })
+            escape(name),
+            stores().join(" or ")
+        ))),
+    }
 }
 
 /// What differs from the defaults, so that a log says what was run.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use huntsman::HttpDownloader;
+use huntsman::{Backend, HttpDownloader};
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -26,7 +26,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         Some(path) => path.clone(),
         None => temporary_directory()?,
     };
-    let plan = match Plan::of(&path, args.fresh)? {
+    let plan = match Plan::of(&path, args.fresh, Backend::Memory)? {
         Plan::Use(plan) => plan,
         Plan::Finished(sentence) => {
             writeln!(io::stdout(), "{sentence}")?;
@@ -63,8 +63,8 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     let log = logging::start(&config.settings, &screen)?;
     let downloader = HttpDownloader::new(&config.settings)?;
     let seeds = Seeds::of(&[format!("{origin}/")], None)?;
-    let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), "memory")?;
-    let sink = Sink::Directory(directory);
+    let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), Backend::Memory)?;
+    let sink = Sink::Directory(directory, Backend::Memory);
     let ended = job::run(Job {
         config,
         downloader,

@@ -3,13 +3,16 @@
 use std::env::consts::{ARCH, OS};
 use std::io::{self, Write};
 
-use huntsman::Settings;
+use huntsman::{Backend, Settings};
 
 use crate::exit::{Exit, Outcome};
 use crate::render::Table;
 
-/// Queue stores that this build has.
-pub(crate) const STORES: [&str; 1] = ["memory"];
+/// Stores that this build has, the default first.
+pub(crate) fn stores() -> Vec<&'static str> {
+    let stores = [Backend::Redb, Backend::Sled, Backend::Memory];
+    stores.into_iter().filter(|store| store.is_compiled_in()).map(Backend::name).collect()
+}
 
 pub(crate) fn run(verbose: bool) -> Outcome {
     let mut out = io::stdout().lock();
@@ -21,7 +24,7 @@ pub(crate) fn run(verbose: bool) -> Outcome {
         let mut table = Table::default();
         table.row(["build", build]);
         table.row(["machine", &format!("{OS} {ARCH}, {cores} cores")]);
-        table.row(["stores", &STORES.join(", ")]);
+        table.row(["stores", &stores().join(", ")]);
         table.row(["user agent", &Settings::default().user_agent]);
         table.row(["licence", env!("CARGO_PKG_LICENSE")]);
         out.write_all(table.lines("").as_bytes())?;

@@ -1,21 +1,26 @@
 //! The builder: collects components, resolves settings, puts the chains in order.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
+use huntsman_store::Durability;
 use serde_json::Value;
 
 use super::chain::assemble;
+use super::commits::Commits;
 use super::crawler::Crawler;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::Observer;
 use crate::fetch::{Downloader, DynDownloader};
-use crate::frontier::{DynFrontier, Frontier, MemoryFrontier};
+use crate::frontier::{DiskFrontier, DiskLimits, DynFrontier, Frontier, MemoryFrontier};
+use crate::job::{Job, Persist};
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
 use crate::pipeline::{DynPipeline, Pipeline};
 use crate::plugin::Plugin;
 use crate::report::CrawlReport;
-use crate::settings::{Layer, Layers, Profile, Settings};
+use crate::settings::{JobSync, Layer, Layers, Profile, Settings};
 use crate::spider::Spider;
 use crate::stats::Stats;
 
@@ -40,6 +45,8 @@ pub struct CrawlerBuilder<S: Spider> {
     pub(crate) spider_middlewares: Vec<Component<Box<dyn SpiderMiddleware>>>,
     pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
     pub(crate) observers: Vec<Box<dyn Observer>>,
+    pub(crate) job: Option<Job>,
+    pub(crate) parts: Vec<Box<dyn Persist>>,
 }
 
 impl<S: Spider> CrawlerBuilder<S> {
@@ -55,6 +62,8 @@ impl<S: Spider> CrawlerBuilder<S> {
             spider_middlewares: Vec::new(),
             pipelines: Vec::new(),
             observers: Vec::new(),
+            job: None,
+            parts: Vec::new(),
         }
     }
 
@@ -175,6 +184,19 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
+    /// Keeps the state of the crawl in a job, and goes on where an earlier crawl of the job ended. Takes the place of another
+    /// frontier.
+    pub fn job(mut self, job: Job) -> Self {
+        self.job = Some(job);
+        self
+    }
+
+    /// Keeps the state of a part of the crawl in the job, if there is one.
+    pub fn persist(mut self, part: impl Persist) -> Self {
+        self.parts.push(Box::new(part));
+        self
+    }
+
     /// Puts everything together and checks it.
     ///
     /// # Errors
@@ -193,7 +215,8 @@ impl<S: Spider> CrawlerBuilder<S> {
             Some(make) => make(&settings)?,
             None => None,
         };
-        let frontier = frontier.unwrap_or_else(|| Box::new(MemoryFrontier::new(settings.scheduler_order)));
+        let order = settings.scheduler_order;
+        let frontier = frontier.unwrap_or_else(|| Box::new(MemoryFrontier::new(order)));
         let overrides = &settings.downloader_middlewares;
         let (middlewares, downloader_infos) =
             assemble(self.middlewares, overrides, "downloader_middlewares", &settings)?;
@@ -201,8 +224,24 @@ impl<S: Spider> CrawlerBuilder<S> {
         let (spider_middlewares, spider_infos) =
             assemble(self.spider_middlewares, overrides, "spider_middlewares", &settings)?;
         tracing::debug!(downloader = ?downloader_infos, spider = ?spider_infos, "components");
+        let limits = DiskLimits { requests: settings.frontier_memory_limit.max(1), ..DiskLimits::default() };
+        let durability = match settings.job_sync {
+            JobSync::Process => Durability::Process,
+            JobSync::Full => Durability::Full,
+        };
+        let stats = Stats::default();
+        let (frontier, job) = match self.job {
+            None => (frontier, None),
+            Some(job) => {
+                let disk = DiskFrontier::led(job.store(), order, limits, durability)
+                    .map_err(|error| error.context("resuming: the queue"))?;
+                self.parts.push(Box::new(KeptStats(stats.clone())));
+                let commits = Commits::load(job.store(), disk.clone(), self.parts)?;
+                (Box::new(disk) as _, Some((job, Arc::new(commits))))
+            }
+        };
         let (sender, messages) = tokio::sync::mpsc::unbounded_channel();
-        let cx = Context::new(settings, Stats::default(), self.observers, Some(sender));
+        let cx = Context::new(settings, stats, self.observers, Some(sender));
         Ok(Crawler {
             cx,
             messages,
@@ -212,6 +251,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             middlewares,
             spider_middlewares,
             pipelines: self.pipelines,
+            job,
             components: (downloader_infos, spider_infos),
         })
     }
@@ -229,6 +269,27 @@ impl<S: Spider> CrawlerBuilder<S> {
         self.middlewares.iter_mut().for_each(|m| m.built_in = true);
         self.spider_middlewares.iter_mut().for_each(|m| m.built_in = true);
         self
+    }
+}
+
+/// The counters of a crawl go on where they were.
+struct KeptStats(Stats);
+
+impl Persist for KeptStats {
+    fn name(&self) -> String {
+        "stats".to_owned()
+    }
+
+    fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        let Some(state) = state else { return Ok(()) };
+        let counters: BTreeMap<String, i64> = serde_json::from_slice(state)?;
+        counters.into_iter().for_each(|(key, count)| self.0.counter(&key).set(count));
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        let counters: BTreeMap<String, i64> = self.0.counters();
+        Ok(Some(serde_json::to_vec(&counters)?))
     }
 }
 

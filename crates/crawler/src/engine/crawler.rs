@@ -7,6 +7,7 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
 
 use super::chain::{Chain, ComponentInfo, Placed};
+use super::commits::Commits;
 use super::handle::Handle as CrawlHandle;
 use super::inline::Inline;
 use super::items::{self, Items};
@@ -20,6 +21,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::fetch::DynDownloader;
 use crate::frontier::DynFrontier;
+use crate::job::Job;
 use crate::middleware::{DynDownloaderMiddleware, SpiderMiddleware};
 use crate::pipeline::DynPipeline;
 use crate::report::CrawlReport;
@@ -36,6 +38,7 @@ pub struct Crawler<S: Spider> {
     pub(crate) middlewares: Vec<Placed<Box<dyn DynDownloaderMiddleware>>>,
     pub(crate) spider_middlewares: Vec<Placed<Box<dyn SpiderMiddleware>>>,
     pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
+    pub(crate) job: Option<(Job, Arc<Commits>)>,
     pub(crate) components: (Vec<ComponentInfo>, Vec<ComponentInfo>),
 }
 
@@ -72,6 +75,7 @@ impl<S: Spider> Crawler<S> {
             middlewares,
             spider_middlewares,
             pipelines,
+            job,
             ..
         } = self;
         cx.emit(&Event::EngineStarted);
@@ -89,6 +93,7 @@ impl<S: Spider> Crawler<S> {
         let opened = Items::open(pipelines, cx.clone()).await?;
         let (items, batches) = items::channel();
         let pipelines = tokio::spawn(opened.run(batches));
+        let (job, commits) = job.unzip();
         let core = Arc::new(Core {
             chain: Chain { middlewares },
             spider_chain: spider_middlewares,
@@ -105,14 +110,21 @@ impl<S: Spider> Crawler<S> {
             fingerprinter,
             known_links: KnownLinks::new(),
             slot_by,
+            commits: commits.clone(),
         });
         let exchange: Arc<dyn Exchange> = core.clone();
         cx.connect(Arc::downgrade(&exchange))?;
         drop(exchange);
         let watch = tokio::spawn(watch::run(cx.clone()));
+        let committing = commits.as_ref().map(|commits| tokio::spawn(Arc::clone(commits).run(cx.clone())));
         let Ran { reason, failed_seeds, seeds, error, hosts } =
             Run::new(Arc::clone(&core), messages).run().await;
         watch.abort();
+        if let Some(committing) = committing {
+            committing.abort();
+            // A commit that is being written ends before the last one.
+            let _ = committing.await;
+        }
         let durable = core.frontier.sync().await;
         // The last sender of items goes with the core: the pipelines end.
         drop(core);
@@ -120,6 +132,15 @@ impl<S: Spider> Crawler<S> {
             Ok(closed) => closed,
             Err(cause) => Err(Error::from(cause).context("the pipelines panicked")),
         };
+        let saved = match (&commits, &error) {
+            // After a commit that failed, the job has what it had before.
+            (Some(commits), None) => {
+                commits.commit().await.map_err(|error| error.context("saving the state of the crawl"))
+            }
+            _ => Ok(()),
+        };
+        drop(commits);
+        let saved = saved.and(job.map_or(Ok(()), Job::close));
         let elapsed = cx.clock().elapsed().as_secs_f64();
         stats.set("finish_time", cx.now().to_rfc3339());
         stats.set("finish_reason", reason.as_str());
@@ -134,6 +155,7 @@ impl<S: Spider> Crawler<S> {
         }
         durable?;
         closed?;
+        saved?;
         let count = |key: &str| u64::try_from(stats.get(key)).unwrap_or(0);
         Ok(CrawlReport {
             finish_reason: reason,

@@ -33,12 +33,13 @@ pub(crate) enum HostRoom {
 }
 
 impl Limits {
-    pub(crate) fn new(settings: &Settings, now: Timestamp) -> Self {
+    /// With so many pages delivered already.
+    pub(crate) fn new(settings: &Settings, now: Timestamp, pages: u64) -> Self {
         let after = |value: f64| (value > 0.0).then(|| seconds(value));
         Self {
             page_limit: settings.closespider_pagecount,
             per_host_limit: settings.max_pages_per_host,
-            pages: 0,
+            pages,
             pages_without_item: 0,
             items: 0,
             errors: 0,

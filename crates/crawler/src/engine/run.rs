@@ -79,7 +79,9 @@ impl<S: Spider> Run<S> {
         let cx = &core.cx;
         let scheduler = Scheduler::new(cx.settings(), cx.seed());
         let seeds = Seeds::Ready(core.spider.start());
-        let limits = Limits::new(cx.settings(), cx.now());
+        // Pages of earlier runs of a job count.
+        let pages = u64::try_from(cx.stats().get("pages/delivered")).unwrap_or(0);
+        let limits = Limits::new(cx.settings(), cx.now(), pages);
         let quota = Quota::new(cx.settings().requests_per_second, cx.clock());
         let useful = cx.now();
         Self {
@@ -105,8 +107,16 @@ impl<S: Spider> Run<S> {
     /// Crawls until nothing is left, a limit is reached, or somebody stops it.
     pub(crate) async fn run(mut self) -> Ran {
         let error = self.work().await.err();
-        self.visits.abort_all();
-        while self.visits.join_next().await.is_some() {}
+        {
+            // A visit that is cut off between its items and its settled page would be done again, and its items twice.
+            let core = Arc::clone(&self.core);
+            let _settled = match &core.commits {
+                Some(commits) => tokio::time::timeout(ABORT_RECORDS, commits.close()).await.ok(),
+                None => None,
+            };
+            self.visits.abort_all();
+            while self.visits.join_next().await.is_some() {}
+        }
         let aborted = self.stop.as_ref().is_some_and(|stop| stop.aborted);
         let mut reason = match (&error, self.stop) {
             (Some(_), _) => "error".to_owned(),
@@ -502,6 +512,7 @@ async fn drain<S: Spider>(
             return Ok(seeds);
         }
         let mut settled = Vec::with_capacity(leased.len());
+        let _settling = core.settling().await;
         for lease in leased {
             let reason = why(&lease.request);
             if lease.request.depth == 0
@@ -534,7 +545,8 @@ async fn leftovers<S: Spider>(
         .map(|(lease, host)| Settled { lease, host, end: End::Release, children: Vec::new() })
         .collect();
     core.frontier.settle(settled).await?;
-    if core.frontier.is_durable() {
+    // Who sets a limit has what was wanted; who stops a crawl may go on.
+    if core.frontier.is_durable() && !reason.starts_with("closespider_") {
         return core.frontier.sync().await;
     }
     if core.frontier.len() == 0 {

@@ -9,6 +9,7 @@ use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
 use super::chain::{Chain, Exchanged, NESTED_WAIT, Placed};
+use super::commits::Commits;
 use super::inline::Inline;
 use super::items::{ItemBatch, panic_message};
 use super::known_links::KnownLinks;
@@ -41,6 +42,8 @@ pub(crate) struct Core<S: Spider> {
     pub(crate) fingerprinter: Fingerprinter,
     pub(crate) known_links: KnownLinks,
     pub(crate) slot_by: SlotBy,
+    /// `None` without a job.
+    pub(crate) commits: Option<Arc<Commits>>,
     /// Bytes of responses that wait for or are in callbacks.
     pub(crate) active_bytes: AtomicUsize,
     pub(crate) counters: Counters,
@@ -144,6 +147,7 @@ impl<S: Spider> Core<S> {
         }
         let status = response.status;
         let parsed = self.on_worker(Job::Page(request, response)).await;
+        let _settling = self.settling().await;
         let Some(parsed) = parsed else {
             let reason = DropReason::failed("panic").status(status).detail("the worker of the page panicked");
             return self.end(lease, host, origin, "spider", Some(reason), Vec::new(), true).await;
@@ -176,14 +180,16 @@ impl<S: Spider> Core<S> {
         }
         let mut requests = Vec::new();
         let mut callback_failed = false;
-        if reason.state == DropState::Failed {
-            let job = Job::Failed(request, reason.clone());
-            if let Some(parsed) = self.on_worker(job).await {
-                requests = parsed.requests;
-                callback_failed = parsed.callback_failed;
-                if !parsed.items.is_empty() && !self.deliver(parsed.items).await {
-                    return self.release(lease, host).await;
-                }
+        let parsed = match reason.state {
+            DropState::Failed => self.on_worker(Job::Failed(request, reason.clone())).await,
+            DropState::Skipped => None,
+        };
+        let _settling = self.settling().await;
+        if let Some(parsed) = parsed {
+            requests = parsed.requests;
+            callback_failed = parsed.callback_failed;
+            if !parsed.items.is_empty() && !self.deliver(parsed.items).await {
+                return self.release(lease, host).await;
             }
         }
         self.end(lease, host, origin, component, Some(reason), requests, callback_failed).await
@@ -209,6 +215,14 @@ impl<S: Spider> Core<S> {
         let parsed = self.run_job(job);
         self.inline.took(start.elapsed());
         parsed
+    }
+
+    /// From handing over items to the settled page and its record: a commit of the job waits for the end of it.
+    pub(crate) async fn settling(&self) -> Option<tokio::sync::RwLockReadGuard<'_, ()>> {
+        match &self.commits {
+            Some(commits) => Some(commits.enter().await),
+            None => None,
+        }
     }
 
     /// Hands items to the pipelines and waits until they are acknowledged.
@@ -259,6 +273,7 @@ impl<S: Spider> Core<S> {
         mut request: Box<Request>,
     ) -> Result<VisitEnd> {
         self.assign(&mut request, None).await;
+        let _settling = self.settling().await;
         let end = End::Again(request);
         let pushed = self.settle(Settled { lease, host: host.clone(), end, children: Vec::new() }).await?;
         match pushed.refused.first() {

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 /// Version of the form written by this code.
 const VERSION: u64 = 1;
 
-const KNOWN: [&str; 19] = [
+const KNOWN: [&str; 20] = [
     "v",
     "url",
     "method",
@@ -27,6 +27,7 @@ const KNOWN: [&str; 19] = [
     "depth",
     "retries",
     "unfiltered",
+    "nofollow",
     "not_before",
     "referer",
     "meta",
@@ -71,6 +72,9 @@ impl Request {
         if self.unfiltered {
             out.insert("unfiltered".into(), true.into());
         }
+        if self.nofollow {
+            out.insert("nofollow".into(), true.into());
+        }
         if let Some(at) = self.not_before {
             out.insert("not_before".into(), at.0.into());
         }
@@ -103,6 +107,11 @@ impl Request {
         out.into()
     }
 
+    /// Appends the text of [`Request::to_json`].
+    pub(crate) fn write_json(&self, out: &mut Vec<u8>) {
+        serde_json::to_writer(out, &self.to_json()).expect("a tree of JSON can be written into memory");
+    }
+
     /// Reads what [`Request::to_json`] wrote; fields it does not know are kept and written again.
     ///
     /// # Errors
@@ -131,6 +140,10 @@ impl Request {
         request.unfiltered = match map.remove("unfiltered") {
             None => false,
             Some(value) => value.as_bool().ok_or_else(|| wrong("unfiltered"))?,
+        };
+        request.nofollow = match map.remove("nofollow") {
+            None => false,
+            Some(value) => value.as_bool().ok_or_else(|| wrong("nofollow"))?,
         };
         request.not_before = match map.remove("not_before") {
             None => None,

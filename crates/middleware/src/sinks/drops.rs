@@ -6,11 +6,12 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use huntsman_crawler::{Dropped, Error, Event, Observer, Result};
+use huntsman_crawler::{Dropped, Error, Event, Observer, Persist, Result};
 use huntsman_detect::urlparts::canonical_into;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::position::FilePosition;
 use super::target::{Compression, Lines, Writer, explain, open_to_append};
 
 /// Writes one JSON line for every dropped request, and for every address that was refused before it entered the queue, the
@@ -41,6 +42,8 @@ struct Log {
     beyond: u64,
     failure: Option<String>,
     key: String,
+    /// Of a file that belongs to a job.
+    position: Option<FilePosition>,
 }
 
 type Hashes = HashSet<u64, foldhash::fast::RandomState>;
@@ -99,6 +102,20 @@ impl DropLog {
         Self::open(path, "opening", file, known)
     }
 
+    /// A file that belongs to a job: as [`DropLog::append`], and a job that goes on cuts off what was written after its last
+    /// commit. It must be given to the builder twice, as observer and with `persist`; nothing is written before the job has
+    /// loaded its state.
+    ///
+    /// # Errors
+    /// The file cannot be opened.
+    pub fn of_job(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let position = FilePosition::new(path.to_owned())?;
+        let log = Self::open(path, "opening", File::options().append(true).open(path), Hashes::default())?;
+        log.log().position = Some(position);
+        Ok(log)
+    }
+
     fn open(path: &Path, doing: &str, file: std::io::Result<File>, known: Hashes) -> Result<Self> {
         let name = path.display().to_string();
         let writer = file
@@ -114,6 +131,7 @@ impl DropLog {
             beyond: 0,
             failure: None,
             key: String::new(),
+            position: None,
         }))))
     }
 
@@ -148,6 +166,37 @@ impl DropLog {
 
     fn log(&self) -> std::sync::MutexGuard<'_, Log> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Persist for DropLog {
+    fn name(&self) -> String {
+        self.log().position.as_ref().map_or_else(String::new, FilePosition::key)
+    }
+
+    fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        let mut log = self.log();
+        let Some(position) = log.position.clone() else { return Ok(()) };
+        position.cut(state)?;
+        let name = log.name.clone();
+        let path = Path::new(&name);
+        let open = || -> std::io::Result<(Writer, Hashes)> {
+            let (file, _) = open_to_append(path, Compression::None, Lines::default())?;
+            Ok((Writer::new(file, Compression::None)?, urls_of(path, "url")?))
+        };
+        let (writer, known) = open().map_err(|cause| explain("opening", &name, cause))?;
+        log.writer = Some(Out(writer));
+        log.queued.extend(known);
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        let mut log = self.log();
+        log.write_out();
+        match &log.failure {
+            Some(what) => Err(Error::msg(what.clone())),
+            None => Ok(log.position.as_ref().map(FilePosition::state)),
+        }
     }
 }
 
@@ -262,6 +311,11 @@ impl Log {
             self.writer = None;
         }
         self.buffer.clear();
+        if let (Some(position), Some(Out(writer))) = (&self.position, &self.writer)
+            && let Some(end) = writer.end()
+        {
+            position.set(end);
+        }
     }
 }
 

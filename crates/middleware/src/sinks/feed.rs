@@ -8,6 +8,7 @@ use huntsman_crawler::{Context, Error, OnItem, Pipeline, Result, Settings, Times
 use serde::Serialize;
 
 use super::name::Name;
+use super::position::FilePosition;
 use super::record::Fields;
 use super::target::{Compression, Writer, explain, open_to_append};
 
@@ -67,6 +68,8 @@ pub struct Feed<T, F> {
     store_empty: bool,
     /// The file that the constructor opened.
     ready: Option<Opened>,
+    /// Of a file that belongs to a job.
+    position: Option<FilePosition>,
     state: State,
     items: PhantomData<fn(T)>,
 }
@@ -132,6 +135,41 @@ impl<T, F: Format> Feed<T, F> {
         Self::to_file(path.as_ref(), Mode::Append)
     }
 
+    /// A plain file that belongs to a job: a new job begins it anew, and a job that goes on cuts off what was written after
+    /// its last commit, so that no item is lost or doubled. The position must be given to the builder:
+    ///
+    /// ```no_run
+    /// # use huntsman_crawler::{CrawlerBuilder, Result, Spider};
+    /// # use huntsman_middleware::sinks::JsonLines;
+    /// # fn with_feed<S: Spider>(builder: CrawlerBuilder<S>) -> Result<CrawlerBuilder<S>>
+    /// # where S::Item: serde::Serialize {
+    /// let (feed, position) = JsonLines::of_job("items.jsonl")?;
+    /// Ok(builder.pipeline(feed).persist(position))
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The file cannot be opened, is to be compressed, or the format cannot be added to.
+    pub fn of_job(path: impl AsRef<Path>) -> Result<(Self, FilePosition)> {
+        let path = path.as_ref();
+        let shown = path.display();
+        if !F::APPENDS || Compression::of_name(&path.to_string_lossy()) != Compression::None {
+            let what = format!("{shown}: a job can go on with plain JSON lines and CSV only");
+            return Err(Error::usage(what));
+        }
+        let template =
+            path.to_str().ok_or_else(|| Error::usage(format!("file name {shown}: not valid Unicode")))?;
+        let mut feed = Self::new(Some(Name::new(template.to_owned())), Mode::Append);
+        if !feed.name.as_ref().is_some_and(Name::is_plain) {
+            return Err(Error::usage(format!(
+                "file name {shown}: a file of a job has a name without parameters"
+            )));
+        }
+        let position = FilePosition::new(path.to_owned())?;
+        feed.position = Some(position.clone());
+        Ok((feed, position))
+    }
+
     /// A file that is made anew if it exists.
     ///
     /// # Errors
@@ -168,6 +206,7 @@ impl<T, F: Format> Feed<T, F> {
             batch_items: None,
             store_empty: true,
             ready: None,
+            position: None,
             state: State::default(),
             items: PhantomData,
         }
@@ -286,6 +325,9 @@ impl<T, F: Format> Feed<T, F> {
     }
 
     fn close_file(&mut self) -> Result<()> {
+        if self.position.is_some() {
+            self.write_out()?;
+        }
         let Some(writer) = self.state.writer.take() else { return Ok(()) };
         self.state.buffer.extend_from_slice(self.format.tail());
         let bytes = std::mem::take(&mut self.state.buffer);
@@ -314,6 +356,9 @@ impl<T, F: Format> Feed<T, F> {
         let written = writer.write(&state.buffer, format.tail());
         state.buffer.clear();
         state.buffered_items = 0;
+        if let (Some(position), Some(end)) = (&self.position, writer.end()) {
+            position.set(end);
+        }
         written.map_err(|cause| {
             let error = explain("writing", &state.current, cause);
             state.broken = Some(error.to_string());

@@ -94,6 +94,14 @@ impl Writer {
         }
     }
 
+    /// The offset up to which a plain file is final.
+    pub(super) fn end(&self) -> Option<u64> {
+        match self {
+            Self::File { end, .. } => *end,
+            _ => None,
+        }
+    }
+
     /// Writes the last bytes and closes.
     pub(super) fn finish(mut self, bytes: &[u8]) -> io::Result<()> {
         self.write(bytes, b"")?;

@@ -59,6 +59,12 @@ impl Seen {
         shard.is_some_and(|shard| shard.find(self.hasher.hash_one(key), |&other| other == key).is_some())
     }
 
+    /// All fingerprints, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u128> {
+        let halves = self.shards.iter().flat_map(HashTable::iter);
+        halves.map(|[high, low]| (u128::from(*high) << 64) | u128::from(*low))
+    }
+
     #[cfg(test)]
     fn bytes(&self) -> usize {
         self.shards.iter().map(HashTable::allocation_size).sum()

@@ -1,0 +1,97 @@
+//! Commits of a job: from time to time all that changed is written, as of one moment in which no page is half settled.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use huntsman_store::{Batch, Store};
+use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::context::{Context, Message};
+use crate::error::Result;
+use crate::frontier::DiskFrontier;
+use crate::job::Persist;
+use crate::settings::seconds;
+
+/// How often it is looked whether so much changed that a commit cannot wait for its interval.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What is written, and when it may be.
+pub(crate) struct Commits {
+    store: Arc<dyn Store>,
+    frontier: DiskFrontier,
+    parts: Vec<Box<dyn Persist>>,
+    /// Shared by visits that hand over items and settle; a commit waits until there is none.
+    gate: RwLock<()>,
+    /// One commit at a time.
+    one: Mutex<()>,
+}
+
+fn part_key(name: &str) -> Vec<u8> {
+    [b"p/", name.as_bytes()].concat()
+}
+
+impl Commits {
+    /// Hands every part the state that it had.
+    pub(crate) fn load(
+        store: Arc<dyn Store>,
+        frontier: DiskFrontier,
+        parts: Vec<Box<dyn Persist>>,
+    ) -> Result<Self> {
+        for part in &parts {
+            let name = part.name();
+            let state = store.get(&part_key(&name))?;
+            part.load(state.as_deref()).map_err(|error| error.context(format!("resuming: {name}")))?;
+        }
+        Ok(Self { store, frontier, parts, gate: RwLock::new(()), one: Mutex::new(()) })
+    }
+
+    /// Between this and its end a page is settled: no commit in the middle.
+    pub(crate) async fn enter(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().await
+    }
+
+    /// Waits until no page is being settled, and lets none begin to be.
+    pub(crate) async fn close(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().await
+    }
+
+    /// Writes all that changed.
+    pub(crate) async fn commit(self: &Arc<Self>) -> Result<()> {
+        let _one = self.one.lock().await;
+        let (commit, others) = {
+            let _closed = self.close().await;
+            let mut others = Batch::new();
+            for part in &self.parts {
+                if let Some(state) = part.save()? {
+                    others.put(part_key(&part.name()), state);
+                }
+            }
+            (self.frontier.prepare(), others)
+        };
+        let frontier = self.frontier.clone();
+        tokio::task::spawn_blocking(move || frontier.write(commit, others)).await?
+    }
+
+    /// Commits every so often, until it is aborted; a commit that fails ends the crawl.
+    pub(crate) async fn run(self: Arc<Self>, cx: Context) {
+        let interval = seconds(cx.settings().job_commit_interval).max(LOOK);
+        let mut last = tokio::time::Instant::now();
+        loop {
+            tokio::time::sleep(LOOK.min(interval)).await;
+            if last.elapsed() < interval && !self.frontier.is_commit_due() {
+                continue;
+            }
+            if let Err(error) = self.commit().await {
+                cx.tell(Message::Fatal(error.context("saving the state of the crawl")));
+                return;
+            }
+            last = tokio::time::Instant::now();
+        }
+    }
+}
+
+impl std::fmt::Debug for Commits {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Commits").field("store", &self.store).finish_non_exhaustive()
+    }
+}

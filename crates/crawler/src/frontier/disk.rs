@@ -1,0 +1,617 @@
+//! The frontier on disk: what is queued and seen outlives the process, and memory does not grow with it.
+//!
+//! The state is in memory as far as it is needed soon, and every commit appends what changed to a journal, in one atomic
+//! batch of the store. Opening replays the journal. When it has grown to twice what it stands for, a checkpoint takes its
+//! place. Three things bound the memory: requests beyond a limit go to disk in segments, host by host, the last ones of
+//! the longest queues first; fingerprints beyond a limit become sorted runs; and what a commit has written is forgotten.
+//! So the store sees few large rows in ascending order instead of many small ones all over, which is what makes the cost
+//! of a request independent of how many there are.
+//!
+//! Keys: `f/j/` journal rows, `f/s/` segments, `f/r/` runs, each with a big-endian number.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+use huntsman_store::{Batch, Durability, Store};
+
+use super::queue::{Place, Queue, Touched};
+use super::{End, Frontier, Lease, LeaseId, Leased, Order, Pushed, Settled};
+use crate::clock::Timestamp;
+use crate::error::{Error, Result};
+use crate::host::HostKey;
+use crate::request::{Fingerprint, Request};
+
+mod journal;
+mod known;
+mod row;
+
+use journal::{Journal, Op, Segment, put_bytes, take_bytes};
+use known::Known;
+use row::{Row, damaged};
+
+/// What a [`DiskFrontier`] keeps in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DiskLimits {
+    /// Queued requests, some 300 bytes each (`frontier_memory_limit`).
+    pub requests: usize,
+    /// Fingerprints, 29 bytes each. Older ones take 1.6 bytes.
+    pub seen: usize,
+    /// Bytes of changes after which a commit is due at once.
+    pub uncommitted: usize,
+}
+
+impl Default for DiskLimits {
+    fn default() -> Self {
+        Self { requests: 100_000, seen: 1 << 20, uncommitted: 16 << 20 }
+    }
+}
+
+/// A [`Frontier`] over a [`Store`]. Cheap to clone; all clones are one queue.
+///
+/// Without a job it commits by itself: at [`Frontier::sync`], and when [`DiskLimits::uncommitted`] is reached. What was not
+/// committed when the process dies is as if it had not happened: requests pushed since are unknown, requests settled since
+/// are work again. `extensions` of requests are kept as long as the request stays in memory.
+#[derive(Clone, Debug)]
+pub struct DiskFrontier(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    order: Order,
+    store: Arc<dyn Store>,
+    limits: DiskLimits,
+    state: Mutex<State>,
+    /// Outside of the lock: the engine asks after every event.
+    queued: AtomicU64,
+    /// One commit at a time.
+    committing: Mutex<()>,
+    durability: Durability,
+    /// Whether a job decides when to commit.
+    is_led: bool,
+}
+
+#[derive(Debug)]
+struct State {
+    queue: Queue<Row>,
+    known: Known,
+    segments: Segments,
+    journal: Journal,
+    sequence: u64,
+    /// Rows of the journal that are stored.
+    rows: std::ops::Range<u64>,
+    /// Bytes of them, and of those that the last checkpoint wrote.
+    stored: usize,
+    checkpoint: usize,
+    /// A commit failed: the store has what it had before, and nothing is to come on top of it.
+    failed: Option<String>,
+}
+
+/// Requests on disk.
+#[derive(Debug, Default)]
+struct Segments {
+    /// By where their next request stands.
+    by_host: HashMap<HostKey, BTreeMap<(Place, u64), Segment>, foldhash::fast::RandomState>,
+    /// Not committed yet.
+    pending: HashMap<u64, Vec<u8>>,
+    /// Used up, and needed for replaying the journal until the next checkpoint.
+    dead: Vec<u64>,
+    last: u64,
+}
+
+/// A commit that is to be written: everything that changed up to one moment.
+#[derive(Debug)]
+pub(crate) struct Commit {
+    batch: Batch,
+    segments: Vec<u64>,
+    run: u64,
+}
+
+/// Largest row of the journal, about.
+const ROW: usize = 1 << 20;
+/// A journal of this size needs no checkpoint yet.
+const SMALL_JOURNAL: usize = 8 << 20;
+/// Most requests of a segment, and most that are brought back at once.
+const SEGMENT: usize = 256;
+const LOAD: usize = 64;
+/// Due requests of a host that stay in memory, if there is room.
+const KEEP: usize = 64;
+
+const JOURNAL: &[u8] = b"f/j/";
+
+fn journal_key(row: u64) -> Vec<u8> {
+    [JOURNAL, &row.to_be_bytes()].concat()
+}
+
+fn segment_key(segment: u64) -> Vec<u8> {
+    [b"f/s/", &segment.to_be_bytes()[..]].concat()
+}
+
+impl DiskFrontier {
+    /// Opens the queue of a store, or begins one. Reads what is needed soon: a second for ten million queued requests.
+    ///
+    /// # Errors
+    /// The store fails, or what it has is damaged.
+    pub fn open(store: Arc<dyn Store>, order: Order, limits: DiskLimits) -> Result<Self> {
+        Self::start(store, order, limits, Durability::Process, false)
+    }
+
+    /// As [`DiskFrontier::open`], for a job that commits.
+    pub(crate) fn led(
+        store: Arc<dyn Store>,
+        order: Order,
+        limits: DiskLimits,
+        durability: Durability,
+    ) -> Result<Self> {
+        Self::start(store, order, limits, durability, true)
+    }
+
+    fn start(
+        store: Arc<dyn Store>,
+        order: Order,
+        limits: DiskLimits,
+        durability: Durability,
+        is_led: bool,
+    ) -> Result<Self> {
+        let state = Replay::of(&*store, limits)?;
+        let queued = AtomicU64::new(state.queue.len());
+        let (state, committing) = (Mutex::new(state), Mutex::new(()));
+        Ok(Self(Arc::new(Shared { order, store, limits, state, queued, committing, durability, is_led })))
+    }
+
+    /// Whether so much changed that a commit is due.
+    pub(crate) fn is_commit_due(&self) -> bool {
+        self.0.lock().journal.bytes() >= self.0.limits.uncommitted
+    }
+
+    /// Everything that changed since the last commit; to be written by [`DiskFrontier::write`], in the same order.
+    pub(crate) fn prepare(&self) -> Commit {
+        let mut state = self.0.lock();
+        state.prepare(self.0.limits)
+    }
+
+    /// Writes a commit together with rows of others.
+    ///
+    /// # Errors
+    /// The store fails; then every later call does, too.
+    pub(crate) fn write(&self, commit: Commit, others: Batch) -> Result<()> {
+        self.0.write(commit, others)
+    }
+
+    /// Ends a call that changed the queues.
+    fn finish(&self, state: &mut State, touched: Touched, pushed: &mut Pushed) -> Result<()> {
+        if state.queue.in_memory() > self.0.limits.requests {
+            state.spill(self.0.limits.requests);
+        }
+        self.0.queued.store(state.queue.len(), Ordering::Release);
+        pushed.woken = state.queue.woken(touched);
+        Ok(())
+    }
+
+    /// Queues a request; one that was seen comes back.
+    fn offer(&self, state: &mut State, request: Request, touched: &mut Touched) -> Result<Option<Request>> {
+        let fingerprint = request.fingerprint();
+        if !request.unfiltered {
+            if !state.known.insert(fingerprint, &*self.0.store)? {
+                return Ok(Some(request));
+            }
+            state.journal.seen(fingerprint);
+            if state.known.is_full() {
+                let run = state.known.flush();
+                state.journal.push(Op::Run(run));
+            }
+        }
+        state.sequence += 1;
+        let place = Place::of(&request, self.0.order, state.sequence);
+        let (at, host) = (request.not_before, request.host());
+        let row = Row::new(request, fingerprint, place, &host);
+        state.journal.add(place.sequence, Arc::clone(&row.bytes));
+        state.queue.enqueue(&host, place, at, row, touched);
+        Ok(None)
+    }
+
+    /// Commits if enough changed and nobody else does.
+    async fn commit_if_due(&self) -> Result<()> {
+        if self.0.is_led || !self.is_commit_due() { Ok(()) } else { self.commit().await }
+    }
+
+    async fn commit(&self) -> Result<()> {
+        let shared = Arc::clone(&self.0);
+        tokio::task::spawn_blocking(move || {
+            // From taking the changes to writing them, so that commits are written in their order.
+            let _one = shared.committing.lock().unwrap_or_else(PoisonError::into_inner);
+            let commit = shared.lock().prepare(shared.limits);
+            shared.write(commit, Batch::new())
+        })
+        .await?
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while the state is half changed, short of a bug in the maps.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The state, if no commit failed.
+    fn working(&self) -> Result<MutexGuard<'_, State>> {
+        let state = self.lock();
+        match &state.failed {
+            None => Ok(state),
+            Some(what) => Err(Error::msg(what.clone())),
+        }
+    }
+
+    fn write(&self, commit: Commit, others: Batch) -> Result<()> {
+        let Commit { mut batch, segments, run } = commit;
+        batch.append(others);
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let written = self.store.write(&batch, self.durability);
+        let mut state = self.lock();
+        match written {
+            Ok(()) => {
+                for segment in segments {
+                    state.segments.pending.remove(&segment);
+                }
+                state.known.committed(run);
+                Ok(())
+            }
+            Err(error) => {
+                state.failed = Some(error.to_string());
+                Err(Error::from(error).context("writing the queue"))
+            }
+        }
+    }
+}
+
+impl State {
+    fn new(limits: DiskLimits) -> Self {
+        Self {
+            queue: Queue::default(),
+            known: Known::new(limits.seen.max(1)),
+            segments: Segments::default(),
+            journal: Journal::default(),
+            sequence: 0,
+            rows: 0..0,
+            stored: 0,
+            checkpoint: 0,
+            failed: None,
+        }
+    }
+
+    fn prepare(&mut self, limits: DiskLimits) -> Commit {
+        let mut batch = Batch::new();
+        let mut rows = Rows::default();
+        let mut ops = self.journal.take().peekable();
+        if ops.peek().is_some() {
+            let small = SMALL_JOURNAL.min(limits.uncommitted);
+            if self.stored > small && self.stored > 2 * self.checkpoint {
+                drop(ops);
+                self.checkpoint(&mut rows);
+                self.rows.clone().for_each(|row| batch.delete(journal_key(row)));
+                self.rows.start = self.rows.end;
+                self.segments.dead.drain(..).for_each(|segment| batch.delete(segment_key(segment)));
+                self.stored = 0;
+                self.checkpoint = rows.bytes;
+            } else {
+                ops.for_each(|op| rows.push(&op));
+                rows.push(&self.counters());
+            }
+        }
+        self.stored += rows.bytes;
+        for row in rows.rows {
+            batch.put(journal_key(self.rows.end), row);
+            self.rows.end += 1;
+        }
+        // A segment that died before it was written is named by the journal, unless a checkpoint came between.
+        for (segment, bytes) in &self.segments.pending {
+            batch.put(segment_key(*segment), bytes.clone());
+        }
+        self.known.pending().for_each(|(key, value)| batch.put(key.clone(), value.clone()));
+        let segments = self.segments.pending.keys().copied().collect();
+        Commit { batch, segments, run: self.known.last_run }
+    }
+
+    fn counters(&self) -> Op {
+        Op::Counters { sequence: self.sequence, segment: self.segments.last, run: self.known.last_run }
+    }
+
+    /// The whole state as steps that begin with nothing.
+    fn checkpoint(&mut self, rows: &mut Rows) {
+        let dead = &self.segments.dead;
+        self.segments.pending.retain(|segment, _| !dead.contains(segment));
+        self.known.runs().for_each(|run| rows.push(&Op::Run(run)));
+        let young: Vec<u128> = self.known.young().collect();
+        young.chunks(ROW / 16).for_each(|some| rows.push(&Op::Seen(some.to_vec())));
+        rows.push(&self.counters());
+        for segment in self.segments.by_host.values().flat_map(BTreeMap::values) {
+            rows.push(&Op::Segment(segment.clone()));
+        }
+        self.queue.each(|row| rows.push(&Op::Add(Arc::clone(&row.bytes))));
+    }
+
+    /// Takes requests out of memory until a quarter of the room is free: the last ones of the longest queues first.
+    fn spill(&mut self, limit: usize) {
+        let enough = limit - limit / 4;
+        for keep in [KEEP, KEEP / 8, 0] {
+            for (host, mut extra) in self.queue.crowded(keep.min(limit / 16)) {
+                while extra > 0 && self.queue.in_memory() > enough {
+                    let rows = self.queue.spill(&host, extra.min(SEGMENT));
+                    extra -= rows.len().min(extra);
+                    self.store_segment(&host, &rows);
+                }
+            }
+            if self.queue.in_memory() <= enough {
+                return;
+            }
+        }
+    }
+
+    fn store_segment(&mut self, host: &HostKey, rows: &[(Place, Row)]) {
+        let Some((first, _)) = rows.first() else { return };
+        self.segments.last += 1;
+        let id = self.segments.last;
+        let mut bytes = Vec::new();
+        for (place, row) in rows {
+            self.journal.gone(place.sequence);
+            put_bytes(&row.bytes, &mut bytes);
+        }
+        let count = u32::try_from(rows.len()).expect("a segment is small");
+        let segment = Segment { id, host: host.clone(), count, next: 0, first: *first };
+        self.journal.push(Op::Segment(segment.clone()));
+        self.segments.pending.insert(id, bytes);
+        self.segments.by_host.entry(host.clone()).or_default().insert((*first, id), segment);
+    }
+
+    /// Brings requests back from disk until the first one of a host is in memory.
+    fn make_ready(&mut self, host: &HostKey, store: &dyn Store) -> Result<()> {
+        while let Some(segments) = self.segments.by_host.get_mut(host) {
+            let Some(first) = segments.first_entry() else {
+                self.segments.by_host.remove(host);
+                break;
+            };
+            if self.queue.first(host).is_some_and(|own| own < first.key().0) {
+                break;
+            }
+            let mut segment = first.remove();
+            let bytes = match self.segments.pending.get(&segment.id) {
+                Some(bytes) => bytes.clone(),
+                None => store.get(&segment_key(segment.id))?.ok_or_else(damaged)?,
+            };
+            let until = segment.count.min(segment.next + LOAD as u32);
+            let loaded = segment.load(&bytes, until)?;
+            self.journal.push(Op::Loaded { id: segment.id, until });
+            if segment.next == segment.count {
+                self.segments.dead.push(segment.id);
+            } else {
+                segments.insert((segment.first, segment.id), segment);
+            }
+            self.queue.unspill(host, loaded.into_iter().map(|(place, bytes)| (place, Row::stored(&bytes))));
+        }
+        Ok(())
+    }
+}
+
+impl Segment {
+    /// The requests from the next one up to an index, which is then the next one.
+    fn load(&mut self, mut bytes: &[u8], until: u32) -> Result<Vec<(Place, Box<[u8]>)>> {
+        let mut loaded = Vec::new();
+        for index in 0..self.count {
+            let row = take_bytes(&mut bytes)?;
+            if index < self.next {
+                continue;
+            }
+            let place = Row::head(row)?.place;
+            if index == until {
+                self.first = place;
+                break;
+            }
+            loaded.push((place, row.into()));
+        }
+        self.next = until;
+        Ok(loaded)
+    }
+}
+
+/// Rows of the journal being made.
+#[derive(Default)]
+struct Rows {
+    rows: Vec<Vec<u8>>,
+    bytes: usize,
+}
+
+impl Rows {
+    fn push(&mut self, op: &Op) {
+        if self.rows.last().is_none_or(|row| row.len() >= ROW) {
+            self.rows.push(Vec::new());
+        }
+        if let Some(row) = self.rows.last_mut() {
+            let before = row.len();
+            journal::encode(op, row);
+            self.bytes += row.len() - before;
+        }
+    }
+}
+
+/// The journal, read from its beginning.
+struct Replay<'a> {
+    store: &'a dyn Store,
+    state: State,
+    /// Requests in memory, by sequence.
+    rows: HashMap<u64, Box<[u8]>>,
+    segments: HashMap<u64, Segment>,
+}
+
+impl<'a> Replay<'a> {
+    fn of(store: &'a dyn Store, limits: DiskLimits) -> Result<State> {
+        let state = State::new(limits);
+        let mut replay = Self { store, state, rows: HashMap::new(), segments: HashMap::new() };
+        let mut result = Ok(());
+        store.scan(JOURNAL, &mut |key, row| {
+            result = replay.row(key, row);
+            result.is_ok()
+        })?;
+        result?;
+        replay.finish()
+    }
+
+    fn row(&mut self, key: &[u8], row: &[u8]) -> Result<()> {
+        let number =
+            key.get(JOURNAL.len()..).and_then(|number| number.try_into().ok()).map(u64::from_be_bytes);
+        let number = number.ok_or_else(damaged)?;
+        let rows = &mut self.state.rows;
+        if rows.is_empty() {
+            *rows = number..number;
+        }
+        if rows.end != number {
+            return Err(damaged());
+        }
+        rows.end += 1;
+        self.state.stored += row.len();
+        let mut rest = row;
+        while !rest.is_empty() {
+            self.step(journal::decode(&mut rest)?)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, op: Op) -> Result<()> {
+        match op {
+            Op::Add(bytes) => {
+                let sequence = Row::head(&bytes)?.place.sequence;
+                self.rows.insert(sequence, bytes[..].into());
+            }
+            Op::Gone(sequence) => drop(self.rows.remove(&sequence)),
+            Op::Seen(all) => all.into_iter().for_each(|seen| self.state.known.add(Fingerprint(seen))),
+            Op::Segment(segment) => drop(self.segments.insert(segment.id, segment)),
+            Op::Loaded { id, until } => {
+                let segment = self.segments.get_mut(&id).ok_or_else(damaged)?;
+                let bytes = self.store.get(&segment_key(id))?.ok_or_else(damaged)?;
+                for (place, row) in segment.load(&bytes, until)? {
+                    self.rows.insert(place.sequence, row);
+                }
+                if segment.next == segment.count {
+                    self.segments.remove(&id);
+                    self.state.segments.dead.push(id);
+                }
+            }
+            Op::Run(run) => self.state.known.replay_run(run, self.store)?,
+            Op::Counters { sequence, segment, run } => {
+                self.state.sequence = sequence;
+                self.state.segments.last = segment;
+                self.state.known.last_run = run;
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<State> {
+        let Self { mut state, rows, segments, .. } = self;
+        let mut touched = state.queue.begin();
+        for bytes in rows.into_values() {
+            let head = Row::head(&bytes)?;
+            state.queue.enqueue(&head.host, head.place, head.at, Row::stored(&bytes), &mut touched);
+        }
+        for segment in segments.into_values() {
+            state.queue.add_spilled(&segment.host, u64::from(segment.count - segment.next));
+            let of_host = state.segments.by_host.entry(segment.host.clone()).or_default();
+            of_host.insert((segment.first, segment.id), segment);
+        }
+        Ok(state)
+    }
+}
+
+impl Frontier for DiskFrontier {
+    async fn open(&self) -> Result<Vec<(HostKey, u64)>> {
+        let mut state = self.0.working()?;
+        state.queue.release_all();
+        self.0.queued.store(state.queue.len(), Ordering::Release);
+        Ok(state.queue.hosts())
+    }
+
+    async fn push(&self, batch: Vec<Request>) -> Result<Pushed> {
+        let mut pushed = Pushed::default();
+        {
+            let mut state = self.0.working()?;
+            let state = &mut *state;
+            let mut touched = state.queue.begin();
+            for request in batch {
+                match self.offer(state, request, &mut touched)? {
+                    None => pushed.accepted += 1,
+                    Some(_) => pushed.duplicates += 1,
+                }
+            }
+            self.finish(state, touched, &mut pushed)?;
+        }
+        self.commit_if_due().await?;
+        Ok(pushed)
+    }
+
+    async fn lease(&self, host: &HostKey, max: usize, now: Timestamp) -> Result<Leased> {
+        let mut state = self.0.working()?;
+        let state = &mut *state;
+        state.queue.awaken(host, now);
+        let mut leased = Leased::default();
+        while leased.leases.len() < max {
+            state.make_ready(host, &*self.0.store)?;
+            let Some((lease, held)) = state.queue.pop(host) else { break };
+            leased.leases.push(Lease { id: LeaseId(lease), request: held.request.request(host)? });
+        }
+        (leased.due, leased.next_at) = state.queue.outlook(host);
+        state.queue.forget_if_empty(host);
+        self.0.queued.store(state.queue.len(), Ordering::Release);
+        Ok(leased)
+    }
+
+    async fn settle(&self, batch: Vec<Settled>) -> Result<Pushed> {
+        let mut pushed = Pushed::default();
+        {
+            let mut state = self.0.working()?;
+            let state = &mut *state;
+            let mut touched = state.queue.begin();
+            for settled in batch {
+                // A lease that is not out any more was settled before: its end is not counted again.
+                if let Some(held) = state.queue.end(settled.lease.0) {
+                    match settled.end {
+                        End::Done => state.journal.gone(held.place.sequence),
+                        End::Release => state.queue.release(held, &mut touched),
+                        End::Again(request) => {
+                            state.journal.gone(held.place.sequence);
+                            match self.offer(state, *request, &mut touched)? {
+                                None => pushed.accepted += 1,
+                                Some(known) => pushed.refused.push(known),
+                            }
+                        }
+                    }
+                }
+                for child in settled.children {
+                    match self.offer(state, child, &mut touched)? {
+                        None => pushed.accepted += 1,
+                        Some(_) => pushed.duplicates += 1,
+                    }
+                }
+            }
+            self.finish(state, touched, &mut pushed)?;
+        }
+        self.commit_if_due().await?;
+        Ok(pushed)
+    }
+
+    fn is_seen(&self, fingerprint: Fingerprint) -> bool {
+        self.0.lock().known.is_young(fingerprint)
+    }
+
+    fn len(&self) -> u64 {
+        self.0.queued.load(Ordering::Acquire)
+    }
+
+    async fn sync(&self) -> Result<()> {
+        if self.0.is_led { Ok(()) } else { self.commit().await }
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,386 @@
+//! Work per host in memory, in order, with what is leased: what the frontiers share.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, btree_map};
+
+use hashbrown::HashMap;
+
+use super::Order;
+use crate::clock::Timestamp;
+use crate::host::HostKey;
+use crate::request::Request;
+
+/// Where a request stands among those of its host: what makes the order of [`Order`], and what brings a released
+/// request back to its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Place {
+    pub(super) priority: Reverse<i32>,
+    /// Start requests go after those that pages led to.
+    pub(super) is_start: bool,
+    /// Inverted, so that the highest comes first; 0 unless the order is best first.
+    pub(super) score: u64,
+    /// When it came; inverted for depth first. No two requests of a frontier have the same.
+    pub(super) sequence: u64,
+}
+
+impl Place {
+    pub(super) const FIRST: Self =
+        Self { priority: Reverse(i32::MAX), is_start: false, score: 0, sequence: 0 };
+    const LAST: Self =
+        Self { priority: Reverse(i32::MIN), is_start: true, score: u64::MAX, sequence: u64::MAX };
+
+    /// The place of a request that came as number `sequence`.
+    pub(super) fn of(request: &Request, order: Order, sequence: u64) -> Self {
+        let is_start = request.depth == 0 && request.meta_flag("is_start_request");
+        let score = match order {
+            Order::BestFirst => !ascending(request.meta_f64("score").unwrap_or(0.0)),
+            Order::Bfs | Order::Dfs => 0,
+        };
+        // Start requests keep their own order, also depth first (ENG-6).
+        let sequence = if order == Order::Dfs && !is_start { !sequence } else { sequence };
+        Self { priority: Reverse(request.priority), is_start, score, sequence }
+    }
+}
+
+/// Maps a number to bits of the same order; both zeros are one.
+fn ascending(score: f64) -> u64 {
+    let bits = (score + 0.0).to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | (1 << 63) }
+}
+
+type HostId = u32;
+
+/// Hosts, and leases, that room is kept for.
+pub(super) const ROOM: usize = 1_024;
+
+/// A host that has queued requests.
+#[derive(Debug)]
+struct Host {
+    id: HostId,
+    due: u32,
+    delayed: u32,
+    /// Due, and not in memory.
+    spilled: u64,
+    /// The last call that changed it, so that each call looks once at what it had before.
+    touched: u64,
+}
+
+/// A request that is leased.
+#[derive(Debug)]
+pub(super) struct Held<P> {
+    pub(super) host: HostKey,
+    pub(super) place: Place,
+    pub(super) request: P,
+}
+
+/// When the first work of a host is due: 0 is now, `u64::MAX` never.
+type Earliest = u64;
+
+/// Hosts that a call changed, with what they had before.
+pub(super) type Touched = Vec<(HostKey, Earliest)>;
+
+/// The queues of all hosts, of requests in the form `P`.
+///
+/// One map for all: a map per host would take a kilobyte for a host with one request.
+#[derive(Debug)]
+pub(super) struct Queue<P> {
+    hosts: HashMap<HostKey, Host, foldhash::fast::RandomState>,
+    free: Vec<HostId>,
+    due: BTreeMap<(HostId, Place), P>,
+    delayed: Delayed<P>,
+    leases: HashMap<u64, Held<P>, foldhash::fast::RandomState>,
+    spilled: u64,
+    last_lease: u64,
+    calls: u64,
+}
+
+impl<P> Default for Queue<P> {
+    fn default() -> Self {
+        Self {
+            hosts: HashMap::default(),
+            free: Vec::new(),
+            due: BTreeMap::new(),
+            delayed: BTreeMap::new(),
+            leases: HashMap::default(),
+            spilled: 0,
+            last_lease: 0,
+            calls: 0,
+        }
+    }
+}
+
+impl Host {
+    /// A host without requests. Ids of hosts that are done are used again.
+    fn new(ids: usize, free: &mut Vec<HostId>) -> Self {
+        let id = free
+            .pop()
+            .unwrap_or_else(|| HostId::try_from(ids).expect("memory ends before four billion hosts"));
+        Self { id, due: 0, delayed: 0, spilled: 0, touched: 0 }
+    }
+}
+
+type Delayed<P> = BTreeMap<(HostId, Timestamp, u64), (Place, P)>;
+
+fn earliest<P>(delayed: &Delayed<P>, host: &Host) -> Earliest {
+    match (host.due > 0 || host.spilled > 0, host.delayed) {
+        (true, _) => 0,
+        (false, 0) => Earliest::MAX,
+        (false, _) => next_of(delayed, host.id).map_or(Earliest::MAX, |at| at.0),
+    }
+}
+
+fn next_of<P>(delayed: &Delayed<P>, id: HostId) -> Option<Timestamp> {
+    let mut delayed = delayed.range((id, Timestamp(0), 0)..=(id, Timestamp::MAX, u64::MAX));
+    delayed.next().map(|((_, at, _), _)| *at)
+}
+
+/// Gives back most of the room of a map once nearly all of it is empty; whether it did.
+fn give_back_room<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V, foldhash::fast::RandomState>) -> bool {
+    let is_roomy = map.capacity() > ROOM && map.len() < map.capacity() / 8;
+    if is_roomy {
+        map.shrink_to(map.len() * 2);
+    }
+    is_roomy
+}
+
+impl<P> Queue<P> {
+    /// Begins a call that wants to know which hosts it wakes.
+    pub(super) fn begin(&mut self) -> Touched {
+        self.calls += 1;
+        Touched::new()
+    }
+
+    /// The hosts whose first work is due earlier than before the call.
+    pub(super) fn woken(&mut self, touched: Touched) -> Vec<HostKey> {
+        give_back_room(&mut self.leases);
+        let is_woken = |(host, before): (HostKey, Earliest)| {
+            let now = self.hosts.get(&host).map_or(Earliest::MAX, |entry| self.earliest(entry));
+            (now < before).then_some(host)
+        };
+        touched.into_iter().filter_map(is_woken).collect()
+    }
+
+    /// Number of queued requests, delayed ones included, leased ones not.
+    pub(super) fn len(&self) -> u64 {
+        (self.due.len() + self.delayed.len()) as u64 + self.spilled
+    }
+
+    fn earliest(&self, host: &Host) -> Earliest {
+        earliest(&self.delayed, host)
+    }
+
+    /// When the first delayed request is due.
+    fn next_of(&self, id: HostId) -> Option<Timestamp> {
+        next_of(&self.delayed, id)
+    }
+
+    /// The host's entry, made if it is not there; tells `touched` what it had before the first change of the call.
+    fn touch(&mut self, host: &HostKey, touched: &mut Touched) -> &mut Host {
+        let (call, delayed) = (self.calls, &self.delayed);
+        let (ids, free) = (self.hosts.len(), &mut self.free);
+        let entry = self.hosts.entry(host.clone()).or_insert_with(|| Host::new(ids, free));
+        if entry.touched != call {
+            entry.touched = call;
+            touched.push((host.clone(), earliest(delayed, entry)));
+        }
+        entry
+    }
+
+    /// Queues a request, to be due at once or at a time.
+    pub(super) fn enqueue(
+        &mut self,
+        host: &HostKey,
+        place: Place,
+        at: Option<Timestamp>,
+        request: P,
+        touched: &mut Touched,
+    ) {
+        let entry = self.touch(host, touched);
+        let id = entry.id;
+        match at {
+            None => {
+                entry.due += 1;
+                self.due.insert((id, place), request);
+            }
+            Some(at) => {
+                entry.delayed += 1;
+                self.delayed.insert((id, at, place.sequence), (place, request));
+            }
+        }
+    }
+
+    /// Makes delayed requests of a host due whose time has come.
+    pub(super) fn awaken(&mut self, host: &HostKey, now: Timestamp) {
+        let Some(entry) = self.hosts.get_mut(host) else { return };
+        if entry.delayed == 0 {
+            return;
+        }
+        let id = entry.id;
+        let is_due = (id, Timestamp(0), 0)..=(id, now, u64::MAX);
+        for (_, (place, request)) in self.delayed.extract_if(is_due, |_, _| true) {
+            entry.delayed -= 1;
+            entry.due += 1;
+            self.due.insert((id, place), request);
+        }
+    }
+
+    /// The place of the first due request of a host that is in memory.
+    pub(super) fn first(&self, host: &HostKey) -> Option<Place> {
+        let entry = self.hosts.get(host)?;
+        if entry.due == 0 {
+            return None;
+        }
+        let mut due = self.due.range((entry.id, Place::FIRST)..=(entry.id, Place::LAST));
+        due.next().map(|((_, place), _)| *place)
+    }
+
+    /// Leases the first due request of a host that is in memory.
+    pub(super) fn pop(&mut self, host: &HostKey) -> Option<(u64, &Held<P>)> {
+        let entry = self.hosts.get_mut(host)?;
+        let id = entry.id;
+        let key =
+            self.due.range((id, Place::FIRST)..).next().map(|(key, _)| *key).filter(|key| key.0 == id)?;
+        let btree_map::Entry::Occupied(first) = self.due.entry(key) else { return None };
+        let request = first.remove();
+        entry.due -= 1;
+        self.last_lease += 1;
+        let held = Held { host: host.clone(), place: key.1, request };
+        let held = self.leases.entry(self.last_lease).insert(held).into_mut();
+        Some((self.last_lease, held))
+    }
+
+    /// Requests of a host that are due, and when the first delayed one is.
+    pub(super) fn outlook(&self, host: &HostKey) -> (u64, Option<Timestamp>) {
+        let Some(entry) = self.hosts.get(host) else { return (0, None) };
+        let next_at = if entry.delayed == 0 { None } else { self.next_of(entry.id) };
+        (u64::from(entry.due) + entry.spilled, next_at)
+    }
+
+    /// Forgets a host that has nothing queued.
+    pub(super) fn forget_if_empty(&mut self, host: &HostKey) {
+        if let hashbrown::hash_map::EntryRef::Occupied(entry) = self.hosts.entry_ref(host)
+            && entry.get().due == 0
+            && entry.get().delayed == 0
+            && entry.get().spilled == 0
+        {
+            self.free.push(entry.remove().id);
+        }
+        // A crawl that was broad once does not keep the room for it.
+        if self.hosts.is_empty() {
+            self.free.clear();
+            self.free.shrink_to(ROOM);
+        }
+        if give_back_room(&mut self.hosts) {
+            self.free.shrink_to(0);
+        }
+    }
+
+    /// Ends a lease; `None` if it is not out any more.
+    pub(super) fn end(&mut self, lease: u64) -> Option<Held<P>> {
+        self.leases.remove(&lease)
+    }
+
+    /// Puts a leased request back into its place. It was due when it was leased.
+    pub(super) fn release(&mut self, held: Held<P>, touched: &mut Touched) {
+        self.enqueue(&held.host, held.place, None, held.request, touched);
+    }
+
+    /// Makes all that is leased work again.
+    pub(super) fn release_all(&mut self) {
+        let mut touched = self.begin();
+        let mut leases: Vec<(u64, Held<P>)> = self.leases.drain().collect();
+        leases.sort_unstable_by_key(|(lease, _)| *lease);
+        for (_, held) in leases {
+            self.release(held, &mut touched);
+        }
+    }
+
+    /// The hosts that have work, and how much, by name.
+    pub(super) fn hosts(&self) -> Vec<(HostKey, u64)> {
+        let count = |entry: &Host| u64::from(entry.due) + u64::from(entry.delayed) + entry.spilled;
+        let mut hosts: Vec<(HostKey, u64)> =
+            self.hosts.iter().map(|(host, entry)| (host.clone(), count(entry))).collect();
+        hosts.sort_unstable();
+        hosts
+    }
+}
+
+/// What a frontier with a disk behind it does with its queues.
+impl<P> Queue<P> {
+    /// Requests that are due and in memory, leased ones not.
+    pub(super) fn in_memory(&self) -> usize {
+        self.due.len()
+    }
+
+    /// The hosts with more than `keep` due requests in memory, those with the most first.
+    pub(super) fn crowded(&self, keep: usize) -> Vec<(HostKey, usize)> {
+        let mut hosts: Vec<(HostKey, usize)> = self
+            .hosts
+            .iter()
+            .filter(|(_, entry)| entry.due as usize > keep)
+            .map(|(host, entry)| (host.clone(), entry.due as usize - keep))
+            .collect();
+        hosts.sort_unstable_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
+        hosts
+    }
+
+    /// Takes the last `most` due requests of a host out of memory, first of them first; they count as spilled.
+    pub(super) fn spill(&mut self, host: &HostKey, most: usize) -> Vec<(Place, P)> {
+        let Some(entry) = self.hosts.get_mut(host) else { return Vec::new() };
+        let id = entry.id;
+        let keys: Vec<(HostId, Place)> = self
+            .due
+            .range((id, Place::FIRST)..=(id, Place::LAST))
+            .rev()
+            .take(most)
+            .map(|(key, _)| *key)
+            .collect();
+        let mut taken = Vec::with_capacity(keys.len());
+        for key in keys.into_iter().rev() {
+            if let Some(request) = self.due.remove(&key) {
+                entry.due -= 1;
+                entry.spilled += 1;
+                self.spilled += 1;
+                taken.push((key.1, request));
+            }
+        }
+        taken
+    }
+
+    /// Brings spilled requests of a host back.
+    pub(super) fn unspill(&mut self, host: &HostKey, requests: impl IntoIterator<Item = (Place, P)>) {
+        let Some(entry) = self.hosts.get_mut(host) else { return };
+        for (place, request) in requests {
+            entry.due += 1;
+            entry.spilled -= 1;
+            self.spilled -= 1;
+            self.due.insert((entry.id, place), request);
+        }
+    }
+
+    /// Counts requests of a host that are on disk already.
+    pub(super) fn add_spilled(&mut self, host: &HostKey, count: u64) {
+        let (ids, free) = (self.hosts.len(), &mut self.free);
+        self.hosts.entry(host.clone()).or_insert_with(|| Host::new(ids, free)).spilled += count;
+        self.spilled += count;
+    }
+
+    /// Calls `visit` with all requests in memory, queued and leased.
+    pub(super) fn each(&self, mut visit: impl FnMut(&P)) {
+        self.due.values().for_each(&mut visit);
+        self.delayed.values().for_each(|(_, request)| visit(request));
+        self.leases.values().for_each(|held| visit(&held.request));
+    }
+}
+
+#[cfg(test)]
+impl<P> Queue<P> {
+    /// Whether nothing is left of hosts that are done, not even room.
+    pub(super) fn is_bare(&self) -> bool {
+        self.hosts.is_empty()
+            && self.due.is_empty()
+            && self.leases.is_empty()
+            && self.hosts.capacity() <= 2 * ROOM
+            && self.free.is_empty()
+    }
+}

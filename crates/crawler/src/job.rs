@@ -1,0 +1,82 @@
+//! A job: what a crawl keeps on disk to go on after its end, a stop or a crash.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use huntsman_store::{Backend, JobDirectory, Store};
+
+use crate::error::{Error, Result};
+
+/// The directory in which the state of a crawl lives: queue, seen set, stats, and what parts of the crawl keep there by
+/// [`Persist`]. One process at a time.
+///
+/// Given to [`CrawlerBuilder::job`](crate::CrawlerBuilder::job), the crawl goes on where the last one on the directory
+/// ended, however that ended. Every `job_commit_interval` seconds one atomic batch is written: pages settled, their links,
+/// the positions of feeds and all state stand as of one moment. After a crash the pages since the last commit are fetched
+/// again, and nothing is lost or doubled in feeds that keep their position in the job.
+#[derive(Debug)]
+pub struct Job {
+    directory: JobDirectory,
+}
+
+impl Job {
+    /// Opens the state of a job, or begins one. The parent of the directory must exist.
+    ///
+    /// # Errors
+    /// Another process works on it, it is damaged, of another backend, or of a newer version; the error says what to do.
+    pub fn open(path: impl AsRef<Path>, backend: Backend) -> Result<Self> {
+        let path: PathBuf = path.as_ref().to_owned();
+        let directory = JobDirectory::open(&path, backend)
+            .map_err(|error| Error::from(error).context("opening the state of the crawl"))?;
+        Ok(Self { directory })
+    }
+
+    /// Whether nothing was stored in it before.
+    pub fn is_new(&self) -> bool {
+        self.directory.is_new()
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        self.directory.store()
+    }
+
+    /// Gives room back, and the directory to others.
+    pub(crate) fn close(self) -> Result<()> {
+        Ok(self.directory.close()?)
+    }
+}
+
+/// A part of a crawl whose state lives in its job: cookie jars, the position of a feed, the model of a plugin.
+///
+/// Registered with [`CrawlerBuilder::persist`](crate::CrawlerBuilder::persist). Without a job nothing is called.
+pub trait Persist: Send + Sync + 'static {
+    /// The key of the state within the job: unique, and the same in every run.
+    fn name(&self) -> String;
+
+    /// Takes the state that an earlier run saved; `None` in a new job. Called before anything opens.
+    ///
+    /// # Errors
+    /// The state cannot be used; the crawl does not start.
+    fn load(&self, state: Option<&[u8]>) -> Result<()>;
+
+    /// The state of this moment, in which no page is half settled; `None` if it did not change since the last call. Called
+    /// at every commit while the crawl waits, so it must be quick.
+    ///
+    /// # Errors
+    /// The state cannot be had; the crawl ends.
+    fn save(&self) -> Result<Option<Vec<u8>>>;
+}
+
+impl<T: Persist + ?Sized> Persist for Arc<T> {
+    fn name(&self) -> String {
+        (**self).name()
+    }
+
+    fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        (**self).load(state)
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        (**self).save()
+    }
+}
