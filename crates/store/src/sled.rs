@@ -1,11 +1,10 @@
 //! A store in a directory, on sled.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
+use std::{fmt, fs, io};
 
 use sled::{Config, Db, IVec};
 
@@ -27,7 +26,6 @@ const SUMMARY_FILE: &str = "summary.json";
 /// Memory grows with the number of keys and not with the cache alone; above 200,000 it says so in the log, once. Every write
 /// is flushed to the disk, whatever its [`Durability`], for sled writes its log late. Opening reads all entries and verifies
 /// them; so does closing. A scan copies what it visits, as sled's own would see later writes.
-#[derive(Debug)]
 pub struct SledStore {
     path: PathBuf,
     // Behind a lock, so that scans see one state.
@@ -192,6 +190,13 @@ impl Store for SledStore {
             return Ok(());
         }
         guarded(&self.path, || self.commit(batch)).map_err(|error| self.failed.get_or_init(|| error).clone())
+    }
+}
+
+impl fmt::Debug for SledStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // sled's own would print every page.
+        f.debug_struct("SledStore").field("path", &self.path).field("failed", &self.failed.get()).finish()
     }
 }
 
