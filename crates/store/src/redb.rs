@@ -1,6 +1,5 @@
 //! A store in one file, on redb.
 
-use std::cell::Cell;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -63,17 +62,8 @@ impl RedbStore {
             return Err(damaged("the file is empty", path));
         }
         let store = Self::with(path, || {
-            let told = Cell::new(false);
-            let shown = path.to_owned();
-            Database::builder()
-                .set_cache_size(cache_bytes)
-                .set_check_integrity_on_open(true)
-                .set_repair_callback(move |_| {
-                    if !told.replace(true) {
-                        tracing::warn!(path = %shown.display(), "the job was not closed; going back to its last commit");
-                    }
-                })
-                .open(path)
+            // Its repair callback tells nothing: with the check, redb calls it on every open.
+            Database::builder().set_cache_size(cache_bytes).set_check_integrity_on_open(true).open(path)
         })?;
         guarded(path, || {
             let transaction = store.database.begin_read().map_err(|e| transaction_error(e, path))?;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
-use std::{fmt, fs, io};
+use std::{fmt, fs, io, mem};
 
 use sled::{Config, Db, IVec};
 
@@ -25,7 +25,8 @@ const SUMMARY_FILE: &str = "summary.json";
 ///
 /// Memory grows with the number of keys and not with the cache alone; above 200,000 it says so in the log, once. Every write
 /// is flushed to the disk, whatever its [`Durability`], for sled writes its log late. Opening reads all entries and verifies
-/// them; so does closing. A scan copies what it visits, as sled's own would see later writes.
+/// them; so does closing. On a full disk sled may hang where others report an error; after
+/// a failed write, the store stays locked until the process ends. A scan copies what it visits, as sled's own would see later writes.
 pub struct SledStore {
     path: PathBuf,
     // Behind a lock, so that scans see one state.
@@ -202,14 +203,17 @@ impl fmt::Debug for SledStore {
 
 impl Drop for SledStore {
     fn drop(&mut self) {
-        // After a failed write, and where this fails, there is no summary, and the next process takes what it finds.
-        if self.failed.get().is_none() {
-            let database = self.database.get_mut().unwrap_or_else(PoisonError::into_inner);
-            let written = guarded(&self.path, || summary(database, &self.path))
-                .and_then(|summary| write_summary(&self.path.join(SUMMARY_FILE), summary));
-            if let Err(error) = written {
-                tracing::warn!(%error, "closing the store");
-            }
+        let database = self.database.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if self.failed.get().is_some() {
+            // Dropped after a failed write, sled waits for that write for ever (seen on a full disk). Its files stay locked until
+            // the process ends; the next one finds no summary, and takes what is there.
+            mem::forget(database.clone());
+            return;
+        }
+        let written = guarded(&self.path, || summary(database, &self.path))
+            .and_then(|summary| write_summary(&self.path.join(SUMMARY_FILE), summary));
+        if let Err(error) = written {
+            tracing::warn!(%error, "closing the store");
         }
     }
 }
