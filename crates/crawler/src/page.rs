@@ -455,6 +455,16 @@ mod tests {
     }
 
     #[test]
+    fn a_few_kilobytes_that_would_become_millions_of_nodes_are_cut() {
+        // Every paragraph opens all of them anew (HTML, 13.2.4.3): 400 times 5,000 elements of 50 KB.
+        let open: String = (0..400).map(|n| format!("<b id={n}>")).collect();
+        let page = page(&format!("<a href=/before>x</a>{open}{}", "<p>word".repeat(5_000)));
+        assert_eq!(page.select("a").unwrap().len(), 1);
+        assert!(page.is_tree_truncated());
+        assert!(page.select("*").unwrap().len() <= 500_000);
+    }
+
+    #[test]
     fn two_hundred_thousand_nested_elements_are_cut_and_do_not_overflow_the_stack() {
         let html = format!("<a href=/x>x</a>{}", "<div>".repeat(200_000));
         let page = page(&html);
