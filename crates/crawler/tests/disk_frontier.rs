@@ -187,6 +187,8 @@ async fn after_a_commit_that_failed_nothing_goes_on_and_nothing_is_lost() {
     let error = frontier.sync().await.unwrap_err().to_string();
     assert!(error.contains("no room is left"), "{error}");
     assert!(frontier.push(vec![request(3)]).await.is_err());
+    assert!(frontier.sync().await.is_err());
+    assert_eq!(store.written(), 1);
     assert!(frontier.lease(&request(1).host(), 1, Timestamp(0)).await.is_err());
     let again = open(store.after(1));
     assert_eq!(again.open().await.unwrap(), [(request(1).host(), 1)]);

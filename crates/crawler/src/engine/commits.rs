@@ -22,8 +22,8 @@ pub(crate) struct Commits {
     parts: Vec<Box<dyn Persist>>,
     /// Shared by visits that hand over items and settle; a commit waits until there is none.
     gate: RwLock<()>,
-    /// One commit at a time.
-    one: Mutex<()>,
+    /// One commit at a time, also if nobody waits for it any more.
+    one: Arc<Mutex<()>>,
 }
 
 fn part_key(name: &str) -> Vec<u8> {
@@ -42,7 +42,7 @@ impl Commits {
             let state = store.get(&part_key(&name))?;
             part.load(state.as_deref()).map_err(|error| error.context(format!("resuming: {name}")))?;
         }
-        Ok(Self { store, frontier, parts, gate: RwLock::new(()), one: Mutex::new(()) })
+        Ok(Self { store, frontier, parts, gate: RwLock::new(()), one: Arc::default() })
     }
 
     /// Between this and its end a page is settled: no commit in the middle.
@@ -57,7 +57,7 @@ impl Commits {
 
     /// Writes all that changed.
     pub(crate) async fn commit(self: &Arc<Self>) -> Result<()> {
-        let _one = self.one.lock().await;
+        let one = Arc::clone(&self.one).lock_owned().await;
         let (commit, others) = {
             let _closed = self.close().await;
             let mut others = Batch::new();
@@ -69,7 +69,11 @@ impl Commits {
             (self.frontier.prepare(), others)
         };
         let frontier = self.frontier.clone();
-        tokio::task::spawn_blocking(move || frontier.write(commit, others)).await?
+        tokio::task::spawn_blocking(move || {
+            let _one = one;
+            frontier.write(commit, others)
+        })
+        .await?
     }
 
     /// Commits every so often, until it is aborted; a commit that fails ends the crawl.

@@ -245,6 +245,8 @@ impl Shared {
     }
 
     fn write(&self, commit: Commit, others: Batch) -> Result<()> {
+        // After a commit that failed, the next one would leave a gap.
+        drop(self.working()?);
         let Commit { mut batch, segments, run } = commit;
         batch.append(others);
         if batch.is_empty() {

@@ -104,7 +104,8 @@ impl DropLog {
 
     /// A file that belongs to a job: as [`DropLog::append`], and a job that goes on cuts off what was written after its last
     /// commit. It must be given to the builder twice, as observer and with `persist`; nothing is written before the job has
-    /// loaded its state.
+    /// loaded its state. Refusals that wait for the end of the crawl are not part of the state: of the part of a crawl that was
+    /// interrupted they are not recorded.
     ///
     /// # Errors
     /// The file cannot be opened.
