@@ -60,8 +60,8 @@ pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Request};
 pub use response::{Response, Timings};
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
-    Guard, JobSync, Layer, Layers, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope,
-    SettingInfo, Settings, SlotSettings, nearest, seconds,
+    Guard, HttpCachePolicy, JobSync, Layer, Layers, OnRobotsError, OutOfScope, OverCap, Profile,
+    RedirectDupe, Scope, SettingInfo, Settings, SlotSettings, nearest, seconds,
 };
 pub use spider::{Spider, SpiderFn, Start, spider_fn};
 pub use stats::{Counter, Stats};

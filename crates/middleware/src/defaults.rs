@@ -6,9 +6,9 @@ use crate::cookies::KeptJars;
 use crate::offsite::KeptScope;
 use crate::offsite::SharedOffsite;
 use crate::{
-    CookieJars, Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCompression,
-    HttpError, HttpProxy, MetaCopyDetection, MetaRefresh, Nofollow, Offsite, Redirect, Referer, Retry,
-    RobotsTxt, Traps, UrlLength, UserAgent,
+    CookieJars, Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCache,
+    HttpCompression, HttpError, HttpProxy, MetaCopyDetection, MetaRefresh, Nofollow, Offsite, Redirect,
+    Referer, Retry, RobotsTxt, Traps, UrlLength, UserAgent,
 };
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each is switched off or moved by
@@ -31,6 +31,7 @@ use crate::{
 /// | 700 | [`cookies`](Cookies) | | |
 /// | 750 | [`http_proxy`](HttpProxy) | | |
 /// | 850 | [`downloader_stats`](DownloaderStats) | | |
+/// | 900 | [`http_cache`](HttpCache) | | |
 ///
 /// The downloader itself is not part of it.
 ///
@@ -89,6 +90,7 @@ impl Plugin for DefaultsWithJars {
             })
             .middleware_with(HttpProxy::NAME, HttpProxy::ORDER, HttpProxy::from_settings)
             .middleware_with(DownloaderStats::NAME, DownloaderStats::ORDER, DownloaderStats::from_settings)
+            .middleware_with(HttpCache::NAME, HttpCache::ORDER, HttpCache::from_settings)
             .spider_middleware_with(HttpError::NAME, HttpError::ORDER, HttpError::from_settings)
             .spider_middleware_with(Nofollow::NAME, Nofollow::ORDER, Nofollow::from_settings)
             .spider_middleware_with(Referer::NAME, Referer::ORDER, Referer::from_settings)
