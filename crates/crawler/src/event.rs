@@ -1,5 +1,7 @@
 //! Events: what happens in a crawl, told to observers in line.
 
+use http::Extensions;
+
 use crate::drop::Dropped;
 use crate::fetch::FetchError;
 use crate::request::Request;
@@ -67,6 +69,10 @@ pub enum Event<'a> {
     PageDelivered {
         /// Its request.
         request: &'a Request,
+        /// Items that its callback gave.
+        items: u64,
+        /// What spider middlewares left in the extensions of the page.
+        found: &'a Extensions,
     },
     /// A request that was in the queue ended without a page. Once per request.
     RequestDropped(&'a Dropped),

@@ -309,6 +309,19 @@ settings! {
     /// Cache-Control directives of answers that the rfc policy does not obey.
     httpcache_ignore_response_cache_controls: Vec<String> = Vec::new();
 
+    /// Remembers every page across crawls, and asks whether it changed before it is fetched again.
+    incremental_enabled: bool = false;
+    /// Directory of what is known of pages from earlier crawls; one crawl at a time.
+    incremental_dir: String = ".huntsman/incremental".to_owned();
+    /// What happens to a page that did not change: skip, or call its callback with the flag not_modified and an empty body.
+    on_not_modified: OnNotModified = OnNotModified::Skip;
+    /// Skips requests whose pages gave items in earlier crawls.
+    delta_enabled: bool = false;
+    /// Start requests are skipped, too.
+    delta_include_start: bool = false;
+    /// Forgets which pages gave items, before the crawl begins.
+    delta_reset: bool = false;
+
     /// Status codes besides 2xx that reach the callback.
     httperror_allowed_codes: Vec<u16> = Vec::new();
     /// Every status reaches the callback.
@@ -448,6 +461,17 @@ pub enum HttpCachePolicy {
     Dummy,
     /// Those that are fresh by RFC 9111; others are asked for with validators.
     Rfc,
+}
+
+/// What happens to a page that did not change since an earlier crawl.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnNotModified {
+    /// It is dropped with reason `not_modified`; its links are followed.
+    #[default]
+    Skip,
+    /// Its callback is called: the response has the flag `not_modified`, status 304 and no body. Its links are followed, too.
+    Call,
 }
 
 /// What happens to a host that asks for a longer delay than we accept.

@@ -81,6 +81,19 @@ impl Storage {
         });
     }
 
+    #[cfg(test)]
+    pub(crate) fn flush(&self) {
+        self.writer.flush().unwrap();
+    }
+
+    /// Puts something else in the place of an answer.
+    #[cfg(test)]
+    pub(crate) fn damage(&self, fingerprint: Fingerprint) {
+        let mut batch = Batch::new();
+        batch.put(key(b'a', fingerprint, None), "no answer");
+        self.writer.write_and_wait(batch).unwrap();
+    }
+
     /// Whether a write failed: then no later one succeeds.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
