@@ -52,10 +52,14 @@ for example in examples/*.rs; do
     echo ok
 done
 
-step "each crate alone"
-for manifest in crates/*/Cargo.toml; do
-    name=$(sed -n 's/^name = "\(huntsman-[a-z]*\)"/\1/p' "$manifest")
+step "each crate alone, and with each feature"
+for manifest in Cargo.toml crates/*/Cargo.toml; do
+    name=$(sed -n 's/^name = "\(huntsman[a-z-]*\)"/\1/p' "$manifest" | head -n 1)
     cargo check --quiet --package "$name" --no-default-features
+    features=$(sed -n '/^\[features\]/,/^\[[^f]/s/^\([a-z][a-z0-9-]*\) = .*/\1/p' "$manifest")
+    for feature in $features; do
+        [ "$feature" = default ] || cargo check --quiet --package "$name" --no-default-features --features "$feature"
+    done
 done
 
 step "all passed"

@@ -1,10 +1,11 @@
 //! What middlewares may do, and where the built-in ones stand.
 
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use huntsman::{
-    Context, DownloaderMiddleware, DropReason, FetchError, FetchErrorKind, OnException, OnRequest,
-    OnResponse, Output, Page, Request, Response, Result, Spider, Start,
+    Context, DownloaderMiddleware, DropReason, FetchError, FetchErrorKind, OnException, OnItem, OnRequest,
+    OnResponse, Output, Page, Pipeline, Request, Response, Result, Spider, Start, spider_fn,
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
@@ -276,4 +277,47 @@ async fn a_rescheduled_request_keeps_what_the_spider_set() {
     quick(Given(Arc::clone(&said)), &web).middleware(mover).run().await.unwrap();
     assert_eq!(*said.lock().unwrap(), ["detail 9 \"b\" 3"]);
     assert_eq!(web.urls(), ["http://a.test/to"]);
+}
+
+/// Stores items somewhere far away: each takes a second, all of a batch at once.
+struct Remote {
+    under_way: tokio::task::JoinSet<usize>,
+    log: Log,
+}
+
+impl Pipeline<usize> for Remote {
+    async fn process_item(&mut self, item: usize, _: &Context) -> Result<OnItem<usize>> {
+        self.log.line(item.to_string());
+        self.under_way.spawn(async move {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            item
+        });
+        Ok(OnItem::Keep(item))
+    }
+
+    async fn flush(&mut self) -> Result<()> {
+        while let Some(stored) = self.under_way.join_next().await {
+            self.log.line(format!("stored {}", stored.expect("no panic")));
+        }
+        Ok(())
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn items_keep_their_order_and_a_pipeline_may_work_on_many_at_once() {
+    let web = ScriptedDownloader::pages([("http://a.test/", "x")]);
+    let spider = spider_fn(["http://a.test/"], |_: &Page, out: &mut Output<usize>| {
+        (0..500).for_each(|item| out.item(item));
+        Ok(())
+    });
+    let log = Log::default();
+    let pipeline = Remote { under_way: tokio::task::JoinSet::new(), log: log.clone() };
+    let report = quick(spider, &web).pipeline(pipeline).observer(log.clone()).run().await.unwrap();
+    assert!((1.0..2.0).contains(&report.elapsed_s), "{} s for 500 items of one second", report.elapsed_s);
+    let lines = log.lines();
+    let items: Vec<usize> = lines.iter().filter_map(|line| line.parse().ok()).collect();
+    assert!(items.into_iter().eq(0..500));
+    let closed = lines.iter().position(|line| line.starts_with("idle")).expect("it ended");
+    let stored = lines[..closed].iter().filter(|line| line.starts_with("stored")).count();
+    assert_eq!(stored, 500, "before their page is settled");
 }

@@ -7,6 +7,7 @@ mod contract;
 mod duplicates;
 mod failures;
 mod life_cycle;
+mod observers;
 mod pace;
 mod redirects;
 mod requests;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use huntsman::{Output, Page, Request, Result, Spider, Start, spider_fn};
+use huntsman::{Crawls, Output, Page, Request, Result, Spider, Start, spider_fn};
 use huntsman_testkit::{Answer, Reply, ScriptedDownloader, Site};
 
 use crate::support::{links, most_at_once, on_site, polite, quick, smallest_gap, tree};
@@ -232,4 +232,52 @@ async fn a_server_never_sees_more_at_once_than_allowed() {
         on_site(links([site.url("/0")]), &site).set("concurrent_requests_per_domain", 3).run().await.unwrap();
     assert_eq!(report.pages, 40);
     assert!((2..=3).contains(&site.peak("127.0.0.1")), "{}", site.peak("127.0.0.1"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn crawls_of_one_process_share_the_delay_of_a_host() {
+    let web = ScriptedDownloader::pages(tree("a.test", 12).into_iter().chain(tree("b.test", 12)))
+        .latency(Duration::from_millis(300));
+    let crawl = |seed: &str, delay: f64| {
+        let crawl = polite(links([seed.to_owned()]), &web).set("robotstxt_obey", false);
+        crawl.set("download_delay", delay).set("download_delay_jitter", 0.0)
+    };
+    let crawls = || Crawls::new().crawl(crawl("http://a.test/0", 2.0)).crawl(crawl("http://a.test/0", 0.5));
+    let reports = crawls().crawl(crawl("http://b.test/0", 0.0)).run().await;
+    let pages: Vec<u64> = reports.into_iter().map(|report| report.unwrap().pages).collect();
+    assert_eq!(pages, [12, 12, 12], "each has its own seen requests");
+    let (shared, alone) = (web.starts("a.test"), web.starts("b.test"));
+    assert_eq!(shared.len(), 24);
+    // While both have requests the longer delay counts, and neither keeps the other from its turn.
+    assert!(smallest_gap(&shared[..20]) >= Duration::from_secs(2), "{shared:?}");
+    assert!(*alone.last().unwrap() < Duration::from_secs(5), "another host waits for nobody: {alone:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn crawls_of_one_process_keep_a_crawl_delay_together() {
+    let web = ScriptedDownloader::pages(tree("a.test", 8))
+        .respond("http://a.test/robots.txt", Reply::text("User-agent: *\nCrawl-delay: 4"))
+        .latency(Duration::from_secs(5));
+    let crawl = || polite(links(["http://a.test/0"]), &web);
+    for report in Crawls::new().crawl(crawl()).crawl(crawl()).run().await {
+        assert_eq!(report.unwrap().pages, 8);
+    }
+    assert_eq!(web.peak("a.test"), 1, "one at a time");
+    assert!(smallest_gap(&web.starts("a.test")) >= Duration::from_secs(4), "{:?}", web.starts("a.test"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn crawls_may_run_in_turn_and_one_that_fails_stops_no_other() {
+    let web = ScriptedDownloader::pages(["a", "b", "c"].map(|host| (format!("http://{host}.test/"), "x")));
+    let crawl = |host: &str| quick(links([format!("http://{host}.test/")]), &web);
+    let reports = Crawls::new()
+        .crawl(crawl("a"))
+        .crawl(crawl("b").set("no_such_setting", 1))
+        .crawl(crawl("c"))
+        .run_in_turn()
+        .await;
+    let ends: Vec<Option<u64>> = reports.iter().map(|report| report.as_ref().ok().map(|r| r.pages)).collect();
+    assert_eq!(ends, [Some(1), None, Some(1)]);
+    assert_eq!(web.urls(), ["http://a.test/", "http://c.test/"]);
+    assert!(web.requests()[1].started >= web.requests()[0].ended.unwrap());
 }

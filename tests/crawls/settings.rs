@@ -3,11 +3,14 @@
 use std::time::Duration;
 
 use huntsman::middleware::Defaults;
-use huntsman::{CrawlerBuilder, Layer, Layers, Output, Page, Profile, Result, Settings, Spider, Start};
+use huntsman::middleware::sinks::JsonLines;
+use huntsman::{
+    CrawlerBuilder, Layer, Layers, Output, Page, Profile, Result, Settings, Spider, Start, spider_fn,
+};
 use huntsman_testkit::ScriptedDownloader;
 use serde_json::{Value, json};
 
-use crate::support::{Log, smallest_gap, tree};
+use crate::support::{Log, quick, smallest_gap, tree};
 
 #[test]
 fn the_profiles_have_the_values_of_their_table() {
@@ -122,4 +125,36 @@ async fn allowed_domains_may_change_during_the_crawl() {
     assert_eq!(refused, ["http://c.test/", "http://nota.test/", "http://b.test/too-late"]);
     assert!(web.starts("c.test").is_empty() && web.starts("nota.test").is_empty());
     assert_eq!(report.stat("refused/offsite"), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn arguments_reach_callbacks_and_the_names_of_feeds() {
+    let folder = tempfile::tempdir().unwrap();
+    let web = ScriptedDownloader::pages([("http://a.test/", "x")]);
+    let spider = spider_fn(["http://a.test/"], |_: &Page, out: &mut Output<String>| {
+        let topic = out.context().arg("topic").unwrap_or("none").to_owned();
+        let missing = out.context().arg("missing").is_none();
+        out.item(format!("{topic} {missing}"));
+        Ok(())
+    });
+    let feed = |name: &str| JsonLines::create(folder.path().join(name)).unwrap();
+    quick(spider, &web)
+        .arg("topic", "../tea")
+        .arg("page", "2")
+        .pipeline(feed("%(topic)s-%(page)s.jsonl"))
+        .pipeline(feed("own-%(topic)s.jsonl").param("topic", "set"))
+        .run()
+        .await
+        .unwrap();
+    let mut names: Vec<_> = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(
+        names[0].contains("tea-2") && !names[0].contains('/') && names[1] == "own-set.jsonl",
+        "{names:?}"
+    );
+    assert_eq!(std::fs::read_to_string(folder.path().join(&names[1])).unwrap(), "\"../tea true\"\n");
 }

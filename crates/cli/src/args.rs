@@ -229,11 +229,11 @@ pub(crate) struct ReachArgs {
     #[arg(long, value_name = "HOST[:PORT]")]
     pub(crate) allow_host: Vec<String>,
 
-    /// Follows only URLs that match this glob (repeatable; setting include).
+    /// Follows only URLs that match this glob, or after re: this regular expression (repeatable; setting include).
     #[arg(long, value_name = "GLOB")]
     pub(crate) include: Vec<String>,
 
-    /// Does not follow URLs that match this glob; wins over --include (repeatable; setting exclude).
+    /// Does not follow URLs that match this glob or re:expression; wins over --include (repeatable; setting exclude).
     #[arg(long, value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
 

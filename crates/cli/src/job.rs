@@ -16,7 +16,7 @@ use url::Url;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging::LogCount;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Now};
 use crate::output::{DROPS, OutputDir, PAGES, State};
 use crate::progress::{Progress, Rate, Screen};
 use crate::reachable::advice;
@@ -172,8 +172,15 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
         beside.spawn(end_in_time(handle.clone(), seconds(time_limit)));
     }
     if let Some(metrics) = metrics {
-        let stats = handle.stats().clone();
-        beside.spawn(metrics.serve(move || stats.snapshot()));
+        let (handle, log) = (handle.clone(), log.clone());
+        beside.spawn(metrics.serve(move || {
+            let (handle, log) = (handle.clone(), log.clone());
+            async move {
+                let mut stats = handle.stats().snapshot();
+                stats.extend(log.stats().map(|(key, number)| (key, number.into())));
+                Now { stats, hosts: handle.hosts().await }
+            }
+        }));
     }
     if screen.has_progress() {
         beside.spawn(show_progress(handle.clone(), hosts, screen.clone()));

@@ -3,16 +3,28 @@
 //! A metric is `huntsman_` plus the key of the stat with everything but letters and digits as `_`:
 //! `downloader/request_count` is `huntsman_downloader_request_count`. Stats that are no numbers are left out, and so is a
 //! key whose name an earlier key has. `/stats` gives the same keys as JSON.
+//!
+//! The busiest hosts (`stats_top_hosts`) have metrics of their own, with the label `host`: `huntsman_host_requests`,
+//! `_responses` by `status`, `_failures` by `kind`, `_bytes`, `_latency_seconds` by `quantile`, `_delay_seconds` and
+//! `_state`, which is 1 for the present `state`. All others together are the host `(rest)`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 
+use huntsman::HostReport;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::exit::{Failure, Outcome};
-use crate::server::{Answer, Asked, serve};
+use crate::server::{Answer, serve};
+
+/// What a crawl has to tell at a moment.
+#[derive(Debug, Default)]
+pub(crate) struct Now {
+    pub(crate) stats: BTreeMap<String, Value>,
+    pub(crate) hosts: Vec<HostReport>,
+}
 
 /// Where the metrics are to be heard, bound but not yet answering.
 #[derive(Debug)]
@@ -43,19 +55,30 @@ impl Metrics {
     }
 
     /// Answers until it is dropped.
-    pub(crate) async fn serve(self, stats: impl Fn() -> BTreeMap<String, Value> + Send + Sync + 'static) {
-        serve(self.listener, move |asked| answer(asked, &stats)).await;
+    pub(crate) async fn serve<F>(self, now: impl Fn() -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Now> + Send + 'static,
+    {
+        serve(self.listener, move |asked| {
+            let (path, now) = (asked.path().to_owned(), now());
+            async move { answer(&path, now).await }
+        })
+        .await;
     }
 }
 
-fn answer(asked: &Asked<'_>, stats: &dyn Fn() -> BTreeMap<String, Value>) -> Answer {
-    match asked.path() {
-        "/metrics" => Answer {
-            content_type: "text/plain; version=0.0.4; charset=utf-8",
-            ..Answer::text(200, text(&stats()))
-        },
+/// Nothing is looked at for a path that is not there.
+async fn answer(path: &str, now: impl Future<Output = Now>) -> Answer {
+    match path {
+        "/metrics" => {
+            let Now { stats, hosts } = now.await;
+            Answer {
+                content_type: "text/plain; version=0.0.4; charset=utf-8",
+                ..Answer::text(200, text(&stats) + &host_text(&hosts))
+            }
+        }
         "/stats" => {
-            let stats: serde_json::Map<String, Value> = stats().into_iter().collect();
+            let stats: serde_json::Map<String, Value> = now.await.stats.into_iter().collect();
             Answer {
                 content_type: "application/json",
                 ..Answer::text(200, Value::Object(stats).to_string() + "\n")
@@ -79,6 +102,48 @@ fn text(stats: &BTreeMap<String, Value>) -> String {
         }
     }
     out
+}
+
+/// The metrics per host: one family after the other, as the format wants them.
+fn host_text(hosts: &[HostReport]) -> String {
+    type Samples = fn(&HostReport) -> Vec<(Option<(&'static str, String)>, f64)>;
+    const FAMILIES: [(&str, &str, Samples); 7] = [
+        ("requests", "requests sent", |host| vec![(None, host.requests as f64)]),
+        ("responses", "answers by status", |host| {
+            let labelled = |(status, n): (&u16, &u64)| (Some(("status", status.to_string())), *n as f64);
+            host.statuses.iter().map(labelled).collect()
+        }),
+        ("failures", "failed downloads by kind", |host| {
+            let labelled = |(kind, n): (&&str, &u64)| (Some(("kind", (*kind).to_owned())), *n as f64);
+            host.failures.iter().map(labelled).collect()
+        }),
+        ("bytes", "bytes of bodies on the wire", |host| vec![(None, host.bytes as f64)]),
+        ("latency_seconds", "request sent to headers received", |host| {
+            let quantiles = ["0.5", "0.95", "0.99"].into_iter().zip(host.latency_ms);
+            quantiles.map(|(q, ms)| (Some(("quantile", q.to_owned())), ms / 1_000.0)).collect()
+        }),
+        ("delay_seconds", "delay between starts in force", |host| vec![(None, host.delay_s)]),
+        ("state", "1 for the present state", |host| vec![(Some(("state", host.state.to_owned())), 1.0)]),
+    ];
+    let mut out = String::new();
+    for (family, help, samples) in FAMILIES {
+        let mut head =
+            format!("# HELP huntsman_host_{family} {help}\n# TYPE huntsman_host_{family} untyped\n");
+        for host in hosts {
+            let name = label_value(&host.host);
+            for (label, number) in samples(host) {
+                out.push_str(&std::mem::take(&mut head));
+                let more = label.map_or(String::new(), |(key, value)| format!(",{key}=\"{value}\""));
+                let _ = writeln!(out, "huntsman_host_{family}{{host=\"{name}\"{more}}} {number}");
+            }
+        }
+    }
+    out
+}
+
+/// A slot may be named by a request (`download_slot`), so by anything.
+fn label_value(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 fn metric_name(key: &str) -> String {
@@ -116,13 +181,39 @@ mod tests {
         assert!(Metrics::bind("127.0.0.1:0".parse().unwrap(), false).await.is_ok());
     }
 
+    #[tokio::test]
+    async fn only_the_documented_paths_answer() {
+        let mut statuses = Vec::new();
+        for path in ["/metrics", "/stats", "/", "/metrics/x"] {
+            let stats = BTreeMap::from([("pages".to_owned(), json!(3))]);
+            let now = async { Now { stats, hosts: Vec::new() } };
+            statuses.push(answer(path, now).await.status);
+        }
+        assert_eq!(statuses, [200, 200, 404, 404]);
+    }
+
     #[test]
-    fn only_the_documented_paths_answer() {
-        let stats = || BTreeMap::from([("pages".to_owned(), json!(3))]);
-        let status = |target| answer(&Asked::of(target), &stats).status;
-        assert_eq!(
-            (status("/metrics"), status("/stats"), status("/"), status("/metrics/x")),
-            (200, 200, 404, 404)
-        );
+    fn hosts_are_labels_that_cannot_break_out() {
+        let mut busy = HostReport::default();
+        busy.host = "a.test".to_owned();
+        busy.requests = 7;
+        busy.statuses = BTreeMap::from([(200, 5), (404, 2)]);
+        busy.latency_ms = [250.0, 500.0, 1_000.0];
+        busy.state = "active";
+        let mut odd = HostReport::default();
+        odd.host = "x\"} 1\n\\".to_owned();
+        let text = host_text(&[busy, odd]);
+        for line in [
+            "huntsman_host_requests{host=\"a.test\"} 7",
+            "huntsman_host_responses{host=\"a.test\",status=\"404\"} 2",
+            "huntsman_host_latency_seconds{host=\"a.test\",quantile=\"0.5\"} 0.25",
+            "huntsman_host_state{host=\"a.test\",state=\"active\"} 1",
+            "huntsman_host_requests{host=\"x\\\"} 1\\n\\\\\"} 0",
+        ] {
+            assert!(text.lines().any(|other| other == line), "{line}\n{text}");
+        }
+        assert_eq!(text.matches("# TYPE huntsman_host_requests ").count(), 1);
+        assert!(!text.contains("huntsman_host_failures"), "a family without samples has no head: {text}");
+        assert_eq!(host_text(&[]), "");
     }
 }

@@ -75,10 +75,10 @@ impl Answer {
 }
 
 /// Answers connections until it is dropped. `answer` must be quick: it runs on the network task.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    answer: impl Fn(&Asked<'_>) -> Answer + Send + Sync + 'static,
-) {
+pub(crate) async fn serve<F>(listener: TcpListener, answer: impl Fn(&Asked<'_>) -> F + Send + Sync + 'static)
+where
+    F: Future<Output = Answer> + Send + 'static,
+{
     let answer = Arc::new(answer);
     let permits = Arc::new(Semaphore::new(CONNECTIONS));
     // Dropped with this future, which ends all connections.
@@ -101,7 +101,10 @@ pub(crate) async fn serve(
     }
 }
 
-async fn converse(mut stream: TcpStream, answer: &impl Fn(&Asked<'_>) -> Answer) -> io::Result<()> {
+async fn converse<F>(mut stream: TcpStream, answer: &impl Fn(&Asked<'_>) -> F) -> io::Result<()>
+where
+    F: Future<Output = Answer> + Send,
+{
     stream.set_nodelay(true)?;
     let mut buffer: Vec<u8> = Vec::with_capacity(2_048);
     let mut out: Vec<u8> = Vec::new();
@@ -121,7 +124,8 @@ async fn converse(mut stream: TcpStream, answer: &impl Fn(&Asked<'_>) -> Answer)
         };
         let keeps_alive = match parse(&buffer[..end]) {
             Some(asked) if matches!(asked.method, "GET" | "HEAD") => {
-                send(&mut stream, &mut out, asked.method, &answer(&asked), asked.keeps_alive).await?;
+                let answer = answer(&asked).await;
+                send(&mut stream, &mut out, asked.method, &answer, asked.keeps_alive).await?;
                 asked.keeps_alive
             }
             Some(_) => {
@@ -231,7 +235,9 @@ mod tests {
     async fn exchange(requests: &[u8]) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(serve(listener, |asked| Answer::text(200, asked.target.to_owned())));
+        let server = tokio::spawn(serve(listener, |asked| {
+            std::future::ready(Answer::text(200, asked.target.to_owned()))
+        }));
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(requests).await.unwrap();
         let mut got = String::new();

@@ -232,5 +232,14 @@ fn metrics_are_served_while_the_crawl_runs() {
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains("\nhuntsman_pages_delivered 1\n"), "{answer}");
+    let host = &site.hosts()[0];
+    assert!(
+        answer.contains(&format!("\nhuntsman_host_responses{{host=\"{host}\",status=\"200\"}} 1\n")),
+        "{answer}"
+    );
+    assert!(
+        answer.contains(&format!("\nhuntsman_host_state{{host=\"{host}\",state=\"active\"}} 1\n")),
+        "{answer}"
+    );
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }

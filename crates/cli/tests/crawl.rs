@@ -87,6 +87,21 @@ fn the_report_adds_up() {
 }
 
 #[test]
+fn events_of_the_log_are_counted_in_the_report() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), small());
+    let out = dir.path().join("out");
+    let said = run(crawl(dir.path(), &site).args(["--set", "log_level=debug", "--set", "log_format=json"]));
+    let logged = |level: &str| said.stderr.lines().filter(|line| line.contains(level)).count();
+    let report = report(&out);
+    for (level, key) in [("\"level\":\"debug\"", "log_count/DEBUG"), ("\"level\":\"info\"", "log_count/INFO")]
+    {
+        assert!(logged(level) > 0, "{}", said.stderr);
+        assert_eq!(report["stats"][key], logged(level), "{}", said.stderr);
+    }
+    assert_eq!(report["stats"].get("feedexport/success_count/file"), Some(&json!(1)));
+}
+
+#[test]
 fn records_go_to_stdout_and_nothing_else_does() {
     let (dir, site) = (tempfile::tempdir().unwrap(), small());
     let said = run(crawl(dir.path(), &site).args(["--out", "-"]));

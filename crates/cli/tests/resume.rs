@@ -22,7 +22,7 @@ fn site() -> RunningSite {
 /// A crawl with a queue on disk.
 fn kept(directory: &Path, site: &RunningSite, store: &str) -> Command {
     let mut command = crawl(directory, site);
-    command.args(["--store", store, "--concurrency", "8", "--per-host", "8"]);
+    command.args(["--store", store, "--concurrency", "64", "--per-host", "64"]);
     command.args(["--set", "job_commit_interval=0.1", "--requests-per-second", "700"]);
     command.stderr(Stdio::piped());
     command
@@ -163,5 +163,36 @@ fn another_store_than_that_of_the_crawl_is_refused() {
         assert!(matches!(said.code, Some(1 | 2)) && said.stderr.contains("redb"), "{store}: {said:?}");
     }
     assert_eq!(run(&mut kept(dir.path(), &site, "redb")).code, Some(0));
+    assert_complete(dir.path(), &site);
+}
+
+#[test]
+fn a_file_that_cannot_grow_stops_the_crawl_and_it_goes_on_with_more_room() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    let command = kept(dir.path(), &site, "redb");
+    let mut words = vec![command.get_program().to_owned()];
+    words.extend(command.get_args().map(ToOwned::to_owned));
+    let mut limited = Command::new("sh");
+    // The signal is ignored, so that the write fails as it does on a full disk. 128 blocks: 64 or 128 KiB.
+    limited.args(["-c", "ulimit -f 128; trap '' XFSZ; exec \"$@\"", "sh"]).args(words);
+    limited.current_dir(dir.path()).stdin(Stdio::null()).env("NO_COLOR", "1");
+    let said = run(&mut limited);
+    assert_eq!(said.code, Some(1), "{said:?}");
+    assert!(said.stderr.contains("broke off"), "{}", said.stderr);
+    assert_eq!(run(&mut kept(dir.path(), &site, "redb")).code, Some(0));
+    assert_complete(dir.path(), &site);
+}
+
+#[test]
+fn with_few_files_allowed_the_crawl_slows_down_and_loses_nothing() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    let command = kept(dir.path(), &site, "redb");
+    let mut words = vec![command.get_program().to_owned()];
+    words.extend(command.get_args().map(ToOwned::to_owned));
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 64; exec \"$@\"", "sh"]).args(words);
+    limited.current_dir(dir.path()).stdin(Stdio::null()).env("NO_COLOR", "1");
+    let said = run(&mut limited);
+    assert_eq!(said.code, Some(0), "{said:?}");
     assert_complete(dir.path(), &site);
 }

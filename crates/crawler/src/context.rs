@@ -9,10 +9,13 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::{Clock, Timestamp};
 use crate::cpu::CpuPool;
+use crate::drop::DropReason;
 use crate::error::{Error, Result};
-use crate::event::{Event, Observer};
+use crate::event::{Event, Observer, OnDownload};
 use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
 use crate::host::HostKey;
+use crate::middleware::OnFollow;
+use crate::report::HostReport;
 use crate::request::Request;
 use crate::response::Response;
 use crate::schedule::{Outcome, Ticket};
@@ -64,8 +67,23 @@ pub(crate) enum Message {
     Woken(Vec<HostKey>),
     /// The items of a page passed the pipelines.
     Items(u64),
+    /// Answers how far the crawl is.
+    Overview(oneshot::Sender<Overview>),
+    /// Answers with a report for each of the busiest hosts.
+    Hosts(oneshot::Sender<Vec<HostReport>>),
     /// A part that the crawl cannot go on without failed.
     Fatal(Error),
+}
+
+/// How far the crawl is, for the line of progress.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Overview {
+    /// Requests in the queue.
+    pub(crate) queued: u64,
+    /// Hosts with requests in flight or in the queue, other than those that are down.
+    pub(crate) hosts_active: usize,
+    /// Hosts that are down or given up.
+    pub(crate) hosts_down: usize,
 }
 
 /// A change of the politeness of one slot while the crawl runs.
@@ -115,6 +133,11 @@ impl Context {
         &self.0.settings
     }
 
+    /// An argument of the spider (setting `spider_args`).
+    pub fn arg(&self, name: &str) -> Option<&str> {
+        self.settings().spider_args.get(name).map(String::as_str)
+    }
+
     /// The stats of the crawl.
     pub fn stats(&self) -> &Stats {
         &self.0.stats
@@ -147,11 +170,30 @@ impl Context {
     /// Tells all observers; a panic in one is caught and counted.
     pub fn emit(&self, event: &Event<'_>) {
         for observer in &self.0.observers {
-            let told = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| observer.event(event)));
-            if told.is_err() {
-                self.stats().inc("observer_panics");
-            }
+            self.guarded(|| observer.event(event));
         }
+    }
+
+    /// Why an observer does not want a request queued, if one does not.
+    pub(crate) fn veto(&self, request: &Request) -> Option<DropReason> {
+        self.0.observers.iter().find_map(|observer| match self.guarded(|| observer.on_schedule(request)) {
+            Some(OnFollow::Drop(reason)) => Some(reason),
+            Some(OnFollow::Keep) | None => None,
+        })
+    }
+
+    /// What the observers make of a part of a download.
+    pub(crate) fn judge_download(&self, ask: impl Fn(&dyn Observer) -> OnDownload) -> OnDownload {
+        let mut answers = self.0.observers.iter().filter_map(|observer| self.guarded(|| ask(&**observer)));
+        answers.find(|answer| *answer != OnDownload::Continue).unwrap_or_default()
+    }
+
+    fn guarded<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
+        let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
+        if answer.is_err() {
+            self.stats().inc("observer_panics");
+        }
+        answer.ok()
     }
 
     /// Whether anybody listens: lets hot paths skip building an event.
@@ -199,6 +241,21 @@ impl Context {
     /// Queues requests that no page led to.
     pub fn push(&self, requests: Vec<Request>) {
         self.tell(Message::Push(requests));
+    }
+
+    /// How far the crawl is; `None` if there is no engine that could tell.
+    pub(crate) async fn overview(&self) -> Option<Overview> {
+        let (sender, overview) = oneshot::channel();
+        self.tell(Message::Overview(sender));
+        overview.await.ok()
+    }
+
+    /// A report for each of the busiest hosts (`stats_top_hosts`), busiest first, as it is now; none without an engine.
+    /// The length of their queues is in the report at the end only, and 0 here.
+    pub async fn hosts(&self) -> Vec<HostReport> {
+        let (sender, hosts) = oneshot::channel();
+        self.tell(Message::Hosts(sender));
+        hosts.await.unwrap_or_default()
     }
 
     pub(crate) fn tell(&self, message: Message) {

@@ -6,9 +6,11 @@ use std::future::Future;
 use std::net::IpAddr;
 use std::pin::Pin;
 
-use http::StatusCode;
+use http::{HeaderMap, StatusCode};
 
+use crate::context::Context;
 use crate::drop::{DropReason, DropState};
+use crate::event::OnDownload;
 use crate::request::Request;
 use crate::response::Response;
 
@@ -17,10 +19,49 @@ pub trait Downloader: Send + Sync + 'static {
     /// Fetches; the body of the response is as received, and limits hold while it streams.
     fn fetch(&self, request: &Request) -> impl Future<Output = Result<Response, FetchError>> + Send;
 
+    /// As [`Downloader::fetch`], and asks after the headers and after each part of the body whether to go on. A downloader
+    /// without this is never stopped in the middle; one that wraps another hands the watch on.
+    fn fetch_watched(
+        &self,
+        request: &Request,
+        watch: Watch<'_>,
+    ) -> impl Future<Output = Result<Response, FetchError>> + Send {
+        let _ = watch;
+        self.fetch(request)
+    }
+
     /// The address that a host name resolves to, for slots by address; `None` if the downloader cannot tell.
     fn address(&self, host: &str) -> impl Future<Output = Option<IpAddr>> + Send {
         let _ = host;
         async { None }
+    }
+}
+
+/// Those who want to see a download while it comes: the observers of the crawl, or nobody.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Watch<'a>(Option<(&'a Context, &'a Request)>);
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(cx: &'a Context, request: &'a Request) -> Self {
+        Self(Some((cx, request)))
+    }
+
+    /// Status and headers came; whether to read the body.
+    pub fn headers(&self, status: StatusCode, headers: &HeaderMap) -> OnDownload {
+        match self.0 {
+            Some((cx, request)) => {
+                cx.judge_download(|observer| observer.on_headers(request, status, headers))
+            }
+            None => OnDownload::Continue,
+        }
+    }
+
+    /// A part of the body came, as on the wire; whether to read on.
+    pub fn bytes(&self, bytes: &[u8]) -> OnDownload {
+        match self.0 {
+            Some((cx, request)) => cx.judge_download(|observer| observer.on_bytes(request, bytes)),
+            None => OnDownload::Continue,
+        }
     }
 }
 
@@ -29,12 +70,25 @@ pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 /// Object-safe twin of [`Downloader`].
 pub(crate) trait DynDownloader: Send + Sync {
     fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Response, FetchError>>;
+    fn fetch_watched<'a>(
+        &'a self,
+        request: &'a Request,
+        watch: Watch<'a>,
+    ) -> BoxFuture<'a, Result<Response, FetchError>>;
     fn address<'a>(&'a self, host: &'a str) -> BoxFuture<'a, Option<IpAddr>>;
 }
 
 impl<T: Downloader> DynDownloader for T {
     fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Response, FetchError>> {
         Box::pin(Downloader::fetch(self, request))
+    }
+
+    fn fetch_watched<'a>(
+        &'a self,
+        request: &'a Request,
+        watch: Watch<'a>,
+    ) -> BoxFuture<'a, Result<Response, FetchError>> {
+        Box::pin(Downloader::fetch_watched(self, request, watch))
     }
 
     fn address<'a>(&'a self, host: &'a str) -> BoxFuture<'a, Option<IpAddr>> {
@@ -78,6 +132,8 @@ pub enum FetchErrorKind {
     Decode,
     /// A type that is not asked for; the body was not read.
     ContentType,
+    /// An observer had the download stopped.
+    Stopped,
     /// The proxy refused or failed.
     Proxy,
     /// A middleware failed or decided against the request.
@@ -106,6 +162,7 @@ impl FetchErrorKind {
             Self::TooLarge => "too_large",
             Self::Decode => "bad_encoding",
             Self::ContentType => "content_type",
+            Self::Stopped => "download_stopped",
             Self::Proxy => "proxy",
             Self::Middleware => "middleware_error",
             Self::Cancelled => "cancelled",
@@ -117,7 +174,7 @@ impl FetchErrorKind {
         Self::ALL.into_iter().find(|kind| kind.name() == reason)
     }
 
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::InvalidRequest,
         Self::Scheme,
         Self::AddressRefused,
@@ -134,6 +191,7 @@ impl FetchErrorKind {
         Self::TooLarge,
         Self::Decode,
         Self::ContentType,
+        Self::Stopped,
         Self::Proxy,
         Self::Middleware,
         Self::Cancelled,
@@ -222,7 +280,8 @@ impl FetchError {
     /// The record of a request that ended by this error.
     pub fn drop_reason(&self) -> DropReason {
         use FetchErrorKind as K;
-        let skipped = matches!(self.kind, K::ContentType | K::AddressRefused | K::Scheme | K::Cancelled);
+        let skipped =
+            matches!(self.kind, K::ContentType | K::AddressRefused | K::Scheme | K::Stopped | K::Cancelled);
         DropReason {
             state: if skipped { DropState::Skipped } else { DropState::Failed },
             reason: self.kind.name().into(),

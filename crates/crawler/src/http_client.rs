@@ -16,13 +16,15 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::error::Result;
-use crate::fetch::{Downloader, FetchError, FetchErrorKind};
+use crate::event::OnDownload;
+use crate::fetch::{Downloader, FetchError, FetchErrorKind, Watch};
 use crate::request::Request;
 use crate::response::{Response, Timings};
-use crate::settings::Settings;
+use crate::settings::{Settings, VerifyCertificates};
 
 mod attempt;
 mod body;
+mod certificates;
 mod client;
 mod deadline;
 mod decode;
@@ -34,6 +36,7 @@ mod resolver;
 
 use attempt::{ATTEMPT, Attempt};
 use body::BodyLimits;
+use certificates::BadCertificates;
 use client::{Recipe, Route};
 use deadline::{Deadlines, Timer};
 use decode::Codings;
@@ -43,6 +46,7 @@ use network::Network;
 use proxy::{Proxy, Scheme};
 use resolver::Resolver;
 
+pub use certificates::CertificateError;
 pub use decode::{DecodeLimits, Decoded, decode_body};
 
 /// Proxies whose connections are kept.
@@ -61,8 +65,10 @@ const MOST_PROXIES: usize = 64;
 /// Of the timings, `connect` includes the TLS handshake and `tls` is not told apart. The certificate is that of a
 /// direct connection: none is known through a proxy.
 ///
-/// Flags on responses: `truncated`, `partial`, `dataloss`, `unknown_encoding`, and `unread` for a body that was
-/// left alone because of its type.
+/// Flags on responses: `truncated`, `partial`, `dataloss`, `unknown_encoding`, `unread` for a body that was
+/// left alone because of its type, `download_stopped` for one that an observer
+/// wanted no more of, and `bad_certificate` where that is recorded and not refused, with a [`CertificateError`] in the
+/// extensions.
 pub struct HttpDownloader {
     network: Arc<Network>,
     recipe: Recipe,
@@ -80,6 +86,7 @@ struct Rules {
     header_lines: usize,
     header_bytes: usize,
     verify: bool,
+    bad_certificates: Arc<BadCertificates>,
     /// Names of headers that are not sent over https without a verified certificate.
     secrets: Vec<HeaderName>,
 }
@@ -88,7 +95,7 @@ impl HttpDownloader {
     /// A client by the settings; nothing is opened yet.
     ///
     /// # Errors
-    /// A setting cannot be understood: `resolve`, `allow_addresses`, `tls_min_version`, `bind_address`.
+    /// A setting cannot be understood: `resolve`, `allow_addresses`, `tls_min_version`, `tls_max_version`, `bind_address`.
     pub fn new(settings: &Settings) -> Result<Self> {
         let deadlines = Deadlines::of(settings);
         let network = Arc::new(Network {
@@ -96,10 +103,14 @@ impl HttpDownloader {
             resolver: Resolver::new(settings)?,
         });
         let recipe = Recipe::new(settings, Arc::clone(&network), &deadlines)?;
-        if !settings.download_verify_certificates {
-            tracing::warn!(
+        match settings.download_verify_certificates {
+            VerifyCertificates::Yes => {}
+            VerifyCertificates::Record => tracing::warn!(
+                "bad TLS certificates are recorded and not refused in this run; credentials are withheld over https"
+            ),
+            VerifyCertificates::No => tracing::warn!(
                 "TLS certificates are NOT verified in this run; credentials are withheld over https"
-            );
+            ),
         }
         let rules = Rules {
             deadlines,
@@ -111,7 +122,8 @@ impl HttpDownloader {
             binary: settings.download_binary,
             header_lines: settings.max_header_lines,
             header_bytes: settings.max_header_bytes,
-            verify: settings.download_verify_certificates,
+            verify: settings.download_verify_certificates.is_proof(),
+            bad_certificates: Arc::clone(&recipe.bad_certificates),
             secrets: secrets(settings),
         };
         Ok(Self { network, recipe, direct: Route::new(None), proxied: Mutex::new(Vec::new()), rules })
@@ -153,6 +165,10 @@ impl fmt::Debug for HttpDownloader {
 
 impl Downloader for HttpDownloader {
     async fn fetch(&self, request: &Request) -> Result<Response, FetchError> {
+        self.fetch_watched(request, Watch::default()).await
+    }
+
+    async fn fetch_watched(&self, request: &Request, watch: Watch<'_>) -> Result<Response, FetchError> {
         let start = Instant::now();
         let (host, port) = target_of(&request.url)?;
         if request.method == Method::CONNECT {
@@ -197,7 +213,7 @@ impl Downloader for HttpDownloader {
                 Err(error) => return Err(failure::of_head(error, &way)),
             }
         };
-        self.rules.read(request, answer, &attempt, &way, &mut timer).await
+        self.rules.read(request, answer, &attempt, &way, watch, &mut timer).await
     }
 
     async fn address(&self, host: &str) -> Option<IpAddr> {
@@ -250,6 +266,7 @@ impl Rules {
         mut answer: reqwest::Response,
         attempt: &Attempt,
         way: &Way<'_>,
+        watch: Watch<'_>,
         timer: &mut Timer<'_>,
     ) -> Result<Response, FetchError> {
         timer.progress();
@@ -269,8 +286,21 @@ impl Rules {
             response.ip = answer.remote_addr().map(|address| address.ip());
             let tls = answer.extensions().get::<TlsInfo>();
             response.certificate = tls.and_then(TlsInfo::peer_certificate).map(Bytes::copy_from_slice);
+            if !self.verify
+                && let Some(certificate) = &response.certificate
+                && let Some(error) = self.bad_certificates.error(way.host, certificate)
+            {
+                response.add_flag("bad_certificate");
+                response.extensions.insert(error);
+            }
         }
-        if !bodiless && self.leaves_unread(request, &response.headers) {
+        let verdict = watch.headers(status, &response.headers);
+        if verdict == OnDownload::Drop {
+            return Err(body::stopped(status));
+        }
+        if verdict == OnDownload::Deliver {
+            response.add_flag("download_stopped");
+        } else if !bodiless && self.leaves_unread(request, &response.headers) {
             if status.is_success() {
                 let shown = response.header(header::CONTENT_TYPE).unwrap_or("by its name").to_owned();
                 let message = format!("neither markup nor text ({shown}): not read");
@@ -296,7 +326,7 @@ impl Rules {
                     &[]
                 }
             };
-            let received = body::receive(&mut answer, known, &limits, timer, status).await?;
+            let received = body::receive(&mut answer, known, &limits, watch, timer, status).await?;
             take(&mut response, received, &limits);
         }
         drop(answer);
@@ -353,11 +383,14 @@ fn take(response: &mut Response, received: body::Received, limits: &BodyLimits) 
     if received.truncated {
         response.add_flag("truncated");
     }
+    if received.stopped {
+        response.add_flag("download_stopped");
+    }
     if received.dataloss {
         response.add_flag("dataloss");
     }
     if let Some(decoded) = received.decoded {
-        if decoded.partial && !received.truncated {
+        if decoded.partial && !received.truncated && !received.stopped {
             response.add_flag("partial");
         }
         response.decoded = Some(decoded.body);

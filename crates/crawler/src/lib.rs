@@ -18,6 +18,7 @@ mod http_client;
 mod job;
 mod middleware;
 mod output;
+mod pace;
 mod page;
 mod pipeline;
 mod plugin;
@@ -35,16 +36,16 @@ mod stats;
 pub use clock::{Clock, Timestamp};
 pub use context::{Context, Politeness};
 pub use drop::{DropReason, DropState, Dropped};
-pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Handle};
+pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Crawls, Handle};
 pub use error::{Error, Result};
-pub use event::{Event, Observer};
-pub use fetch::{Downloader, FetchError, FetchErrorKind};
+pub use event::{Event, Observer, OnDownload};
+pub use fetch::{Downloader, FetchError, FetchErrorKind, Watch};
 pub use frontier::{
     DiskFrontier, DiskLimits, End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled,
 };
 pub use host::{HostKey, SlotBy, registrable_domain};
 pub use host_stats::{HostNow, HostStats};
-pub use http_client::{DecodeLimits, Decoded, HttpDownloader, decode_body};
+pub use http_client::{CertificateError, DecodeLimits, Decoded, HttpDownloader, decode_body};
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use huntsman_store::Backend;
 pub use job::{Job, Persist};
@@ -52,7 +53,8 @@ pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
 };
 pub use output::Output;
-pub use page::{Element, FoundLink, GivenRequests, LinkExtractor, NO_PAGES, Page, Selection};
+pub use pace::Pace;
+pub use page::{BinaryBody, Element, FoundLink, GivenRequests, LinkExtractor, NO_PAGES, Page, Selection};
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};
@@ -61,7 +63,7 @@ pub use response::{Response, Timings};
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
     Guard, HttpCachePolicy, JobSync, Layer, Layers, OnNotModified, OnRobotsError, OutOfScope, OverCap,
-    Profile, RedirectDupe, Scope, SettingInfo, Settings, SlotSettings, nearest, seconds,
+    Profile, RedirectDupe, Scope, SettingInfo, Settings, SlotSettings, VerifyCertificates, nearest, seconds,
 };
 pub use spider::{Spider, SpiderFn, Start, spider_fn};
 pub use stats::{Counter, Stats};

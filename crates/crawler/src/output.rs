@@ -14,7 +14,9 @@ type Resolve = Box<dyn Fn(&Page, &str) -> Resolved>;
 
 /// What a link of a page leads to.
 pub(crate) enum Resolved {
-    /// No http or https address.
+    /// What is no URL.
+    Invalid,
+    /// A URL of another scheme than http and https.
     Nowhere,
     /// What is queued or done.
     Known,
@@ -44,9 +46,10 @@ const BATCH: usize = 1_024;
 impl Resolved {
     /// Without knowledge of what is queued.
     pub(crate) fn of(page: &Page, href: &str) -> Self {
-        match page.join(href) {
-            None => Self::Nowhere,
-            Some(mut url) => {
+        match page.resolve(href) {
+            Err(_) => Self::Invalid,
+            Ok(url) if !matches!(url.scheme(), "http" | "https") => Self::Nowhere,
+            Ok(mut url) => {
                 url.set_fragment(None);
                 Self::New(url)
             }
@@ -92,6 +95,8 @@ impl<I> Output<I> {
     /// Follows every link of a page with a GET request to the default callback, and answers with the number of its links
     /// to http and https addresses, repetitions included: what a crawl of a whole site does.
     ///
+    /// What is no URL is left out and counted in the stat `links/invalid`.
+    ///
     /// Much cheaper than the same by hand: links to what is queued or done already cost no request. Fragments are left
     /// out, they are never sent.
     pub fn follow_links(&mut self, page: &Page) -> usize {
@@ -101,7 +106,7 @@ impl<I> Output<I> {
                 Some(resolve) => resolve(page, link.href),
                 None => Resolved::of(page, link.href),
             };
-            links += usize::from(!matches!(resolved, Resolved::Nowhere));
+            links += usize::from(!matches!(resolved, Resolved::Invalid | Resolved::Nowhere));
             if let Resolved::New(url) = resolved {
                 let mut request = Request::get(url);
                 request.nofollow = link.nofollow();

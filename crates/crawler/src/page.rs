@@ -2,6 +2,7 @@
 //!
 //! Links, title, meta data and text come from one scan without a tree; the tree is built when a spider selects, once.
 
+use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::sync::Arc;
 
@@ -63,6 +64,28 @@ impl std::fmt::Debug for GivenRequests {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("GivenRequests").finish_non_exhaustive()
     }
+}
+
+/// The body of a page is binary and has no text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BinaryBody {
+    /// The page.
+    pub url: Url,
+}
+
+impl std::fmt::Display for BinaryBody {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the body of {} is binary and has no text", self.url)
+    }
+}
+
+impl std::error::Error for BinaryBody {}
+
+/// Parses an address whose query is to be encoded in an encoding; UTF-8 if there is no such encoding.
+pub(crate) fn parse_url(address: &str, base: Option<&Url>, encoding: &str) -> Result<Url, url::ParseError> {
+    let encode: &dyn Fn(&str) -> Cow<'_, [u8]> =
+        &|query| huntsman_html::encode_query(query, encoding).unwrap_or(Cow::Borrowed(query.as_bytes()));
+    Url::options().base_url(base).encoding_override(Some(encode)).parse(address)
 }
 
 /// The decoded body.
@@ -141,6 +164,17 @@ impl Page {
         &self.document().text
     }
 
+    /// As [`Page::text`], but a binary body is an error instead of an empty text.
+    ///
+    /// # Errors
+    /// The body is binary.
+    pub fn try_text(&self) -> Result<&str, BinaryBody> {
+        match self.kind() {
+            PageKind::Binary => Err(BinaryBody { url: self.url().clone() }),
+            _ => Ok(self.text()),
+        }
+    }
+
     /// Name of the encoding that the body was decoded from.
     pub fn encoding(&self) -> &'static str {
         self.document().encoding
@@ -206,10 +240,24 @@ impl Page {
         self.anchors().filter_map(|link| self.join(link.href)).collect()
     }
 
-    /// An address of the page as an absolute http or https URL, resolved against its base.
+    /// An address of the page as an absolute http or https URL, resolved against its base. Its query is encoded in the
+    /// encoding of the page, as browsers do.
     pub fn join(&self, address: &str) -> Option<Url> {
-        let url = self.base().join(address).ok()?;
+        let url = self.resolve(address).ok()?;
         matches!(url.scheme(), "http" | "https").then_some(url)
+    }
+
+    /// An address of the page as an absolute URL of any scheme.
+    pub(crate) fn resolve(&self, address: &str) -> Result<Url, url::ParseError> {
+        if address.is_ascii() || self.is_utf8() {
+            return self.base().join(address);
+        }
+        parse_url(address, Some(self.base()), self.encoding())
+    }
+
+    /// Whether non-ASCII queries of its links are encoded as UTF-8.
+    pub(crate) fn is_utf8(&self) -> bool {
+        self.encoding() == "UTF-8"
     }
 
     /// What relative addresses are relative to: the first `base` within the first 4 KiB, else the URL.
@@ -398,6 +446,39 @@ mod tests {
         response.headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("image/gif"));
         let page = Page::new(Request::get(url), response);
         assert_eq!((page.kind(), page.text(), page.links().len()), (PageKind::Binary, "", 0));
+        let error: BinaryBody = page.try_text().unwrap_err();
+        assert_eq!(&error.url, page.url());
+        assert_eq!(self::page("<p>x").try_text(), Ok("x"));
+    }
+
+    #[test]
+    fn queries_of_links_are_in_the_encoding_of_the_page() {
+        let url = Url::parse("http://h/").unwrap();
+        let resolved = |charset: &str, body: &[u8]| {
+            let mut response = Response::html(url.clone(), body.to_vec());
+            let value = header::HeaderValue::from_str(&format!("text/html; charset={charset}")).unwrap();
+            response.headers.insert(header::CONTENT_TYPE, value);
+            let page = Page::new(Request::get(url.clone()), response);
+            page.links().into_iter().map(String::from).collect::<Vec<_>>()
+        };
+        // The path is UTF-8 whatever the page is.
+        assert_eq!(
+            resolved("windows-1252", b"<a href='/\xe9?q=\xe9#\xe9'>x</a>"),
+            ["http://h/%C3%A9?q=%E9#%C3%A9"]
+        );
+        assert_eq!(resolved("utf-8", "<a href='/?q=\u{e9}'>x</a>".as_bytes()), ["http://h/?q=%C3%A9"]);
+        assert_eq!(
+            resolved(
+                "utf-16le",
+                &"<a href='/?q=\u{e9}'>x</a>".encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>()
+            ),
+            ["http://h/?q=%C3%A9"]
+        );
+        assert_eq!(resolved("shift_jis", b"<a href='/?q=\x93\xfa'>x</a>"), ["http://h/?q=%93%FA"]);
+        assert_eq!(
+            resolved("iso-8859-2", "<a href='/?q=&euro;a'>x</a>".as_bytes()),
+            ["http://h/?q=%26%238364%3Ba"]
+        );
     }
 
     #[test]

@@ -17,6 +17,11 @@ pub enum OnItem<I> {
 }
 
 /// Works on items, in the order in which the pipelines were added.
+///
+/// Items come one after another, those of a page in the order in which its callback gave them, so files are written in that
+/// order and a pipeline needs no lock. One that waits for a network would hold the crawl up that way: it starts its work in
+/// [`process_item`](Self::process_item), for as many items at once as it likes, and awaits all of it in
+/// [`flush`](Self::flush), which comes before the page of the items is settled.
 pub trait Pipeline<I: Send + 'static>: Send + 'static {
     /// Before the crawl starts. An error ends the run; pipelines that were opened are closed again.
     fn open(&mut self, cx: &Context) -> impl Future<Output = Result<()>> + Send {

@@ -12,6 +12,7 @@ use url::Url;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::host::{HostKey, SlotBy};
+use crate::page::parse_url;
 
 mod wire;
 
@@ -126,6 +127,21 @@ impl Request {
         }
     }
 
+    /// As [`Request::parse`], with the query in another encoding than UTF-8, as servers of pages in legacy encodings want
+    /// it. The path is UTF-8 all the same.
+    ///
+    /// # Errors
+    /// The text is no absolute URL, or the encoding is not known.
+    pub fn parse_encoded(url: &str, encoding: &str) -> Result<Self> {
+        if huntsman_html::encode_query("", encoding).is_none() {
+            return Err(Error::usage(format!("there is no encoding \"{}\"", encoding.escape_debug())));
+        }
+        match parse_url(url.trim(), None, encoding) {
+            Ok(parsed) => Ok(Self::get(parsed).encoding(encoding)),
+            Err(cause) => Err(Error::invalid_url(url, &cause)),
+        }
+    }
+
     /// Sets the method.
     pub fn method(mut self, method: Method) -> Self {
         self.method = method;
@@ -206,7 +222,7 @@ impl Request {
         self
     }
 
-    /// Sets the encoding that the query was, and a form body is to be, encoded with (default utf-8).
+    /// Notes the encoding that query and body are in (default utf-8); see [`Request::parse_encoded`].
     pub fn encoding(mut self, label: &str) -> Self {
         self.rest_mut().encoding = Some(label.to_owned());
         self

@@ -80,6 +80,8 @@ pub struct Ticket {
     granted: Timestamp,
     wakes: u32,
     version: u32,
+    gap: Duration,
+    limit: u32,
     shared: Arc<Shared>,
     is_ended: bool,
     lost: Arc<Lost>,
@@ -119,6 +121,16 @@ impl Ticket {
     /// sent then: give the ticket back as [`Outcome::Unused`] and ask for a start with [`Scheduler::request_start`].
     pub fn is_void(&self) -> bool {
         self.shared.version.load(Ordering::Acquire) != self.version
+    }
+
+    /// The delay between starts that was in force at the grant, without jitter.
+    pub(crate) fn gap(&self) -> Duration {
+        self.gap
+    }
+
+    /// The requests in flight on its slot that were allowed at the grant.
+    pub(crate) fn limit(&self) -> u32 {
+        self.limit
     }
 
     /// Notes that the request is sent now. The gap to the next start counts from here, so that middlewares that took their
@@ -401,6 +413,19 @@ impl Scheduler {
         self.slots.len() - self.free.len()
     }
 
+    /// How many hosts have something to do, and how many are down or given up. Looks at every slot that is kept.
+    pub(crate) fn hosts_active_and_down(&self) -> (usize, usize) {
+        let (mut active, mut down) = (0, 0);
+        for slot in self.slots.iter().flatten() {
+            if slot.is_down || slot.gave_up.is_some() {
+                down += 1;
+            } else if slot.is_busy() {
+                active += 1;
+            }
+        }
+        (active, down)
+    }
+
     /// Whether nothing is in flight and nothing could start but what is parked: asleep, down, or delayed in the frontier.
     /// False as long as a slot waits for the delay between its starts. Without any work it is true.
     pub fn is_parked(&self) -> bool {
@@ -561,6 +586,8 @@ impl Scheduler {
             granted: now,
             wakes: slot.wakes,
             version: shared.version.load(Ordering::Acquire),
+            gap: slot.delay(),
+            limit: slot.concurrency(&self.rules),
             shared,
             is_ended: false,
             lost: Arc::clone(&self.lost),

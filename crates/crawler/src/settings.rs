@@ -126,9 +126,9 @@ settings! {
     scope: Scope = Scope::All;
     /// Hosts (`name` or `name:port`) that are in scope besides the seeds'.
     allow_hosts: Vec<String> = Vec::new();
-    /// Globs on the URL: if any are given, a URL must match one.
+    /// Patterns on the URL, globs or `re:` and a regular expression: if any are given, a URL must match one.
     include: Vec<String> = Vec::new();
-    /// Globs on the URL: a URL that matches one is not followed. Wins over include.
+    /// Patterns as in include: a URL that matches one is not followed. Wins over include.
     exclude: Vec<String> = Vec::new();
     /// A redirect that leaves the scope: drop, record or follow.
     redirect_out_of_scope: OutOfScope = OutOfScope::Drop;
@@ -273,10 +273,13 @@ settings! {
     max_content_codings: usize = 3;
     /// Offers HTTP/2.
     http2: bool = true;
-    /// Verifies TLS certificates: true or false. Off withholds credentials.
-    download_verify_certificates: bool = true;
+    /// Verifies TLS certificates: true, false, or record, which takes pages in spite of a bad certificate and marks them. Anything
+    /// but true withholds credentials.
+    download_verify_certificates: VerifyCertificates = VerifyCertificates::Yes;
     /// Lowest TLS version: 1.2 or 1.3.
     tls_min_version: String = "1.2".to_owned();
+    /// Highest TLS version: 1.2 or 1.3.
+    tls_max_version: String = "1.3".to_owned();
     /// Names kept in the DNS cache.
     dnscache_size: usize = 10_000;
     /// Seconds for a DNS answer.
@@ -328,6 +331,8 @@ settings! {
     httperror_allow_all: bool = false;
     /// Request headers that count for the fingerprint.
     fingerprint_headers: Vec<String> = Vec::new();
+    /// Arguments of the spider by name: what callbacks and components read with `Context::arg`, and `%(name)s` in names of feeds.
+    spider_args: BTreeMap<String, String> = BTreeMap::new();
     /// Query parameters that do not count for the fingerprint: `utm_*`, `gclid`.
     strip_query_params: Vec<String> = Vec::new();
     /// Path parameters (`;jsessionid=1`) do not count for the fingerprint.
@@ -374,6 +379,55 @@ pub struct SlotSettings {
     pub delay: Option<f64>,
     /// Jitter as in `download_delay_jitter`.
     pub jitter: Option<f64>,
+}
+
+/// What becomes of https servers whose certificate is not valid. `true`, `false` and `"record"` in files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Value", into = "Value")]
+pub enum VerifyCertificates {
+    /// They are refused.
+    #[default]
+    Yes,
+    /// Pages come with the flag `bad_certificate` and a [`CertificateError`](crate::CertificateError) in their extensions;
+    /// through a proxy they are refused, because the certificate is not seen there.
+    Record,
+    /// Nothing is verified.
+    No,
+}
+
+impl VerifyCertificates {
+    /// Whether a server that answers is the one it says it is: only then does it get credentials.
+    pub fn is_proof(self) -> bool {
+        self == Self::Yes
+    }
+}
+
+impl From<bool> for VerifyCertificates {
+    fn from(verify: bool) -> Self {
+        if verify { Self::Yes } else { Self::No }
+    }
+}
+
+impl TryFrom<Value> for VerifyCertificates {
+    type Error = &'static str;
+
+    fn try_from(value: Value) -> Result<Self, Self::Error> {
+        match value {
+            Value::Bool(verify) => Ok(verify.into()),
+            Value::String(word) if word == "record" => Ok(Self::Record),
+            _ => Err("expected true, false or record"),
+        }
+    }
+}
+
+impl From<VerifyCertificates> for Value {
+    fn from(verify: VerifyCertificates) -> Self {
+        match verify {
+            VerifyCertificates::Yes => Self::Bool(true),
+            VerifyCertificates::No => Self::Bool(false),
+            VerifyCertificates::Record => Self::from("record"),
+        }
+    }
 }
 
 /// What a commit of a job survives (`job_sync`).

@@ -49,6 +49,28 @@ struct Inner {
 }
 
 /// The stats of one crawl: counters by key, and free values (`start_time`, `finish_reason`).
+///
+/// The log belongs to the program, and so does counting it. The command has `log_count/{LEVEL}` in its report; in a
+/// program of your own a layer counts the same:
+///
+/// ```
+/// use huntsman_crawler::Stats;
+/// use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+///
+/// struct LogCount(Stats);
+///
+/// impl<S: tracing::Subscriber> Layer<S> for LogCount {
+///     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+///         self.0.inc(&format!("log_count/{}", event.metadata().level()));
+///     }
+/// }
+///
+/// // In a program: `crawler.handle().stats().clone()`, and `init()` on the registry.
+/// let stats = Stats::default();
+/// let log = tracing_subscriber::registry().with(LogCount(stats.clone()));
+/// tracing::subscriber::with_default(log, || tracing::error!("the disk is full"));
+/// assert_eq!(stats.get("log_count/ERROR"), 1);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Stats(Arc<Mutex<Inner>>);
 

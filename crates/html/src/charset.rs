@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use chardetng::{EncodingDetector, Iso2022JpDetection, Utf8Detection};
-use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
+use encoding_rs::{EncoderResult, Encoding, UTF_8, UTF_16BE, UTF_16LE, WINDOWS_1252, X_USER_DEFINED};
 use memchr::memmem;
 
 use crate::references::{Context, decode};
@@ -32,6 +32,34 @@ pub enum CharsetSource {
     ValidUtf8,
     /// The looks of the first 64 KiB.
     Detection,
+}
+
+/// A query in the bytes of an encoding, as the URL standard has it for links of pages in that encoding: what the encoding
+/// has no bytes for becomes a percent-encoded reference (`%26%239786%3B`). `None` if there is no such encoding.
+///
+/// The other bytes beyond ASCII are left for the URL parser to percent-encode.
+pub fn encode_query<'a>(text: &'a str, label: &str) -> Option<Cow<'a, [u8]>> {
+    let encoding = Encoding::for_label(label.as_bytes())?.output_encoding();
+    if encoding == UTF_8 {
+        return Some(Cow::Borrowed(text.as_bytes()));
+    }
+    let mut encoder = encoding.new_encoder();
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    loop {
+        // With room for all of the rest there is no third outcome.
+        let room = encoder.max_buffer_length_from_utf8_without_replacement(rest.len())?;
+        out.reserve(room);
+        let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut out, true);
+        rest = &rest[read..];
+        match result {
+            EncoderResult::InputEmpty => return Some(Cow::Owned(out)),
+            EncoderResult::OutputFull => {}
+            EncoderResult::Unmappable(c) => {
+                out.extend_from_slice(format!("%26%23{}%3B", u32::from(c)).as_bytes());
+            }
+        }
+    }
 }
 
 /// A body as text.

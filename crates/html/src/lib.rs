@@ -22,7 +22,7 @@ mod text;
 mod tokenizer;
 mod value;
 
-pub use charset::{CharsetSource, Decoded, content_charset, decode_body};
+pub use charset::{CharsetSource, Decoded, content_charset, decode_body, encode_query};
 pub use kind::{PageKind, kind_from_headers, sniff};
 pub use link::{Link, LinkTag, ResourceKind, ResourceLink};
 pub use meta::{LinkElement, Meta, MetaRefresh};

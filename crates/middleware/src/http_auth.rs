@@ -12,7 +12,7 @@ use crate::{added, base64, chain};
 /// Sources, the first that fits wins: an `Authorization` set by hand; the request's meta `http_user`, `http_pass`,
 /// `http_auth_domain` (without a domain: the origin at which its chain began); the settings `http_auth` and
 /// `secret_headers` (exact origins); the settings `httpauth_user`, `httpauth_pass`, `httpauth_domain` (the domain and its
-/// subdomains, but not over http after a redirect from https). With `download_verify_certificates` off nothing is sent:
+/// subdomains, but not over http after a redirect from https). With `download_verify_certificates` other than true nothing is sent:
 /// nobody knows who listens.
 #[derive(Debug)]
 pub struct HttpAuth {
@@ -57,7 +57,7 @@ impl HttpAuth {
             })?;
             Some((normal_domain(domain), basic(&settings.httpauth_user, &settings.httpauth_pass)))
         };
-        let verified = settings.download_verify_certificates;
+        let verified = settings.download_verify_certificates.is_proof();
         if !verified && (!bound.is_empty() || domain.is_some()) {
             tracing::warn!("certificates are not verified: credentials of the settings are withheld");
         }
@@ -214,7 +214,7 @@ mod tests {
     async fn without_verified_certificates_nothing_is_sent() {
         let mut settings = Settings::default();
         settings.http_auth = vec!["https://h=u:p".to_owned()];
-        settings.download_verify_certificates = false;
+        settings.download_verify_certificates = false.into();
         assert!(sent(&settings, request("https://h/")).await.headers.is_empty());
     }
 }

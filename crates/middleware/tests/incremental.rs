@@ -287,7 +287,7 @@ async fn a_job_is_remembered_after_its_commits_and_at_its_end() {
     assert!(second.items.is_empty());
 }
 
-#[tokio::test(start_paused = true)]
+#[tokio::test]
 async fn downloads_within_callbacks_get_whole_answers() {
     struct Nested(Arc<Mutex<Vec<String>>>);
     impl Spider for Nested {
@@ -311,6 +311,7 @@ async fn downloads_within_callbacks_get_whole_answers() {
     for _ in 0..2 {
         let builder = CrawlerBuilder::new(Nested(Arc::clone(&bodies))).plugin(Defaults).downloader(web(&[]));
         let builder = builder.set("robotstxt_obey", false).set("incremental_enabled", true);
+        let builder = builder.set("download_delay", 0.0);
         builder.set("incremental_dir", crawls.path("known")).run().await.unwrap();
     }
     assert_eq!(*bodies.lock().unwrap(), ["one", "one"]);

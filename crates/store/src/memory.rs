@@ -1,13 +1,14 @@
 //! A store in memory: for tests, and for crawls that leave nothing behind.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::{PoisonError, RwLock};
 
 use crate::error::StoreError;
 use crate::store::{Batch, Durability, Operation, Store};
 
 /// A [`Store`] that ends with the process.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct MemoryStore {
     entries: RwLock<BTreeMap<Vec<u8>, Vec<u8>>>,
 }
@@ -16,6 +17,13 @@ impl MemoryStore {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
+    }
+}
+
+impl fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner).len();
+        f.debug_struct("MemoryStore").field("entries", &entries).finish()
     }
 }
 

@@ -62,6 +62,7 @@ impl RedbStore {
             return Err(damaged("the file is empty", path));
         }
         let store = Self::with(path, || {
+            // Its repair callback tells nothing: with the check, redb calls it on every open.
             Database::builder().set_cache_size(cache_bytes).set_check_integrity_on_open(true).open(path)
         })?;
         guarded(path, || {

@@ -1,9 +1,10 @@
 //! A store in a directory, on sled.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
+use std::thread;
+use std::time::Duration;
+use std::{fmt, fs, io, mem};
 
 use sled::{Config, Db, IVec};
 
@@ -24,8 +25,8 @@ const SUMMARY_FILE: &str = "summary.json";
 ///
 /// Memory grows with the number of keys and not with the cache alone; above 200,000 it says so in the log, once. Every write
 /// is flushed to the disk, whatever its [`Durability`], for sled writes its log late. Opening reads all entries and verifies
-/// them; so does closing. A scan copies what it visits, as sled's own would see later writes.
-#[derive(Debug)]
+/// them; so does closing. On a full disk sled may hang where others report an error; after
+/// a failed write, the store stays locked until the process ends. A scan copies what it visits, as sled's own would see later writes.
 pub struct SledStore {
     path: PathBuf,
     // Behind a lock, so that scans see one state.
@@ -92,7 +93,9 @@ impl SledStore {
             .cache_capacity(cache_bytes as u64)
             // Every batch is flushed by hand.
             .flush_every_ms(None);
-        let database = guarded(path, || config.open().map_err(|e| error_of("opening the store", e, path)))?;
+        let database = patiently(|| {
+            guarded(path, || config.open().map_err(|e| error_of("opening the store", e, path)))
+        })?;
         let found = summary(&database, path)?;
         let summary_file = path.join(SUMMARY_FILE);
         if let Some(closed) = read_summary(&summary_file)? {
@@ -191,18 +194,39 @@ impl Store for SledStore {
     }
 }
 
+impl fmt::Debug for SledStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // sled's own would print every page.
+        f.debug_struct("SledStore").field("path", &self.path).field("failed", &self.failed.get()).finish()
+    }
+}
+
 impl Drop for SledStore {
     fn drop(&mut self) {
-        // After a failed write, and where this fails, there is no summary, and the next process takes what it finds.
-        if self.failed.get().is_none() {
-            let database = self.database.get_mut().unwrap_or_else(PoisonError::into_inner);
-            let written = guarded(&self.path, || summary(database, &self.path))
-                .and_then(|summary| write_summary(&self.path.join(SUMMARY_FILE), summary));
-            if let Err(error) = written {
-                tracing::warn!(%error, "closing the store");
-            }
+        let database = self.database.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if self.failed.get().is_some() {
+            // Dropped after a failed write, sled waits for that write for ever (seen on a full disk). Its files stay locked until
+            // the process ends; the next one finds no summary, and takes what is there.
+            mem::forget(database.clone());
+            return;
+        }
+        let written = guarded(&self.path, || summary(database, &self.path))
+            .and_then(|summary| write_summary(&self.path.join(SUMMARY_FILE), summary));
+        if let Err(error) = written {
+            tracing::warn!(%error, "closing the store");
         }
     }
+}
+
+/// Opens a database whose lock a closed one may still hold for a moment: sled's own threads let go of it after it is dropped.
+fn patiently(open: impl Fn() -> Result<Db, StoreError>) -> Result<Db, StoreError> {
+    for _ in 0..500 {
+        match open() {
+            Err(error) if error.kind() == StoreErrorKind::Locked => thread::sleep(Duration::from_millis(10)),
+            result => return result,
+        }
+    }
+    open()
 }
 
 /// Reads all entries; a wrong checksum is an error.

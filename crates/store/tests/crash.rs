@@ -28,6 +28,8 @@ fn temporary() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 
+type Entries = Vec<(Vec<u8>, Vec<u8>)>;
+
 /// A seed of its own for each run, printed; `HUNTSMAN_STORE_TEST_SEED` repeats one.
 fn seeded() -> StdRng {
     let given = env::var("HUNTSMAN_STORE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
@@ -162,6 +164,8 @@ fn child_that_writes_until_the_disk_is_full() {
     one.put("small", "small");
     let again = store.write(&one, Durability::Process).expect_err("no write after a failed one");
     assert_eq!((again.kind(), again.to_string()), (error.kind(), error.to_string()));
+    let first = store.get(&0u64.to_be_bytes()).expect("it is still read");
+    assert_eq!(first.map(|value| value.len()), Some(50_000));
     println!("acknowledged {number}");
 }
 
@@ -171,9 +175,9 @@ fn a_full_disk_is_an_error_and_leaves_a_readable_store() {
         let parent = temporary();
         // The system's limit on the size of files stands for a disk; some thousand blocks of 512 bytes or 1 KiB.
         let limit = "trap '' XFSZ; ulimit -f 6000;";
-        let child = child("child_that_writes_until_the_disk_is_full", limit, parent.path(), backend);
-        let mut child = child;
-        let output = child.output().expect("the child starts");
+        let output = child("child_that_writes_until_the_disk_is_full", limit, parent.path(), backend)
+            .output()
+            .expect("the child starts");
         let text = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{backend}: {text}\n{}", String::from_utf8_lossy(&output.stderr));
         assert!(text.contains("the file may not grow further"), "{text}");
@@ -207,7 +211,7 @@ fn found_key(number: u64) -> [u8; 8] {
 }
 
 /// A closed job with entries, and what they are.
-fn filled(path: &Path, backend: Backend, entries: u32) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn filled(path: &Path, backend: Backend, entries: u32) -> Entries {
     let job = JobDirectory::open(path, backend).expect("a new job");
     let mut batch = Batch::new();
     for number in 0..entries {
@@ -219,7 +223,7 @@ fn filled(path: &Path, backend: Backend, entries: u32) -> Vec<(Vec<u8>, Vec<u8>)
     all
 }
 
-fn all(store: &dyn Store) -> Result<Vec<(Vec<u8>, Vec<u8>)>, StoreError> {
+fn all(store: &dyn Store) -> Result<Entries, StoreError> {
     let mut found = Vec::new();
     let visit = &mut |key: &[u8], value: &[u8]| {
         found.push((key.to_vec(), value.to_vec()));
@@ -311,12 +315,15 @@ fn a_truncated_log_of_sled_is_damage() {
     }
     let parent = temporary();
     filled(parent.path(), Backend::Sled, 100);
-    let file = main_file(parent.path(), Backend::Sled);
-    let whole = fs::read(&file).expect("read");
-    let end = whole.windows(9).rposition(|bytes| bytes == b"value 099").expect("a value is in the file");
-    for length in [0, 1, end / 2, end] {
-        fs::write(&file, &whole[..length]).expect("write");
-        let error = JobDirectory::open(parent.path(), Backend::Sled).expect_err("it does not open");
+    let whole = fs::read(main_file(parent.path(), Backend::Sled)).expect("read");
+    let values = whole.windows(9).position(|bytes| bytes == b"value 099").expect("a value is in the file");
+    for length in [0, 1, values / 2, values] {
+        let copy = parent.path().join(format!("{length}"));
+        fs::create_dir(&copy).expect("make");
+        fs::copy(parent.path().join("format.json"), copy.join("format.json")).expect("copy");
+        copy_directory(&parent.path().join("store.sled"), &copy.join("store.sled"));
+        fs::write(main_file(&copy, Backend::Sled), &whole[..length]).expect("write");
+        let error = JobDirectory::open(&copy, Backend::Sled).expect_err("it does not open");
         assert_eq!(error.kind(), StoreErrorKind::Damaged, "cut to {length}: {error}");
     }
 }

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue, StatusCode};
-use huntsman_crawler::{Downloader, FetchError, FetchErrorKind, Request, Response, Timings};
+use huntsman_crawler::{
+    Downloader, FetchError, FetchErrorKind, OnDownload, Request, Response, Timings, Watch,
+};
 use tokio::time::Instant;
 use url::{Position, Url};
 
@@ -368,6 +370,10 @@ impl Drop for Running {
 
 impl Downloader for ScriptedDownloader {
     async fn fetch(&self, request: &Request) -> Result<Response, FetchError> {
+        self.fetch_watched(request, Watch::default()).await
+    }
+
+    async fn fetch_watched(&self, request: &Request, watch: Watch<'_>) -> Result<Response, FetchError> {
         let (reply, latency, mut running) = self.begin(request);
         if !latency.is_zero() {
             tokio::time::sleep(latency).await;
@@ -386,7 +392,7 @@ impl Downloader for ScriptedDownloader {
                 flags.into_iter().for_each(|flag| response.add_flag(flag));
                 response.timings = Timings { ttfb: latency, total: latency, ..Timings::default() };
                 response.ip = self.state().addresses.get(&running.host).copied();
-                Ok(response)
+                watched(response, watch)
             }
         };
         running.complete = true;
@@ -396,6 +402,25 @@ impl Downloader for ScriptedDownloader {
     async fn address(&self, host: &str) -> Option<IpAddr> {
         self.state().addresses.get(host).copied().or_else(|| host.parse().ok())
     }
+}
+
+/// A scripted answer comes in two parts: the headers, and the whole body.
+fn watched(mut response: Response, watch: Watch<'_>) -> Result<Response, FetchError> {
+    let mut verdict = watch.headers(response.status, &response.headers);
+    if verdict == OnDownload::Deliver {
+        response.body = Bytes::new();
+    } else if verdict == OnDownload::Continue && !response.body.is_empty() {
+        verdict = watch.bytes(&response.body);
+    }
+    match verdict {
+        OnDownload::Continue => {}
+        OnDownload::Deliver => response.add_flag("download_stopped"),
+        OnDownload::Drop => {
+            let error = FetchError::new(FetchErrorKind::Stopped, "an observer stopped the download");
+            return Err(error.after_sending().with_status(response.status));
+        }
+    }
+    Ok(response)
 }
 
 /// The form in which URLs are compared: without the fragment.

@@ -200,7 +200,7 @@ pub(crate) async fn server(site: BenchSite) -> Outcome {
     println_port(listener.local_addr()?.port())?;
     let closed = tokio::task::spawn_blocking(|| io::stdin().lock().read(&mut [0]));
     tokio::select! {
-        () = serve(listener, move |asked| pages.answer(asked)) => {}
+        () = serve(listener, move |asked| std::future::ready(pages.answer(asked))) => {}
         _ = closed => {}
     }
     Ok(Exit::Done)

@@ -1,5 +1,6 @@
 //! `huntsman demo`: a forum on loopback, crawled, and a report to look at.
 
+use std::future::ready;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,9 +45,9 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         Arc::new(Forum::new(origin.clone(), mirror_host.as_ref().map(|host| format!("http://{host}"))));
     let mut servers = tokio::task::JoinSet::new();
     let pages = Arc::clone(&site);
-    servers.spawn(serve(forum, move |asked| pages.answer(asked)));
+    servers.spawn(serve(forum, move |asked| ready(pages.answer(asked))));
     if let Some(mirror) = mirror {
-        servers.spawn(serve(mirror, move |asked| site.mirror_answer(asked)));
+        servers.spawn(serve(mirror, move |asked| ready(site.mirror_answer(asked))));
     }
 
     let mut hosts = vec![format!("127.0.0.1:{port}")];

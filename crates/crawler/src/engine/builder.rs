@@ -17,6 +17,7 @@ use crate::fetch::{Downloader, DynDownloader};
 use crate::frontier::{DiskFrontier, DiskLimits, DynFrontier, Frontier, MemoryFrontier};
 use crate::job::{Job, Persist};
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
+use crate::pace::Pace;
 use crate::pipeline::{DynPipeline, Pipeline};
 use crate::plugin::Plugin;
 use crate::report::CrawlReport;
@@ -46,6 +47,7 @@ pub struct CrawlerBuilder<S: Spider> {
     pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
     pub(crate) observers: Vec<Box<dyn Observer>>,
     pub(crate) made_observers: Vec<Make<Box<dyn Observer>>>,
+    pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<Job>,
     pub(crate) parts: Vec<Box<dyn Persist>>,
 }
@@ -64,6 +66,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             pipelines: Vec::new(),
             observers: Vec::new(),
             made_observers: Vec::new(),
+            pace: None,
             job: None,
             parts: Vec::new(),
         }
@@ -80,6 +83,13 @@ impl<S: Spider> CrawlerBuilder<S> {
             self.error.get_or_insert(error);
         }
         self
+    }
+
+    /// Sets one argument of the spider, as `-a name=value` does in Scrapy: for callbacks and components, which read it with
+    /// [`Context::arg`]. Start requests that depend on an argument are made where the spider is made.
+    pub fn arg(self, name: &str, value: impl Into<String>) -> Self {
+        let args = serde_json::Map::from_iter([(name.to_owned(), Value::String(value.into()))]);
+        self.set_in(Layer::CommandLine, "spider_args", args)
     }
 
     /// Replaces all layers of settings.
@@ -167,6 +177,12 @@ impl<S: Spider> CrawlerBuilder<S> {
         make: impl FnOnce(&Settings) -> Result<Option<O>> + Send + 'static,
     ) -> Self {
         self.made_observers.push(Box::new(move |settings| Ok(make(settings)?.map(|o| Box::new(o) as _))));
+        self
+    }
+
+    /// Shares the politeness towards each host with the other crawls of the process that have a clone of this pace.
+    pub fn pace(mut self, pace: Pace) -> Self {
+        self.pace = Some(pace);
         self
     }
 
@@ -265,6 +281,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             middlewares,
             spider_middlewares,
             pipelines: self.pipelines,
+            pace: self.pace,
             job,
             components: (downloader_infos, spider_infos),
         })

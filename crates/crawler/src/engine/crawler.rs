@@ -23,6 +23,7 @@ use crate::fetch::DynDownloader;
 use crate::frontier::DynFrontier;
 use crate::job::Job;
 use crate::middleware::{DynDownloaderMiddleware, SpiderMiddleware};
+use crate::pace::Pace;
 use crate::pipeline::DynPipeline;
 use crate::report::CrawlReport;
 use crate::request::Fingerprinter;
@@ -38,6 +39,7 @@ pub struct Crawler<S: Spider> {
     pub(crate) middlewares: Vec<Placed<Box<dyn DynDownloaderMiddleware>>>,
     pub(crate) spider_middlewares: Vec<Placed<Box<dyn SpiderMiddleware>>>,
     pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
+    pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<(Job, Arc<Commits>)>,
     pub(crate) components: (Vec<ComponentInfo>, Vec<ComponentInfo>),
 }
@@ -75,6 +77,7 @@ impl<S: Spider> Crawler<S> {
             middlewares,
             spider_middlewares,
             pipelines,
+            pace,
             job,
             ..
         } = self;
@@ -91,7 +94,7 @@ impl<S: Spider> Crawler<S> {
         let core = Arc::new(Core {
             chain: Chain { middlewares },
             spider_chain: spider_middlewares,
-            sender: Sender::new(downloader, &cx),
+            sender: Sender::new(downloader, &cx, pace),
             counters: Counters::new(&cx),
             active_bytes: AtomicUsize::new(0),
             has_logged_duplicate: AtomicBool::new(false),

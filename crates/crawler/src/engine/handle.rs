@@ -2,6 +2,7 @@
 
 use crate::context::{Context, Message, Politeness};
 use crate::host::HostKey;
+use crate::report::HostReport;
 use crate::request::Request;
 use crate::stats::Stats;
 
@@ -44,6 +45,11 @@ impl Handle {
     /// Changes the politeness of a slot.
     pub fn politeness(&self, host: &HostKey, change: Politeness) {
         self.cx.tell(Message::Politeness(host.clone(), change, None));
+    }
+
+    /// As [`Context::hosts`].
+    pub async fn hosts(&self) -> Vec<HostReport> {
+        self.cx.hosts().await
     }
 
     /// The stats of the crawl.

@@ -33,8 +33,12 @@ impl KnownLinks {
         Self { seed: CRAWLS.fetch_add(1, Ordering::Relaxed) }
     }
 
-    /// The key of a link as written; `None` if what it resolves to depends on more than the folder of its base.
-    pub(crate) fn key(&self, base: &Url, href: &str) -> Option<LinkKey> {
+    /// The key of a link as written; `None` if what it resolves to depends on more than the folder of its base: on the whole
+    /// of it, or on the encoding of a page that is not UTF-8.
+    pub(crate) fn key(&self, base: &Url, href: &str, is_utf8: bool) -> Option<LinkKey> {
+        if !is_utf8 && !href.is_ascii() {
+            return None;
+        }
         let first = *href.as_bytes().first()?;
         let is_absolute = href.starts_with("http://") || href.starts_with("https://");
         let relative_to = if is_absolute {
@@ -93,14 +97,23 @@ mod tests {
     fn what_is_inserted_is_known_to_this_crawl_only() {
         let base = Url::parse("http://a.example/dir/page").unwrap();
         let (one, other) = (KnownLinks::new(), KnownLinks::new());
-        let key = one.key(&base, "/x").unwrap();
+        let key = one.key(&base, "/x", true).unwrap();
         assert!(!one.contains(key));
         one.insert(key);
         assert!(one.contains(key));
-        assert!(!one.contains(one.key(&base, "/y").unwrap()));
-        assert!(!other.contains(other.key(&base, "/x").unwrap()));
+        assert!(!one.contains(one.key(&base, "/y", true).unwrap()));
+        assert!(!other.contains(other.key(&base, "/x", true).unwrap()));
         let elsewhere = Url::parse("http://a.example/other?q").unwrap();
-        assert!(one.contains(one.key(&elsewhere, "/x").unwrap()));
+        assert!(one.contains(one.key(&elsewhere, "/x", false).unwrap()));
+    }
+
+    #[test]
+    fn what_the_encoding_of_a_page_decides_has_no_key() {
+        let base = Url::parse("http://a.example/").unwrap();
+        let known = KnownLinks::new();
+        assert!(known.key(&base, "/?q=\u{e9}", true).is_some());
+        assert!(known.key(&base, "/?q=\u{e9}", false).is_none());
+        assert_eq!(known.key(&base, "/?q=e", true), known.key(&base, "/?q=e", false));
     }
 
     #[test]
@@ -142,7 +155,7 @@ mod tests {
             let base = &bases[rng.random_range(0..bases.len())];
             let href: String =
                 (0..rng.random_range(0..5)).map(|_| parts[rng.random_range(0..parts.len())]).collect();
-            let Some(key) = known.key(base, &href) else { continue };
+            let Some(key) = known.key(base, &href, rng.random()) else { continue };
             let target = base.join(&href).ok();
             let before = targets.entry(key.0).or_insert_with(|| target.clone());
             assert_eq!(*before, target, "{href:?} on {base}");

@@ -151,7 +151,8 @@ impl<S: Spider> Core<S> {
         let core = Arc::clone(self);
         let page = Rc::clone(page);
         let flush = move |items: Vec<S::Item>, requests: Vec<Request>| {
-            let requests = core.follow_all(&page, requests);
+            let mut requests = core.follow_all(&page, requests);
+            core.admit(&mut requests);
             core.cx.wait(async {
                 if !items.is_empty() {
                     core.deliver(items).await;
@@ -176,12 +177,15 @@ impl<S: Spider> Core<S> {
         }
         // Each of them is wanted in the log.
         let is_verbose = self.cx.settings().dupefilter_debug;
-        let key = if is_verbose { None } else { self.known_links.key(page.base(), href) };
+        let key = if is_verbose { None } else { self.known_links.key(page.base(), href, page.is_utf8()) };
         if key.is_some_and(|key| self.known_links.contains(key)) {
             self.counters.duplicates.inc();
             return Resolved::Known;
         }
         let resolved = Resolved::of(page, href);
+        if matches!(resolved, Resolved::Invalid) {
+            self.counters.links_invalid.inc();
+        }
         if let Resolved::New(url) = &resolved
             && self.fingerprinter.of_get(url).is_some_and(|fingerprint| self.frontier.is_seen(fingerprint))
         {

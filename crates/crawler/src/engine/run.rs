@@ -13,7 +13,7 @@ use super::quota::Quota;
 use super::seeds::Seeds;
 use super::visit::{Core, VisitEnd};
 use crate::clock::Timestamp;
-use crate::context::Message;
+use crate::context::{Message, Overview};
 use crate::drop::{DropReason, Dropped};
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -118,6 +118,9 @@ impl<S: Spider> Run<S> {
             while self.visits.join_next().await.is_some() {}
         }
         let aborted = self.stop.as_ref().is_some_and(|stop| stop.aborted);
+        // Opening the frontier again makes what was in flight work again, which it is by now.
+        let queued: HashMap<_, _> = self.core.frontier.open().await.unwrap_or_default().into_iter().collect();
+        let hosts = self.hosts(&queued);
         let mut reason = match (&error, self.stop) {
             (Some(_), _) => "error".to_owned(),
             (None, Some(stop)) => stop.reason,
@@ -126,12 +129,6 @@ impl<S: Spider> Run<S> {
         if reason == "finished" && self.seeds_queued == 0 && self.seed_errors > 0 {
             "start_error".clone_into(&mut reason);
         }
-        let queued: HashMap<_, _> = self.core.frontier.open().await.unwrap_or_default().into_iter().collect();
-        let hosts = self.core.sender.hosts.reports(|host| HostNow {
-            delay: self.scheduler.delay_of(host).unwrap_or_default(),
-            queued: queued.get(host).copied().unwrap_or(0),
-            state: self.scheduler.slot_state(host),
-        });
         let leases = self.leased.into_values().collect();
         let left = leftovers(&self.core, leases, &reason, aborted).await;
         Ran {
@@ -283,6 +280,9 @@ impl<S: Spider> Run<S> {
             self.scheduler.no_more_due(&ticket, leased.next_at, now);
         }
         self.core.counters.dequeued.inc();
+        if self.core.frontier.len() == 0 && self.core.cx.has_observers() {
+            self.core.cx.emit(&Event::SchedulerEmpty);
+        }
         let id = lease.id;
         let task = self.visits.spawn(Arc::clone(&self.core).visit(lease, ticket)).id();
         self.leased.insert(task, (id, host));
@@ -308,6 +308,15 @@ impl<S: Spider> Run<S> {
                 }
             }
             Message::Items(count) => self.limits.items(count, now),
+            Message::Overview(reply) => {
+                let (hosts_active, hosts_down) = self.scheduler.hosts_active_and_down();
+                let queued = self.core.frontier.len();
+                // Whoever asked may be gone.
+                let _ = reply.send(Overview { queued, hosts_active, hosts_down });
+            }
+            Message::Hosts(reply) => {
+                let _ = reply.send(self.hosts(&HashMap::new()));
+            }
             Message::Politeness(host, change, done) => {
                 self.scheduler.adjust(&host, change, now);
                 // Whoever asked may have been dropped.
@@ -454,7 +463,16 @@ impl<S: Spider> Run<S> {
             core.assign(&mut request, None).await;
             kept.push(request);
         }
+        core.admit(&mut kept);
         kept
+    }
+
+    fn hosts(&self, queued: &HashMap<HostKey, u64>) -> Vec<HostReport> {
+        self.core.sender.hosts.reports(|host| HostNow {
+            delay: self.scheduler.delay_of(host).unwrap_or_default(),
+            queued: queued.get(host).copied().unwrap_or(0),
+            state: self.scheduler.slot_state(host),
+        })
     }
 
     fn is_idle(&self) -> bool {

@@ -7,8 +7,9 @@ use tokio::sync::oneshot;
 
 use crate::context::{Context, Message};
 use crate::event::Event;
-use crate::fetch::{DynDownloader, FetchError, FetchErrorKind};
+use crate::fetch::{DynDownloader, FetchError, FetchErrorKind, Watch};
 use crate::host_stats::HostStats;
+use crate::pace::{Flight, Pace};
 use crate::request::Request;
 use crate::response::Response;
 use crate::retry_after::retry_after;
@@ -26,15 +27,17 @@ pub(crate) struct Sender {
     downloader: Box<dyn DynDownloader>,
     requests: Counter,
     wire_bytes: Counter,
+    pace: Option<Pace>,
     pub(crate) hosts: HostStats,
 }
 
 impl Sender {
-    pub(crate) fn new(downloader: Box<dyn DynDownloader>, cx: &Context) -> Self {
+    pub(crate) fn new(downloader: Box<dyn DynDownloader>, cx: &Context, pace: Option<Pace>) -> Self {
         Self {
             downloader,
             requests: cx.stats().counter("engine/requests_sent"),
             wire_bytes: cx.stats().counter("engine/wire_bytes"),
+            pace,
             hosts: HostStats::new(cx.settings().stats_top_hosts),
         }
     }
@@ -45,17 +48,19 @@ impl Sender {
 
     /// Waits for the turn of the request's slot and fetches.
     pub(crate) async fn send(&self, request: &Request, cx: &Context) -> Result<Response, FetchError> {
-        let ticket = start(request, cx).await?;
+        let (ticket, flight) = start(request, cx, self.pace.as_ref()).await?;
         let mut end = Ended { ticket: Some(ticket), outcome: Outcome::Failed { host_failure: false }, cx };
         let started = cx.now();
         if let Some(ticket) = &end.ticket {
             ticket.sent(started);
         }
         self.requests.inc();
-        if cx.has_observers() {
+        let result = if cx.has_observers() {
             cx.emit(&Event::RequestReachedDownloader { request });
-        }
-        let result = self.downloader.fetch(request).await;
+            self.downloader.fetch_watched(request, Watch::new(cx, request)).await
+        } else {
+            self.downloader.fetch(request).await
+        };
         end.outcome = match &result {
             Ok(response) => {
                 self.wire_bytes.add(i64::try_from(response.wire_bytes).unwrap_or(i64::MAX));
@@ -63,6 +68,9 @@ impl Sender {
                 let connecting = [response.timings.dns, response.timings.connect].into_iter().flatten().sum();
                 if let Some(ticket) = &end.ticket {
                     ticket.sent(started + connecting);
+                }
+                if let Some(flight) = &flight {
+                    flight.sent(cx.clock().instant(started + connecting));
                 }
                 let (status, latency) = (response.status.as_u16(), response.timings.ttfb);
                 self.hosts.record_answer(&request.host(), status, response.wire_bytes, latency);
@@ -81,6 +89,7 @@ impl Sender {
             }
         };
         drop(end);
+        drop(flight);
         if cx.has_observers() {
             cx.emit(&Event::RequestLeftDownloader { request, error: result.as_ref().err() });
             if let Ok(response) = &result {
@@ -97,13 +106,25 @@ fn wait_asked_for(headers: &http::HeaderMap, cx: &Context, cap: Duration) -> Opt
     retry_after(value, UNIX_EPOCH + Duration::from_micros(cx.now().0), cap)
 }
 
-/// The start that came with the lease, or one asked for.
-async fn start(request: &Request, cx: &Context) -> Result<Ticket, FetchError> {
+/// The start that came with the lease, or one asked for; with its turn among the crawls that share a pace.
+async fn start(
+    request: &Request,
+    cx: &Context,
+    pace: Option<&Pace>,
+) -> Result<(Ticket, Option<Flight>), FetchError> {
     let host = request.host();
     let mut held = TURN.try_with(Cell::take).ok().flatten();
     loop {
         match held {
-            Some(ticket) if ticket.host == host && !ticket.is_void() => return Ok(ticket),
+            Some(ticket) if ticket.host == host && !ticket.is_void() => {
+                let Some(pace) = pace else { return Ok((ticket, None)) };
+                let flight = pace.start(&host, ticket.gap(), ticket.limit()).await;
+                // The rules may have changed while it waited for other crawls.
+                if !ticket.is_void() {
+                    return Ok((ticket, Some(flight)));
+                }
+                cx.tell(Message::Ended(ticket, Outcome::Unused));
+            }
             // Void: the slot's rules became stricter since the grant (a Crawl-delay was just read). Of another slot: kept, it
             // would hold a place while it waits for one, and with all places held so nobody would ever get one.
             Some(ticket) => cx.tell(Message::Ended(ticket, Outcome::Unused)),

@@ -62,6 +62,7 @@ pub(crate) struct Counters {
     pub(crate) dequeued: Counter,
     pub(crate) duplicates: Counter,
     pub(crate) links_cut: Counter,
+    pub(crate) links_invalid: Counter,
 }
 
 impl Counters {
@@ -74,6 +75,7 @@ impl Counters {
             dequeued: counter("scheduler/dequeued"),
             duplicates: counter("dupefilter/filtered"),
             links_cut: counter("links/cut"),
+            links_invalid: counter("links/invalid"),
         }
     }
 }
@@ -272,6 +274,12 @@ impl<S: Spider> Core<S> {
     ) -> Result<VisitEnd> {
         self.assign(&mut request, None).await;
         let _settling = self.settling().await;
+        if self.cx.has_observers()
+            && let Some(reason) = self.cx.veto(&request)
+        {
+            let verdict = Verdict::Dropped("observer", reason);
+            return self.end(lease, host, origin, verdict, (0, &Extensions::new()), Vec::new(), false).await;
+        }
         let end = End::Again(request);
         let pushed = self.settle(Settled { lease, host: host.clone(), end, children: Vec::new() }).await?;
         match pushed.refused.first() {
@@ -290,26 +298,33 @@ impl<S: Spider> Core<S> {
         Ok(VisitEnd::Unfinished)
     }
 
-    async fn settle(&self, settled: Settled) -> Result<Pushed> {
-        self.scheduled(&settled.children);
+    async fn settle(&self, mut settled: Settled) -> Result<Pushed> {
+        self.admit(&mut settled.children);
         let pushed = self.frontier.settle(vec![settled]).await?;
         self.count(&pushed);
         Ok(pushed)
     }
 
-    /// Queues requests; they are assigned already.
+    /// Queues requests; they are assigned and admitted already.
     pub(crate) async fn push(&self, requests: Vec<Request>) -> Result<Pushed> {
-        self.scheduled(&requests);
         let pushed = self.frontier.push(requests).await?;
         self.count(&pushed);
         Ok(pushed)
     }
 
-    fn scheduled(&self, requests: &[Request]) {
+    /// Asks the observers about requests that are about to be queued, and tells them of those that will be.
+    pub(crate) fn admit(&self, requests: &mut Vec<Request>) {
         if self.cx.has_observers() {
-            for request in requests {
-                self.cx.emit(&Event::RequestScheduled { request });
-            }
+            requests.retain(|request| match self.cx.veto(request) {
+                Some(reason) => {
+                    self.refuse(request, "observer", reason);
+                    false
+                }
+                None => {
+                    self.cx.emit(&Event::RequestScheduled { request });
+                    true
+                }
+            });
         }
     }
 

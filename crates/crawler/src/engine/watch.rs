@@ -19,6 +19,7 @@ async fn log_stats(cx: &Context) {
     let mut last = (0, 0);
     loop {
         tokio::time::sleep(interval).await;
+        let Some(now) = cx.overview().await else { return };
         let stats = cx.stats();
         let (pages, items) = (stats.get("response_received_count"), stats.get("item_scraped_count"));
         let per_minute = |n: i64| n as f64 * 60.0 / interval.as_secs_f64();
@@ -27,7 +28,9 @@ async fn log_stats(cx: &Context) {
             pages_per_minute = per_minute(pages - last.0),
             items,
             items_per_minute = per_minute(items - last.1),
-            queued = stats.get("scheduler/enqueued") - stats.get("scheduler/dequeued"),
+            queued = now.queued,
+            hosts_active = now.hosts_active,
+            hosts_down = now.hosts_down,
             megabytes = stats.get("engine/wire_bytes") / 1_000_000,
             "crawled"
         );

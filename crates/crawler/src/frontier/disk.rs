@@ -92,8 +92,9 @@ struct State {
 struct Segments {
     /// By where their next request stands.
     by_host: HashMap<HostKey, BTreeMap<(Place, u64), Segment>, foldhash::fast::RandomState>,
-    /// Not committed yet.
+    /// Not committed yet, and how many bytes of them no commit has taken.
     pending: HashMap<u64, Vec<u8>>,
+    fresh: usize,
     /// Used up, and needed for replaying the journal until the next checkpoint.
     dead: Vec<u64>,
     last: u64,
@@ -161,7 +162,8 @@ impl DiskFrontier {
 
     /// Whether so much changed that a commit is due.
     pub(crate) fn is_commit_due(&self) -> bool {
-        self.0.lock().journal.bytes() >= self.0.limits.uncommitted
+        let state = self.0.lock();
+        state.journal.bytes() + state.segments.fresh >= self.0.limits.uncommitted
     }
 
     /// Everything that changed since the last commit; to be written by [`DiskFrontier::write`], in the same order.
@@ -310,6 +312,7 @@ impl State {
             batch.put(segment_key(*segment), bytes.clone());
         }
         self.known.pending().for_each(|(key, value)| batch.put(key.clone(), value.clone()));
+        self.segments.fresh = 0;
         let segments = self.segments.pending.keys().copied().collect();
         Commit { batch, segments, run: self.known.last_run }
     }
@@ -361,6 +364,7 @@ impl State {
         let count = u32::try_from(rows.len()).expect("a segment is small");
         let segment = Segment { id, host: host.clone(), count, next: 0, first: *first };
         self.journal.push(Op::Segment(segment.clone()));
+        self.segments.fresh += bytes.len();
         self.segments.pending.insert(id, bytes);
         self.segments.by_host.entry(host.clone()).or_default().insert((*first, id), segment);
     }

@@ -10,7 +10,8 @@ use http::StatusCode;
 use super::deadline::Timer;
 use super::decode::{Coding, DecodeLimits, Decoded, Decoder, Flow};
 use super::failure;
-use crate::fetch::{FetchError, FetchErrorKind};
+use crate::event::OnDownload;
+use crate::fetch::{FetchError, FetchErrorKind, Watch};
 
 /// Limits of one body.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +32,8 @@ pub(crate) struct Received {
     pub(crate) wire_bytes: u64,
     pub(crate) truncated: bool,
     pub(crate) dataloss: bool,
+    /// An observer wanted no more of it.
+    pub(crate) stopped: bool,
 }
 
 /// Reads a body to its end or its limit. Beyond the limit it is dropped, and its connection with it.
@@ -38,6 +41,7 @@ pub(crate) async fn receive(
     answer: &mut reqwest::Response,
     codings: &[Coding],
     limits: &BodyLimits,
+    watch: Watch<'_>,
     timer: &mut Timer<'_>,
     status: StatusCode,
 ) -> Result<Received, FetchError> {
@@ -71,6 +75,10 @@ pub(crate) async fn receive(
         };
         let before = received.wire_bytes;
         received.wire_bytes += chunk.len() as u64;
+        let verdict = watch.bytes(&chunk);
+        if verdict == OnDownload::Drop {
+            return Err(stopped(status));
+        }
         let over = received.wire_bytes > most;
         if over && !limits.decode.truncate {
             let message = format!("the body is larger than {most} bytes");
@@ -91,13 +99,24 @@ pub(crate) async fn receive(
             received.truncated = true;
             break;
         }
+        if verdict == OnDownload::Deliver {
+            received.stopped = true;
+            break;
+        }
     }
     received.body = kept.into_bytes();
     if let Some(decoder) = decoder {
-        let cut = received.truncated || received.dataloss;
+        let cut = received.truncated || received.dataloss || received.stopped;
         received.decoded = Some(decoder.finish(cut).map_err(|error| error.with_status(status))?);
     }
     Ok(received)
+}
+
+/// An observer had the download stopped and wants nothing of it.
+pub(crate) fn stopped(status: StatusCode) -> FetchError {
+    FetchError::new(FetchErrorKind::Stopped, "an observer stopped the download")
+        .after_sending()
+        .with_status(status)
 }
 
 enum Ended {

@@ -12,16 +12,18 @@ use std::time::Duration;
 use foldhash::quality::RandomState;
 use hashbrown::HashSet;
 use reqwest::{Client, ClientBuilder, redirect, retry, tls};
+use rustls::version::{TLS12, TLS13};
 use tower::util::MapFutureLayer;
 
 use super::attempt::watched;
+use super::certificates::{self, BadCertificates};
 use super::deadline::Deadlines;
 use super::failure::describe;
 use super::network::{Names, Network};
 use super::proxy::{Proxy, Scheme};
 use crate::error::{Error, Result};
 use crate::fetch::{FetchError, FetchErrorKind};
-use crate::settings::{Settings, seconds};
+use crate::settings::{Settings, VerifyCertificates, seconds};
 
 /// Connections that stay open without work, per host: as many as may be in flight, and at least this many. With fewer,
 /// answers that come together would close all connections but these, and the next requests would open new ones.
@@ -49,7 +51,9 @@ pub(crate) struct Recipe {
     connect_timeout: Duration,
     local_address: Option<IpAddr>,
     min_tls: tls::Version,
-    verify: bool,
+    max_tls: tls::Version,
+    verify: VerifyCertificates,
+    pub(crate) bad_certificates: Arc<BadCertificates>,
     http2: bool,
     header_lines: usize,
     header_bytes: usize,
@@ -59,7 +63,7 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// By the settings `bind_address`, `tls_min_version`, `download_verify_certificates`, `http2`, `max_header_lines`,
+    /// By the settings `bind_address`, `tls_min_version`, `tls_max_version`, `download_verify_certificates`, `http2`, `max_header_lines`,
     /// `max_header_bytes`, `download_delay`, `concurrent_requests` and those per slot.
     pub(crate) fn new(settings: &Settings, network: Arc<Network>, deadlines: &Deadlines) -> Result<Self> {
         let local_address = match settings.bind_address.as_deref() {
@@ -69,20 +73,19 @@ impl Recipe {
                 Error::usage(format!("bind_address: \"{shown}\" is no IP address"))
             })?),
         };
-        let min_tls = match settings.tls_min_version.as_str() {
-            "1.2" => tls::Version::TLS_1_2,
-            "1.3" => tls::Version::TLS_1_3,
-            other => {
-                let shown = other.escape_debug();
-                return Err(Error::usage(format!("tls_min_version: \"{shown}\" is neither 1.2 nor 1.3")));
-            }
-        };
+        let min_tls = tls_version("tls_min_version", &settings.tls_min_version)?;
+        let max_tls = tls_version("tls_max_version", &settings.tls_max_version)?;
+        if min_tls > max_tls {
+            return Err(Error::usage("tls_max_version is below tls_min_version"));
+        }
         Ok(Self {
             network,
             connect_timeout: deadlines.connect,
             local_address,
             min_tls,
+            max_tls,
             verify: settings.download_verify_certificates,
+            bad_certificates: Arc::default(),
             http2: settings.http2,
             header_lines: settings.max_header_lines,
             header_bytes: settings.max_header_bytes,
@@ -94,8 +97,21 @@ impl Recipe {
     /// A client with its own connections. Without TLS it trusts no authority: reading the certificate store takes
     /// milliseconds, and many crawls never meet https.
     fn client(&self, proxy: Option<&Arc<Proxy>>, tls: bool) -> Result<Client, FetchError> {
-        let built = self.builder(proxy, tls).and_then(ClientBuilder::build);
-        built.map_err(|error| {
+        let mut builder = self.builder(proxy, tls);
+        if tls && proxy.is_none() && self.verify == VerifyCertificates::Record {
+            let versions: Vec<_> = [(tls::Version::TLS_1_2, &TLS12), (tls::Version::TLS_1_3, &TLS13)]
+                .into_iter()
+                .filter(|(version, _)| (self.min_tls..=self.max_tls).contains(version))
+                .map(|(_, supported)| supported)
+                .collect();
+            let config = certificates::recording(Arc::clone(&self.bad_certificates), &versions, self.http2)
+                .map_err(|error| {
+                let message = format!("certificates cannot be verified: {error}");
+                FetchError::new(FetchErrorKind::Tls, message).with_source(error.into_boxed())
+            })?;
+            builder = builder.map(|builder| builder.tls_backend_preconfigured(config));
+        }
+        builder.and_then(ClientBuilder::build).map_err(|error| {
             let kind = if tls { FetchErrorKind::Tls } else { FetchErrorKind::InvalidRequest };
             let message = format!("the HTTP client cannot be made: {}", describe(&error));
             FetchError::new(kind, message).with_source(error)
@@ -122,7 +138,8 @@ impl Recipe {
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
             .tls_version_min(self.min_tls)
-            .tls_danger_accept_invalid_certs(!self.verify)
+            .tls_version_max(self.max_tls)
+            .tls_danger_accept_invalid_certs(self.verify == VerifyCertificates::No)
             .tls_info(true);
         if !self.http2 {
             builder = builder.http1_only();
@@ -134,6 +151,14 @@ impl Recipe {
             builder = builder.proxy(proxy.for_client()?);
         }
         Ok(builder)
+    }
+}
+
+fn tls_version(setting: &str, value: &str) -> Result<tls::Version> {
+    match value {
+        "1.2" => Ok(tls::Version::TLS_1_2),
+        "1.3" => Ok(tls::Version::TLS_1_3),
+        other => Err(Error::usage(format!("{setting}: \"{}\" is neither 1.2 nor 1.3", other.escape_debug()))),
     }
 }
 

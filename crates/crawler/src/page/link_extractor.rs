@@ -1,6 +1,7 @@
 //! Links of a page, chosen by rules: what Scrapy users know as `LinkExtractor`.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use huntsman_detect::urlparts;
 use regex::Regex;
@@ -54,6 +55,8 @@ impl FoundLink {
 
 /// Chooses among the links of a page. Rules that are not given let everything pass; deny wins.
 ///
+/// Regions are told by CSS selectors; there is no XPath.
+///
 /// Without `restrict_css`, and with the default tags and attributes, it reads the scan and builds no tree.
 ///
 /// ```
@@ -68,7 +71,7 @@ impl FoundLink {
 /// assert_eq!(items[0].text, "One");
 /// # Ok::<(), huntsman_crawler::Error>(())
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct LinkExtractor {
     allow: Vec<Regex>,
     deny: Vec<Regex>,
@@ -78,10 +81,16 @@ pub struct LinkExtractor {
     restrict_text: Vec<Regex>,
     tags: Vec<String>,
     attrs: Vec<String>,
+    deny_tags: Vec<String>,
+    deny_attrs: Vec<String>,
+    process_value: Option<Arc<ProcessValue>>,
     deny_extensions: Vec<String>,
     is_unique: bool,
     canonicalize: bool,
 }
+
+/// Changes the value of an attribute, or drops the link.
+type ProcessValue = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl Default for LinkExtractor {
     fn default() -> Self {
@@ -94,6 +103,9 @@ impl Default for LinkExtractor {
             restrict_text: Vec::new(),
             tags: vec!["a".to_owned(), "area".to_owned()],
             attrs: vec!["href".to_owned()],
+            deny_tags: Vec::new(),
+            deny_attrs: Vec::new(),
+            process_value: None,
             deny_extensions: NO_PAGES.iter().map(|&extension| extension.to_owned()).collect(),
             is_unique: true,
             canonicalize: false,
@@ -152,7 +164,7 @@ impl LinkExtractor {
         Ok(self)
     }
 
-    /// Looks at these elements instead of `a` and `area`. Builds the tree of the page.
+    /// Looks at these elements instead of `a` and `area`; `*` is every element. Builds the tree of the page.
     pub fn tags(mut self, tags: &[&str]) -> Self {
         self.tags = tags.iter().map(|tag| tag.to_ascii_lowercase()).collect();
         self
@@ -161,6 +173,25 @@ impl LinkExtractor {
     /// Looks at these attributes instead of `href`. Builds the tree of the page.
     pub fn attrs(mut self, attrs: &[&str]) -> Self {
         self.attrs = attrs.iter().map(|attr| attr.to_ascii_lowercase()).collect();
+        self
+    }
+
+    /// Does not look at these elements. Wins over `tags`.
+    pub fn deny_tags(mut self, tags: &[&str]) -> Self {
+        self.deny_tags = tags.iter().map(|tag| tag.to_ascii_lowercase()).collect();
+        self
+    }
+
+    /// Does not look at these attributes. Wins over `attrs`.
+    pub fn deny_attrs(mut self, attrs: &[&str]) -> Self {
+        self.deny_attrs = attrs.iter().map(|attr| attr.to_ascii_lowercase()).collect();
+        self
+    }
+
+    /// Changes the value of each attribute before it is resolved; `None` leaves the link out. For addresses that are
+    /// wrapped in something, such as `javascript:goTo('/page')`.
+    pub fn process_value(mut self, process: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
+        self.process_value = Some(Arc::new(process));
         self
     }
 
@@ -200,12 +231,12 @@ impl LinkExtractor {
     }
 
     fn candidates(&self, page: &Page) -> Result<Vec<FoundLink>> {
-        let is_plain = self.restrict_css.is_empty() && self.attrs == ["href"];
+        let is_plain = self.restrict_css.is_empty() && self.attrs == ["href"] && self.deny_attrs.is_empty();
         if is_plain && self.tags.iter().all(|tag| tag == "a" || tag == "area") {
-            let anchors = page.anchors().filter(|link| self.tags.iter().any(|tag| tag == link.tag.name()));
+            let anchors = page.anchors().filter(|link| self.looks_at(link.tag.name()));
             let found = anchors.enumerate().filter_map(|(index, link)| {
                 Some(FoundLink {
-                    url: page.join(link.href)?,
+                    url: self.resolve(page, link.href)?,
                     text: link.text.to_owned(),
                     nofollow: link.nofollow(),
                     tag: link.tag.name().to_owned(),
@@ -228,11 +259,12 @@ impl LinkExtractor {
         for region in page.select(&wanted.join(", "))? {
             let inside = region.select(&self.tags.join(", "))?;
             for element in std::iter::once(region).chain(inside) {
-                if !self.tags.iter().any(|tag| tag == element.name()) {
+                if !self.looks_at(element.name()) {
                     continue;
                 }
-                for attr in &self.attrs {
-                    let Some(url) = element.attr(attr).and_then(|value| page.join(value.trim())) else {
+                for attr in self.attrs.iter().filter(|attr| !self.deny_attrs.contains(attr)) {
+                    let Some(url) = element.attr(attr).and_then(|value| self.resolve(page, value.trim()))
+                    else {
                         continue;
                     };
                     let rel = element.attr("rel").unwrap_or_default();
@@ -252,6 +284,18 @@ impl LinkExtractor {
         Ok(found)
     }
 
+    fn looks_at(&self, tag: &str) -> bool {
+        self.tags.iter().any(|wanted| wanted == tag || wanted == "*")
+            && !self.deny_tags.iter().any(|t| t == tag)
+    }
+
+    fn resolve(&self, page: &Page, value: &str) -> Option<Url> {
+        match &self.process_value {
+            Some(process) => page.join(process(value)?.trim()),
+            None => page.join(value),
+        }
+    }
+
     fn passes(&self, link: &FoundLink) -> bool {
         let url = link.url.as_str();
         let matches = |rules: &[Regex], text: &str| rules.iter().any(|rule| rule.is_match(text));
@@ -266,6 +310,18 @@ impl LinkExtractor {
             && (self.allow.is_empty() || matches(&self.allow, url))
             && (self.allow_domains.is_empty() || within(&self.allow_domains))
             && (self.restrict_text.is_empty() || matches(&self.restrict_text, &link.text))
+    }
+}
+
+impl std::fmt::Debug for LinkExtractor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LinkExtractor")
+            .field("allow", &self.allow)
+            .field("deny", &self.deny)
+            .field("restrict_css", &self.restrict_css)
+            .field("tags", &self.tags)
+            .field("attrs", &self.attrs)
+            .finish_non_exhaustive()
     }
 }
 
@@ -329,6 +385,29 @@ mod tests {
         let pictures = LinkExtractor::new().tags(&["img"]).attrs(&["src"]).deny_extensions(&[]);
         assert_eq!(paths(&pictures, HTML), ["/pic.png"]);
         assert!(LinkExtractor::new().restrict_css("nav[").links(&page(HTML)).is_err());
+    }
+
+    #[test]
+    fn denied_tags_and_attributes_are_not_looked_at() {
+        let html = "<a href=/a>a</a><map><area href=/area></map><img src=/s longdesc=/l><link href=/style>";
+        assert_eq!(paths(&LinkExtractor::new().deny_tags(&["AREA"]), html), ["/a"]);
+        let all = LinkExtractor::new().tags(&["*"]).attrs(&["href", "src", "longdesc"]);
+        assert_eq!(paths(&all, html), ["/a", "/area", "/s", "/l", "/style"]);
+        let some = all.clone().deny_tags(&["link"]).deny_attrs(&["longdesc"]);
+        assert_eq!(paths(&some, html), ["/a", "/area", "/s"]);
+        assert_eq!(paths(&LinkExtractor::new().deny_attrs(&["href"]), html), [""; 0]);
+    }
+
+    #[test]
+    fn values_are_processed_before_they_are_resolved() {
+        let html = "<a href=\"javascript:go('../one')\">1</a><a href=/two>2</a><a href='#'>3</a>";
+        let unwrapped = |value: &str| {
+            let value = value.strip_prefix("javascript:go('")?.strip_suffix("')")?;
+            Some(value.to_owned())
+        };
+        for rules in [LinkExtractor::new(), LinkExtractor::new().restrict_css("body")] {
+            assert_eq!(paths(&rules.process_value(unwrapped), html), ["/one"]);
+        }
     }
 
     #[test]

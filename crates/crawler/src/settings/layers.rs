@@ -171,6 +171,9 @@ fn validate(settings: &Settings) -> Result<()> {
     if http::HeaderValue::from_str(&settings.user_agent).is_err() {
         return fail("user_agent", "not allowed as a header value");
     }
+    if !matches!(settings.tls_max_version.as_str(), "1.2" | "1.3") {
+        return fail("tls_max_version", "use 1.2 or 1.3");
+    }
     if !matches!(settings.tls_min_version.as_str(), "1.2" | "1.3") {
         return fail("tls_min_version", "use 1.2 or 1.3");
     }
@@ -201,6 +204,22 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn certificates_are_verified_recorded_or_not_looked_at() {
+        use crate::settings::VerifyCertificates as V;
+        let resolved = |text: &str| {
+            let mut layers = Layers::default();
+            layers.set_text(Layer::CommandLine, "download_verify_certificates", text)?;
+            layers.resolve().map(|settings| settings.download_verify_certificates)
+        };
+        for (text, value) in [("true", V::Yes), ("record", V::Record), ("false", V::No)] {
+            assert_eq!(resolved(text).unwrap(), value);
+            let json = serde_json::to_string(&value).unwrap();
+            assert_eq!(json.trim_matches('"'), text);
+        }
+        assert!(resolved("never").unwrap_err().to_string().contains("true, false or record"));
+    }
 
     #[test]
     fn a_later_layer_wins_whatever_the_order_of_calls() {

@@ -94,10 +94,12 @@ async fn fixed_addresses_are_used_by_port_and_judged_like_all_others() {
 #[tokio::test]
 async fn settings_that_make_no_sense_are_named() {
     type Change = fn(&mut Settings);
-    let bad: [(&str, Change); 5] = [
+    let bad: [(&str, Change); 7] = [
         ("resolve", |s| s.resolve = vec!["x".into()]),
         ("allow_addresses", |s| s.allow_addresses = vec!["x".into()]),
         ("tls_min_version", |s| s.tls_min_version = "1.0".into()),
+        ("tls_max_version", |s| s.tls_max_version = "ssl".into()),
+        ("tls_max_version", |s| (s.tls_min_version, s.tls_max_version) = ("1.3".into(), "1.2".into())),
         ("bind_address", |s| s.bind_address = Some("eth0".into())),
         ("allow_addresses", |s| s.allow_addresses = vec!["a:b:80".into()]),
     ];

@@ -51,7 +51,7 @@ async fn https_goes_through_a_tunnel_that_alone_sees_the_credentials() {
         relay(peer.stream, target).await;
     })
     .await;
-    let downloader = downloader(|s| s.download_verify_certificates = false);
+    let downloader = downloader(|s| s.download_verify_certificates = false.into());
     let request = through(&format!("http://user:pass@{}", proxy.address), "https://site.invalid/x");
     let response = fetch(&downloader, request).await.expect("a page");
     assert_eq!(response.version, http::Version::HTTP_2, "HTTP/2 works through a tunnel");

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use http::Version;
-use huntsman_crawler::{FetchErrorKind as K, Request, Settings};
+use huntsman_crawler::{CertificateError, FetchErrorKind as K, Request, Settings, VerifyCertificates};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::pki_types::PrivateKeyDer;
-use tokio_rustls::rustls::{ServerConfig, crypto};
+use tokio_rustls::rustls::version::{TLS12, TLS13};
+use tokio_rustls::rustls::{ALL_VERSIONS, ServerConfig, SupportedProtocolVersion, crypto};
 use tokio_rustls::server::TlsStream;
 
 use crate::support::{Server, downloader, fetch, get};
@@ -41,15 +42,15 @@ impl Drop for Site {
 }
 
 pub(crate) async fn site(protocols: &[&str]) -> Site {
-    site_that(protocols, false).await
+    site_that(protocols, false, ALL_VERSIONS).await
 }
 
-async fn site_that(protocols: &[&str], flood: bool) -> Site {
+async fn site_that(protocols: &[&str], flood: bool, versions: &[&'static SupportedProtocolVersion]) -> Site {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("a certificate");
     let certificate = made.cert.der().clone();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
     let mut config = ServerConfig::builder_with_provider(Arc::new(crypto::aws_lc_rs::default_provider()))
-        .with_safe_default_protocol_versions()
+        .with_protocol_versions(versions)
         .expect("versions")
         .with_no_client_auth()
         .with_single_cert(vec![certificate.clone()], key)
@@ -174,7 +175,7 @@ async fn flood_h2(mut stream: TlsStream<TcpStream>) {
 
 fn trusting(change: impl FnOnce(&mut Settings)) -> huntsman_crawler::HttpDownloader {
     downloader(|s| {
-        s.download_verify_certificates = false;
+        s.download_verify_certificates = false.into();
         change(s);
     })
 }
@@ -205,6 +206,26 @@ async fn without_verification_the_page_comes_and_the_certificate_is_told() {
     let site = site(&["h2", "http/1.1"]).await;
     let response = get(&trusting(|s| s.http2 = false), &site.url("/")).await.expect("a page");
     assert_eq!(response.version, Version::HTTP_11, "switched off");
+}
+
+#[tokio::test]
+async fn a_bad_certificate_is_recorded_with_the_page_where_that_is_asked_for() {
+    for protocols in [&["h2", "http/1.1"][..], &["http/1.1"]] {
+        let site = site(protocols).await;
+        let downloader = trusting(|s| s.download_verify_certificates = VerifyCertificates::Record);
+        let plain = Server::always(crate::support::page(b"")).await;
+        assert!(get(&downloader, &plain.url("/")).await.expect("a page").flags.is_empty());
+        // The second answer comes over the connection of the first.
+        for _ in 0..2 {
+            let request = Request::parse(&site.url("/x")).unwrap().header("Authorization", "s3cret").unwrap();
+            let response = fetch(&downloader, request).await.expect("a page");
+            assert!(response.body.starts_with(b"/x") && response.has_flag("bad_certificate"), "{response:?}");
+            let error = response.extensions.get::<CertificateError>().expect("what is wrong with it");
+            assert!(error.to_string().contains("certificate"), "{error}");
+            assert_eq!(response.certificate.as_ref(), Some(&site.certificate));
+        }
+        assert!(site.seen().iter().all(|head| !head.contains("s3cret")), "credentials are withheld");
+    }
 }
 
 #[tokio::test]
@@ -285,7 +306,7 @@ async fn http2_answers_are_limited_like_others() {
 
 #[tokio::test]
 async fn a_flood_of_http2_interim_answers_ends_at_the_deadline_at_the_latest() {
-    let site = site_that(&["h2"], true).await;
+    let site = site_that(&["h2"], true, ALL_VERSIONS).await;
     let error = get(&trusting(|s| s.first_byte_timeout = 0.3), &site.url("/")).await.unwrap_err();
     assert!(matches!(error.kind(), K::BadResponse | K::FirstByteTimeout), "{error}");
 }
@@ -299,7 +320,23 @@ async fn a_stream_that_the_server_refused_is_sent_again_silently() {
 }
 
 #[tokio::test]
-async fn the_lowest_tls_version_is_honoured() {
-    let site = site(&["http/1.1"]).await;
-    assert!(get(&trusting(|s| s.tls_min_version = "1.3".into()), &site.url("/")).await.is_ok());
+async fn the_lowest_and_the_highest_tls_version_are_honoured() {
+    let old = site_that(&["http/1.1"], false, &[&TLS12]).await;
+    let new = site_that(&["http/1.1"], false, &[&TLS13]).await;
+    let only = |min: &str, max: &str| {
+        let (min, max) = (min.to_owned(), max.to_owned());
+        trusting(move |s| (s.tls_min_version, s.tls_max_version) = (min, max))
+    };
+    for (min, max, old_answers, new_answers) in
+        [("1.2", "1.3", true, true), ("1.2", "1.2", true, false), ("1.3", "1.3", false, true)]
+    {
+        let downloader = only(min, max);
+        for (site, answers) in [(&old, old_answers), (&new, new_answers)] {
+            let got = get(&downloader, &site.url("/")).await;
+            match got {
+                Ok(_) => assert!(answers, "{min} to {max}"),
+                Err(error) => assert!(!answers && error.kind() == K::Tls, "{min} to {max}: {error}"),
+            }
+        }
+    }
 }

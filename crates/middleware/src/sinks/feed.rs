@@ -4,7 +4,7 @@ use std::fs::File;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
-use huntsman_crawler::{Context, Error, OnItem, Pipeline, Result, Settings, Timestamp, seconds};
+use huntsman_crawler::{Context, Error, Event, OnItem, Pipeline, Result, Settings, Timestamp, seconds};
 use serde::Serialize;
 
 use super::name::Name;
@@ -56,7 +56,8 @@ pub struct FieldChoice<'a>(pub(super) &'a Fields);
 ///
 /// Before a page is settled its items are handed to the system, so a killed process loses none of them; a crash leaves at most
 /// one partial record, which is cut off when the file is added to. A name that ends with `.gz` or `.zst` is compressed.
-/// Names may have parameters: `%(batch_id)05d`, `%(batch_time)s`, `%(time)s` and those of [`Feed::param`].
+/// Names may have parameters: `%(batch_id)05d`, `%(batch_time)s`, `%(time)s`, those of [`Feed::param`] and
+/// the arguments of the spider.
 pub struct Feed<T, F> {
     name: Option<Name>,
     mode: Mode,
@@ -325,18 +326,24 @@ impl<T, F: Format> Feed<T, F> {
     }
 
     fn close_file(&mut self) -> Result<()> {
-        if self.position.is_some() {
-            self.write_out()?;
-        }
+        let flushed = if self.position.is_some() { self.write_out() } else { self.check() };
         let Some(writer) = self.state.writer.take() else { return Ok(()) };
-        self.state.buffer.extend_from_slice(self.format.tail());
-        let bytes = std::mem::take(&mut self.state.buffer);
-        self.state.buffered_items = 0;
-        writer.finish(&bytes).map_err(|cause| {
-            let error = explain("writing", &self.state.current, cause);
-            self.state.broken = Some(error.to_string());
-            error
-        })
+        let finished = flushed.and_then(|()| {
+            self.state.buffer.extend_from_slice(self.format.tail());
+            let bytes = std::mem::take(&mut self.state.buffer);
+            self.state.buffered_items = 0;
+            writer.finish(&bytes).map_err(|cause| {
+                let error = explain("writing", &self.state.current, cause);
+                self.state.broken = Some(error.to_string());
+                error
+            })
+        });
+        if let Some(cx) = &self.state.context {
+            let error = finished.as_ref().err().map(ToString::to_string);
+            let (name, items) = (&self.state.current, self.state.in_batch);
+            cx.emit(&Event::FeedSlotClosed { name, items, error: error.as_deref() });
+        }
+        finished
     }
 
     fn check(&self) -> Result<()> {
@@ -374,6 +381,11 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
         {
             let name = name.template().escape_debug();
             return Err(Error::usage(format!("file name \"{name}\": batches need %(batch_id)05d in it")));
+        }
+        if let Some(name) = &mut self.name {
+            for (key, value) in &cx.settings().spider_args {
+                name.set_default(key, value);
+            }
         }
         self.format.configure(cx.settings());
         self.state.flushed_at = cx.now();
@@ -422,7 +434,7 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
     }
 
     async fn close(&mut self) -> Result<()> {
-        let closed = self.check().and_then(|()| self.close_file());
+        let closed = self.close_file().and_then(|()| self.check());
         let is_file = self.name.is_some();
         if is_file && !self.store_empty && self.state.written == 0 && self.mode != Mode::Append {
             // It was made to see whether it can be made.
@@ -432,6 +444,8 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
             let end = if closed.is_ok() { "success" } else { "failed" };
             let storage = if is_file { "file" } else { "stdout" };
             cx.stats().inc(&format!("feedexport/{end}_count/{storage}"));
+            let name = self.name.as_ref().map_or("standard output", Name::template);
+            cx.emit(&Event::FeedExporterClosed { name, items: self.state.written });
         }
         closed
     }

@@ -21,6 +21,13 @@ impl Name {
         self.params.push((key.to_owned(), safe(value)));
     }
 
+    /// Sets a parameter that was not set before.
+    pub(super) fn set_default(&mut self, key: &str, value: &str) {
+        if !self.params.iter().any(|(known, _)| known == key) {
+            self.set(key, value);
+        }
+    }
+
     pub(super) fn template(&self) -> &str {
         &self.template
     }

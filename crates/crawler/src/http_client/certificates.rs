@@ -1,0 +1,169 @@
+//! Certificates that are recorded instead of refused: what the system would say of each, by the certificate.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hashbrown::HashMap;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion};
+use rustls_platform_verifier::Verifier;
+use xxhash_rust::xxh3::Xxh3;
+
+use crate::error::{Error, Result};
+
+/// Names in each of two generations. A name is asked for with every answer of its connection; connections do not live
+/// as long as it takes so many bad certificates to come.
+const GENERATION: usize = 16_384;
+
+/// Why the certificate of a server is not valid; in the extensions of a response that came all the same
+/// (`download_verify_certificates = "record"`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateError {
+    /// What is wrong with it, for people.
+    pub message: Arc<str>,
+}
+
+impl fmt::Display for CertificateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for CertificateError {}
+
+/// What was wrong with certificates. The HTTP library tells a response the certificate of its connection and nothing of
+/// its handshake, so errors are found again by name and certificate.
+#[derive(Debug, Default)]
+pub(crate) struct BadCertificates(Mutex<Generations>);
+
+#[derive(Debug, Default)]
+struct Generations {
+    young: HashMap<u128, Arc<str>, foldhash::fast::RandomState>,
+    old: HashMap<u128, Arc<str>, foldhash::fast::RandomState>,
+}
+
+impl BadCertificates {
+    /// What is wrong with the certificate that a host showed, if anything is.
+    pub(crate) fn error(&self, host: &str, certificate: &[u8]) -> Option<CertificateError> {
+        let key = key(host, certificate);
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let message = known.young.get(&key).or_else(|| known.old.get(&key))?;
+        Some(CertificateError { message: Arc::clone(message) })
+    }
+
+    fn note(&self, host: &str, certificate: &[u8], error: Option<String>) {
+        let key = key(host, certificate);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.old.remove(&key);
+        match error {
+            None => drop(known.young.remove(&key)),
+            Some(error) => {
+                if known.young.len() >= GENERATION {
+                    known.old = std::mem::take(&mut known.young);
+                }
+                known.young.insert(key, error.into());
+            }
+        }
+    }
+}
+
+/// The form of names differs between URLs and handshakes: brackets around addresses, and a dot at the end.
+fn key(host: &str, certificate: &[u8]) -> u128 {
+    let host = host.trim_matches(['[', ']']).trim_end_matches('.');
+    let mut hash = Xxh3::new();
+    hash.update(host.as_bytes());
+    hash.update(b"\n");
+    hash.update(certificate);
+    hash.digest128()
+}
+
+/// Asks the system's judge, notes what it says, and lets every certificate pass. Signatures are checked all the same:
+/// whoever shows a certificate has its key.
+#[derive(Debug)]
+struct Recorder {
+    judge: Verifier,
+    bad: Arc<BadCertificates>,
+}
+
+impl ServerCertVerifier for Recorder {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let judged =
+            self.judge.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now);
+        self.bad.note(&server_name.to_str(), end_entity, judged.err().map(|error| error.to_string()));
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.judge.verify_tls12_signature(message, cert, dss)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.judge.verify_tls13_signature(message, cert, dss)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.judge.supported_verify_schemes()
+    }
+}
+
+/// A configuration of TLS that records bad certificates.
+///
+/// # Errors
+/// The system's certificates cannot be read.
+pub(crate) fn recording(
+    bad: Arc<BadCertificates>,
+    versions: &[&'static SupportedProtocolVersion],
+    http2: bool,
+) -> Result<ClientConfig> {
+    let provider: Arc<CryptoProvider> = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let judge = Verifier::new(Arc::clone(&provider)).map_err(Error::from)?;
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(versions)?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Recorder { judge, bad }))
+        .with_no_client_auth();
+    config.alpn_protocols = match http2 {
+        true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        false => vec![b"http/1.1".to_vec()],
+    };
+    Ok(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_found_by_name_and_certificate_and_bounded() {
+        let bad = BadCertificates::default();
+        bad.note("::1", b"one", Some("expired".to_owned()));
+        assert_eq!(bad.error("[::1]", b"one").unwrap().to_string(), "expired");
+        assert!(bad.error("[::1]", b"two").is_none() && bad.error("a.test", b"one").is_none());
+        bad.note("::1", b"one", None);
+        assert!(bad.error("[::1]", b"one").is_none(), "it is valid by now");
+        for n in 0..3 * GENERATION {
+            bad.note(&format!("h{n}"), b"x", Some(String::new()));
+        }
+        let known = bad.0.lock().unwrap();
+        assert!(known.young.len() + known.old.len() <= 2 * GENERATION);
+    }
+}
