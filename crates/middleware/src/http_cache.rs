@@ -8,7 +8,7 @@ use huntsman_crawler::{
     OnResponse, Request, Response, Result, Settings, Timestamp, seconds,
 };
 
-use crate::added;
+use crate::{added, status};
 
 mod entry;
 mod freshness;
@@ -113,14 +113,14 @@ impl HttpCache {
 
     /// Whether an answer may be stored.
     fn stores(&self, response: &Response) -> bool {
-        let status = response.status.as_u16();
-        let failed = matches!(status, 408 | 429 | 500..) || self.failures.contains(&status);
+        let code = response.status.as_u16();
+        let failed = matches!(code, 408 | 429 | 500..) || self.failures.contains(&code);
         // A 304 without a stored answer is one to validators of the request itself: it has no body.
-        let partial = matches!(status, 206 | 304)
-            || ["dataloss", "partial", "truncated"].iter().any(|flag| response.has_flag(flag));
+        let partial = matches!(code, 206 | 304)
+            || !status::is_whole(response);
         !failed
             && !partial
-            && !self.ignored_codes.contains(&status)
+            && !self.ignored_codes.contains(&code)
             && self.freshness.as_ref().is_none_or(|freshness| freshness.stores(response))
     }
 

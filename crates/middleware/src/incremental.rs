@@ -12,7 +12,7 @@ use huntsman_store::Batch;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::{added, chain};
+use crate::{added, chain, status};
 
 mod record;
 mod storage;
@@ -44,6 +44,7 @@ struct Inner {
     call: bool,
     delta: bool,
     include_start: bool,
+    reset: bool,
     fingerprinter: Fingerprinter,
     waiting: Mutex<Waiting>,
 }
@@ -116,14 +117,14 @@ impl Incremental {
         if !settings.incremental_enabled && !settings.delta_enabled {
             return Ok(None);
         }
-        let reset = settings.delta_enabled && settings.delta_reset;
-        let storage = Arc::new(Storage::open(&settings.incremental_dir, reset)?);
+        let storage = Arc::new(Storage::open(&settings.incremental_dir)?);
         Ok(Some(Self(Arc::new(Inner {
             storage: Mutex::new(Some(storage)),
             pages: settings.incremental_enabled,
             call: settings.on_not_modified == OnNotModified::Call,
             delta: settings.delta_enabled,
             include_start: settings.delta_include_start,
+            reset: settings.delta_enabled && settings.delta_reset,
             fingerprinter: Fingerprinter::from_settings(settings)?,
             waiting: Mutex::default(),
         }))))
@@ -318,8 +319,7 @@ impl SpiderMiddleware for Incremental {
                 OnPage::Skip(DropReason::skipped(NOT_MODIFIED).status(status))
             });
         }
-        let cut = ["dataloss", "partial", "truncated"].iter().any(|flag| response.has_flag(flag));
-        if status.is_success() && status != StatusCode::PARTIAL_CONTENT && !cut {
+        if status.is_success() && status != StatusCode::PARTIAL_CONTENT && status::is_whole(response) {
             let record = Record::of(response, xxh3_64(&response.body), now);
             self.listen(page, record, cx);
         } else if status.is_client_error() && request.extensions.get::<Known>().is_some() {
@@ -334,6 +334,13 @@ impl SpiderMiddleware for Incremental {
 impl Observer for Incremental {
     fn event(&self, event: &Event<'_>) {
         match event {
+            Event::EngineStarted => {
+                let Some(storage) = self.storage() else { return };
+                if let Err(error) = storage.begin(self.0.reset) {
+                    tracing::warn!("nothing is remembered for later crawls: {error}");
+                    lock(&self.0.storage).take();
+                }
+            }
             Event::PageDelivered { request, items, found } => {
                 self.delivered(request, *items, found.get::<Found>());
             }

@@ -117,7 +117,7 @@ async fn failures_and_cut_off_bodies_are_never_stored() {
             cache.cx.stats().counter(&format!("httpcache/{key}")).set(0);
         }
     }
-    for flag in ["dataloss", "partial", "truncated"] {
+    for flag in ["dataloss", "partial", "truncated", "unread", "download_stopped"] {
         let mut cut = answer(200, &[], "cut");
         cut.add_flag(flag);
         assert_eq!(cache.get(cut).await, "network 200 cut", "{flag}");

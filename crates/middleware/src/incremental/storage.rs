@@ -50,22 +50,27 @@ impl From<Fingerprint> for DeltaKey {
 }
 
 impl Storage {
-    pub(crate) fn open(directory: &str, delta_reset: bool) -> Result<Self> {
+    /// Opens; nothing is written before the crawl begins, for settings may be looked at without one.
+    pub(crate) fn open(directory: &str) -> Result<Self> {
         let opened = JobDirectory::open_with_cache(directory, Backend::Redb, CACHE_BYTES);
         let doing = || format!("opening what is known of pages (setting incremental_dir) in {directory}");
         let store = opened.map_err(|error| Error::from(error).context(doing()))?.store();
         let crawl = store.get(CRAWLS)?.as_deref().map_or(0, number).saturating_add(1);
+        let writer = Writer::new(Arc::clone(&store), Durability::Process)?;
+        Ok(Self { store, writer, failed: Arc::default(), crawl })
+    }
+
+    /// The crawl begins; forgets which pages gave items if that is asked for. Blocks.
+    pub(crate) fn begin(&self, delta_reset: bool) -> Result<()> {
         let mut batch = Batch::new();
-        batch.put(CRAWLS, crawl.to_le_bytes());
+        batch.put(CRAWLS, self.crawl.to_le_bytes());
         if delta_reset {
-            store.scan(b"d", &mut |key, _| {
+            self.store.scan(b"d", &mut |key, _| {
                 batch.delete(key);
                 true
             })?;
         }
-        store.write(&batch, Durability::Process)?;
-        let writer = Writer::new(Arc::clone(&store), Durability::Process)?;
-        Ok(Self { store, writer, failed: Arc::default(), crawl })
+        Ok(self.store.write(&batch, Durability::Process)?)
     }
 
     /// What is known of a page; blocks.
