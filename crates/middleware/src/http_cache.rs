@@ -49,6 +49,8 @@ struct Asked {
     fingerprint: Fingerprint,
     /// An answer that is to be validated.
     stale: Option<Arc<Entry>>,
+    /// Whether the request has the validators of that answer: a 304 speaks of it, and not of what somebody else knows.
+    validates: bool,
 }
 
 impl HttpCache {
@@ -154,6 +156,7 @@ impl HttpCache {
         if let Some(stale) = &asked.stale
             && !self.storage.has_failed()
             && !response.status.is_server_error()
+            && response.status != StatusCode::NOT_MODIFIED
         {
             let storage = Arc::clone(&self.storage);
             let (headers, varying) = (request.headers.clone(), self.varying(stale));
@@ -190,7 +193,7 @@ impl DownloaderMiddleware for HttpCache {
                 cx.stats().inc("httpcache/ignore");
                 return Ok(OnRequest::drop("not_cached"));
             }
-            request.extensions.insert(Asked { fingerprint, stale: None });
+            request.extensions.insert(Asked { fingerprint, stale: None, validates: false });
             return Ok(OnRequest::Continue);
         };
         let now = epoch_seconds(cx.now());
@@ -200,10 +203,16 @@ impl DownloaderMiddleware for HttpCache {
             cx.stats().inc("httpcache/hit");
             return Ok(OnRequest::Respond(Box::new(entry.response())));
         }
-        for (name, value) in validators(&entry.headers) {
+        let validators = validators(&entry.headers);
+        let validates = !validators.is_empty();
+        if validates {
+            request.headers.remove(header::IF_NONE_MATCH);
+            request.headers.remove(header::IF_MODIFIED_SINCE);
+        }
+        for (name, value) in validators {
             added::set(request, name, value);
         }
-        request.extensions.insert(Asked { fingerprint, stale: Some(Arc::new(entry)) });
+        request.extensions.insert(Asked { fingerprint, stale: Some(Arc::new(entry)), validates });
         Ok(OnRequest::Continue)
     }
 
@@ -222,7 +231,7 @@ impl DownloaderMiddleware for HttpCache {
             self.keep(asked, request, response, cx).await;
             return Ok(OnResponse::Continue);
         };
-        if response.status == StatusCode::NOT_MODIFIED {
+        if response.status == StatusCode::NOT_MODIFIED && asked.validates {
             cx.stats().inc("httpcache/revalidate");
             let mut entry = Entry::clone(stale);
             refresh(&mut entry, &response.headers);

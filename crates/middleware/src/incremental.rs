@@ -402,3 +402,75 @@ impl Persist for KeptIncremental {
         Ok(None)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Extensions;
+    use tempfile::TempDir;
+
+    fn incremental(folder: &TempDir, job: bool) -> (Incremental, KeptIncremental) {
+        let mut settings = Settings::default();
+        settings.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned();
+        settings.delta_enabled = true;
+        let shared = SharedIncremental::default();
+        let made = shared.get(&settings).unwrap().unwrap();
+        let kept = KeptIncremental::new(shared);
+        if job {
+            kept.load(None).unwrap();
+        }
+        made.event(&Event::EngineStarted);
+        (made, kept)
+    }
+
+    fn deliver(incremental: &Incremental, url: &str) {
+        let request = Request::parse(url).unwrap();
+        incremental.event(&Event::PageDelivered { request: &request, items: 1, found: &Extensions::new() });
+    }
+
+    /// Which of these pages are known in a later crawl, if this one is killed now.
+    fn known_after_a_kill(incremental: Incremental, kept: KeptIncremental, folder: &TempDir) -> Vec<bool> {
+        // Nothing runs at a kill; what was handed to the writer before is on the disk.
+        drop((incremental, kept));
+        let (later, _) = self::incremental(folder, false);
+        let storage = later.storage().unwrap();
+        let is_known = |url| storage.gave_items(DeltaKey::of(&Request::parse(url).unwrap())).unwrap();
+        ["http://h/1", "http://h/2", "http://h/3"].map(is_known).to_vec()
+    }
+
+    #[test]
+    fn in_a_job_a_page_is_remembered_when_its_commit_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let (made, kept) = incremental(&folder, true);
+        deliver(&made, "http://h/1");
+        kept.save().unwrap();
+        deliver(&made, "http://h/2");
+        // The commit with page 1 is over when the next one begins.
+        kept.save().unwrap();
+        deliver(&made, "http://h/3");
+        assert_eq!(known_after_a_kill(made, kept, &folder), [true, false, false]);
+    }
+
+    #[test]
+    fn without_a_job_a_page_is_remembered_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (made, kept) = incremental(&folder, false);
+        deliver(&made, "http://h/1");
+        assert_eq!(known_after_a_kill(made, kept, &folder), [true, false, false]);
+    }
+
+    #[test]
+    fn settings_can_be_looked_at_without_a_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let (made, kept) = incremental(&folder, false);
+        deliver(&made, "http://h/1");
+        drop((made, kept));
+        let mut settings = Settings::default();
+        settings.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned();
+        (settings.delta_enabled, settings.delta_reset) = (true, true);
+        drop(Incremental::from_settings(&settings).unwrap());
+        let (later, _) = incremental(&folder, false);
+        let key = DeltaKey::of(&Request::parse("http://h/1").unwrap());
+        assert!(later.storage().unwrap().gave_items(key).unwrap(), "no crawl began");
+    }
+}

@@ -186,6 +186,21 @@ async fn the_callback_may_be_called_with_the_flag() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_http_cache_may_answer_in_place_of_the_server() {
+    for (policy, asked) in [("dummy", 0), ("rfc", 7)] {
+        let mut crawls = Crawls::new(&[("incremental_enabled", true.into())]);
+        crawls.set.push(("httpcache_enabled", true.into()));
+        crawls.set.push(("httpcache_policy", policy.into()));
+        crawls.set.push(("httpcache_dir", crawls.path("cache").into()));
+        crawls.run(&web(&[])).await;
+        let again = web(&[]);
+        let second = crawls.run(&again).await;
+        assert_eq!(second.stat("incremental/unchanged"), 6, "{policy}: {:?}", second.seen);
+        assert_eq!(again.requests().len(), asked, "{policy}: {:?}", again.urls());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_page_whose_callback_failed_is_not_remembered() {
     let crawls = Crawls::new(&[("incremental_enabled", true.into()), ("delta_enabled", true.into())]);
     let failing = Site { fails_at: Some("/item/2"), ..Site::default() };

@@ -148,6 +148,7 @@ impl<S: Spider> Core<S> {
 
     /// An output whose full batches leave while the callback runs.
     fn output(self: &Arc<Self>, page: &Rc<Page>) -> Output<S::Item> {
+        let tells_all = page.extensions.get::<GivenRequests>().is_some();
         let core = Arc::clone(self);
         let page = Rc::clone(page);
         let flush = move |items: Vec<S::Item>, requests: Vec<Request>| {
@@ -165,16 +166,25 @@ impl<S: Spider> Core<S> {
             });
         };
         let core = Arc::clone(self);
-        let resolve = move |page: &Page, href: &str| core.resolve(page, href);
+        let resolve = move |page: &Page, href: &str| match tells_all {
+            // `follow_all` filters, after it has told.
+            true => core.resolve_anew(page, href),
+            false => core.resolve(page, href),
+        };
         Output::streaming(self.cx.clone(), Box::new(flush), Box::new(resolve))
+    }
+
+    /// Where a link leads, whether that is known or not.
+    fn resolve_anew(&self, page: &Page, href: &str) -> Resolved {
+        let resolved = Resolved::of(page, href);
+        if matches!(resolved, Resolved::Invalid) {
+            self.counters.links_invalid.inc();
+        }
+        resolved
     }
 
     /// Where a link leads.
     fn resolve(&self, page: &Page, href: &str) -> Resolved {
-        if page.extensions.get::<GivenRequests>().is_some() {
-            // `follow_all` filters, after it has told.
-            return Resolved::of(page, href);
-        }
         // Each of them is wanted in the log.
         let is_verbose = self.cx.settings().dupefilter_debug;
         let key = if is_verbose { None } else { self.known_links.key(page.base(), href, page.is_utf8()) };
@@ -182,10 +192,7 @@ impl<S: Spider> Core<S> {
             self.counters.duplicates.inc();
             return Resolved::Known;
         }
-        let resolved = Resolved::of(page, href);
-        if matches!(resolved, Resolved::Invalid) {
-            self.counters.links_invalid.inc();
-        }
+        let resolved = self.resolve_anew(page, href);
         if let Resolved::New(url) = &resolved
             && self.fingerprinter.of_get(url).is_some_and(|fingerprint| self.frontier.is_seen(fingerprint))
         {

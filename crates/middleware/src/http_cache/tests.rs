@@ -239,6 +239,22 @@ async fn a_stale_answer_is_asked_for_with_its_validators() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_304_to_validators_of_others_says_nothing_of_the_stored_answer() {
+    let cache = Cache::rfc(|_| {});
+    let theirs = || request("http://h/a").header("if-none-match", "\"theirs\"").unwrap();
+    cache.get(answer(200, &[("cache-control", "max-age=0")], "one")).await;
+    assert_eq!(cache.exchange(theirs(), Ok(answer(304, &[], ""))).await, "network 304 ");
+    assert_eq!(cache.get(answer(503, &[], "sorry")).await, "cached 200 one", "and does not forget it");
+
+    cache.get(answer(200, &[("last-modified", "Tue, 14 Nov 2023 22:13:20 GMT")], "two")).await;
+    tokio::time::advance(std::time::Duration::from_secs(86_400 * 3_650)).await;
+    let mut asked = theirs();
+    cache.cache.process_request(&mut asked, &cache.cx).await.unwrap();
+    assert!(!asked.headers.contains_key("if-none-match") && asked.headers.contains_key("if-modified-since"));
+    assert_eq!(cache.exchange(theirs(), Ok(answer(304, &[], ""))).await, "cached 200 two");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stale_answer_helps_out_unless_it_must_be_revalidated() {
     for (control, helps) in [("max-age=0", true), ("max-age=0, must-revalidate", false)] {
         let cache = Cache::rfc(|_| {});
