@@ -37,6 +37,7 @@ pub use huntsman_crawler::*;
 pub use huntsman_detect as detect;
 pub use huntsman_html as html;
 pub use huntsman_middleware as middleware;
+pub use huntsman_store as store;
 
 /// What a spider author types every day.
 pub mod prelude {

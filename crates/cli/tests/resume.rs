@@ -169,17 +169,18 @@ fn another_store_than_that_of_the_crawl_is_refused() {
 #[test]
 fn a_file_that_cannot_grow_stops_the_crawl_and_it_goes_on_with_more_room() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
-    let command = kept(dir.path(), &site, "redb");
+    let mut command = kept(dir.path(), &site, "redb");
+    command.arg("--text");
     let mut words = vec![command.get_program().to_owned()];
     words.extend(command.get_args().map(ToOwned::to_owned));
     let mut limited = Command::new("sh");
-    // The signal is ignored, so that the write fails as it does on a full disk. 128 blocks: 64 or 128 KiB.
-    limited.args(["-c", "ulimit -f 128; trap '' XFSZ; exec \"$@\"", "sh"]).args(words);
+    // The signal is ignored, so that the write fails as it does on a full disk. A block is 512 or 1,024 bytes.
+    limited.args(["-c", "ulimit -f 1400; trap '' XFSZ; exec \"$@\"", "sh"]).args(words);
     limited.current_dir(dir.path()).stdin(Stdio::null()).env("NO_COLOR", "1");
     let said = run(&mut limited);
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.stderr.contains("broke off"), "{}", said.stderr);
-    assert_eq!(run(&mut kept(dir.path(), &site, "redb")).code, Some(0));
+    assert_eq!(run(&mut command).code, Some(0));
     assert_complete(dir.path(), &site);
 }
 

@@ -52,6 +52,10 @@ pub use decode::{DecodeLimits, Decoded, decode_body};
 /// Proxies whose connections are kept.
 const MOST_PROXIES: usize = 64;
 
+/// Silent retries when a pooled connection turns out to have been closed by the server. One: the pool itself drops those
+/// that it knows to be closed, so a second one in a row is more likely the server's answer to this request.
+const MOST_STALE: usize = 1;
+
 /// The downloader that speaks HTTP/1.1 and HTTP/2, directly or through proxies.
 ///
 /// It reads of a request's meta: `proxy` (URL of an http, https, socks5 or socks5h proxy), `download_timeout`
@@ -197,10 +201,7 @@ impl Downloader for HttpDownloader {
             let sending = ATTEMPT.scope(Arc::clone(&attempt), client.execute(outgoing));
             match timer.head(&attempt, Instant::now(), sending).await? {
                 Ok(answer) => break (answer, attempt),
-                Err(error)
-                    if stale < self.recipe.most_idle
-                        && may_resend(&error, &way, &attempt, &request.method) =>
-                {
+                Err(error) if stale < MOST_STALE && may_resend(&error, &way, &attempt, &request.method) => {
                     stale += 1;
                 }
                 // Not the host's fault: room is made, and the connect timeout bounds the waiting.

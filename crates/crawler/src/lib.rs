@@ -2,6 +2,7 @@
 //!
 //! What it deliberately does not know: duplicates, plagiarism, command lines. It offers hooks; plugins do the rest.
 
+mod active;
 pub mod autothrottle;
 mod clock;
 mod context;

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use http::{Extensions, HeaderMap, StatusCode, Version, header};
 use url::Url;
 
+use crate::active::Held;
+
 /// How long the parts of a download took; parts that did not happen (a reused connection) are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Timings {
@@ -50,6 +52,8 @@ pub struct Response {
     pub timings: Timings,
     /// What components found.
     pub extensions: Extensions,
+    /// Counts against the limit of responses on their way.
+    pub(crate) held: Held,
 }
 
 impl Response {
@@ -69,6 +73,7 @@ impl Response {
             certificate: None,
             timings: Timings::default(),
             extensions: Extensions::new(),
+            held: Held::default(),
         }
     }
 

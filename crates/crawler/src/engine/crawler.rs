@@ -1,7 +1,7 @@
 //! A crawler that is ready to run: components open, loop, components close, report.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::AtomicBool;
 
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
@@ -16,6 +16,7 @@ use super::run::{Ran, Run};
 use super::send::Sender;
 use super::visit::{Core, Counters};
 use super::watch;
+use crate::active::ActiveBytes;
 use crate::context::{Context, Exchange, Message};
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -90,13 +91,14 @@ impl<S: Spider> Crawler<S> {
         let opened = Items::open(pipelines, cx.clone()).await?;
         let (items, batches) = items::channel();
         let pipelines = tokio::spawn(opened.run(batches));
+        let active = ActiveBytes::default();
         let (job, commits) = job.unzip();
         let core = Arc::new(Core {
             chain: Chain { middlewares },
             spider_chain: spider_middlewares,
-            sender: Sender::new(downloader, &cx, pace),
+            sender: Sender::new(downloader, &cx, pace, active.clone()),
             counters: Counters::new(&cx),
-            active_bytes: AtomicUsize::new(0),
+            active: active.clone(),
             has_logged_duplicate: AtomicBool::new(false),
             inline: Inline::default(),
             runs_threads: Handle::current().runtime_flavor() == RuntimeFlavor::MultiThread,

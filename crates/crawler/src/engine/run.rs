@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -218,7 +217,7 @@ impl<S: Spider> Run<S> {
         let is_serial = settings.concurrent_requests == 1;
         loop {
             let now = self.core.cx.now();
-            let full = self.core.active_bytes.load(Ordering::Relaxed) >= most_bytes;
+            let full = self.core.active.get() >= most_bytes;
             let leasing = self.stop.is_none()
                 && !full
                 && self.limits.has_room(self.visits.len())

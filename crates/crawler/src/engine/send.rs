@@ -5,6 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::sync::oneshot;
 
+use crate::active::{ActiveBytes, Held};
 use crate::context::{Context, Message};
 use crate::event::Event;
 use crate::fetch::{DynDownloader, FetchError, FetchErrorKind, Watch};
@@ -28,16 +29,23 @@ pub(crate) struct Sender {
     requests: Counter,
     wire_bytes: Counter,
     pace: Option<Pace>,
+    active: ActiveBytes,
     pub(crate) hosts: HostStats,
 }
 
 impl Sender {
-    pub(crate) fn new(downloader: Box<dyn DynDownloader>, cx: &Context, pace: Option<Pace>) -> Self {
+    pub(crate) fn new(
+        downloader: Box<dyn DynDownloader>,
+        cx: &Context,
+        pace: Option<Pace>,
+        active: ActiveBytes,
+    ) -> Self {
         Self {
             downloader,
             requests: cx.stats().counter("engine/requests_sent"),
             wire_bytes: cx.stats().counter("engine/wire_bytes"),
             pace,
+            active,
             hosts: HostStats::new(cx.settings().stats_top_hosts),
         }
     }
@@ -55,14 +63,18 @@ impl Sender {
             ticket.sent(started);
         }
         self.requests.inc();
-        let result = if cx.has_observers() {
+        let mut result = if cx.has_observers() {
             cx.emit(&Event::RequestReachedDownloader { request });
             self.downloader.fetch_watched(request, Watch::new(cx, request)).await
         } else {
             self.downloader.fetch(request).await
         };
-        end.outcome = match &result {
+        end.outcome = match &mut result {
             Ok(response) => {
+                // Before the place is free, or the next request would leave while this answer is not counted yet.
+                let bytes =
+                    response.body.len().max(response.decoded.as_ref().map_or(0, |decoded| decoded.len()));
+                response.held = Held(Some(self.active.hold(bytes)));
                 self.wire_bytes.add(i64::try_from(response.wire_bytes).unwrap_or(i64::MAX));
                 // On a new connection the server sees the request later than we sent it; the gap to the next one counts from there.
                 let connecting = [response.timings.dns, response.timings.connect].into_iter().flatten().sum();

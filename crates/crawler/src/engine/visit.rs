@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -16,6 +16,7 @@ use super::items::{ItemBatch, panic_message};
 use super::known_links::KnownLinks;
 use super::parse::{Job, Parsed, Verdict};
 use super::send::{Sender, TURN};
+use crate::active::{ActiveBytes, Held};
 use crate::context::{Context, Exchange, Message};
 use crate::cpu::in_place;
 use crate::drop::{DropReason, DropState, Dropped};
@@ -46,7 +47,7 @@ pub(crate) struct Core<S: Spider> {
     /// `None` without a job.
     pub(crate) commits: Option<Arc<Commits>>,
     /// Bytes of responses that wait for or are in callbacks.
-    pub(crate) active_bytes: AtomicUsize,
+    pub(crate) active: ActiveBytes,
     pub(crate) counters: Counters,
     pub(crate) has_logged_duplicate: AtomicBool,
     pub(crate) inline: Inline,
@@ -91,9 +92,6 @@ pub(crate) enum VisitEnd {
     Unfinished,
 }
 
-/// A response counts at least this much for back-pressure (Scrapy's `MIN_RESPONSE_SIZE`).
-const MIN_ACTIVE: usize = 1_024;
-
 impl<S: Spider> Core<S> {
     /// Works off one lease. Panics of middlewares cost this request only.
     pub(crate) async fn visit(self: Arc<Self>, lease: Lease, ticket: Ticket) -> Result<(HostKey, VisitEnd)> {
@@ -137,13 +135,13 @@ impl<S: Spider> Core<S> {
         host: &HostKey,
         origin: &Request,
         request: Request,
-        response: Response,
+        mut response: Response,
     ) -> Result<VisitEnd> {
-        let active = response.body.len().max(MIN_ACTIVE);
-        self.active_bytes.fetch_add(active, Ordering::Relaxed);
-        let _active = scopeguard(|| {
-            self.active_bytes.fetch_sub(active, Ordering::Relaxed);
-        });
+        // Answers that did not come through the network are counted from here.
+        let _active = match response.held.0.take() {
+            Some(hold) => hold,
+            None => self.active.hold(response.body.len()),
+        };
         self.counters.received.inc();
         if self.cx.has_observers() {
             self.cx.emit(&Event::ResponseReceived { request: &request, response: &response });
@@ -433,7 +431,11 @@ impl<S: Spider> Exchange for Core<S> {
                     tokio::time::sleep(wait.min(NESTED_WAIT)).await;
                 }
                 match self.chain.exchange(request, &self.sender, &self.cx).await {
-                    Exchanged::Page(_, response) => return Ok(response),
+                    Exchanged::Page(_, mut response) => {
+                        // It is the callback's now, to keep as long as it likes.
+                        response.held = Held::default();
+                        return Ok(response);
+                    }
                     Exchanged::Again(again) => request = *again,
                     Exchanged::Drop(_, component, reason) => {
                         let detail = reason.detail.as_deref().unwrap_or(&reason.reason);
@@ -465,15 +467,4 @@ fn failed_seed(origin: &Request, reason: &DropReason) -> Option<(String, String)
         (None, None) => reason.reason.to_string(),
     };
     Some((origin.requested_url().to_owned(), why))
-}
-
-/// Runs a closure when dropped, also when the task is aborted.
-fn scopeguard<F: FnMut()>(end: F) -> impl Drop {
-    struct Guard<F: FnMut()>(F);
-    impl<F: FnMut()> Drop for Guard<F> {
-        fn drop(&mut self) {
-            (self.0)();
-        }
-    }
-    Guard(end)
 }

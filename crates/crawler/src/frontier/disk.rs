@@ -7,7 +7,7 @@
 //! So the store sees few large rows in ascending order instead of many small ones all over, which is what makes the cost
 //! of a request independent of how many there are.
 //!
-//! Keys: `f/j/` journal rows, `f/s/` segments, `f/r/` runs, each with a big-endian number.
+//! Keys: `f/j/` journal rows, `f/s/` segments (zstd), `f/r/` runs, each with a big-endian number.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -361,6 +361,7 @@ impl State {
             self.journal.gone(place.sequence);
             put_bytes(&row.bytes, &mut bytes);
         }
+        let bytes = pack(&bytes);
         let count = u32::try_from(rows.len()).expect("a segment is small");
         let segment = Segment { id, host: host.clone(), count, next: 0, first: *first };
         self.journal.push(Op::Segment(segment.clone()));
@@ -398,10 +399,17 @@ impl State {
     }
 }
 
+/// Requests of one host are much alike: a tenth of the bytes is left, for a microsecond each.
+fn pack(bytes: &[u8]) -> Vec<u8> {
+    const LEVEL: i32 = 1;
+    zstd::bulk::compress(bytes, LEVEL).expect("memory can be compressed into memory")
+}
+
 impl Segment {
     /// The requests from the next one up to an index, which is then the next one.
-    fn load(&mut self, mut bytes: &[u8], until: u32) -> Result<Vec<(Place, Box<[u8]>)>> {
-        let mut loaded = Vec::new();
+    fn load(&mut self, packed: &[u8], until: u32) -> Result<Vec<(Place, Box<[u8]>)>> {
+        let unpacked = zstd::stream::decode_all(packed).map_err(|_| damaged())?;
+        let (mut bytes, mut loaded) = (&unpacked[..], Vec::new());
         for index in 0..self.count {
             let row = take_bytes(&mut bytes)?;
             if index < self.next {

@@ -59,7 +59,7 @@ pub(crate) struct Recipe {
     header_bytes: usize,
     idle: Duration,
     /// Connections per host that stay open without work.
-    pub(crate) most_idle: usize,
+    most_idle: usize,
 }
 
 impl Recipe {

@@ -1,0 +1,91 @@
+//! Inputs that a fuzzer found or that are worth remembering, and as many damaged copies of them as time allows.
+
+#[path = "fuzz/mod.rs"]
+mod targets;
+
+use std::path::Path;
+
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+
+fn inputs(target: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/inputs").join(target);
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .expect("every target has inputs")
+        .map(|file| file.unwrap().path())
+        .collect();
+    files.sort();
+    files.iter().map(|file| std::fs::read(file).unwrap()).collect()
+}
+
+#[test]
+fn every_input_is_borne_by_its_target() {
+    for (name, target) in targets::TARGETS {
+        let inputs = inputs(name);
+        assert!(!inputs.is_empty(), "{name} has inputs");
+        inputs.iter().for_each(|input| target(input));
+    }
+}
+
+#[test]
+fn damaged_inputs_are_borne_too() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    for (name, target) in targets::TARGETS {
+        let inputs = inputs(name);
+        for _ in 0..2_000 {
+            let mut input = inputs[rng.random_range(0..inputs.len())].clone();
+            for _ in 0..rng.random_range(1..6) {
+                let at = rng.random_range(0..=input.len());
+                match rng.random_range(0..4) {
+                    0 if at < input.len() => input[at] = rng.random(),
+                    1 => input.truncate(at),
+                    2 => input.insert(at, rng.random()),
+                    _ => {
+                        let other = &inputs[rng.random_range(0..inputs.len())];
+                        let piece = other[rng.random_range(0..=other.len())..].iter().take(40).copied();
+                        let piece: Vec<u8> = piece.collect();
+                        input.splice(at..at, piece);
+                    }
+                }
+            }
+            target(&input);
+        }
+    }
+}
+
+/// Writes an input for the store from a queue: run by hand when its form changes.
+#[test]
+#[ignore = "writes a file"]
+fn write_the_input_of_a_queue() {
+    use huntsman::store::{MemoryStore, Store};
+    use huntsman::{DiskFrontier, DiskLimits, Frontier, Order, Request, Timestamp};
+    let store = std::sync::Arc::new(MemoryStore::new());
+    let limits = DiskLimits { requests: 4, seen: 4, uncommitted: 1_000 };
+    let frontier = DiskFrontier::open(store.clone(), Order::Bfs, limits).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().build().unwrap();
+    runtime.block_on(async {
+        let requests = (0..20).map(|n| Request::parse(&format!("http://h{}.example/{n}", n % 2)).unwrap());
+        frontier.push(requests.collect()).await.unwrap();
+        let host = Request::parse("http://h1.example/").unwrap().host();
+        frontier.lease(&host, 7, Timestamp(0)).await.unwrap();
+        frontier.sync().await.unwrap();
+    });
+    let mut input = Vec::new();
+    store
+        .scan(b"f/", &mut |key, value| {
+            let kind = match &key[..4] {
+                b"f/j/" => 0,
+                b"f/s/" => 1 + 3 * key[11],
+                _ => 2 + 3 * key[11],
+            };
+            input.push(kind);
+            input.extend_from_slice(&u16::try_from(value.len()).unwrap().to_be_bytes());
+            input.extend_from_slice(value);
+            true
+        })
+        .unwrap();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fuzz/inputs/store/queue");
+    std::fs::write(path, input).unwrap();
+}

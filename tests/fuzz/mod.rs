@@ -1,0 +1,188 @@
+//! What is asked of code that reads bytes of strangers, whatever the bytes: no panic, no hang, and what must hold of the
+//! answer. Run with random bytes by the fuzzer (`fuzz/`), and with the inputs in `tests/fuzz/inputs` by every test run.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use huntsman::detect::urlparts::canonical;
+use huntsman::detect::urlparts::guard::{most_repeated_segment, repeated_sequence, template_into};
+use huntsman::html::{Scan, ScanOptions};
+use huntsman::middleware::CookieJar;
+use huntsman::store::{Batch, Durability, MemoryStore, Store};
+use huntsman::{DecodeLimits, DiskFrontier, DiskLimits, Frontier, Order, Page, Request, Response, Timestamp};
+use url::Url;
+
+/// The targets by name.
+pub(crate) const TARGETS: [(&str, fn(&[u8])); 6] = [
+    ("headers", headers),
+    ("robots", robots),
+    ("html", html),
+    ("url", url),
+    ("store", store),
+    ("cookies", cookies),
+];
+
+/// The first line and the rest.
+fn split(data: &[u8]) -> (&[u8], &[u8]) {
+    match data.iter().position(|byte| *byte == b'\n') {
+        Some(at) => (&data[..at], &data[at + 1..]),
+        None => (data, b""),
+    }
+}
+
+/// Headers, line by line, and after an empty line a body: what a page makes of both.
+pub(crate) fn headers(data: &[u8]) {
+    let url = Url::parse("http://h.example/dir/page?q").expect("a URL");
+    let mut response = Response::new(url.clone(), http::StatusCode::OK, "");
+    let mut rest = data;
+    loop {
+        let (line, after) = split(rest);
+        rest = after;
+        let colon = line.iter().position(|byte| *byte == b':');
+        let Some((name, value)) = colon.map(|at| (&line[..at], &line[at + 1..])) else { break };
+        if let (Ok(name), Ok(value)) =
+            (http::HeaderName::from_bytes(name), http::HeaderValue::from_bytes(value))
+        {
+            response.headers.append(name, value);
+        }
+    }
+    let limits = DecodeLimits { max_size: 1 << 20, ..DecodeLimits::of(&huntsman::Settings::default()) };
+    if let Ok(Some(decoded)) = huntsman::decode_body(&response.headers, rest, limits) {
+        assert!(decoded.body.len() <= 1 << 20);
+        response.body = decoded.body;
+    } else {
+        response.body = rest.to_vec().into();
+    }
+    if let Some(value) = response.header("retry-after") {
+        let wait =
+            huntsman::retry_after::retry_after(value, SystemTime::UNIX_EPOCH, Duration::from_secs(120));
+        assert!(wait.is_none_or(|wait| wait <= Duration::from_secs(120)));
+    }
+    let page = Page::new(Request::get(url), response);
+    let _ = (page.kind(), page.encoding(), page.title().map(str::len), page.declared_lang().map(str::len));
+    for link in page.links() {
+        assert!(matches!(link.scheme(), "http" | "https"));
+    }
+    let _ = page.text().len();
+}
+
+/// A path in the first line, then a robots.txt.
+pub(crate) fn robots(data: &[u8]) {
+    let (path, body) = split(data);
+    let robots = huntsman::robots::Robots::parse(body);
+    let base = Url::parse("http://h.example/").expect("a URL");
+    let _ = robots.sitemaps(&base).len();
+    let path = format!("/{}", String::from_utf8_lossy(path));
+    for agent in ["Huntsman/1.0 (+https://h.example/)", "", "*"] {
+        let rules = robots.agent(agent);
+        let _ = (rules.decide(&path).allowed, rules.delay());
+        assert!(rules.decide("/robots.txt").allowed, "it is always allowed itself");
+    }
+}
+
+/// A document: two scans of it are equal, and the tree of a page can be built, walked and dropped.
+pub(crate) fn html(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let options = ScanOptions { text: true, blocks: true, ..ScanOptions::default() };
+    let (mut one, mut two) = (Scan::default(), Scan::default());
+    one.run(&text, &options);
+    two.run("<p>something else", &options);
+    two.run(&text, &options);
+    assert_eq!(one.text(), two.text());
+    let links = |scan: &Scan| -> Vec<String> { scan.links(&text).map(|link| link.href.to_owned()).collect() };
+    assert_eq!(links(&one), links(&two));
+    let blocks: usize = one.blocks().map(|block| block.text.len()).sum();
+    assert!(blocks <= one.text().len());
+    let _ = (one.title(&text).map(str::len), one.base_href(&text).map(str::len));
+    if data.len() < 20_000 {
+        let url = Url::parse("http://h.example/").expect("a URL");
+        let page = Page::new(Request::get(url.clone()), Response::html(url, data.to_vec()));
+        for element in page.select("a, p").expect("a selector") {
+            let _ = element.text().len();
+        }
+    }
+}
+
+/// An address, on a base: what identifies it is found again from itself.
+pub(crate) fn url(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let base = Url::parse("http://h.example/a/b?c=d").expect("a URL");
+    let Ok(url) = base.join(&text) else { return };
+    let form = canonical(&url);
+    if matches!(url.scheme(), "http" | "https") {
+        let again = Url::parse(&form).expect("the canonical form of a URL is one");
+        assert_eq!(canonical(&again), form, "the form of the form is the form");
+    }
+    let mut template = String::new();
+    template_into(url.path(), &mut template);
+    let _ = (most_repeated_segment(url.path()), repeated_sequence(url.path()).is_some());
+    if let Ok(request) = Request::parse(&text) {
+        let back = Request::from_json(request.to_json()).expect("what was written can be read");
+        assert_eq!(back.fingerprint(), request.fingerprint());
+    }
+}
+
+/// What a store has, as key lengths, keys, value lengths and values: opened or refused, and then usable.
+pub(crate) fn store(data: &[u8]) {
+    if let Ok(value) = serde_json::from_slice(data) {
+        let _ = Request::from_json(value);
+    }
+    let store = Arc::new(MemoryStore::new());
+    let mut batch = Batch::new();
+    let mut rest = data;
+    let mut take = |length: usize| {
+        let (head, tail) = rest.split_at(length.min(rest.len()));
+        rest = tail;
+        head.to_vec()
+    };
+    let mut row = 0u64;
+    loop {
+        let head = take(3);
+        let [kind, high, low] = head[..] else { break };
+        let value = take(usize::from(u16::from_be_bytes([high, low])));
+        let prefix: &[u8] = match kind % 3 {
+            0 => b"f/j/",
+            1 => b"f/s/",
+            _ => b"f/r/",
+        };
+        row += 1;
+        let number = if kind % 3 == 0 { row } else { u64::from(kind / 3) };
+        batch.put([prefix, &number.to_be_bytes()[..]].concat(), value);
+    }
+    store.write(&batch, Durability::Process).expect("memory takes it");
+    let limits = DiskLimits { requests: 4, seen: 4, uncommitted: 1_000 };
+    let Ok(frontier) = DiskFrontier::open(store, Order::Bfs, limits) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        let Ok(hosts) = frontier.open().await else { return };
+        for (host, _) in hosts.iter().take(8) {
+            let _ = frontier.lease(host, 8, Timestamp::MAX).await;
+        }
+        let request = Request::parse("http://h.example/").expect("a URL");
+        let _ = frontier.push(vec![request]).await;
+        let _ = frontier.sync().await;
+    });
+}
+
+/// Set-Cookie headers, line by line: what the jar sends is one header, and it survives being stored.
+pub(crate) fn cookies(data: &[u8]) {
+    let here = Url::parse("https://www.h.example/a/b").expect("a URL");
+    let elsewhere = Url::parse("http://other.example/").expect("a URL");
+    let now = Timestamp(1_700_000_000_000_000);
+    let mut jar = CookieJar::new();
+    for line in data.split(|byte| *byte == b'\n') {
+        jar.store(&here, &String::from_utf8_lossy(line), now);
+    }
+    assert_eq!(jar.header(&elsewhere, now), None, "a cookie of another host");
+    let header = jar.header(&here, now);
+    if let Some(header) = &header {
+        assert!(header.len() <= 8 << 10);
+        http::HeaderValue::from_str(header)
+            .or_else(|_| http::HeaderValue::from_bytes(header.as_bytes()))
+            .expect("what is sent is a header");
+    }
+    let mut again = CookieJar::from_json(&jar.to_json()).expect("what was written can be read");
+    assert_eq!(again.header(&here, now), header);
+    let _ = CookieJar::from_netscape(&String::from_utf8_lossy(data));
+    let _ = CookieJar::from_netscape(&jar.to_netscape()).expect("what was written can be read");
+}
