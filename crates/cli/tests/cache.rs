@@ -39,7 +39,10 @@ fn what_gave_items_is_skipped_in_the_next_crawl() {
         assert_eq!(lines(dir.path().join(out).join("pages.jsonl")).len(), pages);
     }
     let drops = lines(dir.path().join("two/drops.jsonl"));
-    assert_eq!((drops.len(), &drops[0]["reason"], &drops[0]["component"]), (1, &"delta".into(), &"incremental".into()));
+    assert_eq!(
+        (drops.len(), &drops[0]["reason"], &drops[0]["component"]),
+        (1, &"delta".into(), &"incremental".into())
+    );
 }
 
 #[test]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use huntsman_crawler::{
     Context, CrawlerBuilder, Downloader, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind,
-    OnException, OnFollow, OnItem, OnPage, OnRequest, OnResponse, Output, Page, Pipeline, Politeness,
-    Request, Response, Result, Spider, SpiderMiddleware, Start, spider_fn,
+    GivenRequests, OnException, OnFollow, OnItem, OnPage, OnRequest, OnResponse, Output, Page, Pipeline,
+    Politeness, Request, Response, Result, Spider, SpiderMiddleware, Start, spider_fn,
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 

@@ -118,8 +118,7 @@ impl HttpCache {
         let code = response.status.as_u16();
         let failed = matches!(code, 408 | 429 | 500..) || self.failures.contains(&code);
         // A 304 without a stored answer is one to validators of the request itself: it has no body.
-        let partial = matches!(code, 206 | 304)
-            || !status::is_whole(response);
+        let partial = matches!(code, 206 | 304) || !status::is_whole(response);
         !failed
             && !partial
             && !self.ignored_codes.contains(&code)
