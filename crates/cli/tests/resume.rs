@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{crawl, field, lines, report, run};
-use huntsman_testkit::{RunningSite, sites};
+use huntsman_testkit::{Answer, RunningSite, Site, sites};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
@@ -168,20 +168,25 @@ fn another_store_than_that_of_the_crawl_is_refused() {
 
 #[test]
 fn a_file_that_cannot_grow_stops_the_crawl_and_it_goes_on_with_more_room() {
-    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    let dir = tempfile::tempdir().unwrap();
+    let links: String = (0..60).map(|n| format!("<a href='/{n}'>{n}</a>")).collect();
+    let text = "many words ".repeat(20_000);
+    let site =
+        Site::builder().page("/", links).route("/*", move |_| Answer::html(text.clone())).start_blocking();
     let mut command = kept(dir.path(), &site, "redb");
     command.arg("--text");
     let mut words = vec![command.get_program().to_owned()];
     words.extend(command.get_args().map(ToOwned::to_owned));
     let mut limited = Command::new("sh");
     // The signal is ignored, so that the write fails as it does on a full disk. A block is 512 or 1,024 bytes.
-    limited.args(["-c", "ulimit -f 1400; trap '' XFSZ; exec \"$@\"", "sh"]).args(words);
+    limited.args(["-c", "ulimit -f 10000; trap '' XFSZ; exec \"$@\"", "sh"]).args(words);
     limited.current_dir(dir.path()).stdin(Stdio::null()).env("NO_COLOR", "1");
     let said = run(&mut limited);
     assert_eq!(said.code, Some(1), "{said:?}");
-    assert!(said.stderr.contains("broke off"), "{}", said.stderr);
+    assert!(said.stderr.contains("broke off") && said.stderr.contains("pages.jsonl"), "{}", said.stderr);
     assert_eq!(run(&mut command).code, Some(0));
-    assert_complete(dir.path(), &site);
+    let pages = field(&lines(dir.path().join("out/pages.jsonl")), "url");
+    assert_eq!((pages.len(), pages.iter().collect::<BTreeSet<_>>().len()), (61, 61));
 }
 
 #[test]
