@@ -44,6 +44,12 @@ async fn the_polite_stack_has_scrapys_order() {
     ] {
         assert!(downloader.contains(&expected), "{expected:?} is not in {downloader:?}");
     }
+    for name in ["http_cache", "incremental"] {
+        assert!(
+            !downloader.iter().any(|(placed, _)| *placed == name),
+            "{name} is off unless it is asked for"
+        );
+    }
     let spider = placed(spider);
     for expected in [("http_error", 50), ("referer", 700), ("url_length", 800), ("depth", 900)] {
         assert!(spider.contains(&expected), "{expected:?} is not in {spider:?}");

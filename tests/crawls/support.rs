@@ -108,7 +108,7 @@ impl Observer for Log {
     fn event(&self, event: &Event<'_>) {
         let mut told = self.0.lock().expect("no panic while it is held");
         match event {
-            Event::PageDelivered { request } => told.delivered.push(request.requested_url().to_owned()),
+            Event::PageDelivered { request, .. } => told.delivered.push(request.requested_url().to_owned()),
             Event::RequestDropped(dropped) => told.dropped.push((*dropped).clone()),
             Event::RequestRefused(dropped) => told.refused.push((*dropped).clone()),
             Event::EngineStarted => told.lines.push("engine started".to_owned()),

@@ -12,8 +12,11 @@ use huntsman::store::{Batch, Durability, MemoryStore, Store};
 use huntsman::{DecodeLimits, DiskFrontier, DiskLimits, Frontier, Order, Page, Request, Response, Timestamp};
 use url::Url;
 
+/// Bears any bytes.
+pub(crate) type Target = fn(&[u8]);
+
 /// The targets by name.
-pub(crate) const TARGETS: [(&str, fn(&[u8])); 6] = [
+pub(crate) const TARGETS: [(&str, Target); 6] = [
     ("headers", headers),
     ("robots", robots),
     ("html", html),

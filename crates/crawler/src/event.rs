@@ -2,6 +2,8 @@
 
 use http::{HeaderMap, StatusCode};
 
+use http::Extensions;
+
 use crate::drop::Dropped;
 use crate::fetch::FetchError;
 use crate::middleware::OnFollow;
@@ -72,6 +74,10 @@ pub enum Event<'a> {
     PageDelivered {
         /// Its request.
         request: &'a Request,
+        /// Items that its callback gave.
+        items: u64,
+        /// What spider middlewares left in the extensions of the page.
+        found: &'a Extensions,
     },
     /// A request that was in the queue ended without a page. Once per request.
     RequestDropped(&'a Dropped),

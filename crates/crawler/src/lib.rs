@@ -55,16 +55,16 @@ pub use middleware::{
 };
 pub use output::Output;
 pub use pace::Pace;
-pub use page::{BinaryBody, Element, FoundLink, LinkExtractor, NO_PAGES, Page, Selection};
+pub use page::{BinaryBody, Element, FoundLink, GivenRequests, LinkExtractor, NO_PAGES, Page, Selection};
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};
-pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Request};
+pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Nested, Request};
 pub use response::{Response, Timings};
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
-    Guard, JobSync, Layer, Layers, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope,
-    SettingInfo, Settings, SlotSettings, VerifyCertificates, nearest, seconds,
+    Guard, HttpCachePolicy, JobSync, Layer, Layers, OnNotModified, OnRobotsError, OutOfScope, OverCap,
+    Profile, RedirectDupe, Scope, SettingInfo, Settings, SlotSettings, VerifyCertificates, nearest, seconds,
 };
 pub use spider::{Spider, SpiderFn, Start, spider_fn};
 pub use stats::{Counter, Stats};

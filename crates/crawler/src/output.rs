@@ -30,6 +30,8 @@ pub(crate) enum Resolved {
 /// call blocks while the pipelines are behind.
 pub struct Output<I> {
     items: Vec<I>,
+    /// Items that were given, those that left included.
+    given: u64,
     requests: Vec<Request>,
     context: Context,
     /// Takes full batches; `None` in tests and for `failed`.
@@ -58,7 +60,7 @@ impl Resolved {
 impl<I> Output<I> {
     /// An output that keeps everything: what tests of a callback use. Read it with [`Output::into_parts`].
     pub fn new(context: Context) -> Self {
-        Self { items: Vec::new(), requests: Vec::new(), context, flush: None, resolve: None }
+        Self { items: Vec::new(), given: 0, requests: Vec::new(), context, flush: None, resolve: None }
     }
 
     pub(crate) fn streaming(context: Context, flush: Flush<I>, resolve: Resolve) -> Self {
@@ -68,6 +70,7 @@ impl<I> Output<I> {
     /// Gives an item to the pipelines.
     pub fn item(&mut self, item: I) {
         self.items.push(item);
+        self.given += 1;
         self.flush_if_full();
     }
 
@@ -121,6 +124,11 @@ impl<I> Output<I> {
     /// The items and requests that did not leave yet.
     pub fn into_parts(self) -> (Vec<I>, Vec<Request>) {
         (self.items, self.requests)
+    }
+
+    /// Items that were given so far.
+    pub(crate) fn items_given(&self) -> u64 {
+        self.given
     }
 
     fn flush_if_full(&mut self) {

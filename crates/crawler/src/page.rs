@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
 
 use http::{Extensions, header};
 use huntsman_detect::lang::{self, Detected};
@@ -38,6 +39,31 @@ pub struct Page {
     lang: OnceCell<Detected>,
     /// What plugins found, for the spider and for other plugins.
     pub extensions: Extensions,
+    /// Requests that are queued as if the callback had given them, also if a middleware skips the page: for middlewares that
+    /// know where an unchanged page leads.
+    pub follow: Vec<Request>,
+}
+
+/// Put into the extensions of a page by a spider middleware, it is told every request that the page leads to: links to what
+/// is queued or done already too, and before any middleware judges them.
+#[derive(Clone)]
+pub struct GivenRequests(Arc<dyn Fn(&Request) + Send + Sync>);
+
+impl GivenRequests {
+    /// Calls this function, on the worker of the page.
+    pub fn new(told: impl Fn(&Request) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(told))
+    }
+
+    pub(crate) fn tell(&self, request: &Request) {
+        (self.0)(request);
+    }
+}
+
+impl std::fmt::Debug for GivenRequests {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GivenRequests").finish_non_exhaustive()
+    }
 }
 
 /// The body of a page is binary and has no text.
@@ -90,6 +116,7 @@ impl Page {
             words: OnceCell::new(),
             lang: OnceCell::new(),
             extensions: Extensions::new(),
+            follow: Vec::new(),
         }
     }
 

@@ -31,6 +31,11 @@ impl std::fmt::Debug for Fingerprint {
     }
 }
 
+/// In the extensions of a request: it was asked for with [`Context::download`](crate::Context::download), and its answer goes to
+/// who asked instead of a callback.
+#[derive(Clone, Copy, Debug)]
+pub struct Nested;
+
 /// What to fetch, and what is to be done with the answer.
 ///
 /// Plain data: everything but `extensions` can be written to disk and read back. Callbacks are labels, never
@@ -251,6 +256,11 @@ impl Request {
         self.slot = Some(slot);
     }
 
+    /// Whether the answer goes to who asked for it ([`Nested`]) instead of a callback.
+    pub fn is_nested(&self) -> bool {
+        self.extensions.get::<Nested>().is_some()
+    }
+
     /// The identity for the duplicate filter, computed with default options unless the engine assigned one.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint.unwrap_or_else(|| Fingerprinter::default().of(self))
@@ -344,6 +354,17 @@ impl Fingerprinter {
             ..Default::default()
         };
         Self { options, headers }
+    }
+
+    /// As the settings of a crawl say: `strip_query_params`, `strip_path_params`, `fingerprint_headers`.
+    ///
+    /// # Errors
+    /// A header has no valid name.
+    pub fn from_settings(settings: &crate::settings::Settings) -> Result<Self> {
+        let headers = settings.fingerprint_headers.iter();
+        let headers = headers.map(|name| http::HeaderName::from_bytes(name.as_bytes()));
+        let headers = headers.collect::<Result<_, _>>()?;
+        Ok(Self::new(&settings.strip_query_params, settings.strip_path_params, headers))
     }
 
     /// The fingerprint of a GET request of a URL without more; `None` if headers count.

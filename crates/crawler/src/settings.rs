@@ -293,6 +293,38 @@ settings! {
     /// Local address to send from.
     bind_address: Option<String> = None;
 
+    /// Answers from the HTTP cache what was fetched before, and stores what is fetched.
+    httpcache_enabled: bool = false;
+    /// Directory of the HTTP cache; one crawl at a time.
+    httpcache_dir: String = ".huntsman/httpcache".to_owned();
+    /// Seconds after which a stored answer counts as missing; 0 is never.
+    httpcache_expiration_secs: f64 = 0.0;
+    /// Status codes that are not stored, besides failures, which never are.
+    httpcache_ignore_http_codes: Vec<u16> = Vec::new();
+    /// Schemes that are not stored.
+    httpcache_ignore_schemes: Vec<String> = vec!["file".to_owned()];
+    /// Drops what is not stored instead of fetching it: a crawl without a network.
+    httpcache_ignore_missing: bool = false;
+    /// Which stored answers are used: dummy (all of them) or rfc (by RFC 9111, as a private cache).
+    httpcache_policy: HttpCachePolicy = HttpCachePolicy::Dummy;
+    /// The rfc policy stores answers that say nothing of their freshness, too.
+    httpcache_always_store: bool = false;
+    /// Cache-Control directives of answers that the rfc policy does not obey.
+    httpcache_ignore_response_cache_controls: Vec<String> = Vec::new();
+
+    /// Remembers every page across crawls, and asks whether it changed before it is fetched again.
+    incremental_enabled: bool = false;
+    /// Directory of what is known of pages from earlier crawls; one crawl at a time.
+    incremental_dir: String = ".huntsman/incremental".to_owned();
+    /// What happens to a page that did not change: skip, or call its callback with the flag not_modified and an empty body.
+    on_not_modified: OnNotModified = OnNotModified::Skip;
+    /// Skips requests whose pages gave items in earlier crawls.
+    delta_enabled: bool = false;
+    /// Start requests are skipped, too.
+    delta_include_start: bool = false;
+    /// Forgets which pages gave items, before the crawl begins.
+    delta_reset: bool = false;
+
     /// Status codes besides 2xx that reach the callback.
     httperror_allowed_codes: Vec<u16> = Vec::new();
     /// Every status reaches the callback.
@@ -472,6 +504,28 @@ pub enum OnRobotsError {
     Disallow,
     /// Everything is allowed.
     Allow,
+}
+
+/// Which stored answers the HTTP cache uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HttpCachePolicy {
+    /// All of them: for developing a spider, and for replaying a crawl.
+    #[default]
+    Dummy,
+    /// Those that are fresh by RFC 9111; others are asked for with validators.
+    Rfc,
+}
+
+/// What happens to a page that did not change since an earlier crawl.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnNotModified {
+    /// It is dropped with reason `not_modified`; its links are followed.
+    #[default]
+    Skip,
+    /// Its callback is called: the response has the flag `not_modified`, status 304 and no body. Its links are followed, too.
+    Call,
 }
 
 /// What happens to a host that asks for a longer delay than we accept.

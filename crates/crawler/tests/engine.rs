@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use huntsman_crawler::{
     Context, CrawlerBuilder, Downloader, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind,
-    OnException, OnFollow, OnItem, OnPage, OnRequest, OnResponse, Output, Page, Pipeline, Politeness,
-    Request, Response, Result, Spider, SpiderMiddleware, Start, spider_fn,
+    GivenRequests, OnException, OnFollow, OnItem, OnPage, OnRequest, OnResponse, Output, Page, Pipeline,
+    Politeness, Request, Response, Result, Spider, SpiderMiddleware, Start, spider_fn,
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
@@ -355,6 +355,61 @@ async fn spider_middlewares_see_starts_pages_and_follows() {
         .unwrap();
     assert_eq!(report.pages, 1, "page 1 was skipped, page 2 never asked for");
     assert_eq!((report.stat("refused/unwanted"), report.stat("drops/skipped/thin")), (2, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_spider_middleware_adds_requests_hears_all_and_hands_findings_to_observers() {
+    /// Skips /1 but follows /5 from it; notes what every page gives, before any filter.
+    struct Listener(Arc<Mutex<Vec<String>>>);
+    #[derive(Clone)]
+    struct Note(String);
+    impl SpiderMiddleware for Listener {
+        fn process_page(&self, page: &mut Page, _: &Context) -> Result<OnPage> {
+            let path = page.url().path().to_owned();
+            page.extensions.insert(Note(path.clone()));
+            let told = Arc::clone(&self.0);
+            let from = path.clone();
+            page.extensions.insert(GivenRequests::new(move |request| {
+                told.lock().unwrap().push(format!("{from} {}", request.url.path()));
+            }));
+            if path == "/1" {
+                page.follow = vec![Request::parse("http://a.example/5").unwrap()];
+                return Ok(OnPage::Skip(DropReason::skipped("thin")));
+            }
+            Ok(OnPage::Parse)
+        }
+        fn process_follow(&self, page: &Page, request: &mut Request, _: &Context) -> Result<OnFollow> {
+            assert_eq!(request.depth, page.request().depth + 1);
+            Ok(if request.url.path() == "/2" { OnFollow::drop("unwanted") } else { OnFollow::Keep })
+        }
+    }
+    let pages = [
+        ("http://a.example/0", "<a href=/1>1</a><a href=/2>2</a><a href=/0>self</a>"),
+        ("http://a.example/1", "<a href=/3>3</a>"),
+        ("http://a.example/5", "<a href=/0>0</a>"),
+    ];
+    let web = Arc::new(ScriptedDownloader::pages(pages));
+    let (told, delivered) = (Arc::<Mutex<Vec<String>>>::default(), Arc::<Mutex<Vec<String>>>::default());
+    let seen = Arc::clone(&delivered);
+    let report = quick(all_links(&["http://a.example/0"]), &web)
+        .spider_middleware(Listener(Arc::clone(&told)))
+        .observer_with(move |_| {
+            Ok(Some(move |event: &Event<'_>| {
+                if let Event::PageDelivered { request, items, found } = event {
+                    let Note(path) = found.get().expect("the middleware left it");
+                    assert_eq!(path, request.url.path());
+                    seen.lock().unwrap().push(format!("{path} {items}"));
+                }
+            }))
+        })
+        .observer_with(|_| Ok(None::<fn(&Event<'_>)>))
+        .run()
+        .await
+        .unwrap();
+    assert_eq!(report.stat("observer_panics"), 0);
+    assert_eq!(*told.lock().unwrap(), ["/0 /1", "/0 /2", "/0 /0", "/1 /5", "/5 /0"]);
+    assert_eq!(*delivered.lock().unwrap(), ["/0 1", "/5 1"]);
+    assert_eq!((report.stat("drops/skipped/thin"), report.stat("refused/unwanted")), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]

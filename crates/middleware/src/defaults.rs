@@ -3,12 +3,13 @@
 use huntsman_crawler::{CrawlerBuilder, Plugin, Spider};
 
 use crate::cookies::KeptJars;
+use crate::incremental::{KeptIncremental, SharedIncremental};
 use crate::offsite::KeptScope;
 use crate::offsite::SharedOffsite;
 use crate::{
-    CookieJars, Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCompression,
-    HttpError, HttpProxy, MetaCopyDetection, MetaRefresh, Nofollow, Offsite, Redirect, Referer, Retry,
-    RobotsTxt, Traps, UrlLength, UserAgent,
+    CookieJars, Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCache,
+    HttpCompression, HttpError, HttpProxy, Incremental, MetaCopyDetection, MetaRefresh, Nofollow, Offsite,
+    Redirect, Referer, Retry, RobotsTxt, Traps, UrlLength, UserAgent,
 };
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each is switched off or moved by
@@ -16,6 +17,7 @@ use crate::{
 ///
 /// | order | downloader side | order | spider side |
 /// |---|---|---|---|
+/// | | | 40 | [`incremental`](Incremental) |
 /// | 50 | [`offsite`](Offsite) | 50 | [`http_error`](HttpError) |
 /// | 60 | [`url_length`](UrlLength) | 60 | [`nofollow`](Nofollow) |
 /// | 100 | [`robots_txt`](RobotsTxt) | 700 | [`referer`](Referer) |
@@ -31,6 +33,8 @@ use crate::{
 /// | 700 | [`cookies`](Cookies) | | |
 /// | 750 | [`http_proxy`](HttpProxy) | | |
 /// | 850 | [`downloader_stats`](DownloaderStats) | | |
+/// | 870 | [`incremental`](Incremental) | | |
+/// | 900 | [`http_cache`](HttpCache) | | |
 ///
 /// The downloader itself is not part of it.
 ///
@@ -69,9 +73,13 @@ impl Plugin for DefaultsWithJars {
         let Self(jars) = self;
         let offsite = SharedOffsite::default();
         let same_offsite = offsite.clone();
+        let incremental = SharedIncremental::default();
+        let [of_pages, of_events] = [incremental.clone(), incremental.clone()];
         builder
             .persist(KeptJars::new(jars.clone()))
             .persist(KeptScope::new(offsite.clone()))
+            .persist(KeptIncremental::new(incremental.clone()))
+            .observer_with(move |settings| of_events.get(settings))
             .middleware_with(Offsite::NAME, Offsite::ORDER, move |settings| offsite.get(settings))
             .middleware_with(UrlLength::NAME, UrlLength::DOWNLOADER_ORDER, UrlLength::from_settings)
             .middleware_with(RobotsTxt::NAME, RobotsTxt::ORDER, RobotsTxt::from_settings)
@@ -89,6 +97,11 @@ impl Plugin for DefaultsWithJars {
             })
             .middleware_with(HttpProxy::NAME, HttpProxy::ORDER, HttpProxy::from_settings)
             .middleware_with(DownloaderStats::NAME, DownloaderStats::ORDER, DownloaderStats::from_settings)
+            .middleware_with(Incremental::NAME, Incremental::ORDER, move |settings| incremental.get(settings))
+            .middleware_with(HttpCache::NAME, HttpCache::ORDER, HttpCache::from_settings)
+            .spider_middleware_with(Incremental::NAME, Incremental::SPIDER_ORDER, move |settings| {
+                of_pages.get(settings)
+            })
             .spider_middleware_with(HttpError::NAME, HttpError::ORDER, HttpError::from_settings)
             .spider_middleware_with(Nofollow::NAME, Nofollow::ORDER, Nofollow::from_settings)
             .spider_middleware_with(Referer::NAME, Referer::ORDER, Referer::from_settings)

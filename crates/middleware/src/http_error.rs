@@ -40,7 +40,8 @@ impl SpiderMiddleware for HttpError {
 
     fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
         let status = page.response().status;
-        if status.is_success() {
+        // What Incremental hands to the callback on purpose.
+        if status.is_success() || page.response().has_flag("not_modified") {
             return Ok(OnPage::Parse);
         }
         // Scrapy: a list of the request replaces the one of the settings.

@@ -1,7 +1,8 @@
-//! Which statuses a request wants to see for itself: `handle_httpstatus_list` and `handle_httpstatus_all` of its meta.
+//! Which statuses a request wants to see for itself (`handle_httpstatus_list` and `handle_httpstatus_all` of its meta), and which
+//! answers came whole.
 
 use http::StatusCode;
-use huntsman_crawler::Request;
+use huntsman_crawler::{Request, Response};
 use serde_json::Value;
 
 /// Whether the callback asked for this status, so that no middleware may act on it.
@@ -13,4 +14,10 @@ pub(crate) fn is_handled(request: &Request, status: StatusCode) -> bool {
     request.meta_flag("handle_httpstatus_all")
         || matches!(request.meta.get("handle_httpstatus_list"), Some(Value::Array(list))
             if list.iter().any(|code| code.as_u64() == Some(wanted)))
+}
+
+/// Whether the body came as its server meant it to, to the end.
+pub(crate) fn is_whole(response: &Response) -> bool {
+    const CUT: [&str; 5] = ["dataloss", "download_stopped", "partial", "truncated", "unread"];
+    !CUT.iter().any(|flag| response.has_flag(flag))
 }

@@ -46,6 +46,7 @@ pub struct CrawlerBuilder<S: Spider> {
     pub(crate) spider_middlewares: Vec<Component<Box<dyn SpiderMiddleware>>>,
     pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
     pub(crate) observers: Vec<Box<dyn Observer>>,
+    pub(crate) made_observers: Vec<Make<Box<dyn Observer>>>,
     pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<Job>,
     pub(crate) parts: Vec<Box<dyn Persist>>,
@@ -64,6 +65,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             spider_middlewares: Vec::new(),
             pipelines: Vec::new(),
             observers: Vec::new(),
+            made_observers: Vec::new(),
             pace: None,
             job: None,
             parts: Vec::new(),
@@ -169,6 +171,15 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
+    /// Adds an observer that is made from the settings, after the middlewares; `None` leaves it out.
+    pub fn observer_with<O: Observer>(
+        mut self,
+        make: impl FnOnce(&Settings) -> Result<Option<O>> + Send + 'static,
+    ) -> Self {
+        self.made_observers.push(Box::new(move |settings| Ok(make(settings)?.map(|o| Box::new(o) as _))));
+        self
+    }
+
     /// Shares the politeness towards each host with the other crawls of the process that have a clone of this pace.
     pub fn pace(mut self, pace: Pace) -> Self {
         self.pace = Some(pace);
@@ -239,6 +250,9 @@ impl<S: Spider> CrawlerBuilder<S> {
         let overrides = &settings.spider_middlewares;
         let (spider_middlewares, spider_infos) =
             assemble(self.spider_middlewares, overrides, "spider_middlewares", &settings)?;
+        for make in self.made_observers {
+            self.observers.extend(make(&settings)?);
+        }
         tracing::debug!(downloader = ?downloader_infos, spider = ?spider_infos, "components");
         let limits = DiskLimits { requests: settings.frontier_memory_limit.max(1), ..DiskLimits::default() };
         let durability = match settings.job_sync {

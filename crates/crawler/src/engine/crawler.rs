@@ -86,13 +86,7 @@ impl<S: Spider> Crawler<S> {
         let stats = cx.stats().clone();
         stats.set("start_time", cx.now().to_rfc3339());
         let settings = cx.settings();
-        let headers = settings
-            .fingerprint_headers
-            .iter()
-            .map(|name| http::HeaderName::from_bytes(name.as_bytes()))
-            .collect::<Result<_, _>>()?;
-        let fingerprinter =
-            Fingerprinter::new(&settings.strip_query_params, settings.strip_path_params, headers);
+        let fingerprinter = Fingerprinter::from_settings(settings)?;
         let slot_by = settings.slot_by;
         let opened = Items::open(pipelines, cx.clone()).await?;
         let (items, batches) = items::channel();

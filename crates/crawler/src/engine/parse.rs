@@ -4,6 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use http::Extensions;
 use huntsman_html::ScanOptions;
 
 use super::items::panic_message;
@@ -14,7 +15,7 @@ use crate::event::Event;
 use crate::fetch::{FetchError, FetchErrorKind};
 use crate::middleware::{OnFollow, OnPage};
 use crate::output::{Output, Resolved};
-use crate::page::Page;
+use crate::page::{GivenRequests, Page};
 use crate::request::Request;
 use crate::response::Response;
 use crate::spider::Spider;
@@ -32,6 +33,18 @@ pub(crate) struct Parsed<I> {
     pub(crate) requests: Vec<Request>,
     pub(crate) verdict: Verdict,
     pub(crate) callback_failed: bool,
+    /// Items that the callback gave, those that left while it ran included.
+    pub(crate) given: u64,
+    /// What was left in the extensions of the page, for observers.
+    pub(crate) found: Extensions,
+}
+
+impl<I> Parsed<I> {
+    /// A page that led to nothing but these requests.
+    fn without_items(verdict: Verdict, requests: Vec<Request>, callback_failed: bool) -> Self {
+        let found = Extensions::new();
+        Self { items: Vec::new(), requests, verdict, callback_failed, given: 0, found }
+    }
 }
 
 /// Whether the page counts as delivered.
@@ -72,8 +85,9 @@ impl<S: Spider> Core<S> {
                 Err(panic) => DropReason::failed("panic").detail(panic_message(&*panic)),
             };
             if reason.state == DropState::Skipped {
-                let verdict = Verdict::Dropped(placed.name, reason);
-                return Parsed { items: Vec::new(), requests: Vec::new(), verdict, callback_failed: false };
+                let known = std::mem::take(&mut page.follow);
+                let requests = self.follow_all(&page, known);
+                return Parsed::without_items(Verdict::Dropped(placed.name, reason), requests, false);
             }
             let status = page.response().status;
             let error = FetchError::new(FetchErrorKind::BadResponse, format!("{}: {status}", reason.reason));
@@ -85,17 +99,23 @@ impl<S: Spider> Core<S> {
             let detail = format!("the spider has no callback \"{}\"", page.callback());
             tracing::error!(url = %page.url(), "{detail}");
             let verdict = Verdict::Dropped("spider", DropReason::failed("unknown_callback").detail(detail));
-            return Parsed { items: Vec::new(), requests: Vec::new(), verdict, callback_failed: true };
+            return Parsed::without_items(verdict, Vec::new(), true);
         }
+        let known = std::mem::take(&mut page.follow);
         let page = Rc::new(page);
         let mut out = self.output(&page);
+        known.into_iter().for_each(|request| out.request(request));
         let result = catch_unwind(AssertUnwindSafe(|| self.spider.parse(&page, &mut out)));
         let (verdict, callback_failed) = match self.callback_result(&page, result) {
             None => (Verdict::Delivered, false),
             Some(reason) => (Verdict::Dropped("spider", reason), true),
         };
+        let given = out.items_given();
         let (items, requests) = out.into_parts();
-        Parsed { items, requests: self.follow_all(&page, requests), verdict, callback_failed }
+        let requests = self.follow_all(&page, requests);
+        let found = Rc::try_unwrap(page).map(|page| page.extensions);
+        let found = found.unwrap_or_else(|page| page.extensions.clone());
+        Parsed { items, requests, verdict, callback_failed, given, found }
     }
 
     /// Calls the spider's `failed` for a request without a page.
@@ -103,8 +123,10 @@ impl<S: Spider> Core<S> {
         let mut out = Output::new(self.cx.clone());
         let called = catch_unwind(AssertUnwindSafe(|| self.spider.failed(page.request(), error, &mut out)));
         let callback_failed = self.callback_result(page, called).is_some();
+        let given = out.items_given();
         let (items, requests) = out.into_parts();
-        Parsed { items, requests: self.follow_all(page, requests), verdict, callback_failed }
+        let requests = self.follow_all(page, requests);
+        Parsed { items, requests, verdict, callback_failed, given, found: Extensions::new() }
     }
 
     /// Counts and tells what a callback answered; the reason if it failed.
@@ -126,6 +148,7 @@ impl<S: Spider> Core<S> {
 
     /// An output whose full batches leave while the callback runs.
     fn output(self: &Arc<Self>, page: &Rc<Page>) -> Output<S::Item> {
+        let tells_all = page.extensions.get::<GivenRequests>().is_some();
         let core = Arc::clone(self);
         let page = Rc::clone(page);
         let flush = move |items: Vec<S::Item>, requests: Vec<Request>| {
@@ -143,8 +166,21 @@ impl<S: Spider> Core<S> {
             });
         };
         let core = Arc::clone(self);
-        let resolve = move |page: &Page, href: &str| core.resolve(page, href);
+        let resolve = move |page: &Page, href: &str| match tells_all {
+            // `follow_all` filters, after it has told.
+            true => core.resolve_anew(page, href),
+            false => core.resolve(page, href),
+        };
         Output::streaming(self.cx.clone(), Box::new(flush), Box::new(resolve))
+    }
+
+    /// Where a link leads, whether that is known or not.
+    fn resolve_anew(&self, page: &Page, href: &str) -> Resolved {
+        let resolved = Resolved::of(page, href);
+        if matches!(resolved, Resolved::Invalid) {
+            self.counters.links_invalid.inc();
+        }
+        resolved
     }
 
     /// Where a link leads.
@@ -156,10 +192,7 @@ impl<S: Spider> Core<S> {
             self.counters.duplicates.inc();
             return Resolved::Known;
         }
-        let resolved = Resolved::of(page, href);
-        if matches!(resolved, Resolved::Invalid) {
-            self.counters.links_invalid.inc();
-        }
+        let resolved = self.resolve_anew(page, href);
         if let Resolved::New(url) = &resolved
             && self.fingerprinter.of_get(url).is_some_and(|fingerprint| self.frontier.is_seen(fingerprint))
         {
@@ -185,6 +218,9 @@ impl<S: Spider> Core<S> {
         let referer: Arc<str> = page.url().as_str().into();
         let depth = page.request().depth.saturating_add(1);
         let domains = self.spider.allowed_domains();
+        if let Some(given) = page.extensions.get::<GivenRequests>() {
+            requests.iter().for_each(|request| given.tell(request));
+        }
         requests.retain_mut(|request| {
             // Most links of a site lead to pages that are known: nothing is spent on them.
             if !request.unfiltered && self.frontier.is_seen(self.fingerprinter.of(request)) {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
+use http::Extensions;
 use tokio::sync::{mpsc, oneshot};
 
 use super::chain::{Chain, Exchanged, NESTED_WAIT, Placed};
@@ -25,7 +26,7 @@ use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
 use crate::frontier::{DynFrontier, End, Lease, LeaseId, Pushed, Settled};
 use crate::host::{HostKey, SlotBy};
 use crate::middleware::SpiderMiddleware;
-use crate::request::{Fingerprinter, Request};
+use crate::request::{Fingerprinter, Nested, Request};
 use crate::response::Response;
 use crate::schedule::{Outcome, Ticket};
 use crate::spider::Spider;
@@ -150,19 +151,15 @@ impl<S: Spider> Core<S> {
         let _settling = self.settling().await;
         let Some(parsed) = parsed else {
             let reason = DropReason::failed("panic").status(status).detail("the worker of the page panicked");
-            return self.end(lease, host, origin, "spider", Some(reason), Vec::new(), true).await;
+            let verdict = Verdict::Dropped("spider", reason);
+            return self.end(lease, host, origin, verdict, (0, &Extensions::new()), Vec::new(), true).await;
         };
-        let Parsed { items, requests, verdict, callback_failed } = parsed;
+        let Parsed { items, requests, verdict, callback_failed, given, found } = parsed;
         if !items.is_empty() && !self.deliver(items).await {
             // The pipelines have failed: what was not acknowledged is not settled.
             return self.release(lease, host).await;
         }
-        match verdict {
-            Verdict::Delivered => self.end(lease, host, origin, "", None, requests, callback_failed).await,
-            Verdict::Dropped(component, reason) => {
-                self.end(lease, host, origin, component, Some(reason), requests, callback_failed).await
-            }
-        }
+        self.end(lease, host, origin, verdict, (given, &found), requests, callback_failed).await
     }
 
     /// A request that ended in the downloader chain; one that failed goes to the spider's `failed`.
@@ -192,7 +189,8 @@ impl<S: Spider> Core<S> {
                 return self.release(lease, host).await;
             }
         }
-        self.end(lease, host, origin, component, Some(reason), requests, callback_failed).await
+        let verdict = Verdict::Dropped(component, reason);
+        self.end(lease, host, origin, verdict, (0, &Extensions::new()), requests, callback_failed).await
     }
 
     /// Runs a job on a worker thread, or in place if it is a small page of a cheap callback; `None` if the job itself panicked
@@ -241,22 +239,22 @@ impl<S: Spider> Core<S> {
         lease: LeaseId,
         host: &HostKey,
         origin: &Request,
-        component: &'static str,
-        dropped: Option<DropReason>,
+        verdict: Verdict,
+        (items, found): (u64, &Extensions),
         children: Vec<Request>,
         callback_failed: bool,
     ) -> Result<VisitEnd> {
         let settled = Settled { lease, host: host.clone(), end: End::Done, children };
         self.settle(settled).await?;
-        match dropped {
-            None => {
+        match verdict {
+            Verdict::Delivered => {
                 self.counters.delivered.inc();
                 if self.cx.has_observers() {
-                    self.cx.emit(&Event::PageDelivered { request: origin });
+                    self.cx.emit(&Event::PageDelivered { request: origin, items, found });
                 }
                 Ok(VisitEnd::Delivered { callback_failed })
             }
-            Some(reason) => {
+            Verdict::Dropped(component, reason) => {
                 let seed = failed_seed(origin, &reason);
                 self.record(&Dropped::new(origin, component, reason, self.cx.now()));
                 Ok(VisitEnd::Dropped { seed, callback_failed })
@@ -277,7 +275,8 @@ impl<S: Spider> Core<S> {
         if self.cx.has_observers()
             && let Some(reason) = self.cx.veto(&request)
         {
-            return self.end(lease, host, origin, "observer", Some(reason), Vec::new(), false).await;
+            let verdict = Verdict::Dropped("observer", reason);
+            return self.end(lease, host, origin, verdict, (0, &Extensions::new()), Vec::new(), false).await;
         }
         let end = End::Again(request);
         let pushed = self.settle(Settled { lease, host: host.clone(), end, children: Vec::new() }).await?;
@@ -425,6 +424,7 @@ impl<S: Spider> Exchange for Core<S> {
         Box::pin(async move {
             let mut request = request;
             for _ in 0..STEPS {
+                request.extensions.insert(Nested);
                 self.assign(&mut request, None).await;
                 if let Some(at) = request.not_before.take() {
                     let wait: Duration = at.since(self.cx.now());
@@ -456,7 +456,9 @@ impl<S: Spider> Exchange for Core<S> {
 
 /// A start request that ended without a page, unless it only led to a page that came by another way.
 fn failed_seed(origin: &Request, reason: &DropReason) -> Option<(String, String)> {
-    if origin.depth > 0 || !origin.meta_flag("is_start_request") {
+    // Not wanted again: an earlier crawl had it.
+    let is_known = matches!(&*reason.reason, "not_modified" | "delta");
+    if origin.depth > 0 || !origin.meta_flag("is_start_request") || is_known {
         return None;
     }
     let why = match (&reason.detail, reason.status) {

@@ -209,7 +209,7 @@ impl Observer for DropLog {
                 let key = log.key_of(&request.url);
                 log.is_queued(key);
             }
-            Event::PageDelivered { request } => {
+            Event::PageDelivered { request, .. } => {
                 let mut log = self.log();
                 // The target of a redirect was not queued under its own name.
                 let key = log.key_of(&request.url);
@@ -442,7 +442,7 @@ mod tests {
         refuse(&log, "http://h/before", "url_length");
         let mut hop = Request::parse("http://h/hop").unwrap();
         hop.meta.insert("redirect_urls".to_owned(), serde_json::json!(["http://h/first"]));
-        log.event(&Event::PageDelivered { request: &hop });
+        log.event(&Event::PageDelivered { request: &hop, items: 0, found: &http::Extensions::new() });
         log.event(&Event::RequestDropped(&dropped("http://h/lost", "robots")));
         refuse(&log, "http://h/lost", "depth");
         assert_eq!(bench.lines(), [pair("http://h/lost", "robots")]);

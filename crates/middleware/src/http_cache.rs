@@ -1,0 +1,272 @@
+//! HttpCache: answers that were stored before take the place of downloads.
+
+use std::sync::Arc;
+
+use http::{StatusCode, header};
+use huntsman_crawler::{
+    Context, DownloaderMiddleware, FetchError, Fingerprint, HttpCachePolicy, OnException, OnRequest,
+    OnResponse, Request, Response, Result, Settings, Timestamp, seconds,
+};
+
+use crate::{added, status};
+
+mod entry;
+mod freshness;
+mod storage;
+
+use entry::Entry;
+use freshness::{Freshness, refresh, validators, varies_by};
+use storage::Storage;
+
+/// Answers from a store on disk what was fetched before, and stores what is fetched: bodies and headers as received.
+///
+/// The key is the fingerprint of the request. With the policy `dummy` every stored answer is used as long as
+/// `httpcache_expiration_secs` say; with `rfc` those that are fresh by RFC 9111 for a private cache, `Vary` included, and the
+/// others are asked for with validators: 304, and failures unless `must-revalidate`, give the stored answer.
+///
+/// Never stored are failures (5xx, 408, 429 and what `retry_http_codes` lists), partial content, and bodies that came cut off.
+/// Requests with meta `dont_cache`, with a `Range`, and of `httpcache_ignore_schemes` pass by. With
+/// `httpcache_ignore_missing` what is not stored is dropped with reason `not_cached`, `robots.txt` too.
+///
+/// Stored answers have the flag `cached` and cost the slot no delay. Stats are under `httpcache/`. The directory is locked while
+/// the crawl runs; crawls with different logins need different ones. The store is read and written off the async threads; a page that is asked for again in the same moment may
+/// be fetched twice.
+#[derive(Debug)]
+pub struct HttpCache {
+    storage: Arc<Storage>,
+    /// `None` is the policy `dummy`.
+    freshness: Option<Freshness>,
+    expiration: f64,
+    ignored_codes: Vec<u16>,
+    failures: Vec<u16>,
+    ignored_schemes: Vec<String>,
+    ignore_missing: bool,
+}
+
+/// What this middleware knows of a request on its way back; it is in its extensions if it may be answered from the store.
+#[derive(Clone, Debug)]
+struct Asked {
+    fingerprint: Fingerprint,
+    /// An answer that is to be validated.
+    stale: Option<Arc<Entry>>,
+    /// Whether the request has the validators of that answer: a 304 speaks of it, and not of what somebody else knows.
+    validates: bool,
+}
+
+impl HttpCache {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "http_cache";
+    /// The place in the chain: the nearest to the network.
+    pub const ORDER: i32 = 900;
+
+    /// Not configured unless `httpcache_enabled` is set.
+    ///
+    /// # Errors
+    /// The directory cannot be opened: another process works in it, it is damaged, or of a newer version.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        if !settings.httpcache_enabled {
+            return Ok(None);
+        }
+        let storage = Arc::new(Storage::open(&settings.httpcache_dir)?);
+        Ok(Some(Self {
+            storage,
+            freshness: match settings.httpcache_policy {
+                HttpCachePolicy::Dummy => None,
+                HttpCachePolicy::Rfc => Some(Freshness::from_settings(settings)),
+            },
+            expiration: seconds(settings.httpcache_expiration_secs).as_secs_f64(),
+            ignored_codes: settings.httpcache_ignore_http_codes.clone(),
+            failures: settings.retry_http_codes.clone(),
+            ignored_schemes: settings.httpcache_ignore_schemes.clone(),
+            ignore_missing: settings.httpcache_ignore_missing,
+        }))
+    }
+
+    /// Whether a request has to do with the store.
+    fn concerns(&self, request: &Request) -> bool {
+        !request.meta_flag("dont_cache")
+            && !request.headers.contains_key(header::RANGE)
+            && !self.ignored_schemes.iter().any(|scheme| scheme.eq_ignore_ascii_case(request.url.scheme()))
+            && (self.freshness.is_none() || Freshness::concerns(request))
+    }
+
+    /// The stored answer, unless it is too old.
+    async fn stored(&self, fingerprint: Fingerprint, request: &Request, cx: &Context) -> Option<Entry> {
+        let storage = Arc::clone(&self.storage);
+        let headers = request.headers.clone();
+        let read = tokio::task::spawn_blocking(move || storage.get(fingerprint, &headers)).await;
+        let entry = match read {
+            Ok(Ok(entry)) => entry?,
+            Ok(Err(error)) => {
+                cx.stats().inc("httpcache/retrieve_error");
+                tracing::warn!(url = %request.url, "a stored answer is not used: {error}");
+                return None;
+            }
+            // The runtime ends, or the store panicked.
+            Err(error) => {
+                cx.stats().inc("httpcache/retrieve_error");
+                tracing::warn!(url = %request.url, "the HTTP cache could not be read: {error}");
+                return None;
+            }
+        };
+        let age = cx.now().since(entry.stored).as_secs_f64();
+        (self.expiration == 0.0 || age <= self.expiration).then_some(entry)
+    }
+
+    /// Whether an answer may be stored.
+    fn stores(&self, response: &Response) -> bool {
+        let code = response.status.as_u16();
+        let failed = matches!(code, 408 | 429 | 500..) || self.failures.contains(&code);
+        // A 304 without a stored answer is one to validators of the request itself: it has no body.
+        let partial = matches!(code, 206 | 304) || !status::is_whole(response);
+        !failed
+            && !partial
+            && !self.ignored_codes.contains(&code)
+            && self.freshness.as_ref().is_none_or(|freshness| freshness.stores(response))
+    }
+
+    /// The varying headers, where they count.
+    fn varying(&self, entry: &Entry) -> Vec<String> {
+        if self.freshness.is_some() { varies_by(&entry.headers) } else { Vec::new() }
+    }
+
+    async fn put(&self, fingerprint: Fingerprint, request: &Request, entry: Entry) {
+        if self.storage.has_failed() {
+            return;
+        }
+        let storage = Arc::clone(&self.storage);
+        let (headers, varying) = (request.headers.clone(), self.varying(&entry));
+        let put =
+            tokio::task::spawn_blocking(move || storage.put(fingerprint, &headers, &varying, &entry)).await;
+        if let Err(error) = put {
+            tracing::warn!(url = %request.url, "an answer was not stored: {error}");
+        }
+    }
+
+    /// Stores an answer that came, or counts why not.
+    async fn keep(&self, asked: &Asked, request: &Request, response: &Response, cx: &Context) {
+        if self.stores(response) {
+            cx.stats().inc("httpcache/store");
+            self.put(asked.fingerprint, request, Entry::of(response, cx.now())).await;
+            return;
+        }
+        cx.stats().inc("httpcache/uncacheable");
+        // What may not be stored has replaced it at its origin; a failure has not.
+        if let Some(stale) = &asked.stale
+            && !self.storage.has_failed()
+            && !response.status.is_server_error()
+            && response.status != StatusCode::NOT_MODIFIED
+        {
+            let storage = Arc::clone(&self.storage);
+            let (headers, varying) = (request.headers.clone(), self.varying(stale));
+            let fingerprint = asked.fingerprint;
+            let _ =
+                tokio::task::spawn_blocking(move || storage.remove(fingerprint, &headers, &varying)).await;
+        }
+    }
+}
+
+fn epoch_seconds(now: Timestamp) -> f64 {
+    now.0 as f64 / 1e6
+}
+
+impl DownloaderMiddleware for HttpCache {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
+        // Of an earlier try or hop.
+        request.extensions.remove::<Asked>();
+        if !self.concerns(request) {
+            return Ok(OnRequest::Continue);
+        }
+        let fingerprint = request.fingerprint();
+        let Some(entry) = self.stored(fingerprint, request, cx).await else {
+            cx.stats().inc("httpcache/miss");
+            if self.ignore_missing {
+                cx.stats().inc("httpcache/ignore");
+                return Ok(OnRequest::drop("not_cached"));
+            }
+            request.extensions.insert(Asked { fingerprint, stale: None, validates: false });
+            return Ok(OnRequest::Continue);
+        };
+        let now = epoch_seconds(cx.now());
+        let fresh = self.freshness.as_ref().is_none_or(|freshness| freshness.is_fresh(request, &entry, now));
+        // Without a network, nobody can be asked whether a stale one still holds.
+        if fresh || self.ignore_missing {
+            cx.stats().inc("httpcache/hit");
+            return Ok(OnRequest::Respond(Box::new(entry.response())));
+        }
+        let validators = validators(&entry.headers);
+        let validates = !validators.is_empty();
+        if validates {
+            request.headers.remove(header::IF_NONE_MATCH);
+            request.headers.remove(header::IF_MODIFIED_SINCE);
+        }
+        for (name, value) in validators {
+            added::set(request, name, value);
+        }
+        request.extensions.insert(Asked { fingerprint, stale: Some(Arc::new(entry)), validates });
+        Ok(OnRequest::Continue)
+    }
+
+    async fn process_response(
+        &self,
+        request: &Request,
+        response: &mut Response,
+        cx: &Context,
+    ) -> Result<OnResponse> {
+        let Some(asked) = request.extensions.get::<Asked>() else { return Ok(OnResponse::Continue) };
+        if response.has_flag("cached") {
+            return Ok(OnResponse::Continue);
+        }
+        let (Some(stale), Some(freshness)) = (&asked.stale, &self.freshness) else {
+            cx.stats().inc("httpcache/firsthand");
+            self.keep(asked, request, response, cx).await;
+            return Ok(OnResponse::Continue);
+        };
+        if response.status == StatusCode::NOT_MODIFIED && asked.validates {
+            cx.stats().inc("httpcache/revalidate");
+            let mut entry = Entry::clone(stale);
+            refresh(&mut entry, &response.headers);
+            entry.stored = cx.now();
+            *response = entry.response();
+            if self.stores(response) {
+                self.put(asked.fingerprint, request, entry).await;
+            }
+        } else if response.status.is_server_error() && !freshness.must_revalidate(stale) {
+            cx.stats().inc("httpcache/revalidate");
+            *response = stale.response();
+        } else {
+            cx.stats().inc("httpcache/invalidate");
+            self.keep(asked, request, response, cx).await;
+        }
+        Ok(OnResponse::Continue)
+    }
+
+    async fn process_exception(
+        &self,
+        request: &Request,
+        error: &FetchError,
+        cx: &Context,
+    ) -> Result<OnException> {
+        let stale = request.extensions.get::<Asked>().and_then(|asked| asked.stale.as_ref());
+        if let (Some(stale), Some(freshness)) = (stale, &self.freshness)
+            && error.is_transient()
+            // RFC 9111, 5.2.2.2: not even without a connection.
+            && !freshness.must_revalidate(stale)
+        {
+            cx.stats().inc("httpcache/errorrecovery");
+            return Ok(OnException::Respond(Box::new(stale.response())));
+        }
+        Ok(OnException::Pass)
+    }
+}
+
+#[cfg(test)]
+mod tests;

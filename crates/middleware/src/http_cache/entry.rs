@@ -1,0 +1,224 @@
+//! A stored answer, and its form on disk.
+
+use std::io::Read;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
+use huntsman_crawler::{Response, Timestamp};
+use url::Url;
+
+/// An answer as it was received, and when.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) stored: Timestamp,
+    pub(crate) url: Url,
+    pub(crate) status: StatusCode,
+    pub(crate) version: Version,
+    pub(crate) headers: HeaderMap,
+    /// With its content codings.
+    pub(crate) body: Bytes,
+}
+
+/// What is stored is not what was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Damaged(&'static str);
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the stored answer is damaged: {}", self.0)
+    }
+}
+
+impl std::error::Error for Damaged {}
+
+/// The form that is written; the first byte of a value.
+const FORMAT: u8 = 1;
+/// Bodies below this do not become smaller by more than their page on disk.
+const LEAST_COMPRESSED: usize = 256;
+/// zstd's own default: HTML to about a fifth at some 300 MB/s.
+const LEVEL: i32 = 3;
+/// Room that is made for a body before its bytes are seen: a length is not believed.
+const FIRST_ROOM: usize = 64 << 10;
+
+impl Entry {
+    pub(crate) fn of(response: &Response, now: Timestamp) -> Self {
+        Self {
+            stored: now,
+            url: response.url.clone(),
+            status: response.status,
+            version: response.version,
+            headers: response.headers.clone(),
+            body: response.body.clone(),
+        }
+    }
+
+    /// The answer, marked `cached`.
+    pub(crate) fn response(&self) -> Response {
+        let mut response = Response::new(self.url.clone(), self.status, self.body.clone());
+        response.version = self.version;
+        response.headers = self.headers.clone();
+        response.add_flag("cached");
+        response
+    }
+
+    /// Format, time in microseconds, status, version; URL, headers and body with their lengths; the body compressed if that
+    /// makes it smaller. Numbers are little-endian. Checksums are the store's.
+    pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        let coded = self.headers.contains_key(http::header::CONTENT_ENCODING);
+        let packed = (!coded && self.body.len() >= LEAST_COMPRESSED)
+            .then(|| zstd::bulk::compress(&self.body, LEVEL).ok())
+            .flatten()
+            .filter(|packed| packed.len() < self.body.len());
+        let body = packed.as_deref().unwrap_or(&self.body);
+        let mut out = Vec::with_capacity(body.len() + 1_024);
+        out.push(FORMAT);
+        out.extend_from_slice(&self.stored.0.to_le_bytes());
+        out.extend_from_slice(&self.status.as_u16().to_le_bytes());
+        out.push(version_number(self.version));
+        put(&mut out, self.url.as_str().as_bytes());
+        put_length(&mut out, self.headers.len());
+        for (name, value) in &self.headers {
+            put(&mut out, name.as_str().as_bytes());
+            put(&mut out, value.as_bytes());
+        }
+        out.push(u8::from(packed.is_some()));
+        put_length(&mut out, self.body.len());
+        out.extend_from_slice(body);
+        out
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Damaged> {
+        let mut rest = bytes;
+        if take(&mut rest, 1)? != [FORMAT] {
+            return Err(Damaged("another format"));
+        }
+        let stored = Timestamp(u64::from_le_bytes(array(&mut rest)?));
+        let status = StatusCode::from_u16(u16::from_le_bytes(array(&mut rest)?));
+        let status = status.map_err(|_| Damaged("no such status"))?;
+        let version = version_of(take(&mut rest, 1)?[0]);
+        let url = std::str::from_utf8(text(&mut rest)?).ok().and_then(|url| Url::parse(url).ok());
+        let url = url.ok_or(Damaged("the URL is none"))?;
+        let mut headers = HeaderMap::new();
+        for _ in 0..length(&mut rest)? {
+            let name = HeaderName::from_bytes(text(&mut rest)?).map_err(|_| Damaged("no header name"))?;
+            let value = HeaderValue::from_bytes(text(&mut rest)?).map_err(|_| Damaged("no header value"))?;
+            headers.try_append(name, value).map_err(|_| Damaged("too many headers"))?;
+        }
+        let packed = take(&mut rest, 1)?[0] == 1;
+        let body_length = length(&mut rest)?;
+        let body = if packed { unpack(rest, body_length)? } else { rest.to_vec() };
+        if body.len() != body_length {
+            return Err(Damaged("the body has another length"));
+        }
+        Ok(Self { stored, url, status, version, headers, body: body.into() })
+    }
+}
+
+fn unpack(packed: &[u8], length: usize) -> Result<Vec<u8>, Damaged> {
+    let broken = |_| Damaged("the body does not unpack");
+    let mut body = Vec::with_capacity(length.min(FIRST_ROOM));
+    let reader = zstd::stream::read::Decoder::with_buffer(packed).map_err(broken)?;
+    // One byte more than there may be shows that there is more.
+    reader.take(length as u64 + 1).read_to_end(&mut body).map_err(broken)?;
+    Ok(body)
+}
+
+fn version_number(version: Version) -> u8 {
+    match version {
+        Version::HTTP_09 => 9,
+        Version::HTTP_10 => 10,
+        Version::HTTP_2 => 20,
+        Version::HTTP_3 => 30,
+        _ => 11,
+    }
+}
+
+fn version_of(number: u8) -> Version {
+    match number {
+        9 => Version::HTTP_09,
+        10 => Version::HTTP_10,
+        20 => Version::HTTP_2,
+        30 => Version::HTTP_3,
+        _ => Version::HTTP_11,
+    }
+}
+
+fn put_length(out: &mut Vec<u8>, length: usize) {
+    out.extend_from_slice(&(length as u64).to_le_bytes());
+}
+
+fn put(out: &mut Vec<u8>, bytes: &[u8]) {
+    put_length(out, bytes.len());
+    out.extend_from_slice(bytes);
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Result<&'a [u8], Damaged> {
+    let (taken, left) = rest.split_at_checked(length).ok_or(Damaged("cut off"))?;
+    *rest = left;
+    Ok(taken)
+}
+
+fn array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], Damaged> {
+    take(rest, N)?.try_into().map_err(|_| Damaged("cut off"))
+}
+
+fn length(rest: &mut &[u8]) -> Result<usize, Damaged> {
+    usize::try_from(u64::from_le_bytes(array(rest)?)).map_err(|_| Damaged("a length beyond memory"))
+}
+
+fn text<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], Damaged> {
+    let length = length(rest)?;
+    take(rest, length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(body: impl Into<Bytes>) -> Entry {
+        let mut response = Response::new(Url::parse("http://h/a?b").unwrap(), StatusCode::NOT_FOUND, body);
+        response.version = Version::HTTP_2;
+        for (name, value) in [("x-a", &b"1"[..]), ("x-a", b"\xe9"), ("etag", b"\"v\"")] {
+            let name = HeaderName::from_static(name);
+            response.headers.append(name, HeaderValue::from_bytes(value).unwrap());
+        }
+        Entry::of(&response, Timestamp(1_700_000_000_123_456))
+    }
+
+    #[test]
+    fn an_answer_comes_back_as_it_was() {
+        for body in [String::new(), "short".to_owned(), "<p>again</p>".repeat(5_000)] {
+            let entry = entry(body.clone());
+            let bytes = entry.to_bytes();
+            assert_eq!(Entry::from_bytes(&bytes).unwrap(), entry);
+            let response = entry.response();
+            assert_eq!((&response.body[..], response.flags), (body.as_bytes(), vec!["cached"]));
+        }
+        assert!(entry("<p>again</p>".repeat(5_000)).to_bytes().len() < 1_000, "bodies are compressed");
+    }
+
+    #[test]
+    fn a_cut_or_changed_value_is_damaged_and_never_a_panic() {
+        let whole = entry("<p>again</p>".repeat(100)).to_bytes();
+        for end in 0..whole.len() {
+            assert!(Entry::from_bytes(&whole[..end]).is_err(), "{end} of {} bytes", whole.len());
+        }
+        for at in 0..whole.len() {
+            for bit in [1, 0x80] {
+                let mut changed = whole.clone();
+                changed[at] ^= bit;
+                // Some changes are legal values; the store's checksum tells those.
+                let _ = Entry::from_bytes(&changed);
+            }
+        }
+        let mut newer = whole;
+        newer[0] = FORMAT + 1;
+        assert_eq!(Entry::from_bytes(&newer), Err(Damaged("another format")));
+    }
+
+    #[test]
+    fn a_body_that_unpacks_to_more_than_it_says_is_damaged() {
+        let bomb = zstd::bulk::compress(&vec![0; 1 << 20], 3).unwrap();
+        assert_eq!(unpack(&bomb, 10).unwrap().len(), 11);
+    }
+}

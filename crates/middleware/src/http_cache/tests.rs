@@ -1,0 +1,316 @@
+//! Single requests against a store, hook by hook.
+
+use super::*;
+use http::Method;
+use huntsman_crawler::FetchErrorKind;
+use tempfile::TempDir;
+
+struct Cache {
+    cache: HttpCache,
+    cx: Context,
+    folder: TempDir,
+}
+
+fn settings(folder: &TempDir, change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = Settings::default();
+    settings.httpcache_enabled = true;
+    settings.httpcache_dir = folder.path().join("cache").to_str().unwrap().to_owned();
+    change(&mut settings);
+    settings
+}
+
+impl Cache {
+    fn new(change: impl FnOnce(&mut Settings)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = settings(&folder, change);
+        let cache = HttpCache::from_settings(&settings).unwrap().unwrap();
+        Self { cache, cx: Context::detached(settings), folder }
+    }
+
+    fn rfc(change: impl FnOnce(&mut Settings)) -> Self {
+        Self::new(|settings| {
+            settings.httpcache_policy = HttpCachePolicy::Rfc;
+            change(settings);
+        })
+    }
+
+    /// The same directory in another run with other settings.
+    fn reopened(self, change: impl FnOnce(&mut Settings)) -> Self {
+        let Self { cache, folder, .. } = self;
+        drop(cache);
+        let settings = settings(&folder, change);
+        let cache = HttpCache::from_settings(&settings).unwrap().unwrap();
+        Self { cache, cx: Context::detached(settings), folder }
+    }
+
+    /// What the chain would make of a request whose download ends like this: who answered, with which status and body.
+    async fn exchange(&self, mut request: Request, answer: Result<Response, FetchError>) -> String {
+        let mut response = match self.cache.process_request(&mut request, &self.cx).await.unwrap() {
+            OnRequest::Continue => match answer {
+                Ok(response) => response,
+                Err(error) => match self.cache.process_exception(&request, &error, &self.cx).await.unwrap() {
+                    OnException::Respond(response) => *response,
+                    _ => return format!("failed {}", error.kind().name()),
+                },
+            },
+            OnRequest::Respond(response) => *response,
+            OnRequest::Drop(reason) => return format!("dropped {}", reason.reason),
+            OnRequest::Reschedule(_) => panic!("never"),
+        };
+        self.cache.process_response(&request, &mut response, &self.cx).await.unwrap();
+        self.cache.storage.flush();
+        let from = if response.has_flag("cached") { "cached" } else { "network" };
+        format!("{from} {} {}", response.status.as_u16(), String::from_utf8_lossy(&response.body))
+    }
+
+    async fn get(&self, answer: Response) -> String {
+        self.exchange(request("http://h/a"), Ok(answer)).await
+    }
+
+    fn stats(&self) -> Vec<(String, i64)> {
+        let all = self.cx.stats().snapshot().into_iter();
+        all.filter_map(|(key, value)| {
+            Some((key.strip_prefix("httpcache/")?.to_owned(), value.as_i64().unwrap()))
+        })
+        .collect()
+    }
+}
+
+fn request(url: &str) -> Request {
+    Request::parse(url).unwrap()
+}
+
+fn answer(status: u16, headers: &[(&'static str, &str)], body: &'static str) -> Response {
+    let url = url::Url::parse("http://h/a").unwrap();
+    let mut response = Response::new(url, StatusCode::from_u16(status).unwrap(), body);
+    for (name, value) in headers {
+        response.headers.append(*name, value.parse().unwrap());
+    }
+    response
+}
+
+fn pairs(pairs: &[(&str, i64)]) -> Vec<(String, i64)> {
+    pairs.iter().map(|(key, count)| ((*key).to_owned(), *count)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_dummy_policy_stores_and_uses_everything() {
+    let cache = Cache::new(|_| {});
+    for (n, status) in [200, 201, 301, 404, 410].into_iter().enumerate() {
+        let url = format!("http://h/{n}");
+        let first = answer(status, &[("cache-control", "no-store"), ("vary", "*")], "one");
+        assert_eq!(cache.exchange(request(&url), Ok(first)).await, format!("network {status} one"));
+        let second = cache.exchange(request(&url), Ok(answer(500, &[], "two"))).await;
+        assert_eq!(second, format!("cached {status} one"));
+    }
+    let expected = pairs(&[("firsthand", 5), ("hit", 5), ("miss", 5), ("store", 5)]);
+    assert_eq!(cache.stats(), expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_and_cut_off_bodies_are_never_stored() {
+    let cache = Cache::new(|settings| settings.retry_http_codes = vec![418]);
+    for status in [500, 503, 599, 408, 429, 418, 206, 304] {
+        assert!(cache.get(answer(status, &[], "")).await.starts_with("network"), "{status}");
+        assert_eq!(cache.stats(), pairs(&[("firsthand", 1), ("miss", 1), ("uncacheable", 1)]), "{status}");
+        for key in ["firsthand", "miss", "uncacheable"] {
+            cache.cx.stats().counter(&format!("httpcache/{key}")).set(0);
+        }
+    }
+    for flag in ["dataloss", "partial", "truncated", "unread", "download_stopped"] {
+        let mut cut = answer(200, &[], "cut");
+        cut.add_flag(flag);
+        assert_eq!(cache.get(cut).await, "network 200 cut", "{flag}");
+    }
+    assert_eq!(cache.get(answer(200, &[], "whole")).await, "network 200 whole");
+    assert_eq!(cache.get(answer(200, &[], "new")).await, "cached 200 whole");
+}
+
+#[tokio::test(start_paused = true)]
+async fn some_requests_pass_by() {
+    let cache = Cache::new(|settings| {
+        settings.httpcache_ignore_schemes = vec!["FTP".to_owned()];
+        settings.httpcache_ignore_http_codes = vec![404];
+    });
+    for asked in [
+        request("http://h/a").meta("dont_cache", true),
+        request("http://h/a").header("range", "bytes=0-1").unwrap(),
+        request("ftp://h/a"),
+    ] {
+        for _ in 0..2 {
+            assert_eq!(cache.exchange(asked.clone(), Ok(answer(200, &[], "x"))).await, "network 200 x");
+        }
+    }
+    assert!(cache.stats().is_empty());
+    for _ in 0..2 {
+        assert_eq!(cache.get(answer(404, &[], "none")).await, "network 404 none");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_key_is_method_address_and_body() {
+    let cache = Cache::new(|_| {});
+    let form = |value| Request::form(url::Url::parse("http://h/a").unwrap(), [("k", value)]);
+    let head = request("http://h/a").method(Method::HEAD);
+    let others = [request("http://h/a"), head, request("http://g/a"), form("1"), form("2")];
+    for (n, asked) in others.iter().enumerate() {
+        let body = ["0", "1", "2", "3", "4"][n];
+        assert_eq!(
+            cache.exchange(asked.clone(), Ok(answer(200, &[], body))).await,
+            format!("network 200 {body}")
+        );
+    }
+    for (n, asked) in others.into_iter().enumerate() {
+        assert_eq!(cache.exchange(asked, Ok(answer(200, &[], "x"))).await, format!("cached 200 {n}"));
+    }
+    let same = request("http://h/a#fragment");
+    assert_eq!(cache.exchange(same, Ok(answer(200, &[], "x"))).await, "cached 200 0");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_answer_is_missing() {
+    let cache = Cache::new(|settings| settings.httpcache_expiration_secs = 60.0);
+    cache.get(answer(200, &[], "one")).await;
+    tokio::time::advance(std::time::Duration::from_secs(59)).await;
+    assert_eq!(cache.get(answer(200, &[], "two")).await, "cached 200 one");
+    tokio::time::advance(std::time::Duration::from_secs(2)).await;
+    assert_eq!(cache.get(answer(200, &[], "two")).await, "network 200 two");
+    assert_eq!(cache.get(answer(200, &[], "three")).await, "cached 200 two");
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_network_what_is_missing_is_dropped() {
+    let cache = Cache::rfc(|_| {});
+    cache.get(answer(200, &[("etag", "\"1\"")], "one")).await;
+    let offline = cache.reopened(|settings| {
+        settings.httpcache_policy = HttpCachePolicy::Rfc;
+        settings.httpcache_ignore_missing = true;
+    });
+    assert_eq!(offline.get(answer(200, &[], "two")).await, "cached 200 one", "stale, but there is no other");
+    let missing = offline.exchange(request("http://h/b"), Ok(answer(200, &[], "b"))).await;
+    assert_eq!(missing, "dropped not_cached");
+    assert_eq!(offline.stats(), pairs(&[("hit", 1), ("ignore", 1), ("miss", 1)]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_damaged_entry_is_a_miss_and_is_replaced() {
+    let cache = Cache::new(|_| {});
+    cache.get(answer(200, &[], "one")).await;
+    cache.cache.storage.damage(request("http://h/a").fingerprint());
+    assert_eq!(cache.get(answer(200, &[], "two")).await, "network 200 two");
+    assert_eq!(cache.get(answer(200, &[], "three")).await, "cached 200 two");
+    let expected = [("firsthand", 2), ("hit", 1), ("miss", 2), ("retrieve_error", 1), ("store", 2)];
+    assert_eq!(cache.stats(), pairs(&expected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_directory_has_one_crawl_at_a_time() {
+    let cache = Cache::new(|_| {});
+    let error = HttpCache::from_settings(cache.cx.settings()).unwrap_err().to_string();
+    assert!(error.contains("httpcache_dir") && error.contains("another process"), "{error}");
+    assert!(HttpCache::from_settings(&Settings::default()).unwrap().is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_answer_is_asked_for_with_its_validators() {
+    let cache = Cache::rfc(|_| {});
+    let changed = "Tue, 14 Nov 2023 22:13:20 GMT";
+    let headers = [("etag", "\"1\""), ("last-modified", changed), ("cache-control", "max-age=60")];
+    cache.get(answer(200, &headers, "one")).await;
+    assert_eq!(cache.get(answer(200, &[], "two")).await, "cached 200 one", "fresh");
+    tokio::time::advance(std::time::Duration::from_secs(61)).await;
+    let mut asked = request("http://h/a");
+    let OnRequest::Continue = cache.cache.process_request(&mut asked, &cache.cx).await.unwrap() else {
+        panic!("it is stale");
+    };
+    assert_eq!(asked.headers["if-none-match"], "\"1\"");
+    assert_eq!(asked.headers["if-modified-since"], changed);
+    assert!(added::is_ours(&asked, &header::IF_NONE_MATCH), "a redirect does not carry it on");
+
+    let unchanged = answer(304, &[("cache-control", "max-age=10"), ("x-new", "1")], "");
+    assert_eq!(cache.get(unchanged).await, "cached 200 one");
+    tokio::time::advance(std::time::Duration::from_secs(9)).await;
+    assert_eq!(cache.get(answer(200, &[], "two")).await, "cached 200 one", "fresh again by the 304");
+    tokio::time::advance(std::time::Duration::from_secs(2)).await;
+    assert_eq!(cache.get(answer(200, &[("etag", "\"2\"")], "two")).await, "network 200 two");
+    let expected =
+        [("firsthand", 1), ("hit", 2), ("invalidate", 1), ("miss", 1), ("revalidate", 1), ("store", 2)];
+    assert_eq!(cache.stats(), pairs(&expected));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_304_to_validators_of_others_says_nothing_of_the_stored_answer() {
+    let cache = Cache::rfc(|_| {});
+    let theirs = || request("http://h/a").header("if-none-match", "\"theirs\"").unwrap();
+    cache.get(answer(200, &[("cache-control", "max-age=0")], "one")).await;
+    assert_eq!(cache.exchange(theirs(), Ok(answer(304, &[], ""))).await, "network 304 ");
+    assert_eq!(cache.get(answer(503, &[], "sorry")).await, "cached 200 one", "and does not forget it");
+
+    cache.get(answer(200, &[("last-modified", "Tue, 14 Nov 2023 22:13:20 GMT")], "two")).await;
+    tokio::time::advance(std::time::Duration::from_secs(86_400 * 3_650)).await;
+    let mut asked = theirs();
+    cache.cache.process_request(&mut asked, &cache.cx).await.unwrap();
+    assert!(!asked.headers.contains_key("if-none-match") && asked.headers.contains_key("if-modified-since"));
+    assert_eq!(cache.exchange(theirs(), Ok(answer(304, &[], ""))).await, "cached 200 two");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stale_answer_helps_out_unless_it_must_be_revalidated() {
+    for (control, helps) in [("max-age=0", true), ("max-age=0, must-revalidate", false)] {
+        let cache = Cache::rfc(|_| {});
+        cache.get(answer(200, &[("etag", "\"1\""), ("cache-control", control)], "one")).await;
+        let bad = cache.get(answer(503, &[], "sorry")).await;
+        assert_eq!(bad, if helps { "cached 200 one" } else { "network 503 sorry" }, "{control}");
+        let lost = FetchError::new(FetchErrorKind::Reset, "lost");
+        let lost = cache.exchange(request("http://h/a"), Err(lost)).await;
+        assert_eq!(lost, if helps { "cached 200 one" } else { "failed connection_reset" }, "{control}");
+        // The guard's word is no failure of the network.
+        let refused = FetchError::new(FetchErrorKind::AddressRefused, "inside");
+        assert_eq!(cache.exchange(request("http://h/a"), Err(refused)).await, "failed address_refused");
+        assert_eq!(cache.cx.stats().get("httpcache/errorrecovery"), i64::from(helps));
+        assert_eq!(cache.get(answer(304, &[], "")).await, "cached 200 one", "a failure forgets nothing");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_became_private_business_is_forgotten() {
+    let cache = Cache::rfc(|_| {});
+    cache.get(answer(200, &[("etag", "\"1\"")], "one")).await;
+    assert_eq!(cache.get(answer(200, &[("cache-control", "no-store")], "two")).await, "network 200 two");
+    assert_eq!(cache.get(answer(503, &[], "sorry")).await, "network 503 sorry", "not the first one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_vary_by_the_headers_that_they_name() {
+    let cache = Cache::rfc(|_| {});
+    let asked = |language: &str, agent: &str| {
+        request("http://h/a")
+            .header("accept-language", language)
+            .unwrap()
+            .header("user-agent", agent)
+            .unwrap()
+    };
+    let varying = [("cache-control", "max-age=60"), ("vary", "Accept-Language")];
+    let none = || Ok(answer(200, &varying, "x"));
+    assert_eq!(
+        cache.exchange(asked("de", "a"), Ok(answer(200, &varying, "hallo"))).await,
+        "network 200 hallo"
+    );
+    assert_eq!(
+        cache.exchange(asked("en", "a"), Ok(answer(200, &varying, "hello"))).await,
+        "network 200 hello"
+    );
+    assert_eq!(cache.exchange(asked("de", "b"), none()).await, "cached 200 hallo");
+    assert_eq!(cache.exchange(asked("en", "b"), none()).await, "cached 200 hello");
+    assert_eq!(cache.exchange(request("http://h/a"), none()).await, "network 200 x", "absent is a value");
+    assert_eq!(cache.exchange(request("http://h/a"), none()).await, "cached 200 x");
+}
+
+#[tokio::test(start_paused = true)]
+async fn answers_of_other_middlewares_are_not_stored() {
+    let cache = Cache::new(|_| {});
+    let mut theirs = answer(200, &[], "theirs");
+    cache.cache.process_response(&request("http://h/a"), &mut theirs, &cache.cx).await.unwrap();
+    assert!(cache.stats().is_empty());
+    assert_eq!(cache.get(answer(200, &[], "ours")).await, "network 200 ours");
+}

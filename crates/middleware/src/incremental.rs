@@ -1,0 +1,476 @@
+//! Incremental: what earlier crawls found out saves this one from fetching and parsing it again.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use http::{HeaderName, Method, StatusCode, header};
+use huntsman_crawler::{
+    Context, DownloaderMiddleware, DropReason, Event, Fingerprinter, GivenRequests, Observer, OnNotModified,
+    OnPage, OnRequest, OnResponse, Page, Persist, Request, Response, Result, Settings, SpiderMiddleware,
+};
+use huntsman_store::Batch;
+use serde_json::Value;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::{added, chain, status};
+
+mod record;
+mod storage;
+
+use record::Record;
+use storage::{DeltaKey, Storage};
+
+/// Remembers pages across crawls in `incremental_dir`. Not configured unless `incremental_enabled` or `delta_enabled` is set.
+///
+/// With `incremental_enabled`, each page is asked for with the `ETag` and `Last-Modified` that it had. After a 304 its callback
+/// is skipped (reason `not_modified`) or called, by `on_not_modified`, and the requests that it gave when the page was last
+/// parsed are followed. What came of a visit is in the extensions of the page as a [`Revisit`]. Kept per fingerprint:
+/// validators, hash of the decoded body, status, last fetch, last change, links.
+///
+/// With `delta_enabled`, requests whose pages gave items in earlier crawls are dropped with reason `delta`; the key is the
+/// fingerprint or meta `delta_key`. Start requests are fetched all the same unless `delta_include_start` is set.
+///
+/// A page is remembered when its items are acknowledged and, in a job, when the commit after that is on the disk, so a crash
+/// never makes a later crawl skip what was lost. Downloads within callbacks, robots.txt and requests with validators of their
+/// own are none of its business.
+#[derive(Clone, Debug)]
+pub struct Incremental(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    /// Until the crawl ends.
+    storage: Mutex<Option<Arc<Storage>>>,
+    pages: bool,
+    call: bool,
+    delta: bool,
+    include_start: bool,
+    reset: bool,
+    fingerprinter: Fingerprinter,
+    waiting: Mutex<Waiting>,
+}
+
+/// What is to be written when the job has committed the pages that it is about.
+#[derive(Debug, Default)]
+struct Waiting {
+    has_job: bool,
+    /// Since the last commit began.
+    new: Batch,
+    /// Before that: safe when the next one begins.
+    committing: Batch,
+}
+
+/// In the extensions of a request: what is known of its page, which the validators in its headers stand for.
+#[derive(Clone, Debug)]
+struct Known(Arc<Record>);
+
+/// In the extensions of a page: what is to be remembered once it is delivered.
+#[derive(Clone, Debug)]
+struct Found(Arc<Mutex<Findings>>);
+
+#[derive(Debug)]
+struct Findings {
+    record: Record,
+    /// Hashes of the links in the record.
+    links: HashSet<u64>,
+}
+
+/// How a page stands to what an earlier crawl knew of it; in the extensions of the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revisit {
+    /// No earlier crawl parsed it.
+    New,
+    /// Its body is another one.
+    Changed,
+    /// It came whole, with the body that it had.
+    Unchanged,
+    /// Its server said that it did not change, and sent no body.
+    NotModified,
+}
+
+/// The flag of a page that did not change.
+const NOT_MODIFIED: &str = "not_modified";
+const CONDITIONAL: [HeaderName; 5] = [
+    header::IF_NONE_MATCH,
+    header::IF_MODIFIED_SINCE,
+    header::IF_MATCH,
+    header::IF_UNMODIFIED_SINCE,
+    header::RANGE,
+];
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Incremental {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "incremental";
+    /// The place in the downloader chain: between the stats and the HTTP cache, which may answer first.
+    pub const ORDER: i32 = 870;
+    /// The place in the spider chain: before HttpError, for which a 304 is a failure.
+    pub const SPIDER_ORDER: i32 = 40;
+
+    /// Not configured unless `incremental_enabled` or `delta_enabled` is set.
+    ///
+    /// # Errors
+    /// The directory cannot be opened: another process works in it, it is damaged, or of a newer version.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        if !settings.incremental_enabled && !settings.delta_enabled {
+            return Ok(None);
+        }
+        let storage = Arc::new(Storage::open(&settings.incremental_dir)?);
+        Ok(Some(Self(Arc::new(Inner {
+            storage: Mutex::new(Some(storage)),
+            pages: settings.incremental_enabled,
+            call: settings.on_not_modified == OnNotModified::Call,
+            delta: settings.delta_enabled,
+            include_start: settings.delta_include_start,
+            reset: settings.delta_enabled && settings.delta_reset,
+            fingerprinter: Fingerprinter::from_settings(settings)?,
+            waiting: Mutex::default(),
+        }))))
+    }
+
+    fn storage(&self) -> Option<Arc<Storage>> {
+        lock(&self.0.storage).clone()
+    }
+
+    /// What the store says of a request, off the async threads.
+    async fn ask<T: Send + 'static>(
+        &self,
+        request: &Request,
+        cx: &Context,
+        ask: impl FnOnce(&Storage) -> Result<T> + Send + 'static,
+    ) -> Option<T> {
+        let storage = self.storage()?;
+        let answer = tokio::task::spawn_blocking(move || ask(&storage)).await;
+        let error = match answer {
+            Ok(Ok(answer)) => return Some(answer),
+            Ok(Err(error)) => error.to_string(),
+            Err(error) => error.to_string(),
+        };
+        cx.stats().inc("incremental/retrieve_error");
+        tracing::warn!(url = %request.url, "what is known of the page is not used: {error}");
+        None
+    }
+
+    /// Writes what is remembered: at once, or in a job after the commit that makes the page safe.
+    fn remember(&self, write: impl FnOnce(&Storage, &mut Batch)) {
+        let Some(storage) = self.storage() else { return };
+        let mut batch = Batch::new();
+        write(&storage, &mut batch);
+        let mut waiting = lock(&self.0.waiting);
+        if waiting.has_job {
+            waiting.new.append(batch);
+        } else {
+            drop(waiting);
+            storage.write(batch);
+        }
+    }
+
+    /// A commit of the job begins; the one before has ended.
+    fn commit(&self) {
+        let mut waiting = lock(&self.0.waiting);
+        let new = std::mem::take(&mut waiting.new);
+        let safe = std::mem::replace(&mut waiting.committing, new);
+        drop(waiting);
+        if let Some(storage) = self.storage() {
+            storage.write(safe);
+        }
+    }
+
+    /// Remembers a delivered page.
+    fn delivered(&self, request: &Request, items: u64, found: Option<&Found>) {
+        if found.is_none() && !(self.0.delta && items > 0) {
+            return;
+        }
+        self.remember(|storage, batch| {
+            if let Some(Found(findings)) = found {
+                storage.put_record(batch, request.fingerprint(), &lock(findings).record);
+            }
+            if self.0.delta && items > 0 {
+                storage.put_items(batch, DeltaKey::of(request));
+                // A later crawl asks for the address before the redirects.
+                if request.meta_str("delta_key").is_none()
+                    && let Some(first) = chain::urls(request).next()
+                    && let Ok(first) = Request::parse(first)
+                {
+                    storage.put_items(batch, self.0.fingerprinter.of(&first).into());
+                }
+            }
+        });
+    }
+
+    /// A page that is there: what was found is kept with it, and the callback's requests are listened to.
+    fn listen(&self, page: &mut Page, mut record: Record, cx: &Context) {
+        let known = page.request().extensions.get::<Known>().map(|Known(known)| Arc::clone(known));
+        let revisit = match &known {
+            Some(known) if known.hash == record.hash => {
+                record.changed = known.changed;
+                Revisit::Unchanged
+            }
+            Some(_) => Revisit::Changed,
+            None => Revisit::New,
+        };
+        cx.stats().inc(match revisit {
+            Revisit::New => "incremental/new",
+            Revisit::Changed => "incremental/changed",
+            Revisit::Unchanged | Revisit::NotModified => "incremental/unchanged",
+        });
+        page.extensions.insert(revisit);
+        let found = Arc::new(Mutex::new(Findings { record, links: HashSet::new() }));
+        page.extensions.insert(Found(Arc::clone(&found)));
+        page.extensions.insert(GivenRequests::new(move |request| {
+            let link = record::link(request);
+            let hash = match &link {
+                Value::String(url) => xxh3_64(url.as_bytes()),
+                other => xxh3_64(other.to_string().as_bytes()),
+            };
+            let mut found = lock(&found);
+            if found.links.insert(hash) {
+                found.record.links.push(link);
+            }
+        }));
+    }
+}
+
+impl DownloaderMiddleware for Incremental {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
+        // Of an earlier try or hop.
+        request.extensions.remove::<Known>();
+        if request.is_nested() {
+            return Ok(OnRequest::Continue);
+        }
+        if self.0.delta && (self.0.include_start || !request.meta_flag("is_start_request")) {
+            let key = DeltaKey::of(request);
+            if self.ask(request, cx, move |storage| storage.gave_items(key)).await == Some(true) {
+                cx.stats().inc("delta/skipped");
+                return Ok(OnRequest::drop("delta"));
+            }
+        }
+        let own = CONDITIONAL.iter().any(|name| request.headers.contains_key(name));
+        if !self.0.pages || own || request.method != Method::GET {
+            return Ok(OnRequest::Continue);
+        }
+        let fingerprint = request.fingerprint();
+        let record = self.ask(request, cx, move |storage| storage.record(fingerprint)).await.flatten();
+        if let Some(record) = record {
+            for (name, value) in record.validators() {
+                added::set(request, name, value);
+            }
+            request.extensions.insert(Known(Arc::new(record)));
+        }
+        Ok(OnRequest::Continue)
+    }
+
+    async fn process_response(
+        &self,
+        request: &Request,
+        response: &mut Response,
+        cx: &Context,
+    ) -> Result<OnResponse> {
+        if response.status == StatusCode::NOT_MODIFIED && request.extensions.get::<Known>().is_some() {
+            cx.stats().inc("incremental/not_modified");
+            response.add_flag(NOT_MODIFIED);
+        }
+        Ok(OnResponse::Continue)
+    }
+}
+
+impl SpiderMiddleware for Incremental {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::SPIDER_ORDER
+    }
+
+    fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
+        let (request, response) = (page.request(), page.response());
+        let own = CONDITIONAL
+            .iter()
+            .any(|name| request.headers.contains_key(name) && !added::is_ours(request, name));
+        if !self.0.pages || request.method != Method::GET || own {
+            return Ok(OnPage::Parse);
+        }
+        let now = cx.now();
+        let status = response.status;
+        let fingerprint = request.fingerprint();
+        if response.has_flag(NOT_MODIFIED)
+            && let Some(Known(known)) = request.extensions.get::<Known>()
+        {
+            let mut record = Record::clone(known);
+            record.fetched = now;
+            page.follow = record.requests();
+            page.extensions.insert(Revisit::NotModified);
+            // It says of the page what is known already, so nothing can be lost by writing it at once.
+            self.remember(|storage, batch| storage.put_record(batch, fingerprint, &record));
+            return Ok(if self.0.call {
+                OnPage::Parse
+            } else {
+                OnPage::Skip(DropReason::skipped(NOT_MODIFIED).status(status))
+            });
+        }
+        if status.is_success() && status != StatusCode::PARTIAL_CONTENT && status::is_whole(response) {
+            let record = Record::of(response, xxh3_64(&response.body), now);
+            self.listen(page, record, cx);
+        } else if status.is_client_error() && request.extensions.get::<Known>().is_some() {
+            cx.stats().inc("incremental/gone");
+            let record = Record { etag: None, last_modified: None, ..Record::of(response, 0, now) };
+            self.remember(|storage, batch| storage.put_record(batch, fingerprint, &record));
+        }
+        Ok(OnPage::Parse)
+    }
+}
+
+impl Observer for Incremental {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::EngineStarted => {
+                let Some(storage) = self.storage() else { return };
+                if let Err(error) = storage.begin(self.0.reset) {
+                    tracing::warn!("nothing is remembered for later crawls: {error}");
+                    lock(&self.0.storage).take();
+                }
+            }
+            Event::PageDelivered { request, items, found } => {
+                self.delivered(request, *items, found.get::<Found>());
+            }
+            Event::EngineStopped => {
+                // The last commit of the job has ended, too.
+                self.commit();
+                self.commit();
+                drop(lock(&self.0.storage).take());
+            }
+            _ => {}
+        }
+    }
+}
+
+/// One value for its places in the crawl: whichever is built first makes it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedIncremental(Arc<OnceLock<Option<Incremental>>>);
+
+impl SharedIncremental {
+    pub(crate) fn get(&self, settings: &Settings) -> Result<Option<Incremental>> {
+        if let Some(made) = self.0.get() {
+            return Ok(made.clone());
+        }
+        let made = Incremental::from_settings(settings)?;
+        Ok(self.0.get_or_init(|| made).clone())
+    }
+}
+
+/// Tells [`Incremental`] when the job commits; keeps nothing in the job itself.
+#[derive(Debug)]
+pub(crate) struct KeptIncremental(SharedIncremental);
+
+impl KeptIncremental {
+    pub(crate) fn new(incremental: SharedIncremental) -> Self {
+        Self(incremental)
+    }
+
+    fn incremental(&self) -> Option<&Incremental> {
+        self.0.0.get()?.as_ref()
+    }
+}
+
+impl Persist for KeptIncremental {
+    fn name(&self) -> String {
+        Incremental::NAME.to_owned()
+    }
+
+    fn load(&self, _: Option<&[u8]>) -> Result<()> {
+        if let Some(incremental) = self.incremental() {
+            lock(&incremental.0.waiting).has_job = true;
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        if let Some(incremental) = self.incremental() {
+            incremental.commit();
+        }
+        Ok(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::Extensions;
+    use tempfile::TempDir;
+
+    fn incremental(folder: &TempDir, job: bool) -> (Incremental, KeptIncremental) {
+        let mut settings = Settings::default();
+        settings.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned();
+        settings.delta_enabled = true;
+        let shared = SharedIncremental::default();
+        let made = shared.get(&settings).unwrap().unwrap();
+        let kept = KeptIncremental::new(shared);
+        if job {
+            kept.load(None).unwrap();
+        }
+        made.event(&Event::EngineStarted);
+        (made, kept)
+    }
+
+    fn deliver(incremental: &Incremental, url: &str) {
+        let request = Request::parse(url).unwrap();
+        incremental.event(&Event::PageDelivered { request: &request, items: 1, found: &Extensions::new() });
+    }
+
+    /// Which of these pages are known in a later crawl, if this one is killed now.
+    fn known_after_a_kill(incremental: Incremental, kept: KeptIncremental, folder: &TempDir) -> Vec<bool> {
+        // Nothing runs at a kill; what was handed to the writer before is on the disk.
+        drop((incremental, kept));
+        let (later, _) = self::incremental(folder, false);
+        let storage = later.storage().unwrap();
+        let is_known = |url| storage.gave_items(DeltaKey::of(&Request::parse(url).unwrap())).unwrap();
+        ["http://h/1", "http://h/2", "http://h/3"].map(is_known).to_vec()
+    }
+
+    #[test]
+    fn in_a_job_a_page_is_remembered_when_its_commit_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let (made, kept) = incremental(&folder, true);
+        deliver(&made, "http://h/1");
+        kept.save().unwrap();
+        deliver(&made, "http://h/2");
+        // The commit with page 1 is over when the next one begins.
+        kept.save().unwrap();
+        deliver(&made, "http://h/3");
+        assert_eq!(known_after_a_kill(made, kept, &folder), [true, false, false]);
+    }
+
+    #[test]
+    fn without_a_job_a_page_is_remembered_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let (made, kept) = incremental(&folder, false);
+        deliver(&made, "http://h/1");
+        assert_eq!(known_after_a_kill(made, kept, &folder), [true, false, false]);
+    }
+
+    #[test]
+    fn settings_can_be_looked_at_without_a_trace() {
+        let folder = tempfile::tempdir().unwrap();
+        let (made, kept) = incremental(&folder, false);
+        deliver(&made, "http://h/1");
+        drop((made, kept));
+        let mut settings = Settings::default();
+        settings.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned();
+        (settings.delta_enabled, settings.delta_reset) = (true, true);
+        drop(Incremental::from_settings(&settings).unwrap());
+        let (later, _) = incremental(&folder, false);
+        let key = DeltaKey::of(&Request::parse("http://h/1").unwrap());
+        assert!(later.storage().unwrap().gave_items(key).unwrap(), "no crawl began");
+    }
+}

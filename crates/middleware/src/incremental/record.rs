@@ -1,0 +1,127 @@
+//! What is known of a page from earlier crawls, and its form on disk.
+
+use std::io::Read;
+
+use http::{HeaderName, HeaderValue, header};
+use huntsman_crawler::{Error, Request, Response, Result, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// One page, as it was at the last fetch that told something.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) etag: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) last_modified: Option<String>,
+    /// xxh3-64 of the decoded body.
+    pub(crate) hash: u64,
+    /// Status of the last answer that was no 304.
+    pub(crate) status: u16,
+    /// The last answer, 304 included; microseconds since the epoch.
+    pub(crate) fetched: Timestamp,
+    /// The first answer with this content.
+    pub(crate) changed: Timestamp,
+    /// Where the callback led: an address for a plain request, else the stored form of a request.
+    pub(crate) links: Vec<Value>,
+}
+
+/// The form that is written; the first byte of a value. Behind it is JSON, compressed.
+const FORMAT: u8 = 1;
+/// zstd's own default; lists of links become about a tenth.
+const LEVEL: i32 = 3;
+/// JSON of a record at most: `max_links_per_page` long addresses are less.
+const MOST: u64 = 64 << 20;
+
+impl Record {
+    /// What an answer says of itself.
+    pub(crate) fn of(response: &Response, hash: u64, now: Timestamp) -> Self {
+        let text = |name: HeaderName| response.header(name).map(str::to_owned);
+        Self {
+            etag: text(header::ETAG),
+            last_modified: text(header::LAST_MODIFIED),
+            hash,
+            status: response.status.as_u16(),
+            fetched: now,
+            changed: now,
+            links: Vec::new(),
+        }
+    }
+
+    /// The headers that ask whether the page changed.
+    pub(crate) fn validators(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+        [(header::IF_NONE_MATCH, &self.etag), (header::IF_MODIFIED_SINCE, &self.last_modified)]
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, HeaderValue::from_str(value.as_deref()?).ok()?)))
+    }
+
+    /// The requests to which the page leads; what cannot be read any more is left out.
+    pub(crate) fn requests(&self) -> Vec<Request> {
+        let read = |link: &Value| match link {
+            Value::String(url) => Request::parse(url).ok(),
+            stored => Request::from_json(stored.clone()).ok(),
+        };
+        self.links.iter().filter_map(read).collect()
+    }
+
+    pub(crate) fn to_bytes(&self) -> Result<Vec<u8>> {
+        let mut out = vec![FORMAT];
+        out.append(&mut zstd::bulk::compress(&serde_json::to_vec(self)?, LEVEL)?);
+        Ok(out)
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let Some((&FORMAT, packed)) = bytes.split_first() else {
+            return Err(Error::msg("the record of a page has another format"));
+        };
+        let mut json = Vec::new();
+        zstd::stream::read::Decoder::with_buffer(packed)?.take(MOST).read_to_end(&mut json)?;
+        Ok(serde_json::from_slice(&json)?)
+    }
+}
+
+/// The stored form of a link: what the engine sets anew from its page is left out.
+pub(crate) fn link(request: &Request) -> Value {
+    let mut plain = request.clone();
+    plain.depth = 0;
+    plain.referer = None;
+    let stored = plain.to_json();
+    // Version and address are all there is.
+    match stored.as_object() {
+        Some(fields) if fields.len() == 2 => request.url.as_str().into(),
+        _ => stored,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::StatusCode;
+
+    #[test]
+    fn a_record_comes_back_as_it_was() {
+        let url = url::Url::parse("http://h/").unwrap();
+        let mut response = Response::new(url, StatusCode::OK, "x");
+        response.headers.insert("etag", "\"1\"".parse().unwrap());
+        let mut record = Record::of(&response, 7, Timestamp(5));
+        let mut followed = Request::parse("http://h/a").unwrap();
+        (followed.depth, followed.referer) = (3, Some("http://h/".into()));
+        let special = Request::parse("http://h/b").unwrap().callback("item").meta("k", 1);
+        record.links = vec![link(&followed), link(&special)];
+        assert_eq!(record.links[0], "http://h/a");
+        let back = Record::from_bytes(&record.to_bytes().unwrap()).unwrap();
+        assert_eq!(back, record);
+        let requests = back.requests();
+        assert_eq!((requests[0].depth, requests[0].url.as_str()), (0, "http://h/a"));
+        assert_eq!((&*requests[1].callback, &requests[1].meta["k"]), ("item", &1.into()));
+        assert_eq!(back.validators().count(), 1);
+    }
+
+    #[test]
+    fn what_is_damaged_is_an_error() {
+        let whole = Record::default().to_bytes().unwrap();
+        for end in 0..whole.len() {
+            assert!(Record::from_bytes(&whole[..end]).is_err(), "{end} of {} bytes", whole.len());
+        }
+    }
+}
