@@ -176,13 +176,15 @@ fn write_canonical(url: &Url, options: &CanonicalOptions, out: &mut String) {
 
 fn write_origin(url: &Url, out: &mut String) {
     let host = url.host_str().unwrap_or_default();
-    let short = host.trim_end_matches('.');
-    if short.len() == host.len() || short.is_empty() {
-        out.push_str(&url[..Position::BeforePath]);
-    } else {
-        out.push_str(&url[..Position::BeforeHost]);
-        out.push_str(short);
-        out.push_str(&url[Position::AfterHost..Position::BeforePath]);
+    // One dot is the root of all names. Before more than one are empty labels, and without them it could become an address:
+    // `1.2..` is a name, `1.2` is 1.0.0.2.
+    match host.strip_suffix('.').filter(|short| !short.is_empty() && !short.ends_with('.')) {
+        None => out.push_str(&url[..Position::BeforePath]),
+        Some(short) => {
+            out.push_str(&url[..Position::BeforeHost]);
+            out.push_str(short);
+            out.push_str(&url[Position::AfterHost..Position::BeforePath]);
+        }
     }
 }
 

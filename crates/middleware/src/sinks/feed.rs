@@ -363,8 +363,12 @@ impl<T, F: Format> Feed<T, F> {
         let written = writer.write(&state.buffer, format.tail());
         state.buffer.clear();
         state.buffered_items = 0;
-        if let (Some(position), Some(end)) = (&self.position, writer.end()) {
-            position.set(end);
+        if let Some(position) = &self.position {
+            match (&written, writer.end()) {
+                (Ok(()), Some(end)) => position.set(end),
+                (Ok(()), None) => {}
+                (Err(_), _) => position.fail(),
+            }
         }
         written.map_err(|cause| {
             let error = explain("writing", &state.current, cause);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use huntsman_crawler::{Error, Persist, Result};
 
@@ -19,6 +19,8 @@ pub struct FilePosition(Arc<Inner>);
 struct Inner {
     path: PathBuf,
     written: AtomicU64,
+    /// A write failed: what stands before the position may be of pages that are not settled.
+    broken: AtomicBool,
 }
 
 impl FilePosition {
@@ -26,12 +28,17 @@ impl FilePosition {
     pub(super) fn new(path: PathBuf) -> Result<Self> {
         let made = File::options().append(true).create(true).open(&path);
         made.map_err(|cause| explain("opening", &path.display().to_string(), cause))?;
-        Ok(Self(Arc::new(Inner { path, written: AtomicU64::new(0) })))
+        Ok(Self(Arc::new(Inner { path, written: AtomicU64::new(0), broken: AtomicBool::new(false) })))
     }
 
     /// All before this offset was handed to the system.
     pub(super) fn set(&self, written: u64) {
         self.0.written.store(written, Ordering::Release);
+    }
+
+    /// A write failed: nothing is committed any more.
+    pub(super) fn fail(&self) {
+        self.0.broken.store(true, Ordering::Release);
     }
 
     pub(super) fn state(&self) -> Vec<u8> {
@@ -84,6 +91,9 @@ impl Persist for FilePosition {
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
+        if self.0.broken.load(Ordering::Acquire) {
+            return Err(Error::msg(format!("{} could not be written", self.0.path.display())));
+        }
         Ok(Some(self.state()))
     }
 }
