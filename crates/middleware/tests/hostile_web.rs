@@ -38,6 +38,8 @@ async fn crawl(families: &[Family]) {
         .set("http_auth", serde_json::json!([format!("{origin}=user:password")]))
         .set("download_timeout", 3.0)
         .set("retry_backoff_base", 0.1)
+        // Half a dozen refusals in a row, as the order of requests may have it, would slow a host down to half a minute.
+        .set("autothrottle_max_delay", 1.0)
         .set("max_parked_wait", 5.0)
         .downloader_with(HttpDownloader::new)
         .run()
