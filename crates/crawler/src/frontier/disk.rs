@@ -410,6 +410,9 @@ fn pack(bytes: &[u8]) -> Vec<u8> {
 impl Segment {
     /// The requests from the next one up to an index, which is then the next one.
     fn load(&mut self, packed: &[u8], until: u32) -> Result<Vec<(Place, Box<[u8]>)>> {
+        if until < self.next || until > self.count {
+            return Err(damaged());
+        }
         let unpacked = zstd::stream::decode_all(packed).map_err(|_| damaged())?;
         let (mut bytes, mut loaded) = (&unpacked[..], Vec::new());
         for index in 0..self.count {

@@ -163,6 +163,9 @@ pub(super) fn decode(rest: &mut &[u8]) -> Result<Op> {
             let id = u64::from_le_bytes(take(rest)?);
             let count = u32::from_le_bytes(take(rest)?);
             let next = u32::from_le_bytes(take(rest)?);
+            if next > count {
+                return Err(damaged());
+            }
             let first = Place {
                 priority: std::cmp::Reverse(i32::from_le_bytes(take(rest)?)),
                 is_start: u8::from_le_bytes(take(rest)?) != 0,
