@@ -52,8 +52,8 @@ pub use decode::{DecodeLimits, Decoded, decode_body};
 /// Proxies whose connections are kept.
 const MOST_PROXIES: usize = 64;
 
-/// Silent retries when a pooled connection turns out to have been closed by the server. One: the pool itself drops those
-/// that it knows to be closed, so a second one in a row is more likely the server's answer to this request.
+/// Silent retries when a pooled connection turns out to have been closed by the server. The retry has a connection of its
+/// own, so what happens to it is the server's answer.
 const MOST_STALE: usize = 1;
 
 /// The downloader that speaks HTTP/1.1 and HTTP/2, directly or through proxies.
@@ -203,6 +203,7 @@ impl Downloader for HttpDownloader {
                 Ok(answer) => break (answer, attempt),
                 Err(error) if stale < MOST_STALE && may_resend(&error, &way, &attempt, &request.method) => {
                     stale += 1;
+                    client = route.fresh(&self.recipe, way.https)?;
                 }
                 // Not the host's fault: room is made, and the connect timeout bounds the waiting.
                 Err(error) if is_out_of_files(&error) && start.elapsed() < deadlines.connect => {

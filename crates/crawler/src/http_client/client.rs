@@ -96,8 +96,8 @@ impl Recipe {
 
     /// A client with its own connections. Without TLS it trusts no authority: reading the certificate store takes
     /// milliseconds, and many crawls never meet https.
-    fn client(&self, proxy: Option<&Arc<Proxy>>, tls: bool) -> Result<Client, FetchError> {
-        let mut builder = self.builder(proxy, tls);
+    fn client(&self, proxy: Option<&Arc<Proxy>>, tls: bool, most_idle: usize) -> Result<Client, FetchError> {
+        let mut builder = self.builder(proxy, tls, most_idle);
         if tls && proxy.is_none() && self.verify == VerifyCertificates::Record {
             let versions: Vec<_> = [(tls::Version::TLS_1_2, &TLS12), (tls::Version::TLS_1_3, &TLS13)]
                 .into_iter()
@@ -118,7 +118,12 @@ impl Recipe {
         })
     }
 
-    fn builder(&self, proxy: Option<&Arc<Proxy>>, tls: bool) -> reqwest::Result<ClientBuilder> {
+    fn builder(
+        &self,
+        proxy: Option<&Arc<Proxy>>,
+        tls: bool,
+        most_idle: usize,
+    ) -> reqwest::Result<ClientBuilder> {
         let names = Names { network: Arc::clone(&self.network), proxy: proxy.cloned() };
         let mut builder = Client::builder()
             .no_proxy()
@@ -132,7 +137,7 @@ impl Recipe {
             .tcp_nodelay(true)
             .tcp_keepalive(None)
             .pool_idle_timeout(self.idle)
-            .pool_max_idle_per_host(self.most_idle)
+            .pool_max_idle_per_host(most_idle)
             .http1_max_headers(self.header_lines.max(1))
             .http2_max_header_list_size(u32::try_from(self.header_bytes).unwrap_or(u32::MAX))
             .http2_initial_stream_window_size(STREAM_WINDOW)
@@ -183,6 +188,9 @@ pub(crate) struct Route {
 struct Generations {
     young: Generation,
     old: Generation,
+    /// Without connections that idle.
+    fresh_plain: Option<Client>,
+    fresh_tls: Option<Client>,
     hashes: RandomState,
 }
 
@@ -216,7 +224,19 @@ impl Route {
         let place = if tls { &mut generation.tls } else { &mut generation.plain };
         match place {
             Some(client) => Ok(client.clone()),
-            None => Ok(place.insert(recipe.client(proxy, tls)?).clone()),
+            None => Ok(place.insert(recipe.client(proxy, tls, recipe.most_idle)?).clone()),
+        }
+    }
+
+    /// A client that keeps no connections, so that each request has a new one.
+    pub(crate) fn fresh(&self, recipe: &Recipe, https: bool) -> Result<Client, FetchError> {
+        let proxy = self.proxy.as_ref();
+        let tls = https || proxy.is_some_and(|proxy| proxy.scheme == Scheme::Http { tls: true });
+        let mut clients = self.lock();
+        let place = if tls { &mut clients.fresh_tls } else { &mut clients.fresh_plain };
+        match place {
+            Some(client) => Ok(client.clone()),
+            None => Ok(place.insert(recipe.client(proxy, tls, 0)?).clone()),
         }
     }
 
