@@ -54,9 +54,10 @@ impl Attempt {
         }
     }
 
-    /// Whether the request went over a connection that had served before.
+    /// Whether the request went over a connection that had served before: no new one was ready. One may have been begun,
+    /// and overtaken by one that became free.
     pub(crate) fn reused(&self) -> bool {
-        self.lock().started.is_none()
+        self.lock().done.is_none()
     }
 
     /// Time for resolving, and for the rest of connecting with all handshakes; nothing on a reused connection.

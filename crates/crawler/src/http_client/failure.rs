@@ -99,7 +99,8 @@ pub(crate) fn judge(error: &reqwest::Error, way: &Way<'_>) -> Verdict {
         }
         if let Some(error) = cause.downcast_ref::<hyper::Error>() {
             if error.is_parse() {
-                verdict = Verdict::of(K::BadResponse);
+                // On a connection that had served before, it may be what the answer before left behind.
+                verdict = Verdict { lost: true, ..Verdict::of(K::BadResponse) };
             } else if error.is_user() {
                 verdict = Verdict::of(K::InvalidRequest);
             }
