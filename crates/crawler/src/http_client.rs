@@ -197,11 +197,20 @@ impl Downloader for HttpDownloader {
         let mut stale = 0;
         let (answer, attempt) = loop {
             let attempt = Arc::new(Attempt::new(port));
+            let served = route.served();
             let outgoing = self.rules.outgoing(request, &way);
             let sending = ATTEMPT.scope(Arc::clone(&attempt), client.execute(outgoing));
             match timer.head(&attempt, Instant::now(), sending).await? {
                 Ok(answer) => break (answer, attempt),
-                Err(error) if stale < MOST_STALE && may_resend(&error, &way, &attempt, &request.method) => {
+                Err(error)
+                    if stale < MOST_STALE
+                        && may_resend(
+                            &error,
+                            &way,
+                            &request.method,
+                            attempt.reused() || route.served() != served,
+                        ) =>
+                {
                     stale += 1;
                     client = route.fresh(&self.recipe, way.https)?;
                 }
@@ -215,7 +224,9 @@ impl Downloader for HttpDownloader {
                 Err(error) => return Err(failure::of_head(error, &way)),
             }
         };
-        self.rules.read(request, answer, &attempt, &way, watch, &mut timer).await
+        let response = self.rules.read(request, answer, &attempt, &way, watch, &mut timer).await;
+        route.serve();
+        response
     }
 
     async fn address(&self, host: &str) -> Option<IpAddr> {
@@ -434,7 +445,7 @@ fn unsent(failure: &Failure) -> FetchError {
 /// Whether a request may be sent again without anybody noticing: the connection had served before and went away,
 /// probably closed while it idled, or the server said that it did not look at the request (RFC 9110, 9.2.2;
 /// RFC 9113, 8.7).
-fn may_resend(error: &reqwest::Error, way: &Way<'_>, attempt: &Attempt, method: &Method) -> bool {
+fn may_resend(error: &reqwest::Error, way: &Way<'_>, method: &Method, may_be_reused: bool) -> bool {
     let verdict = failure::judge(error, way);
-    verdict.unprocessed || verdict.lost && method.is_idempotent() && attempt.reused()
+    verdict.unprocessed || verdict.lost && method.is_idempotent() && may_be_reused
 }

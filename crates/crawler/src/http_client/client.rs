@@ -6,6 +6,7 @@
 
 use std::hash::{BuildHasher, Hash};
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -182,6 +183,8 @@ fn most_in_flight(settings: &Settings) -> usize {
 pub(crate) struct Route {
     pub(crate) proxy: Option<Arc<Proxy>>,
     clients: Mutex<Generations>,
+    /// Answers that were read: each may have made a connection free.
+    served: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -204,7 +207,7 @@ struct Generation {
 
 impl Route {
     pub(crate) fn new(proxy: Option<Proxy>) -> Self {
-        Self { proxy: proxy.map(Arc::new), clients: Mutex::default() }
+        Self { proxy: proxy.map(Arc::new), clients: Mutex::default(), served: AtomicU64::new(0) }
     }
 
     /// The client for a target with or without TLS: the one that may have a connection to it.
@@ -238,6 +241,17 @@ impl Route {
             Some(client) => Ok(client.clone()),
             None => Ok(place.insert(recipe.client(proxy, tls, 0)?).clone()),
         }
+    }
+
+    /// How many answers were read. If it changed while a connection was made, the request may have gone over one that became
+    /// free meanwhile: the library takes what is ready first and does not tell.
+    pub(crate) fn served(&self) -> u64 {
+        self.served.load(Ordering::Acquire)
+    }
+
+    /// An answer was read.
+    pub(crate) fn serve(&self) {
+        self.served.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Drops all connections that idle.
