@@ -185,7 +185,7 @@ impl Downloader for HttpDownloader {
         let route = proxied.as_deref().unwrap_or(&self.direct);
         let way = Way { host, https: request.url.scheme() == "https", proxy: route.proxy.as_deref() };
         self.network.judge(host, port, way.proxy).map_err(|failure| unsent(&failure))?;
-        let mut client = route.client(&self.recipe, host, port, way.https)?;
+        let mut pooled = route.client(&self.recipe, host, port, way.https)?;
 
         let mut deadlines = self.rules.deadlines;
         if let Some(total) = request.meta_f64("download_timeout") {
@@ -197,9 +197,9 @@ impl Downloader for HttpDownloader {
         let mut stale = 0;
         let (answer, attempt) = loop {
             let attempt = Arc::new(Attempt::new(port));
-            let served = route.served();
+            let served = pooled.served();
             let outgoing = self.rules.outgoing(request, &way);
-            let sending = ATTEMPT.scope(Arc::clone(&attempt), client.execute(outgoing));
+            let sending = ATTEMPT.scope(Arc::clone(&attempt), pooled.client.execute(outgoing));
             match timer.head(&attempt, Instant::now(), sending).await? {
                 Ok(answer) => break (answer, attempt),
                 Err(error)
@@ -208,24 +208,24 @@ impl Downloader for HttpDownloader {
                             &error,
                             &way,
                             &request.method,
-                            attempt.reused() || route.served() != served,
+                            attempt.reused() || pooled.served() != served,
                         ) =>
                 {
                     stale += 1;
-                    client = route.fresh(&self.recipe, way.https)?;
+                    pooled.client = route.fresh(&self.recipe, way.https)?;
                 }
                 // Not the host's fault: room is made, and the connect timeout bounds the waiting.
                 Err(error) if is_out_of_files(&error) && start.elapsed() < deadlines.connect => {
                     self.direct.forget();
                     route.forget();
                     tokio::time::sleep(OUT_OF_FILES_WAIT).await;
-                    client = route.client(&self.recipe, host, port, way.https)?;
+                    pooled = route.client(&self.recipe, host, port, way.https)?;
                 }
                 Err(error) => return Err(failure::of_head(error, &way)),
             }
         };
         let response = self.rules.read(request, answer, &attempt, &way, watch, &mut timer).await;
-        route.serve();
+        pooled.serve();
         response
     }
 

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use foldhash::quality::RandomState;
-use hashbrown::HashSet;
+use hashbrown::HashMap;
 use reqwest::{Client, ClientBuilder, redirect, retry, tls};
 use rustls::version::{TLS12, TLS13};
 use tower::util::MapFutureLayer;
@@ -183,8 +183,26 @@ fn most_in_flight(settings: &Settings) -> usize {
 pub(crate) struct Route {
     pub(crate) proxy: Option<Arc<Proxy>>,
     clients: Mutex<Generations>,
-    /// Answers that were read: each may have made a connection free.
-    served: AtomicU64,
+}
+
+/// A client for a target, and the answers of that target that were read from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Pooled {
+    pub(crate) client: Client,
+    served: Arc<AtomicU64>,
+}
+
+impl Pooled {
+    /// How many answers were read. If it changed while a connection was made, the request may have gone over one that
+    /// became free meanwhile: the library takes what is ready first and does not tell.
+    pub(crate) fn served(&self) -> u64 {
+        self.served.load(Ordering::Acquire)
+    }
+
+    /// An answer was read, which may have made a connection free.
+    pub(crate) fn serve(&self) {
+        self.served.fetch_add(1, Ordering::AcqRel);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -200,14 +218,15 @@ struct Generations {
 /// Clients and the hosts that they serve, as hashes: two hosts with the same one only share their fate.
 #[derive(Debug, Default)]
 struct Generation {
-    hosts: HashSet<u64, RandomState>,
+    /// With the answers that were read of each.
+    hosts: HashMap<u64, Arc<AtomicU64>, RandomState>,
     plain: Option<Client>,
     tls: Option<Client>,
 }
 
 impl Route {
     pub(crate) fn new(proxy: Option<Proxy>) -> Self {
-        Self { proxy: proxy.map(Arc::new), clients: Mutex::default(), served: AtomicU64::new(0) }
+        Self { proxy: proxy.map(Arc::new), clients: Mutex::default() }
     }
 
     /// The client for a target with or without TLS: the one that may have a connection to it.
@@ -217,18 +236,19 @@ impl Route {
         host: &str,
         port: u16,
         https: bool,
-    ) -> Result<Client, FetchError> {
+    ) -> Result<Pooled, FetchError> {
         let proxy = self.proxy.as_ref();
         let tls = https || proxy.is_some_and(|proxy| proxy.scheme == Scheme::Http { tls: true });
         let most = if proxy.is_some() { MOST_HOSTS_PROXIED } else { MOST_HOSTS };
         let most = (most * LEAST_IDLE / recipe.most_idle).max(FEWEST_HOSTS);
         let mut clients = self.lock();
-        let generation = clients.serving((host, port), most);
+        let (generation, served) = clients.serving((host, port), most);
         let place = if tls { &mut generation.tls } else { &mut generation.plain };
-        match place {
-            Some(client) => Ok(client.clone()),
-            None => Ok(place.insert(recipe.client(proxy, tls, recipe.most_idle)?).clone()),
-        }
+        let client = match place {
+            Some(client) => client.clone(),
+            None => place.insert(recipe.client(proxy, tls, recipe.most_idle)?).clone(),
+        };
+        Ok(Pooled { client, served })
     }
 
     /// A client that keeps no connections, so that each request has a new one.
@@ -243,17 +263,6 @@ impl Route {
         }
     }
 
-    /// How many answers were read. If it changed while a connection was made, the request may have gone over one that became
-    /// free meanwhile: the library takes what is ready first and does not tell.
-    pub(crate) fn served(&self) -> u64 {
-        self.served.load(Ordering::Acquire)
-    }
-
-    /// An answer was read.
-    pub(crate) fn serve(&self) {
-        self.served.fetch_add(1, Ordering::AcqRel);
-    }
-
     /// Drops all connections that idle.
     pub(crate) fn forget(&self) {
         *self.lock() = Generations::default();
@@ -265,19 +274,20 @@ impl Route {
 }
 
 impl Generations {
-    fn serving(&mut self, target: impl Hash, most: usize) -> &mut Generation {
+    /// The generation that serves a target, with the answers that were read of it.
+    fn serving(&mut self, target: impl Hash, most: usize) -> (&mut Generation, Arc<AtomicU64>) {
         let hash = self.hashes.hash_one(target);
-        if self.young.hosts.contains(&hash) {
-            return &mut self.young;
+        if let Some(served) = self.young.hosts.get(&hash).map(Arc::clone) {
+            return (&mut self.young, served);
         }
-        if self.old.hosts.contains(&hash) {
-            return &mut self.old;
+        if let Some(served) = self.old.hosts.get(&hash).map(Arc::clone) {
+            return (&mut self.old, served);
         }
         if self.young.hosts.len() >= most {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.hosts.insert(hash);
-        &mut self.young
+        let served = Arc::clone(self.young.hosts.entry(hash).or_default());
+        (&mut self.young, served)
     }
 }
 
@@ -288,8 +298,8 @@ mod tests {
     #[test]
     fn a_host_keeps_its_client_for_two_generations() {
         let mut clients = Generations::default();
-        clients.serving("a", 2).hosts.insert(0);
-        let holds_a = |generation: &Generation| generation.hosts.contains(&0);
+        clients.serving("a", 2).0.hosts.insert(0, Arc::default());
+        let holds_a = |(generation, _): (&mut Generation, _)| generation.hosts.contains_key(&0);
         assert!(holds_a(clients.serving("a", 2)));
         assert!(!holds_a(clients.serving("b", 2)), "the first generation is full");
         assert!(holds_a(clients.serving("a", 2)), "it still serves its hosts");
