@@ -3,6 +3,7 @@
 //! The crate takes text and addresses and gives back values. It knows nothing of crawling: no
 //! requests, no pages, no network, no runtime. Somebody with a folder of text files can use it.
 
+pub mod avoid;
 pub mod lang;
 pub mod urlparts;
 pub mod words;

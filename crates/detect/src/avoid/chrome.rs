@@ -1,0 +1,176 @@
+//! Chrome: what stands on pages without being their content.
+
+use hashbrown::{HashMap, HashSet};
+
+use super::page::PageText;
+
+/// A common block is on this share of the pages of a signature,
+const COMMON_SHARE: f64 = 0.5;
+/// of at least so many signatures, which are half of all by weight.
+const COMMON_SIGNATURES: usize = 3;
+
+/// Pairs of pages with one value in common that are compared, per value and per slot.
+const PAIRS_OF_VALUE: usize = 4;
+const PAIRS_OF_SLOT: usize = 600;
+/// A pair whose equal words are more than this share of its different ones is a duplicate itself: it says nothing.
+const MOST_EQUAL: f64 = 0.6;
+/// A position is identity chrome if so many pairs compare it, and so many of them find it equal.
+const LEAST_PAIRS: u32 = 5;
+const LEAST_EQUAL: f64 = 0.85;
+
+/// Blocks that are on pages of all kinds, and positions whose text depends on the page's identity only.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Chrome {
+    common: HashSet<(u32, u32)>,
+    identity: HashSet<u32>,
+}
+
+/// A page as chrome is learnt from it.
+pub(crate) struct Sample<'a> {
+    pub(crate) text: &'a PageText,
+    pub(crate) signature: u64,
+    /// Values of its free slots.
+    pub(crate) values: Vec<(u32, u64)>,
+}
+
+impl Chrome {
+    pub(crate) fn learn(samples: &[Sample<'_>]) -> Self {
+        let common = common_blocks(samples);
+        let identity = identity_positions(samples, &common);
+        Self { common, identity }
+    }
+
+    /// The words of a page without chrome.
+    pub(crate) fn content(&self, page: &PageText) -> Vec<u32> {
+        let mut words = Vec::with_capacity(page.words.len());
+        for block in &page.blocks {
+            if !self.identity.contains(&block.position)
+                && !self.common.contains(&(block.position, block.text))
+            {
+                words.extend_from_slice(&page.words[block.start as usize..][..block.words as usize]);
+            }
+        }
+        words
+    }
+
+    pub(crate) fn len(&self) -> (usize, usize) {
+        (self.common.len(), self.identity.len())
+    }
+}
+
+fn common_blocks(samples: &[Sample<'_>]) -> HashSet<(u32, u32)> {
+    let mut pages: HashMap<u64, u32> = HashMap::new();
+    for sample in samples {
+        *pages.entry(sample.signature).or_default() += 1;
+    }
+    let weight = |pages: u32| f64::from(pages).sqrt();
+    let all: f64 = pages.values().map(|pages| weight(*pages)).sum();
+    let mut on: HashMap<(u64, u32, u32), u32> = HashMap::new();
+    let mut of_page = HashSet::new();
+    for sample in samples {
+        of_page.clear();
+        for block in &sample.text.blocks {
+            if of_page.insert((block.position, block.text)) {
+                *on.entry((sample.signature, block.position, block.text)).or_default() += 1;
+            }
+        }
+    }
+    let mut found: HashMap<(u32, u32), (usize, f64)> = HashMap::new();
+    for ((signature, position, text), count) in on {
+        let of = pages[&signature];
+        if f64::from(count) >= COMMON_SHARE * f64::from(of) {
+            let entry = found.entry((position, text)).or_default();
+            entry.0 += 1;
+            entry.1 += weight(of);
+        }
+    }
+    let is_common = |(_, (signatures, weight)): &(_, (usize, f64))| {
+        *signatures >= COMMON_SIGNATURES && *weight >= all / 2.0
+    };
+    found.into_iter().filter(is_common).map(|(block, _)| block).collect()
+}
+
+/// The text of each position of a page: hash and number of words, without common blocks.
+fn positions(page: &PageText, common: &HashSet<(u32, u32)>) -> HashMap<u32, (u64, u32)> {
+    let mut positions: HashMap<u32, (u64, u32)> = HashMap::new();
+    for block in &page.blocks {
+        if common.contains(&(block.position, block.text)) {
+            continue;
+        }
+        let entry = positions.entry(block.position).or_default();
+        entry.0 = super::shape::Mix(entry.0).with(u64::from(block.text)).0;
+        entry.1 += block.words;
+    }
+    positions
+}
+
+fn identity_positions(samples: &[Sample<'_>], common: &HashSet<(u32, u32)>) -> HashSet<u32> {
+    // Per slot and value, pages of different signatures.
+    let mut by_value: HashMap<(u32, u64), Vec<usize>> = HashMap::new();
+    let mut order = Vec::new();
+    for (index, sample) in samples.iter().enumerate() {
+        for value in &sample.values {
+            let pages = by_value.entry(*value).or_insert_with(|| {
+                order.push(*value);
+                Vec::new()
+            });
+            if pages.len() < 8 && pages.iter().all(|other| samples[*other].signature != sample.signature) {
+                pages.push(index);
+            }
+        }
+    }
+    let mut known: HashMap<usize, HashMap<u32, (u64, u32)>> = HashMap::new();
+    let mut pairs_of: HashMap<u32, usize> = HashMap::new();
+    // By slot and position: pairs that compare it, pairs that find it equal.
+    let mut compared: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
+    for value in order {
+        let pages = &by_value[&value];
+        let mut pairs = 0;
+        'pairs: for (at, first) in pages.iter().enumerate() {
+            for second in &pages[at + 1..] {
+                let of_slot = pairs_of.entry(value.0).or_default();
+                if pairs == PAIRS_OF_VALUE || *of_slot == PAIRS_OF_SLOT {
+                    break 'pairs;
+                }
+                pairs += 1;
+                *of_slot += 1;
+                for index in [*first, *second] {
+                    known.entry(index).or_insert_with(|| positions(samples[index].text, common));
+                }
+                compare(value.0, &known[first], &known[second], &mut compared);
+            }
+        }
+    }
+    compared
+        .into_iter()
+        .filter(|(_, (all, equal))| *all >= LEAST_PAIRS && f64::from(*equal) >= LEAST_EQUAL * f64::from(*all))
+        .map(|((_, position), _)| position)
+        .collect()
+}
+
+fn compare(
+    slot: u32,
+    first: &HashMap<u32, (u64, u32)>,
+    second: &HashMap<u32, (u64, u32)>,
+    compared: &mut HashMap<(u32, u32), (u32, u32)>,
+) {
+    let (mut equal, mut different) = (0, 0);
+    for (position, (text, words)) in first {
+        match second.get(position) {
+            Some((other, _)) if other == text => equal += words,
+            Some((_, others)) => different += words.max(others),
+            None => different += words,
+        }
+    }
+    different += second.iter().filter(|(at, _)| !first.contains_key(*at)).map(|(_, (_, words))| words).sum::<u32>();
+    if f64::from(equal) > MOST_EQUAL * f64::from(different) {
+        return;
+    }
+    for (position, (text, _)) in first {
+        if let Some((other, _)) = second.get(position) {
+            let entry = compared.entry((slot, *position)).or_default();
+            entry.0 += 1;
+            entry.1 += u32::from(other == text);
+        }
+    }
+}

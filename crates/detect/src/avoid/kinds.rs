@@ -1,0 +1,131 @@
+//! What kind of thing stands in a slot: always the same, one of a few, or anything.
+
+use hashbrown::{HashMap, HashSet};
+use smallvec::SmallVec;
+
+use super::shape::{Mix, Name, RawSlot, SEPARATORS, Shape};
+
+/// An enumeration has at most so many values.
+const MOST_VALUES: usize = 24;
+/// And at least so many URLs for each.
+const LEAST_URLS: usize = 4;
+/// Values are split if at least so many different ones
+const SPLIT_VALUES: u32 = 10;
+/// and this share of them have the separator.
+const SPLIT_SHARE: f64 = 0.6;
+/// Parameters whose values are looked at for separators.
+const MOST_PARAMETERS: usize = 4_096;
+/// Slots of templates that are counted.
+const MOST_SLOTS: usize = 65_536;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Const,
+    Enum,
+    Free,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Values {
+    /// Different ones, up to one more than an enumeration may have.
+    values: SmallVec<[u64; 2]>,
+    urls: u32,
+}
+
+impl Values {
+    fn kind(&self) -> Kind {
+        match self.values.len() {
+            0 | 1 => Kind::Const,
+            n if n <= MOST_VALUES && self.urls as usize >= n * LEAST_URLS => Kind::Enum,
+            _ => Kind::Free,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct Separated {
+    seen: HashSet<u64>,
+    with: [u32; SEPARATORS.len()],
+}
+
+/// Counts values of discovered URLs; what they mean changes only when it is asked for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Kinds {
+    counts: HashMap<u64, Values>,
+    kinds: HashMap<u64, Kind>,
+    separated: HashMap<Name, Separated>,
+    pub(crate) splits: HashMap<Name, char>,
+}
+
+/// Different values of a parameter that are looked at for a separator.
+const MOST_LOOKED_AT: usize = 200;
+
+fn key(template: u64, name: Name) -> u64 {
+    Mix(template).with(u64::from(name.0)).0
+}
+
+impl Kinds {
+    /// Counts a URL that was not known before.
+    pub(crate) fn count(&mut self, shape: &Shape) {
+        for slot in &shape.slots {
+            let key = key(shape.template, slot.name);
+            if self.counts.len() >= MOST_SLOTS && !self.counts.contains_key(&key) {
+                continue;
+            }
+            let counted = self.counts.entry(key).or_default();
+            counted.urls = counted.urls.saturating_add(1);
+            if counted.values.len() <= MOST_VALUES && !counted.values.contains(&slot.value) {
+                counted.values.push(slot.value);
+            }
+        }
+    }
+
+    /// Looks for separators in the values of parameters.
+    pub(crate) fn look(&mut self, raw: &[RawSlot]) {
+        for slot in raw.iter().filter(|slot| !slot.name.is_segment()) {
+            if self.separated.len() >= MOST_PARAMETERS && !self.separated.contains_key(&slot.name) {
+                continue;
+            }
+            let separated = self.separated.entry(slot.name).or_default();
+            if separated.seen.len() < MOST_LOOKED_AT
+                && separated.seen.insert(xxhash_rust::xxh3::xxh3_64(slot.value.as_bytes()))
+            {
+                for (count, separator) in separated.with.iter_mut().zip(SEPARATORS) {
+                    *count += u32::from(slot.value.contains(separator));
+                }
+            }
+        }
+    }
+
+    /// Decides anew which values are split. Answers whether anything changed: then all shapes are to be made again.
+    pub(crate) fn decide_splits(&mut self) -> bool {
+        let mut splits = HashMap::new();
+        for (name, separated) in &self.separated {
+            let seen = separated.seen.len() as u32;
+            let (most, separator) =
+                separated.with.iter().zip(SEPARATORS).max_by_key(|(count, _)| **count).expect("there are some");
+            if seen >= SPLIT_VALUES && f64::from(*most) >= SPLIT_SHARE * f64::from(seen) {
+                splits.insert(*name, separator);
+            }
+        }
+        let is_new = splits != self.splits;
+        if is_new {
+            self.splits = splits;
+            self.counts.clear();
+        }
+        is_new
+    }
+
+    /// Decides anew what slots are.
+    pub(crate) fn decide(&mut self) {
+        self.kinds = self.counts.iter().map(|(key, values)| (*key, values.kind())).collect();
+    }
+
+    pub(crate) fn kinds_of(&self, shape: &Shape) -> SmallVec<[Kind; 8]> {
+        let kind = |slot: &super::shape::Slot| {
+            let kind = self.kinds.get(&key(shape.template, slot.name)).copied().unwrap_or(Kind::Free);
+            if slot.is_part && kind == Kind::Enum { Kind::Free } else { kind }
+        };
+        shape.slots.iter().map(kind).collect()
+    }
+}

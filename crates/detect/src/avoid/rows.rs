@@ -1,0 +1,138 @@
+//! Rows of evidence: how often a hypothesis held where it could be tested.
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+
+/// Evidence beyond this is forgotten at a constant rate, so that a row follows a site that changes.
+const WINDOW: f32 = 33.0;
+const DECAY: f32 = 0.97;
+
+/// Weight of the prior of the most general row, and of each more specific one.
+const FIRST_WEIGHT: f64 = 2.0;
+const WEIGHT: f64 = 1.0;
+
+/// Pages that were the same (`dup`) and that were not, decayed.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Row {
+    /// Pages whose content was known under the hypothesis.
+    pub dup: f32,
+    /// Pages whose content was new.
+    pub nodup: f32,
+}
+
+impl Row {
+    pub(crate) fn total(self) -> f64 {
+        f64::from(self.dup) + f64::from(self.nodup)
+    }
+
+    fn observe(&mut self, is_dup: bool) {
+        if self.dup + self.nodup > WINDOW {
+            self.dup *= DECAY;
+            self.nodup *= DECAY;
+        }
+        if is_dup { self.dup += 1.0 } else { self.nodup += 1.0 }
+    }
+
+    /// Mean of the Beta posterior with a prior of this mean and weight.
+    fn mean(self, prior: f64, weight: f64) -> f64 {
+        (f64::from(self.dup) + weight * prior) / (self.total() + weight)
+    }
+
+    fn is_pure(self) -> bool {
+        self.total() >= 20.0 && (f64::from(self.dup) + 0.5) / (self.total() + 1.0) >= 0.95
+    }
+}
+
+/// The rows that speak of one hypothesis about one URL, from general to specific.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RowKeys {
+    /// The template and what is dropped.
+    pub(crate) template: u64,
+    /// One for each choice that is kept, if there are at least two.
+    pub(crate) choices: SmallVec<[u64; 4]>,
+    /// All choices that are kept.
+    pub(crate) own: u64,
+    /// One for each choice that is dropped.
+    pub(crate) values: SmallVec<[u64; 4]>,
+}
+
+/// What the rows say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Belief {
+    pub(crate) probability: f64,
+    pub(crate) own: Row,
+    pub(crate) is_enough: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rows(HashMap<u64, Row>);
+
+impl Rows {
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn get(&self, key: u64) -> Row {
+        self.0.get(&key).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn observe(&mut self, keys: &RowKeys, is_dup: bool) {
+        let all = [keys.template, keys.own].into_iter().chain(keys.choices.iter().copied());
+        for key in all.chain(keys.values.iter().copied()) {
+            self.0.entry(key).or_default().observe(is_dup);
+        }
+    }
+
+    /// The probability that the hypothesis holds, by hierarchical Beta posteriors: each row is the prior of the next.
+    /// Without enough evidence of its own it stays below 0.6: a general row alone never decides.
+    pub(crate) fn believe(&self, keys: &RowKeys, min_evidence: f64) -> Belief {
+        let template = self.get(keys.template);
+        let mut prior = template.mean(0.5, FIRST_WEIGHT);
+        let mut pure = template.is_pure();
+        let mut least: Option<f64> = None;
+        let mut high: Option<(f64, f64)> = None;
+        let mut low: Option<f64> = None;
+        for key in &keys.choices {
+            let row = self.get(*key);
+            let total = row.total();
+            if total < 3.0 {
+                continue;
+            }
+            let mean = row.mean(prior, WEIGHT);
+            least = Some(least.map_or(mean, |least| least.min(mean)));
+            if total >= 10.0 && mean >= 0.93 && high.is_none_or(|(best, _)| mean > best) {
+                high = Some((mean, total));
+            }
+            if total >= 10.0 && mean <= 0.10 {
+                low = Some(low.map_or(mean, |low| low.min(mean)));
+            }
+        }
+        match (high, low) {
+            (Some((mean, total)), None) => {
+                prior = mean;
+                pure |= total >= 20.0;
+            }
+            _ if !pure => prior = least.unwrap_or(prior),
+            (_, Some(low)) => {
+                prior = low;
+                pure = false;
+            }
+            _ => {}
+        }
+        let own = self.get(keys.own);
+        let mut probability = own.mean(prior, WEIGHT);
+        for key in &keys.values {
+            probability = probability.min(self.get(*key).mean(own.mean(prior, WEIGHT), WEIGHT));
+        }
+        let evidence = own.total();
+        let is_enough = evidence >= min_evidence || (pure && evidence >= 2.0);
+        if !is_enough {
+            probability = probability.min(0.6);
+        }
+        Belief { probability, own, is_enough }
+    }
+}

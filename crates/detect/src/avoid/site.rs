@@ -1,0 +1,496 @@
+//! The model of one site: what its URLs have in common, and which of their slots change the content.
+
+use std::sync::OnceLock;
+
+use hashbrown::HashMap;
+use smallvec::SmallVec;
+use url::Url;
+
+use super::chrome::{Chrome, Sample};
+use super::content::{ContentId, Contents, Sketch};
+use super::kinds::{Kind, Kinds};
+use super::page::PageText;
+use super::rows::{Belief, Row, RowKeys, Rows};
+use super::shape::{Mix, RawSlot, Shape, normal_form, raw_slots, shape};
+
+/// Contents that one key remembers, the newest ones.
+const CONTENTS_OF_KEY: usize = 32;
+/// Signatures, and contents of each, that pages with the same free values remember.
+const SIGNATURES_OF_BAG: usize = 8;
+const CONTENTS_OF_SIGNATURE: usize = 8;
+/// Longer variants that a URL remembers.
+const LONGER_VARIANTS: usize = 8;
+/// Slots that may be dropped; the others of a URL with more are always kept.
+const MOST_DROPPABLE: usize = 12;
+/// Pages that are kept for learning anew what the content of a page is.
+const LOG: usize = 2_000;
+/// First rebuild, and the growth of the log after which the next one comes.
+const FIRST_REBUILD: usize = 16;
+const LEAST_GROWTH: usize = 40;
+const GROWTH: f64 = 0.25;
+/// Links that led to a URL, as far as they are remembered.
+const LINKS: usize = 2;
+
+/// How much evidence a row needs of its own.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Own observations of a row before it decides. Default: 10.
+    pub min_evidence: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { min_evidence: 10.0 }
+    }
+}
+
+/// A link that led to a URL: the page on which it stood, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LinkContext {
+    /// Number of the page, as [`Site::learn`] gave it.
+    pub page: u32,
+    /// Hash of the tag path of the link.
+    pub position: u64,
+}
+
+/// What ties a URL to pages that were fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kinship {
+    /// Some slots have other values.
+    Changed,
+    /// A page without some of the slots was fetched.
+    Removed,
+    /// A page with more slots was fetched.
+    Added,
+    /// A page of another form with the same values was fetched.
+    Moved,
+    /// The page that links to it.
+    Link,
+}
+
+/// What is believed of a URL.
+#[derive(Clone, Debug)]
+pub struct Verdict {
+    /// That its content is known.
+    pub probability: f64,
+    /// The hypothesis that says so.
+    pub kinship: Option<Kinship>,
+    /// The row that decides.
+    pub row: Row,
+    /// Whether a page on the way may settle it.
+    pub hold: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Hypothesis {
+    kinship: Kinship,
+    keys: RowKeys,
+    contents: SmallVec<[ContentId; 4]>,
+}
+
+#[derive(Clone, Debug)]
+struct LoggedPage {
+    raw: Vec<RawSlot>,
+    text: PageText,
+    links: SmallVec<[LinkContext; LINKS]>,
+    number: u32,
+}
+
+type Ids = SmallVec<[ContentId; 2]>;
+
+/// What was fetched, by what it has in common with other URLs.
+#[derive(Clone, Debug, Default)]
+struct Stores {
+    changed: HashMap<u64, Ids>,
+    exact: HashMap<u64, ContentId>,
+    longer: HashMap<u64, SmallVec<[(RowKeys, ContentId); 1]>>,
+    bags: HashMap<u64, SmallVec<[(u64, u64, Ids); 1]>>,
+}
+
+/// A URL as the model sees it.
+#[derive(Clone, Debug)]
+struct Target {
+    shape: Shape,
+    kinds: SmallVec<[Kind; 8]>,
+    signature: u64,
+}
+
+/// The model of one site.
+#[derive(Clone, Debug, Default)]
+pub struct Site {
+    options: Options,
+    kinds: Kinds,
+    chrome: Chrome,
+    contents: Contents,
+    rows: Rows,
+    stores: Stores,
+    log: Vec<LoggedPage>,
+    /// Discovered URLs, for counting again when values are split otherwise.
+    discovered: Vec<Vec<RawSlot>>,
+    content_of: Vec<Option<ContentId>>,
+    in_flight: HashMap<u64, u32>,
+    next_rebuild: usize,
+}
+
+/// Subsets of `n` slots by growing size: all of up to 5, else those of size 1, 2, n-2, n-1 and n.
+fn drop_sets(n: usize) -> &'static [u16] {
+    static SETS: OnceLock<Vec<Vec<u16>>> = OnceLock::new();
+    let sets = SETS.get_or_init(|| {
+        (0..=MOST_DROPPABLE)
+            .map(|n| {
+                let mut sets: Vec<u16> = (1..1u32 << n)
+                    .map(|set| set as u16)
+                    .filter(|set| {
+                        let size = set.count_ones() as usize;
+                        n <= 5 || size <= 2 || size + 2 >= n
+                    })
+                    .collect();
+                sets.sort_by_key(|set| (set.count_ones(), *set));
+                sets
+            })
+            .collect()
+    });
+    &sets[n.min(MOST_DROPPABLE)]
+}
+
+impl Site {
+    /// An empty model.
+    pub fn new(options: Options) -> Self {
+        Self { options, next_rebuild: FIRST_REBUILD, ..Self::default() }
+    }
+
+    /// A URL was found that was not known before.
+    pub fn discover(&mut self, url: &Url) {
+        let raw = raw_slots(url);
+        self.kinds.look(&raw);
+        self.kinds.count(&shape(&raw, &self.kinds.splits));
+        if self.discovered.len() < 4 * LOG {
+            self.discovered.push(raw);
+        }
+    }
+
+    /// Pages that were learnt.
+    pub fn pages(&self) -> usize {
+        self.content_of.len()
+    }
+
+    fn target(&self, raw: &[RawSlot]) -> Target {
+        let shape = shape(raw, &self.kinds.splits);
+        let kinds = self.kinds.kinds_of(&shape);
+        let mut signature = Mix::new(10).with(shape.template);
+        for (slot, kind) in shape.slots.iter().zip(&kinds) {
+            if *kind != Kind::Free {
+                signature = signature.with(u64::from(slot.name.0)).with(slot.value);
+            }
+        }
+        Target { shape, kinds, signature: signature.0 }
+    }
+
+    /// What is believed of a URL to which these links led.
+    pub fn judge(&self, url: &Url, links: &[LinkContext]) -> Verdict {
+        let target = self.target(&raw_slots(url));
+        let mut verdict =
+            Verdict { probability: 0.0, kinship: None, row: Row::default(), hold: false };
+        for hypothesis in self.hypotheses(&target, links, None) {
+            let Belief { probability, own, .. } = self.rows.believe(&hypothesis.keys, self.options.min_evidence);
+            if probability > verdict.probability {
+                verdict.probability = probability;
+                verdict.kinship = Some(hypothesis.kinship);
+                verdict.row = own;
+            }
+        }
+        if !self.in_flight.is_empty() {
+            for hypothesis in self.hypotheses(&target, links, Some(&self.in_flight)) {
+                let belief = self.rows.believe(&hypothesis.keys, self.options.min_evidence);
+                if belief.own.total() >= 1.0 && belief.probability > 0.5 && belief.probability > verdict.probability {
+                    verdict.hold = true;
+                }
+            }
+        }
+        verdict
+    }
+
+    /// A request for the URL is on its way, or no longer.
+    pub fn flies(&mut self, url: &Url, starts: bool) {
+        let target = self.target(&raw_slots(url));
+        for (_, key) in changed_keys(&target) {
+            let count = self.in_flight.entry(key).or_default();
+            if starts {
+                *count += 1;
+            } else {
+                *count = count.saturating_sub(1);
+                if *count == 0 {
+                    self.in_flight.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// Learns from a page that was fetched; the answer is its number.
+    pub fn learn(&mut self, url: &Url, text: PageText, links: &[LinkContext]) -> u32 {
+        let number = self.content_of.len() as u32;
+        let raw = raw_slots(url);
+        let target = self.target(&raw);
+        let content = Sketch::of(&self.chrome.content(&text)).map(|sketch| self.contents.id(sketch));
+        self.content_of.push(content);
+        self.observe(&target, links, content);
+        if self.log.len() < LOG {
+            let links = links.iter().copied().take(LINKS).collect();
+            self.log.push(LoggedPage { raw, text, links, number });
+            if self.log.len() >= self.next_rebuild {
+                self.rebuild();
+                let growth = (self.log.len() as f64 * GROWTH) as usize;
+                self.next_rebuild = self.log.len() + growth.max(LEAST_GROWTH);
+            }
+        }
+        number
+    }
+
+    fn observe(&mut self, target: &Target, links: &[LinkContext], content: Option<ContentId>) {
+        let Some(content) = content else { return };
+        for hypothesis in self.hypotheses(target, links, None) {
+            self.rows.observe(&hypothesis.keys, hypothesis.contents.contains(&content));
+        }
+        self.store(target, content);
+    }
+
+    /// Everything that ties the URL to pages that were fetched, or that are on their way.
+    fn hypotheses(
+        &self,
+        target: &Target,
+        links: &[LinkContext],
+        flying: Option<&HashMap<u64, u32>>,
+    ) -> Vec<Hypothesis> {
+        let mut found = Vec::new();
+        let mut matched: SmallVec<[u16; 8]> = SmallVec::new();
+        let droppable = droppable(target);
+        for (set, key) in changed_keys(target) {
+            if matched.iter().any(|smaller| smaller & set == *smaller) {
+                continue;
+            }
+            let stored = self.stores.changed.get(&key);
+            let flies = flying.is_some_and(|flying| flying.contains_key(&key));
+            if stored.is_some() || flies {
+                matched.push(set);
+                let contents = stored.map(|ids| ids.iter().copied().collect()).unwrap_or_default();
+                let dropped = |index: usize| droppable.iter().position(|d| *d == index).is_some_and(|at| set & (1 << at) != 0);
+                let keys = row_keys(target, 20, dropped, |index| target.kinds[index] == Kind::Enum);
+                found.push(Hypothesis { kinship: Kinship::Changed, keys, contents });
+            }
+        }
+        if flying.is_some() {
+            return found;
+        }
+        matched.clear();
+        let n = target.shape.slots.len();
+        for set in removal_sets(n) {
+            if matched.iter().any(|smaller| smaller & set == *smaller) {
+                continue;
+            }
+            let kept = target.shape.slots.iter().enumerate().filter(|(index, _)| set & (1 << index) == 0);
+            if let Some(content) = self.stores.exact.get(&normal_form(kept.map(|(_, slot)| slot))) {
+                matched.push(*set);
+                let keys = removed_keys(target, *set);
+                found.push(Hypothesis { kinship: Kinship::Removed, keys, contents: [*content].into_iter().collect() });
+            }
+        }
+        let own = normal_form(target.shape.slots.iter());
+        for (keys, content) in self.stores.longer.get(&own).into_iter().flatten() {
+            found.push(Hypothesis {
+                kinship: Kinship::Added,
+                keys: keys.clone(),
+                contents: [*content].into_iter().collect(),
+            });
+        }
+        if let Some(bag) = bag_key(target) {
+            for (signature, template, contents) in self.stores.bags.get(&bag).into_iter().flatten() {
+                if *signature != target.signature {
+                    let keys = RowKeys {
+                        template: Mix::new(40).with(target.shape.template).with(*template).0,
+                        own: Mix::new(41).with(target.signature).with(*signature).0,
+                        ..RowKeys::default()
+                    };
+                    let contents = contents.iter().copied().collect();
+                    found.push(Hypothesis { kinship: Kinship::Moved, keys, contents });
+                }
+            }
+        }
+        for link in links {
+            if let Some(Some(content)) = self.content_of.get(link.page as usize) {
+                let keys = RowKeys {
+                    template: Mix::new(50).with(target.shape.template).with(link.position).0,
+                    own: Mix::new(51).with(target.signature).with(link.position).0,
+                    ..RowKeys::default()
+                };
+                found.push(Hypothesis { kinship: Kinship::Link, keys, contents: [*content].into_iter().collect() });
+            }
+        }
+        found
+    }
+
+    fn store(&mut self, target: &Target, content: ContentId) {
+        for (_, key) in changed_keys(target) {
+            remember(self.stores.changed.entry(key).or_default(), content, CONTENTS_OF_KEY);
+        }
+        self.stores.exact.insert(normal_form(target.shape.slots.iter()), content);
+        let n = target.shape.slots.len();
+        for set in removal_sets(n).iter().filter(|set| set.count_ones() <= 2) {
+            let kept = target.shape.slots.iter().enumerate().filter(|(index, _)| set & (1 << index) == 0);
+            let variants = self.stores.longer.entry(normal_form(kept.map(|(_, slot)| slot))).or_default();
+            let keys = removed_keys(target, *set);
+            if let Some(known) = variants.iter_mut().find(|(known, _)| known.own == keys.own) {
+                known.1 = content;
+            } else if variants.len() < LONGER_VARIANTS {
+                variants.push((keys, content));
+            }
+        }
+        if let Some(bag) = bag_key(target) {
+            let bag = self.stores.bags.entry(bag).or_default();
+            if let Some((_, _, contents)) = bag.iter_mut().find(|(other, ..)| *other == target.signature) {
+                remember(contents, content, CONTENTS_OF_SIGNATURE);
+            } else if bag.len() < SIGNATURES_OF_BAG {
+                bag.push((target.signature, target.shape.template, [content].into_iter().collect()));
+            }
+        }
+    }
+
+    /// Learns anew from the log: what slots are, what chrome is, which contents there are, and what rows say.
+    fn rebuild(&mut self) {
+        if self.kinds.decide_splits() {
+            for raw in &self.discovered {
+                self.kinds.count(&shape(raw, &self.kinds.splits));
+            }
+        }
+        self.kinds.decide();
+        let targets: Vec<Target> = self.log.iter().map(|page| self.target(&page.raw)).collect();
+        let samples: Vec<Sample<'_>> = self
+            .log
+            .iter()
+            .zip(&targets)
+            .map(|(page, target)| Sample {
+                text: &page.text,
+                signature: target.signature,
+                values: target
+                    .shape
+                    .slots
+                    .iter()
+                    .zip(&target.kinds)
+                    .filter(|(_, kind)| **kind == Kind::Free)
+                    .map(|(slot, _)| (slot.name.0, slot.value))
+                    .collect(),
+            })
+            .collect();
+        self.chrome = Chrome::learn(&samples);
+        self.contents = Contents::default();
+        self.rows.clear();
+        self.stores = Stores::default();
+        let log = std::mem::take(&mut self.log);
+        for page in &log {
+            let sketch = Sketch::of(&self.chrome.content(&page.text));
+            self.content_of[page.number as usize] = sketch.map(|sketch| self.contents.id(sketch));
+        }
+        for (page, target) in log.iter().zip(&targets) {
+            self.observe(target, &page.links, self.content_of[page.number as usize]);
+        }
+        self.log = log;
+    }
+
+    /// Sizes, for those who look into it.
+    pub fn describe(&self) -> String {
+        let (common, identity) = self.chrome.len();
+        format!(
+            "{} pages, {} contents, {} rows, {} keys, {common} common blocks, {identity} identity positions",
+            self.content_of.len(),
+            self.contents.len(),
+            self.rows.len(),
+            self.stores.changed.len(),
+        )
+    }
+}
+
+fn remember(ids: &mut Ids, content: ContentId, most: usize) {
+    if !ids.contains(&content) {
+        if ids.len() == most {
+            ids.remove(0);
+        }
+        ids.push(content);
+    }
+}
+
+/// Indexes of slots that may be dropped: those that are not the same everywhere.
+fn droppable(target: &Target) -> SmallVec<[usize; 8]> {
+    let of = target.kinds.iter().enumerate().filter(|(_, kind)| **kind != Kind::Const);
+    of.map(|(index, _)| index).take(MOST_DROPPABLE).collect()
+}
+
+/// For each set of dropped slots, the key of all URLs that are equal outside of it.
+fn changed_keys(target: &Target) -> impl Iterator<Item = (u16, u64)> {
+    let droppable = droppable(target);
+    drop_sets(droppable.len()).iter().map(move |set| {
+        let mut key = Mix::new(11).with(target.shape.template).with(u64::from(*set));
+        for (index, slot) in target.shape.slots.iter().enumerate() {
+            let is_dropped = droppable.iter().position(|d| *d == index).is_some_and(|at| set & (1 << at) != 0);
+            key = if is_dropped { key.with(u64::from(slot.name.0)) } else { key.with(slot.value) };
+        }
+        (*set, key.0)
+    })
+}
+
+fn removal_sets(n: usize) -> &'static [u16] {
+    drop_sets(n.min(MOST_DROPPABLE))
+}
+
+fn removed_keys(target: &Target, set: u16) -> RowKeys {
+    row_keys(target, 30, |index| index < 16 && set & (1 << index) != 0, |_| true)
+}
+
+/// The rows of a hypothesis: what is dropped, and by which dropped slots the most specific rows are told apart.
+fn row_keys(
+    target: &Target,
+    kind: u64,
+    is_dropped: impl Fn(usize) -> bool,
+    by_value: impl Fn(usize) -> bool,
+) -> RowKeys {
+    let mut template = Mix::new(kind).with(target.shape.template);
+    for (index, slot) in target.shape.slots.iter().enumerate() {
+        if is_dropped(index) {
+            template = template.with(u64::from(slot.name.0));
+        }
+    }
+    let choices: SmallVec<[usize; 8]> = (0..target.shape.slots.len())
+        .filter(|index| !is_dropped(*index) && target.kinds[*index] == Kind::Enum)
+        .collect();
+    let mut own = Mix(template.0).with(1);
+    let mut keys = RowKeys { template: template.0, ..RowKeys::default() };
+    for index in &choices {
+        let slot = target.shape.slots[*index];
+        own = own.with(u64::from(slot.name.0)).with(slot.value);
+        if choices.len() >= 2 {
+            keys.choices.push(Mix(template.0).with(2).with(u64::from(slot.name.0)).with(slot.value).0);
+        }
+    }
+    keys.own = own.0;
+    for (index, slot) in target.shape.slots.iter().enumerate() {
+        if is_dropped(index) && by_value(index) {
+            keys.values.push(Mix(own.0).with(3).with(u64::from(slot.name.0)).with(slot.value).0);
+        }
+    }
+    keys
+}
+
+/// Hash of the values of the free slots, in whatever slots they stand.
+fn bag_key(target: &Target) -> Option<u64> {
+    let mut values: SmallVec<[u64; 8]> = target
+        .shape
+        .slots
+        .iter()
+        .zip(&target.kinds)
+        .filter(|(_, kind)| **kind == Kind::Free)
+        .map(|(slot, _)| slot.value)
+        .collect();
+    if values.is_empty() {
+        return None;
+    }
+    values.sort_unstable();
+    Some(values.iter().fold(Mix::new(12), |hash, value| hash.with(*value)).0)
+}
