@@ -48,6 +48,7 @@ fn main() {
     let mut wrong: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     let mut waste: BTreeMap<String, u32> = BTreeMap::new();
     let mut have: HashSet<i64> = HashSet::new();
+    let mut learned: Vec<(u32, String)> = Vec::new();
     let began = std::time::Instant::now();
     loop {
         let mut landed = None;
@@ -61,10 +62,12 @@ fn main() {
             if let Some(location) = &rec.location { if let Ok(u) = rec.url.join(location) { found.push((u, 0)); } }
             else if rec.status == 200 && rec.html {
                 scan.run(&rec.body, &options);
+                if std::env::var("POS").is_ok() && learned.len() % 50 == 0 { for b in scan.blocks() { println!("POS {} {} {:?}", (b.path ^ (b.path >> 32)) as u32, name, b.text.chars().take(60).collect::<String>()); } }
                 let text = PageText::of(scan.blocks().map(|b| (b.path, b.text)));
                 let empty = Vec::new();
                 let ctx = links_of.get(&name).unwrap_or(&empty).clone();
                 let page = site.learn(&rec.url, text, &ctx);
+                learned.push((page, name.clone()));
                 for link in scan.links(&rec.body) {
                     if let Ok(mut u) = rec.url.join(link.href) { u.set_fragment(None);
                         let name = u.to_string();
@@ -115,10 +118,25 @@ fn main() {
         } else { why = "warmup".into(); }
         if let Some((c, k)) = truth { if k == "page" && !have.insert(*c) { 
             let b = if why != "fetch" { why.clone() } else if p >= 0.6 { format!("earning {:?}", verdict.kinship) } else if p > 0.0 { "p<.6".into() } else { "no row".into() };
-            *waste.entry(b.clone()).or_default() += 1; if verbose { println!("WASTE {b} {p:.3} {name} {:?} {:?}", verdict.kinship, verdict.row); } } }
+            *waste.entry(b.clone()).or_default() += 1; if verbose { println!("WASTE {b} {p:.3} {name} {:?} {:?} set {:b}", verdict.kinship, verdict.row, verdict.set); } } }
+        if verbose { println!("FETCH {name}"); }
         site.flies(&rec.url, true);
         downloaded.push(name.clone());
         flying.push_back(name);
+    }
+    if verbose {
+        let (mut by_truth, mut by_ours) = (HashMap::new(), HashMap::new());
+        let (mut split, mut merged, mut none) = (0, 0, 0);
+        for (page, name) in &learned {
+            let Some((c, k)) = area.get(&key(&recs[name].url)) else { continue };
+            if k != "page" { continue; }
+            let Some(ours) = site.content(*page) else { none += 1; continue };
+            let first = by_truth.entry(*c).or_insert((ours, name.clone())).clone();
+            if first.0 != ours { split += 1; println!("SPLIT {name} from {}", first.1); }
+            let first = by_ours.entry(ours).or_insert((*c, name.clone())).clone();
+            if first.0 != *c { merged += 1; println!("MERGED {name} with {}", first.1); }
+        }
+        println!("split {split} merged {merged} none {none}");
     }
     let pages: HashMap<&String, i64> = area.iter().filter(|(_, v)| v.1 == "page").map(|(k, v)| (k, v.0)).collect();
     let clusters: HashSet<i64> = pages.values().copied().collect();

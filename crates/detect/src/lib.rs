@@ -5,5 +5,6 @@
 
 pub mod avoid;
 pub mod lang;
+pub mod minhash;
 pub mod urlparts;
 pub mod words;

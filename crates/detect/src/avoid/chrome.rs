@@ -29,6 +29,7 @@ pub(crate) struct Chrome {
 pub(crate) struct Sample<'a> {
     pub(crate) text: &'a PageText,
     pub(crate) signature: u64,
+    pub(crate) label: String,
     /// Values of its free slots.
     pub(crate) values: Vec<(u32, u64)>,
 }
@@ -126,8 +127,9 @@ fn identity_positions(samples: &[Sample<'_>], common: &HashSet<(u32, u32)>) -> H
     for value in order {
         let pages = &by_value[&value];
         let mut pairs = 0;
-        'pairs: for (at, first) in pages.iter().enumerate() {
-            for second in &pages[at + 1..] {
+        'pairs: for pair in pages.chunks_exact(2) {
+            {
+                let [first, second] = pair else { break };
                 let of_slot = pairs_of.entry(value.0).or_default();
                 if pairs == PAIRS_OF_VALUE || *of_slot == PAIRS_OF_SLOT {
                     break 'pairs;
@@ -137,7 +139,17 @@ fn identity_positions(samples: &[Sample<'_>], common: &HashSet<(u32, u32)>) -> H
                 for index in [*first, *second] {
                     known.entry(index).or_insert_with(|| positions(samples[index].text, common));
                 }
+                if std::env::var("DEBUGC").is_ok() { println!("PAIR {} {} {}", value.0, samples[*first].label, samples[*second].label); }
                 compare(value.0, &known[first], &known[second], &mut compared);
+            }
+        }
+    }
+    if std::env::var("DEBUGC").is_ok() {
+        let mut all: Vec<_> = compared.iter().collect();
+        all.sort();
+        for ((slot, position), (all, equal)) in all {
+            if *all >= 5 {
+                println!("CHROME {} slot {slot} position {position} {equal}/{all}", samples.len());
             }
         }
     }
@@ -171,6 +183,7 @@ fn compare(
             let entry = compared.entry((slot, *position)).or_default();
             entry.0 += 1;
             entry.1 += u32::from(other == text);
+            if other != text && *position == 553695557 && std::env::var("DEBUGC").is_ok() { println!("DIFF {slot} {}", compared.len()); }
         }
     }
 }

@@ -11,8 +11,10 @@ const LEAST_SHINGLES: usize = 8;
 const SIMILAR: f64 = 0.9;
 /// Smallest hashes of a text that are kept: exact below, a bottom-k sketch (Broder 1997) above.
 const SKETCH: usize = 256;
-/// Smallest hashes by which candidates are found: texts that agree to nine tenths share one of them but once in 10^6.
-const KEYS: usize = 6;
+/// Bands of the MinHash signature by which candidates are found, and values of each: a similarity of 0.9 is found in
+/// 1 - (1 - 0.9^8)^16 = 0.9999 of all cases.
+const BANDS: usize = 16;
+const BAND: usize = 8;
 /// Candidates that are compared.
 const MOST_CANDIDATES: usize = 32;
 
@@ -24,6 +26,7 @@ pub(crate) type ContentId = u32;
 pub(crate) struct Sketch {
     hashes: Box<[u32]>,
     all: u32,
+    bands: [u32; BANDS],
 }
 
 impl Sketch {
@@ -38,11 +41,21 @@ impl Sketch {
         hashes.sort_unstable();
         hashes.dedup();
         let all = hashes.len();
+        let wide: Vec<u64> = hashes.iter().map(|hash| u64::from(*hash)).collect();
+        let signature = crate::minhash::Signature::of(&wide);
+        let mut bands = [0; BANDS];
+        for (band, values) in bands.iter_mut().zip(signature.values().chunks_exact(BAND)) {
+            *band = values.iter().fold(Mix::new(5), |hash, value| hash.with(u64::from(*value))).0 as u32;
+        }
         if all < LEAST_SHINGLES {
             return None;
         }
         hashes.truncate(SKETCH);
-        Some(Self { hashes: hashes.into(), all: all as u32 })
+        Some(Self { hashes: hashes.into(), all: all as u32, bands })
+    }
+
+    fn bands(&self) -> [(u8, u32); BANDS] {
+        std::array::from_fn(|band| (band as u8, self.bands[band]))
     }
 
     /// Jaccard similarity; exact if both texts are short.
@@ -77,7 +90,7 @@ impl Sketch {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
     leaders: Vec<Sketch>,
-    by_hash: HashMap<u32, SmallVec<[ContentId; 2]>>,
+    by_band: HashMap<(u8, u32), SmallVec<[ContentId; 2]>>,
 }
 
 impl Contents {
@@ -85,11 +98,19 @@ impl Contents {
         self.leaders.len()
     }
 
+    pub(crate) fn similarity(&self, a: ContentId, b: ContentId) -> f64 {
+        self.leaders[a as usize].similarity(&self.leaders[b as usize])
+    }
+
+    pub(crate) fn size(&self, a: ContentId) -> u32 {
+        self.leaders[a as usize].all
+    }
+
     /// The content of a text, a new one if there is none like it.
     pub(crate) fn id(&mut self, sketch: Sketch) -> ContentId {
         let mut looked_at: SmallVec<[ContentId; 32]> = SmallVec::new();
-        for hash in sketch.hashes.iter().take(KEYS) {
-            for id in self.by_hash.get(hash).into_iter().flatten() {
+        for band in sketch.bands() {
+            for id in self.by_band.get(&band).into_iter().flatten() {
                 if looked_at.len() < MOST_CANDIDATES && !looked_at.contains(id) {
                     looked_at.push(*id);
                     let leader = &self.leaders[*id as usize];
@@ -100,8 +121,8 @@ impl Contents {
             }
         }
         let id = self.leaders.len() as ContentId;
-        for hash in sketch.hashes.iter().take(KEYS) {
-            self.by_hash.entry(*hash).or_default().push(id);
+        for band in sketch.bands() {
+            self.by_band.entry(band).or_default().push(id);
         }
         self.leaders.push(sketch);
         id

@@ -21,8 +21,15 @@ const MOST_SLOTS: usize = 65_536;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Const,
-    Enum,
+    /// One of so many.
+    Enum(u8),
     Free,
+}
+
+impl Kind {
+    pub(crate) fn is_enum(self) -> bool {
+        matches!(self, Self::Enum(_))
+    }
 }
 
 #[derive(Clone, Debug, Default)]
@@ -36,7 +43,7 @@ impl Values {
     fn kind(&self) -> Kind {
         match self.values.len() {
             0 | 1 => Kind::Const,
-            n if n <= MOST_VALUES && self.urls as usize >= n * LEAST_URLS => Kind::Enum,
+            n if n <= MOST_VALUES && self.urls as usize >= n * LEAST_URLS => Kind::Enum(n as u8),
             _ => Kind::Free,
         }
     }
@@ -124,7 +131,7 @@ impl Kinds {
     pub(crate) fn kinds_of(&self, shape: &Shape) -> SmallVec<[Kind; 8]> {
         let kind = |slot: &super::shape::Slot| {
             let kind = self.kinds.get(&key(shape.template, slot.name)).copied().unwrap_or(Kind::Free);
-            if slot.is_part && kind == Kind::Enum { Kind::Free } else { kind }
+            if slot.is_part && kind.is_enum() { Kind::Free } else { kind }
         };
         shape.slots.iter().map(kind).collect()
     }

@@ -77,6 +77,7 @@ pub struct Verdict {
     pub kinship: Option<Kinship>,
     /// The row that decides.
     pub row: Row,
+    pub set: u16,
     /// Whether a page on the way may settle it.
     pub hold: bool,
 }
@@ -84,6 +85,7 @@ pub struct Verdict {
 #[derive(Clone, Debug)]
 struct Hypothesis {
     kinship: Kinship,
+    set: u16,
     keys: RowKeys,
     contents: SmallVec<[ContentId; 4]>,
 }
@@ -113,6 +115,7 @@ struct Target {
     shape: Shape,
     kinds: SmallVec<[Kind; 8]>,
     signature: u64,
+    label: String,
 }
 
 /// The model of one site.
@@ -183,20 +186,21 @@ impl Site {
                 signature = signature.with(u64::from(slot.name.0)).with(slot.value);
             }
         }
-        Target { shape, kinds, signature: signature.0 }
+        Target { shape, kinds, signature: signature.0, label: raw.iter().map(|r| format!("{}={}", r.label, r.value.chars().take(12).collect::<String>())).collect::<Vec<_>>().join(";") }
     }
 
     /// What is believed of a URL to which these links led.
     pub fn judge(&self, url: &Url, links: &[LinkContext]) -> Verdict {
         let target = self.target(&raw_slots(url));
         let mut verdict =
-            Verdict { probability: 0.0, kinship: None, row: Row::default(), hold: false };
+            Verdict { probability: 0.0, kinship: None, row: Row::default(), set: 0, hold: false };
         for hypothesis in self.hypotheses(&target, links, None) {
             let Belief { probability, own, .. } = self.rows.believe(&hypothesis.keys, self.options.min_evidence);
             if probability > verdict.probability {
                 verdict.probability = probability;
                 verdict.kinship = Some(hypothesis.kinship);
                 verdict.row = own;
+                verdict.set = hypothesis.set;
             }
         }
         if !self.in_flight.is_empty() {
@@ -249,6 +253,10 @@ impl Site {
     fn observe(&mut self, target: &Target, links: &[LinkContext], content: Option<ContentId>) {
         let Some(content) = content else { return };
         for hypothesis in self.hypotheses(target, links, None) {
+            if std::env::var("DEBUGO").is_ok() && !hypothesis.contents.contains(&content) {
+                let sims: Vec<_> = hypothesis.contents.iter().map(|id| (self.contents.similarity(*id, content), self.contents.size(*id), self.contents.size(content))).collect();
+                println!("NODUP {:?} set{:b} {} pages {} {:?} {sims:?} row {:x}", hypothesis.kinship, hypothesis.set, self.content_of.len(), self.log.len(), target.label, hypothesis.keys.own);
+            }
             self.rows.observe(&hypothesis.keys, hypothesis.contents.contains(&content));
         }
         self.store(target, content);
@@ -274,8 +282,8 @@ impl Site {
                 matched.push(set);
                 let contents = stored.map(|ids| ids.iter().copied().collect()).unwrap_or_default();
                 let dropped = |index: usize| droppable.iter().position(|d| *d == index).is_some_and(|at| set & (1 << at) != 0);
-                let keys = row_keys(target, 20, dropped, |index| target.kinds[index] == Kind::Enum);
-                found.push(Hypothesis { kinship: Kinship::Changed, keys, contents });
+                let keys = row_keys(target, 20, dropped, |index| target.kinds[index].is_enum());
+                found.push(Hypothesis { kinship: Kinship::Changed, set, keys, contents });
             }
         }
         if flying.is_some() {
@@ -291,13 +299,13 @@ impl Site {
             if let Some(content) = self.stores.exact.get(&normal_form(kept.map(|(_, slot)| slot))) {
                 matched.push(*set);
                 let keys = removed_keys(target, *set);
-                found.push(Hypothesis { kinship: Kinship::Removed, keys, contents: [*content].into_iter().collect() });
+                found.push(Hypothesis { kinship: Kinship::Removed, set: *set, keys, contents: [*content].into_iter().collect() });
             }
         }
         let own = normal_form(target.shape.slots.iter());
         for (keys, content) in self.stores.longer.get(&own).into_iter().flatten() {
             found.push(Hypothesis {
-                kinship: Kinship::Added,
+                kinship: Kinship::Added, set: 0,
                 keys: keys.clone(),
                 contents: [*content].into_iter().collect(),
             });
@@ -311,7 +319,7 @@ impl Site {
                         ..RowKeys::default()
                     };
                     let contents = contents.iter().copied().collect();
-                    found.push(Hypothesis { kinship: Kinship::Moved, keys, contents });
+                    found.push(Hypothesis { kinship: Kinship::Moved, set: 0, keys, contents });
                 }
             }
         }
@@ -322,7 +330,7 @@ impl Site {
                     own: Mix::new(51).with(target.signature).with(link.position).0,
                     ..RowKeys::default()
                 };
-                found.push(Hypothesis { kinship: Kinship::Link, keys, contents: [*content].into_iter().collect() });
+                found.push(Hypothesis { kinship: Kinship::Link, set: 0, keys, contents: [*content].into_iter().collect() });
             }
         }
         found
@@ -370,12 +378,17 @@ impl Site {
             .map(|(page, target)| Sample {
                 text: &page.text,
                 signature: target.signature,
+                label: page.raw.iter().map(|r| format!("{}={}", r.label, r.value.chars().take(12).collect::<String>())).collect::<Vec<_>>().join(";"),
                 values: target
                     .shape
                     .slots
                     .iter()
                     .zip(&target.kinds)
-                    .filter(|(_, kind)| **kind == Kind::Free)
+                    .filter(|(_, kind)| match kind {
+                        Kind::Const => false,
+                        Kind::Enum(n) => usize::from(*n) >= idmin(),
+                        Kind::Free => true,
+                    })
                     .map(|(slot, _)| (slot.name.0, slot.value))
                     .collect(),
             })
@@ -393,6 +406,11 @@ impl Site {
             self.observe(target, &page.links, self.content_of[page.number as usize]);
         }
         self.log = log;
+    }
+
+    /// The content of a page, if its text is long enough to tell.
+    pub fn content(&self, page: u32) -> Option<u32> {
+        self.content_of.get(page as usize).copied().flatten()
     }
 
     /// Sizes, for those who look into it.
@@ -458,7 +476,7 @@ fn row_keys(
         }
     }
     let choices: SmallVec<[usize; 8]> = (0..target.shape.slots.len())
-        .filter(|index| !is_dropped(*index) && target.kinds[*index] == Kind::Enum)
+        .filter(|index| !is_dropped(*index) && target.kinds[*index].is_enum())
         .collect();
     let mut own = Mix(template.0).with(1);
     let mut keys = RowKeys { template: template.0, ..RowKeys::default() };
@@ -493,4 +511,9 @@ fn bag_key(target: &Target) -> Option<u64> {
     }
     values.sort_unstable();
     Some(values.iter().fold(Mix::new(12), |hash, value| hash.with(*value)).0)
+}
+
+fn idmin() -> usize {
+    static N: OnceLock<usize> = OnceLock::new();
+    *N.get_or_init(|| std::env::var("IDMIN").map_or(8, |n| n.parse().unwrap()))
 }
