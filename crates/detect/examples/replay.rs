@@ -15,6 +15,7 @@ fn main() {
     let thr: f64 = std::env::var("THR").map_or(0.98, |s| s.parse().unwrap());
     let explore: f64 = std::env::var("EXPLORE").map_or(0.05, |s| s.parse().unwrap());
     let min_evidence: f64 = std::env::var("MINEV").map_or(10.0, |s| s.parse().unwrap());
+    let keep: f64 = std::env::var("KEEP").map_or(0.9, |s| s.parse().unwrap());
     let verbose = std::env::var("V").is_ok();
     let mut recs: HashMap<String, Rec> = HashMap::new();
     let mut order = Vec::new();
@@ -48,11 +49,13 @@ fn main() {
     let mut wrong: BTreeMap<String, (u32, u32)> = BTreeMap::new();
     let mut waste: BTreeMap<String, u32> = BTreeMap::new();
     let mut have: HashSet<i64> = HashSet::new();
+    let mut wait = false;
     let mut learned: Vec<(u32, String)> = Vec::new();
     let began = std::time::Instant::now();
     loop {
         let mut landed = None;
-        if flying.len() >= 16 || queue.is_empty() {
+        if flying.len() >= 16 || queue.is_empty() || wait {
+            wait = false;
             match flying.pop_front() { Some(u) => landed = Some(u), None => if queue.is_empty() { break } }
         }
         if let Some(name) = landed {
@@ -91,6 +94,7 @@ fn main() {
             continue;
         }
         let Some(((prio, s), name)) = queue.pop_first() else { continue };
+        if prio >= 5000 && !flying.is_empty() { queue.insert((prio, s), name); wait = true; continue; }
         let rec = &recs[&name];
         let empty = Vec::new();
         let links = links_of.get(&name).unwrap_or(&empty);
@@ -98,16 +102,18 @@ fn main() {
         let verdict = site.judge(&rec.url, links);
         let p = verdict.probability;
         let mut why = "fetch".to_owned();
-        if site.pages() >= warmup {
+        if site.pages() >= warmup && !(prio >= 5000 && site.is_reopened(&rec.url)) {
             if p > thr {
                 let coin = xxhash_rust::xxh3::xxh3_64_with_seed(name.as_bytes(), seed) as f64 / u64::MAX as f64;
-                if coin >= explore {
+                if coin >= explore && prio < 5000 { site.skip(&rec.url, &verdict); queue.insert((5000, s), name); continue; }
+                if prio >= 5000 {
                     if let Some((c, k)) = truth { if k == "page" { let e = wrong.entry(format!("{:?}", verdict.kinship)).or_default(); e.0 += 1; if !have.contains(c) { e.1 += 1; if verbose { println!("LOSS? {name} {verdict:?} {links:?}"); } } } }
                     skipped.push(name.clone());
                     continue;
                 }
                 explored += 1;
                 why = "explored".into();
+            } else if prio >= 5000 && p > keep { skipped.push(name.clone()); continue;
             } else if p > 0.5 {
                 let want = (p * 50.0) as i64;
                 if prio < want { queue.insert((want, s), name); continue; }

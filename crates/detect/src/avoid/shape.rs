@@ -13,6 +13,8 @@ const MOST_SEGMENTS: usize = 16;
 const MOST_PARAMETERS: usize = 24;
 /// Bit of the names of parameters; segments are numbered from 0.
 const PARAMETER: u32 = 1 << 31;
+/// The host and port.
+const HOST: Name = Name(1 << 30);
 
 /// The name of a slot: the number of a path segment, or the hash of the name of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -28,7 +30,11 @@ impl Name {
     }
 
     pub(crate) fn is_segment(self) -> bool {
-        self.0 & PARAMETER == 0
+        self.0 < HOST.0
+    }
+
+    pub(crate) fn is_parameter(self) -> bool {
+        self.0 & PARAMETER != 0
     }
 }
 
@@ -80,6 +86,8 @@ impl Mix {
 pub(crate) fn raw_slots(url: &Url) -> Vec<RawSlot> {
     let parts = Parts::of(url);
     let mut slots = Vec::new();
+    let host = parts.authority().rsplit('@').next().unwrap_or_default();
+    slots.push(RawSlot { name: HOST, label: String::new(), value: host.to_owned() });
     let mut segments = parts.segments();
     for index in 0..MOST_SEGMENTS {
         let Some(segment) = segments.next() else { break };

@@ -78,6 +78,7 @@ pub struct Verdict {
     /// The row that decides.
     pub row: Row,
     pub set: u16,
+    own_key: u64,
     /// Whether a page on the way may settle it.
     pub hold: bool,
 }
@@ -131,7 +132,10 @@ pub struct Site {
     /// Discovered URLs, for counting again when values are split otherwise.
     discovered: Vec<Vec<RawSlot>>,
     content_of: Vec<Option<ContentId>>,
-    in_flight: HashMap<u64, u32>,
+    flying: HashMap<u64, Target>,
+    /// URLs that were skipped by a row since it was last confirmed, and those whose row was contradicted then.
+    skipped: HashMap<u64, Vec<u64>>,
+    reopened: hashbrown::HashSet<u64>,
     next_rebuild: usize,
 }
 
@@ -193,40 +197,51 @@ impl Site {
     pub fn judge(&self, url: &Url, links: &[LinkContext]) -> Verdict {
         let target = self.target(&raw_slots(url));
         let mut verdict =
-            Verdict { probability: 0.0, kinship: None, row: Row::default(), set: 0, hold: false };
-        for hypothesis in self.hypotheses(&target, links, None) {
+            Verdict { probability: 0.0, kinship: None, row: Row::default(), set: 0, own_key: 0, hold: false };
+        for hypothesis in self.hypotheses(&target, links) {
             let Belief { probability, own, .. } = self.rows.believe(&hypothesis.keys, self.options.min_evidence);
             if probability > verdict.probability {
                 verdict.probability = probability;
                 verdict.kinship = Some(hypothesis.kinship);
                 verdict.row = own;
+                verdict.own_key = hypothesis.keys.own;
                 verdict.set = hypothesis.set;
             }
         }
-        if !self.in_flight.is_empty() {
-            for hypothesis in self.hypotheses(&target, links, Some(&self.in_flight)) {
-                let belief = self.rows.believe(&hypothesis.keys, self.options.min_evidence);
-                if belief.own.total() >= 1.0 && belief.probability > 0.5 && belief.probability > verdict.probability {
-                    verdict.hold = true;
-                }
-            }
-        }
+        verdict.hold = self.flying.values().any(|other| {
+            kin(&target, other).is_some_and(|keys| {
+                let belief = self.rows.believe(&keys, self.options.min_evidence);
+                belief.own.total() >= 1.0
+                    && belief.probability > 0.5
+                    && belief.probability > verdict.probability
+            })
+        });
         verdict
+    }
+
+    /// A URL is skipped for now, because of this verdict.
+    pub fn skip(&mut self, url: &Url, verdict: &Verdict) {
+        let target = self.target(&raw_slots(url));
+        let key = normal_form(target.shape.slots.iter());
+        self.skipped.entry(verdict.own_key).or_default().push(key);
+    }
+
+    /// Whether the row by which a URL was skipped was contradicted by the next page that tested it.
+    pub fn is_reopened(&self, url: &Url) -> bool {
+        !self.reopened.is_empty() && {
+            let target = self.target(&raw_slots(url));
+            self.reopened.contains(&normal_form(target.shape.slots.iter()))
+        }
     }
 
     /// A request for the URL is on its way, or no longer.
     pub fn flies(&mut self, url: &Url, starts: bool) {
         let target = self.target(&raw_slots(url));
-        for (_, key) in changed_keys(&target) {
-            let count = self.in_flight.entry(key).or_default();
-            if starts {
-                *count += 1;
-            } else {
-                *count = count.saturating_sub(1);
-                if *count == 0 {
-                    self.in_flight.remove(&key);
-                }
-            }
+        let key = normal_form(target.shape.slots.iter());
+        if starts {
+            self.flying.insert(key, target);
+        } else {
+            self.flying.remove(&key);
         }
     }
 
@@ -237,7 +252,7 @@ impl Site {
         let target = self.target(&raw);
         let content = Sketch::of(&self.chrome.content(&text)).map(|sketch| self.contents.id(sketch));
         self.content_of.push(content);
-        self.observe(&target, links, content);
+        self.observe(&target, links, content, true);
         if self.log.len() < LOG {
             let links = links.iter().copied().take(LINKS).collect();
             self.log.push(LoggedPage { raw, text, links, number });
@@ -250,14 +265,18 @@ impl Site {
         number
     }
 
-    fn observe(&mut self, target: &Target, links: &[LinkContext], content: Option<ContentId>) {
+    fn observe(&mut self, target: &Target, links: &[LinkContext], content: Option<ContentId>, is_live: bool) {
         let Some(content) = content else { return };
-        for hypothesis in self.hypotheses(target, links, None) {
+        for hypothesis in self.hypotheses(target, links) {
             if std::env::var("DEBUGO").is_ok() && !hypothesis.contents.contains(&content) {
                 let sims: Vec<_> = hypothesis.contents.iter().map(|id| (self.contents.similarity(*id, content), self.contents.size(*id), self.contents.size(content))).collect();
                 println!("NODUP {:?} set{:b} {} pages {} {:?} {sims:?} row {:x}", hypothesis.kinship, hypothesis.set, self.content_of.len(), self.log.len(), target.label, hypothesis.keys.own);
             }
-            self.rows.observe(&hypothesis.keys, hypothesis.contents.contains(&content));
+            let is_dup = hypothesis.contents.contains(&content);
+            self.rows.observe(&hypothesis.keys, is_dup);
+            if is_live && let Some(skipped) = self.skipped.remove(&hypothesis.keys.own) && !is_dup {
+                self.reopened.extend(skipped);
+            }
         }
         self.store(target, content);
     }
@@ -267,7 +286,6 @@ impl Site {
         &self,
         target: &Target,
         links: &[LinkContext],
-        flying: Option<&HashMap<u64, u32>>,
     ) -> Vec<Hypothesis> {
         let mut found = Vec::new();
         let mut matched: SmallVec<[u16; 8]> = SmallVec::new();
@@ -277,21 +295,16 @@ impl Site {
                 continue;
             }
             let stored = self.stores.changed.get(&key);
-            let flies = flying.is_some_and(|flying| flying.contains_key(&key));
-            if stored.is_some() || flies {
+            if let Some(stored) = stored {
                 matched.push(set);
-                let contents = stored.map(|ids| ids.iter().copied().collect()).unwrap_or_default();
+                let contents = stored.iter().copied().collect();
                 let dropped = |index: usize| droppable.iter().position(|d| *d == index).is_some_and(|at| set & (1 << at) != 0);
                 let keys = row_keys(target, 20, dropped, |index| target.kinds[index].is_enum());
                 found.push(Hypothesis { kinship: Kinship::Changed, set, keys, contents });
             }
         }
-        if flying.is_some() {
-            return found;
-        }
         matched.clear();
-        let n = target.shape.slots.len();
-        for set in removal_sets(n) {
+        for set in &removal_sets(&target.shape) {
             if matched.iter().any(|smaller| smaller & set == *smaller) {
                 continue;
             }
@@ -341,8 +354,7 @@ impl Site {
             remember(self.stores.changed.entry(key).or_default(), content, CONTENTS_OF_KEY);
         }
         self.stores.exact.insert(normal_form(target.shape.slots.iter()), content);
-        let n = target.shape.slots.len();
-        for set in removal_sets(n).iter().filter(|set| set.count_ones() <= 2) {
+        for set in &removal_sets(&target.shape) {
             let kept = target.shape.slots.iter().enumerate().filter(|(index, _)| set & (1 << index) == 0);
             let variants = self.stores.longer.entry(normal_form(kept.map(|(_, slot)| slot))).or_default();
             let keys = removed_keys(target, *set);
@@ -403,7 +415,7 @@ impl Site {
             self.content_of[page.number as usize] = sketch.map(|sketch| self.contents.id(sketch));
         }
         for (page, target) in log.iter().zip(&targets) {
-            self.observe(target, &page.links, self.content_of[page.number as usize]);
+            self.observe(target, &page.links, self.content_of[page.number as usize], false);
         }
         self.log = log;
     }
@@ -454,8 +466,42 @@ fn changed_keys(target: &Target) -> impl Iterator<Item = (u16, u64)> {
     })
 }
 
-fn removal_sets(n: usize) -> &'static [u16] {
-    drop_sets(n.min(MOST_DROPPABLE))
+/// Sets of slots without which a URL may have been fetched: some parameters, or one segment.
+fn removal_sets(shape: &Shape) -> SmallVec<[u16; 32]> {
+    let parameters: SmallVec<[usize; 8]> =
+        (0..shape.slots.len().min(16)).filter(|index| shape.slots[*index].name.is_parameter()).collect();
+    let mut sets: SmallVec<[u16; 32]> = (0..shape.slots.len().min(16))
+        .filter(|index| shape.slots[*index].name.is_segment())
+        .map(|index| 1 << index)
+        .collect();
+    for set in drop_sets(parameters.len()) {
+        let spread = parameters.iter().take(MOST_DROPPABLE).enumerate();
+        sets.push(spread.filter(|(at, _)| set & (1 << at) != 0).map(|(_, index)| 1u16 << index).sum());
+    }
+    sets
+}
+
+/// What ties a URL to one that is on its way: the rows by which it would be judged if that one had landed.
+fn kin(target: &Target, other: &Target) -> Option<RowKeys> {
+    let slots = &target.shape.slots;
+    let others = &other.shape.slots;
+    if target.shape.template == other.shape.template {
+        let differs = |index: usize| slots[index].value != others[index].value;
+        if (0..slots.len()).any(|index| differs(index) && target.kinds[index] == Kind::Const) {
+            return None;
+        }
+        return Some(row_keys(target, 20, differs, |index| target.kinds[index].is_enum()));
+    }
+    let (long, short) = if slots.len() > others.len() { (target, other) } else { (other, target) };
+    let is_kept = |slot: &super::shape::Slot| {
+        short.shape.slots.iter().any(|other| other.name == slot.name && other.value == slot.value)
+    };
+    let kept = long.shape.slots.iter().filter(|slot| is_kept(slot)).count();
+    if kept < short.shape.slots.len() {
+        return None;
+    }
+    let set = long.shape.slots.iter().take(16).enumerate().filter(|(_, slot)| !is_kept(slot));
+    Some(removed_keys(long, set.map(|(index, _)| 1u16 << index).sum()))
 }
 
 fn removed_keys(target: &Target, set: u16) -> RowKeys {
