@@ -16,6 +16,7 @@ fn main() {
     let explore: f64 = std::env::var("EXPLORE").map_or(0.05, |s| s.parse().unwrap());
     let min_evidence: f64 = std::env::var("MINEV").map_or(10.0, |s| s.parse().unwrap());
     let keep: f64 = std::env::var("KEEP").map_or(0.9, |s| s.parse().unwrap());
+    let invest = std::env::var("NOINVEST").is_err();
     let verbose = std::env::var("V").is_ok();
     let mut recs: HashMap<String, Rec> = HashMap::new();
     let mut order = Vec::new();
@@ -114,7 +115,7 @@ fn main() {
                 explored += 1;
                 why = "explored".into();
             } else if prio >= 5000 && p > keep { skipped.push(name.clone()); continue;
-            } else if p > 0.5 {
+            } else if p > 0.5 && (verdict.row.total() >= min_evidence || !invest) {
                 let want = (p * 50.0) as i64;
                 if prio < want { queue.insert((want, s), name); continue; }
                 if verdict.hold && !flying.is_empty() && prio < 1000 { queue.insert((prio + 1000, s), name); 

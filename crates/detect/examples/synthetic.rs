@@ -91,6 +91,7 @@ fn run(name: &str, requests: &[(String, u64)], flight: usize, seed: u64) {
     let mut got: HashSet<u64> = HashSet::new();
     let (mut fetched, mut pages) = (0, 0);
     let explore: f64 = std::env::var("EXPLORE").map_or(0.05, |s| s.parse().unwrap());
+    let invest = std::env::var("NOINVEST").is_err();
     let minev: f64 = std::env::var("MINEV").map_or(10.0, |s| s.parse().unwrap());
     let keep: f64 = std::env::var("KEEP").map_or(0.9, |s| s.parse().unwrap());
     loop {
@@ -100,6 +101,7 @@ fn run(name: &str, requests: &[(String, u64)], flight: usize, seed: u64) {
             site.flies(&urls[n], false);
             site.learn(&urls[n], text(requests[n].1, "The site of examples with a long name"), &[]);
             pages += 1;
+            if std::env::var("P").is_ok() && pages % 200 == 0 { for l in ["sid", "highlight", "view", "start"] { print!("{pages} {l} {:?} ", site.parameter(l)); } println!(); }
             continue;
         }
         if queue.is_empty() { break; }
@@ -114,14 +116,14 @@ fn run(name: &str, requests: &[(String, u64)], flight: usize, seed: u64) {
                 if prio >= 5000 { if std::env::var("V").is_ok() && !got.contains(&requests[n].1) { println!("FINAL {} {v:?}", requests[n].0); } continue; }
                 if coin >= explore { site.skip(&urls[n], &v); queue.insert((5000, s), n); continue; }
             } else if prio >= 5000 && v.probability > keep { if std::env::var("V").is_ok() && !got.contains(&requests[n].1) { println!("FINAL {} {v:?}", requests[n].0); } continue;
-            } else if v.probability > 0.5 {
+            } else if v.probability > 0.5 && (v.row.total() >= minev || !invest) {
                 let want = (v.probability * 50.0) as i64;
                 if prio < want { queue.insert((want, s), n); continue; }
                 if v.hold && !flying.is_empty() && prio < 1000 { queue.insert((prio + 1000, s), n); continue; }
             } else if v.hold && prio < 500 && !flying.is_empty() { queue.insert((500, s), n); continue; }
         }
         fetched += 1;
-        got.insert(requests[n].1);
+        if !got.insert(requests[n].1) && std::env::var("V").is_ok() { let q: Vec<String> = urls[n].query_pairs().map(|(k, _)| k.into_owned()).collect(); println!("WASTE {pages} {:.2} {:?} {} {:?} {}", v.probability, v.kinship, q.join("&"), v.row, requests[n].0); }
         site.flies(&urls[n], true);
         flying.push_back(n);
     }

@@ -21,7 +21,7 @@ pub struct Row {
 }
 
 impl Row {
-    pub(crate) fn total(self) -> f64 {
+    pub fn total(self) -> f64 {
         f64::from(self.dup) + f64::from(self.nodup)
     }
 
@@ -76,6 +76,10 @@ impl Rows {
         self.0.len()
     }
 
+    pub(crate) fn row(&self, key: u64) -> Row {
+        self.get(key)
+    }
+
     fn get(&self, key: u64) -> Row {
         self.0.get(&key).copied().unwrap_or_default()
     }
@@ -85,6 +89,21 @@ impl Rows {
         for key in all.chain(keys.values.iter().copied()) {
             self.0.entry(key).or_default().observe(is_dup);
         }
+    }
+
+    /// One observation of a row of its own.
+    pub(crate) fn observe_one(&mut self, key: u64, is_dup: bool) {
+        self.0.entry(key).or_default().observe(is_dup);
+    }
+
+    /// Whether a parameter with this value does not matter: by what is known of the value, else of the parameter.
+    pub(crate) fn is_idle(&self, parameter: u64, value: u64) -> bool {
+        let holds = |row: Row| row.total() >= 10.0 && row.mean(0.5, WEIGHT) >= 0.95;
+        let of_value = self.get(value);
+        if of_value.total() >= 3.0 && of_value.mean(0.5, WEIGHT) < 0.8 {
+            return false;
+        }
+        holds(of_value) || holds(self.get(parameter))
     }
 
     /// The probability that the hypothesis holds, by hierarchical Beta posteriors: each row is the prior of the next.

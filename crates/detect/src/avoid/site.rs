@@ -11,7 +11,7 @@ use super::content::{ContentId, Contents, Sketch};
 use super::kinds::{Kind, Kinds};
 use super::page::PageText;
 use super::rows::{Belief, Row, RowKeys, Rows};
-use super::shape::{Mix, RawSlot, Shape, normal_form, raw_slots, shape};
+use super::shape::{Mix, RawSlot, Shape, Slot, normal_form, raw_slots, shape};
 
 /// Contents that one key remembers, the newest ones.
 const CONTENTS_OF_KEY: usize = 32;
@@ -64,6 +64,8 @@ pub enum Kinship {
     Added,
     /// A page of another form with the same values was fetched.
     Moved,
+    /// A page that is the same but for parameters that do not matter.
+    Canonical,
     /// The page that links to it.
     Link,
 }
@@ -89,6 +91,8 @@ struct Hypothesis {
     set: u16,
     keys: RowKeys,
     contents: SmallVec<[ContentId; 4]>,
+    /// The one parameter that it is about.
+    parameter: Option<Slot>,
 }
 
 #[derive(Clone, Debug)]
@@ -106,8 +110,9 @@ type Ids = SmallVec<[ContentId; 2]>;
 struct Stores {
     changed: HashMap<u64, Ids>,
     exact: HashMap<u64, ContentId>,
-    longer: HashMap<u64, SmallVec<[(RowKeys, ContentId); 1]>>,
+    longer: HashMap<u64, SmallVec<[(RowKeys, ContentId, Option<Slot>); 1]>>,
     bags: HashMap<u64, SmallVec<[(u64, u64, Ids); 1]>>,
+    canonical: HashMap<u64, Ids>,
 }
 
 /// A URL as the model sees it.
@@ -208,8 +213,11 @@ impl Site {
                 verdict.set = hypothesis.set;
             }
         }
+        let own_canonical = self.canonical(&target).0;
         verdict.hold = self.flying.values().any(|other| {
-            kin(&target, other).is_some_and(|keys| {
+            let (canonical, keys) = self.canonical(other);
+            let by_canonical = (canonical == own_canonical).then_some(keys);
+            kin(&target, other).into_iter().chain(by_canonical).any(|keys| {
                 let belief = self.rows.believe(&keys, self.options.min_evidence);
                 belief.own.total() >= 1.0
                     && belief.probability > 0.5
@@ -274,6 +282,13 @@ impl Site {
             }
             let is_dup = hypothesis.contents.contains(&content);
             self.rows.observe(&hypothesis.keys, is_dup);
+            if let Some(slot) = hypothesis.parameter {
+                let (parameter, value) = parameter_rows(&slot);
+                self.rows.observe_one(parameter, is_dup);
+                if hypothesis.kinship != Kinship::Changed {
+                    self.rows.observe_one(value, is_dup);
+                }
+            }
             if is_live && let Some(skipped) = self.skipped.remove(&hypothesis.keys.own) && !is_dup {
                 self.reopened.extend(skipped);
             }
@@ -300,7 +315,10 @@ impl Site {
                 let contents = stored.iter().copied().collect();
                 let dropped = |index: usize| droppable.iter().position(|d| *d == index).is_some_and(|at| set & (1 << at) != 0);
                 let keys = row_keys(target, 20, dropped, |index| target.kinds[index].is_enum());
-                found.push(Hypothesis { kinship: Kinship::Changed, set, keys, contents });
+                let parameter = (set.count_ones() == 1)
+                    .then(|| target.shape.slots[droppable[set.trailing_zeros() as usize]])
+                    .filter(|slot| slot.name.is_parameter());
+                found.push(Hypothesis { kinship: Kinship::Changed, set, keys, contents, parameter });
             }
         }
         matched.clear();
@@ -312,15 +330,19 @@ impl Site {
             if let Some(content) = self.stores.exact.get(&normal_form(kept.map(|(_, slot)| slot))) {
                 matched.push(*set);
                 let keys = removed_keys(target, *set);
-                found.push(Hypothesis { kinship: Kinship::Removed, set: *set, keys, contents: [*content].into_iter().collect() });
+                let parameter = (set.count_ones() == 1)
+                    .then(|| target.shape.slots[set.trailing_zeros() as usize])
+                    .filter(|slot| slot.name.is_parameter());
+                found.push(Hypothesis { kinship: Kinship::Removed, set: *set, keys, contents: [*content].into_iter().collect(), parameter });
             }
         }
         let own = normal_form(target.shape.slots.iter());
-        for (keys, content) in self.stores.longer.get(&own).into_iter().flatten() {
+        for (keys, content, parameter) in self.stores.longer.get(&own).into_iter().flatten() {
             found.push(Hypothesis {
                 kinship: Kinship::Added, set: 0,
                 keys: keys.clone(),
                 contents: [*content].into_iter().collect(),
+                parameter: *parameter,
             });
         }
         if let Some(bag) = bag_key(target) {
@@ -332,9 +354,14 @@ impl Site {
                         ..RowKeys::default()
                     };
                     let contents = contents.iter().copied().collect();
-                    found.push(Hypothesis { kinship: Kinship::Moved, set: 0, keys, contents });
+                    found.push(Hypothesis { kinship: Kinship::Moved, set: 0, keys, contents, parameter: None });
                 }
             }
+        }
+        let (canonical, keys) = self.canonical(target);
+        if let Some(contents) = self.stores.canonical.get(&canonical) {
+            let contents = contents.iter().copied().collect();
+            found.push(Hypothesis { kinship: Kinship::Canonical, set: 0, keys, contents, parameter: None });
         }
         for link in links {
             if let Some(Some(content)) = self.content_of.get(link.page as usize) {
@@ -343,13 +370,32 @@ impl Site {
                     own: Mix::new(51).with(target.signature).with(link.position).0,
                     ..RowKeys::default()
                 };
-                found.push(Hypothesis { kinship: Kinship::Link, set: 0, keys, contents: [*content].into_iter().collect() });
+                found.push(Hypothesis { kinship: Kinship::Link, set: 0, keys, contents: [*content].into_iter().collect(), parameter: None });
             }
         }
         found
     }
 
+    /// The key of a URL without the parameters that do not matter, and the rows that say whether it decides.
+    fn canonical(&self, target: &Target) -> (u64, RowKeys) {
+        let mut dropped = Mix::new(60);
+        let mut kept: SmallVec<[Slot; 8]> = SmallVec::new();
+        for slot in &target.shape.slots {
+            let (parameter, value) = parameter_rows(slot);
+            if slot.name.is_parameter() && self.rows.is_idle(parameter, value) {
+                dropped = dropped.with(u64::from(slot.name.0));
+            } else {
+                kept.push(*slot);
+            }
+        }
+        let keys =
+            RowKeys { template: dropped.0, own: dropped.with(target.shape.template).0, ..RowKeys::default() };
+        (normal_form(kept.iter()), keys)
+    }
+
     fn store(&mut self, target: &Target, content: ContentId) {
+        let (canonical, _) = self.canonical(target);
+        remember(self.stores.canonical.entry(canonical).or_default(), content, CONTENTS_OF_KEY);
         for (_, key) in changed_keys(target) {
             remember(self.stores.changed.entry(key).or_default(), content, CONTENTS_OF_KEY);
         }
@@ -358,10 +404,13 @@ impl Site {
             let kept = target.shape.slots.iter().enumerate().filter(|(index, _)| set & (1 << index) == 0);
             let variants = self.stores.longer.entry(normal_form(kept.map(|(_, slot)| slot))).or_default();
             let keys = removed_keys(target, *set);
-            if let Some(known) = variants.iter_mut().find(|(known, _)| known.own == keys.own) {
+            if let Some(known) = variants.iter_mut().find(|(known, ..)| known.own == keys.own) {
                 known.1 = content;
             } else if variants.len() < LONGER_VARIANTS {
-                variants.push((keys, content));
+                let parameter = (set.count_ones() == 1)
+                    .then(|| target.shape.slots[set.trailing_zeros() as usize])
+                    .filter(|slot| slot.name.is_parameter());
+                variants.push((keys, content, parameter));
             }
         }
         if let Some(bag) = bag_key(target) {
@@ -423,6 +472,12 @@ impl Site {
     /// The content of a page, if its text is long enough to tell.
     pub fn content(&self, page: u32) -> Option<u32> {
         self.content_of.get(page as usize).copied().flatten()
+    }
+
+    /// What is known of a parameter.
+    pub fn parameter(&self, label: &str) -> Row {
+        let slot = Slot { name: super::shape::Name::parameter(label), value: 0, is_part: false };
+        self.rows.row(parameter_rows(&slot).0)
     }
 
     /// Sizes, for those who look into it.
@@ -493,7 +548,7 @@ fn kin(target: &Target, other: &Target) -> Option<RowKeys> {
         return Some(row_keys(target, 20, differs, |index| target.kinds[index].is_enum()));
     }
     let (long, short) = if slots.len() > others.len() { (target, other) } else { (other, target) };
-    let is_kept = |slot: &super::shape::Slot| {
+    let is_kept = |slot: &Slot| {
         short.shape.slots.iter().any(|other| other.name == slot.name && other.value == slot.value)
     };
     let kept = long.shape.slots.iter().filter(|slot| is_kept(slot)).count();
@@ -562,4 +617,10 @@ fn bag_key(target: &Target) -> Option<u64> {
 fn idmin() -> usize {
     static N: OnceLock<usize> = OnceLock::new();
     *N.get_or_init(|| std::env::var("IDMIN").map_or(8, |n| n.parse().unwrap()))
+}
+
+/// The rows of a parameter and of its value, over all templates.
+fn parameter_rows(slot: &Slot) -> (u64, u64) {
+    let parameter = Mix::new(70).with(u64::from(slot.name.0));
+    (parameter.0, parameter.with(slot.value).0)
 }
