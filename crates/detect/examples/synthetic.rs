@@ -1,6 +1,6 @@
 //! Synthetic failure cases.
 use std::collections::{HashSet, VecDeque, BTreeMap};
-use huntsman_detect::avoid::{Options, PageText, Site};
+use huntsman_detect::avoid::{Decision, Options, PageText, Predictor};
 use rand::rngs::StdRng; use rand::{RngExt, SeedableRng, seq::SliceRandom};
 use url::Url;
 
@@ -78,57 +78,48 @@ fn main() {
     }
 }
 fn run(name: &str, requests: &[(String, u64)], flight: usize, seed: u64) {
-    let mut sites: BTreeMap<String, Site> = BTreeMap::new();
     let site_of = |u: &Url| { let h = u.host_str().unwrap(); h.strip_prefix("www.").unwrap_or(h).to_owned() };
+    let var = |name: &str, or: f64| std::env::var(name).map_or(or, |s| s.parse().unwrap());
+    let mut predictor = Predictor::new(Options { exploration: var("EXPLORE", 0.05), min_evidence: var("MINEV", 10.0), warmup: var("WARMUP", 300.0) as u32, threshold: var("THR", 0.98), seed });
     let mut queue: BTreeMap<(i64, usize), usize> = requests.iter().enumerate().map(|(n, _)| ((0, n), n)).collect();
     let urls: Vec<Url> = requests.iter().map(|(u, _)| Url::parse(u).unwrap()).collect();
     let mut seen: HashSet<&str> = HashSet::new();
     for (n, (u, _)) in requests.iter().enumerate() { if !seen.insert(u) { queue.remove(&(0, n)); } }
     let total = queue.len();
-    // Links are found a while before they are fetched.
     let mut discovered = 0;
     let mut flying: VecDeque<usize> = VecDeque::new();
     let mut got: HashSet<u64> = HashSet::new();
-    let (mut fetched, mut pages) = (0, 0);
-    let explore: f64 = std::env::var("EXPLORE").map_or(0.05, |s| s.parse().unwrap());
-    let invest = std::env::var("NOINVEST").is_err();
-    let minev: f64 = std::env::var("MINEV").map_or(10.0, |s| s.parse().unwrap());
-    let keep: f64 = std::env::var("KEEP").map_or(0.9, |s| s.parse().unwrap());
+    let mut fetched = 0;
+    let mut wait = false;
     loop {
-        let landing = if flying.len() > flight || queue.is_empty() { flying.pop_front() } else { None };
+        let landing = if flying.len() > flight || queue.is_empty() || wait { flying.pop_front() } else { None };
+        wait = false;
         if let Some(n) = landing {
-            let site = sites.get_mut(&site_of(&urls[n])).unwrap();
-            site.flies(&urls[n], false);
-            site.learn(&urls[n], text(requests[n].1, "The site of examples with a long name"), &[]);
-            pages += 1;
-            if std::env::var("P").is_ok() && pages % 200 == 0 { for l in ["sid", "highlight", "view", "start"] { print!("{pages} {l} {:?} ", site.parameter(l)); } println!(); }
+            let site = site_of(&urls[n]);
+            predictor.flies(&site, &urls[n], false);
+            predictor.learn(&site, &urls[n], text(requests[n].1, "The site of examples with a long name"));
             continue;
         }
         if queue.is_empty() { break; }
-        while discovered < requests.len() && discovered < fetched + 200 + (total - queue.len()) { let u = &urls[discovered]; sites.entry(site_of(u)).or_insert_with(|| Site::new(Options { min_evidence: minev })).discover(u); discovered += 1; }
+        while discovered < requests.len() && discovered < fetched + 200 + (total - queue.len()) { let u = &urls[discovered]; predictor.discover(&site_of(u), u, None); discovered += 1; }
         let ((prio, s), n) = queue.pop_first().unwrap();
-        if prio >= 5000 && !flying.is_empty() { queue.insert((prio, s), n); let n = flying.pop_front().unwrap(); let site = sites.get_mut(&site_of(&urls[n])).unwrap(); site.flies(&urls[n], false); site.learn(&urls[n], text(requests[n].1, "The site of examples with a long name"), &[]); pages += 1; continue; }
-        let site = sites.entry(site_of(&urls[n])).or_insert_with(|| Site::new(Options { min_evidence: minev }));
-        let v = site.judge(&urls[n], &[]);
-        if pages >= 300 && !(prio >= 5000 && site.is_reopened(&urls[n])) {
-            if v.probability > 0.98 {
-                let coin = xxhash_rust::xxh3::xxh3_64_with_seed(requests[n].0.as_bytes(), seed) as f64 / u64::MAX as f64;
-                if prio >= 5000 { if std::env::var("V").is_ok() && !got.contains(&requests[n].1) { println!("FINAL {} {v:?}", requests[n].0); } continue; }
-                if coin >= explore { site.skip(&urls[n], &v); queue.insert((5000, s), n); continue; }
-            } else if prio >= 5000 && v.probability > keep { if std::env::var("V").is_ok() && !got.contains(&requests[n].1) { println!("FINAL {} {v:?}", requests[n].0); } continue;
-            } else if v.probability > 0.5 && (v.row.total() >= minev || !invest) {
-                let want = (v.probability * 50.0) as i64;
-                if prio < want { queue.insert((want, s), n); continue; }
-                if v.hold && !flying.is_empty() && prio < 1000 { queue.insert((prio + 1000, s), n); continue; }
-            } else if v.hold && prio < 500 && !flying.is_empty() { queue.insert((500, s), n); continue; }
+        if prio >= 5000 && !flying.is_empty() { queue.insert((prio, s), n); wait = true; continue; }
+        let site = site_of(&urls[n]);
+        match predictor.decide(&site, &urls[n], prio >= 5000) {
+            Decision::Drop(_) => continue,
+            Decision::Skip(_) => { queue.insert((5000, s), n); continue; }
+            Decision::Delay { probability } if prio < (probability * 50.0) as i64 => { queue.insert(((probability * 50.0) as i64, s), n); continue; }
+            Decision::Hold if prio < 1000 && !flying.is_empty() => { queue.insert((1000, s), n); continue; }
+            _ => {}
         }
         fetched += 1;
-        if !got.insert(requests[n].1) && std::env::var("V").is_ok() { let q: Vec<String> = urls[n].query_pairs().map(|(k, _)| k.into_owned()).collect(); println!("WASTE {pages} {:.2} {:?} {} {:?} {}", v.probability, v.kinship, q.join("&"), v.row, requests[n].0); }
-        site.flies(&urls[n], true);
+        if !got.insert(requests[n].1) && std::env::var("V").is_ok() { println!("WASTE {} {:?}", requests[n].0, predictor.explain(&site, &urls[n]).map(|r| r.to_string())); }
+        predictor.flies(&site, &urls[n], true);
         flying.push_back(n);
     }
     let distinct: HashSet<u64> = requests.iter().map(|r| r.1).collect();
     let dups = total - distinct.len();
     let waste = fetched - got.len();
-    println!("{name:44} {total:5} / {:5} recall {:.2} lost {:3} = {:.2} %", distinct.len(), if dups == 0 { 1.0 } else { 1.0 - waste as f64 / dups as f64 }, distinct.len() - got.len(), 100.0 * (1.0 - got.len() as f64 / distinct.len() as f64));
+    let t = predictor.totals();
+    println!("{name:44} {total:5} / {:5} recall {:.2} lost {:3} = {:.2} %   explored {} new {}", distinct.len(), if dups == 0 { 1.0 } else { 1.0 - waste as f64 / dups as f64 }, distinct.len() - got.len(), 100.0 * (1.0 - got.len() as f64 / distinct.len() as f64), t.explored, t.lost);
 }

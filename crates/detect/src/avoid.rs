@@ -2,12 +2,17 @@
 
 mod chrome;
 mod content;
+mod journal;
 mod kinds;
 mod page;
+mod predictor;
 mod rows;
 mod shape;
 mod site;
+mod target;
 
+pub use journal::Damaged;
 pub use page::PageText;
+pub use predictor::{Decision, Options, Predictor, Reason, Rule, Totals};
 pub use rows::Row;
-pub use site::{Kinship, LinkContext, Options, Site, Verdict};
+pub use site::{Kinship, LinkContext};

@@ -29,7 +29,6 @@ pub(crate) struct Chrome {
 pub(crate) struct Sample<'a> {
     pub(crate) text: &'a PageText,
     pub(crate) signature: u64,
-    pub(crate) label: String,
     /// Values of its free slots.
     pub(crate) values: Vec<(u32, u64)>,
 }
@@ -52,10 +51,6 @@ impl Chrome {
             }
         }
         words
-    }
-
-    pub(crate) fn len(&self) -> (usize, usize) {
-        (self.common.len(), self.identity.len())
     }
 }
 
@@ -115,7 +110,7 @@ fn identity_positions(samples: &[Sample<'_>], common: &HashSet<(u32, u32)>) -> H
                 order.push(*value);
                 Vec::new()
             });
-            if pages.len() < 8 && pages.iter().all(|other| samples[*other].signature != sample.signature) {
+            if pages.len() < 2 * PAIRS_OF_VALUE && pages.iter().all(|other| samples[*other].signature != sample.signature) {
                 pages.push(index);
             }
         }
@@ -126,31 +121,16 @@ fn identity_positions(samples: &[Sample<'_>], common: &HashSet<(u32, u32)>) -> H
     let mut compared: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
     for value in order {
         let pages = &by_value[&value];
-        let mut pairs = 0;
-        'pairs: for pair in pages.chunks_exact(2) {
-            {
-                let [first, second] = pair else { break };
-                let of_slot = pairs_of.entry(value.0).or_default();
-                if pairs == PAIRS_OF_VALUE || *of_slot == PAIRS_OF_SLOT {
-                    break 'pairs;
-                }
-                pairs += 1;
-                *of_slot += 1;
-                for index in [*first, *second] {
-                    known.entry(index).or_insert_with(|| positions(samples[index].text, common));
-                }
-                if std::env::var("DEBUGC").is_ok() { println!("PAIR {} {} {}", value.0, samples[*first].label, samples[*second].label); }
-                compare(value.0, &known[first], &known[second], &mut compared);
+        for (pairs, pair) in pages.chunks_exact(2).enumerate() {
+            let of_slot = pairs_of.entry(value.0).or_default();
+            if pairs == PAIRS_OF_VALUE || *of_slot == PAIRS_OF_SLOT {
+                break;
             }
-        }
-    }
-    if std::env::var("DEBUGC").is_ok() {
-        let mut all: Vec<_> = compared.iter().collect();
-        all.sort();
-        for ((slot, position), (all, equal)) in all {
-            if *all >= 5 {
-                println!("CHROME {} slot {slot} position {position} {equal}/{all}", samples.len());
+            *of_slot += 1;
+            for index in pair {
+                known.entry(*index).or_insert_with(|| positions(samples[*index].text, common));
             }
+            compare(value.0, &known[&pair[0]], &known[&pair[1]], &mut compared);
         }
     }
     compared
@@ -183,7 +163,6 @@ fn compare(
             let entry = compared.entry((slot, *position)).or_default();
             entry.0 += 1;
             entry.1 += u32::from(other == text);
-            if other != text && *position == 553695557 && std::env::var("DEBUGC").is_ok() { println!("DIFF {slot} {}", compared.len()); }
         }
     }
 }

@@ -54,6 +54,23 @@ impl Sketch {
         Some(Self { hashes: hashes.into(), all: all as u32, bands })
     }
 
+    /// Numbers beside the hashes.
+    pub(crate) const NUMBERS: usize = BANDS + 1;
+
+    pub(crate) fn hashes(&self) -> &[u32] {
+        &self.hashes
+    }
+
+    pub(crate) fn numbers(&self) -> [u32; Self::NUMBERS] {
+        std::array::from_fn(|at| if at == 0 { self.all } else { self.bands[at - 1] })
+    }
+
+    /// From [`hashes`](Self::hashes) and [`numbers`](Self::numbers).
+    pub(crate) fn from_parts(hashes: Vec<u32>, numbers: &[u32]) -> Option<Self> {
+        let (&all, bands) = numbers.split_first()?;
+        Some(Self { hashes: hashes.into(), all, bands: bands.try_into().ok()? })
+    }
+
     fn bands(&self) -> [(u8, u32); BANDS] {
         std::array::from_fn(|band| (band as u8, self.bands[band]))
     }
@@ -89,7 +106,8 @@ impl Sketch {
 /// The first page of each content stands for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
-    leaders: Vec<Sketch>,
+    /// The sketch and the number of the page that stands for it.
+    leaders: Vec<(Sketch, u32)>,
     by_band: HashMap<(u8, u32), SmallVec<[ContentId; 2]>>,
 }
 
@@ -98,22 +116,19 @@ impl Contents {
         self.leaders.len()
     }
 
-    pub(crate) fn similarity(&self, a: ContentId, b: ContentId) -> f64 {
-        self.leaders[a as usize].similarity(&self.leaders[b as usize])
+    /// The page that stands for a content.
+    pub(crate) fn leader(&self, id: ContentId) -> u32 {
+        self.leaders[id as usize].1
     }
 
-    pub(crate) fn size(&self, a: ContentId) -> u32 {
-        self.leaders[a as usize].all
-    }
-
-    /// The content of a text, a new one if there is none like it.
-    pub(crate) fn id(&mut self, sketch: Sketch) -> ContentId {
+    /// The content of the text of a page, a new one if there is none like it.
+    pub(crate) fn id(&mut self, sketch: Sketch, page: u32) -> ContentId {
         let mut looked_at: SmallVec<[ContentId; 32]> = SmallVec::new();
         for band in sketch.bands() {
             for id in self.by_band.get(&band).into_iter().flatten() {
                 if looked_at.len() < MOST_CANDIDATES && !looked_at.contains(id) {
                     looked_at.push(*id);
-                    let leader = &self.leaders[*id as usize];
+                    let leader = &self.leaders[*id as usize].0;
                     if leader.may_equal(&sketch) && leader.similarity(&sketch) >= SIMILAR {
                         return *id;
                     }
@@ -124,7 +139,7 @@ impl Contents {
         for band in sketch.bands() {
             self.by_band.entry(band).or_default().push(id);
         }
-        self.leaders.push(sketch);
+        self.leaders.push((sketch, page));
         id
     }
 }

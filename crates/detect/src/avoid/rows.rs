@@ -21,6 +21,7 @@ pub struct Row {
 }
 
 impl Row {
+    /// Evidence in all.
     pub fn total(self) -> f64 {
         f64::from(self.dup) + f64::from(self.nodup)
     }
@@ -56,28 +57,13 @@ pub(crate) struct RowKeys {
     pub(crate) values: SmallVec<[u64; 4]>,
 }
 
-/// What the rows say.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Belief {
-    pub(crate) probability: f64,
-    pub(crate) own: Row,
-    pub(crate) is_enough: bool,
-}
-
+/// Evidence by key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows(HashMap<u64, Row>);
 
 impl Rows {
-    pub(crate) fn clear(&mut self) {
-        self.0.clear();
-    }
-
     pub(crate) fn len(&self) -> usize {
         self.0.len()
-    }
-
-    pub(crate) fn row(&self, key: u64) -> Row {
-        self.get(key)
     }
 
     fn get(&self, key: u64) -> Row {
@@ -107,8 +93,9 @@ impl Rows {
     }
 
     /// The probability that the hypothesis holds, by hierarchical Beta posteriors: each row is the prior of the next.
-    /// Without enough evidence of its own it stays below 0.6: a general row alone never decides.
-    pub(crate) fn believe(&self, keys: &RowKeys, min_evidence: f64) -> Belief {
+    /// Without enough evidence of its own it stays below 0.6: a general row alone never decides. With it comes the row that
+    /// has the evidence.
+    pub(crate) fn believe(&self, keys: &RowKeys, min_evidence: f64) -> (f64, Row) {
         let template = self.get(keys.template);
         let mut prior = template.mean(0.5, FIRST_WEIGHT);
         let mut pure = template.is_pure();
@@ -148,10 +135,9 @@ impl Rows {
             probability = probability.min(self.get(*key).mean(own.mean(prior, WEIGHT), WEIGHT));
         }
         let evidence = own.total();
-        let is_enough = evidence >= min_evidence || (pure && evidence >= 2.0);
-        if !is_enough {
+        if evidence < min_evidence && !(pure && evidence >= 2.0) {
             probability = probability.min(0.6);
         }
-        Belief { probability, own, is_enough }
+        (probability, own)
     }
 }

@@ -14,7 +14,7 @@ const MOST_PARAMETERS: usize = 24;
 /// Bit of the names of parameters; segments are numbered from 0.
 const PARAMETER: u32 = 1 << 31;
 /// The host and port.
-const HOST: Name = Name(1 << 30);
+pub(crate) const HOST: Name = Name(1 << 30);
 
 /// The name of a slot: the number of a path segment, or the hash of the name of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

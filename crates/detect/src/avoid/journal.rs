@@ -1,0 +1,225 @@
+//! The journal: what the predictor was told, so that it can be told again.
+//!
+//! A model is many tables that change with every page, and a function of what was told: the same events in the same order
+//! give the same model. So only events are stored, and a restart replays them.
+
+use std::io::Read;
+
+use super::content::Sketch;
+use super::page::{PageText, TextBlock};
+use super::predictor::{Options, Predictor};
+use super::site::LinkContext;
+
+/// The form that is written; the first byte of a batch.
+const FORMAT: u8 = 1;
+/// zstd's own default.
+const LEVEL: i32 = 3;
+/// A batch unpacked; what claims to be longer is damaged.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// Something that the predictor was told and that changes its answers.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    Discover { site: String, url: String, link: Option<LinkContext> },
+    Learn { site: String, url: String, text: PageText },
+    LearnSketch { site: String, url: String, sketch: Option<Sketch> },
+    Skip { site: String, url: String, row: u64 },
+}
+
+/// Events that were not taken yet; nothing is kept unless somebody takes them.
+#[derive(Debug, Default)]
+pub(crate) struct Journal {
+    is_kept: bool,
+    bytes: Vec<u8>,
+}
+
+/// A stored journal cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damaged(&'static str);
+
+impl std::fmt::Display for Damaged {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "the journal of the predictor is damaged: {}", self.0)
+    }
+}
+
+impl std::error::Error for Damaged {}
+
+impl Journal {
+    pub(crate) fn add(&mut self, event: impl FnOnce() -> Event) {
+        if self.is_kept {
+            write(&mut self.bytes, &event());
+        }
+    }
+}
+
+impl Predictor {
+    /// From now on what is told is kept until it is taken with [`take_journal`](Self::take_journal).
+    pub fn keep_journal(&mut self) {
+        self.journal.is_kept = true;
+    }
+
+    /// What was told since the last call, to be stored; `None` if nothing. Batches are restored in their order.
+    pub fn take_journal(&mut self) -> Option<Vec<u8>> {
+        if self.journal.bytes.is_empty() {
+            return None;
+        }
+        let bytes = std::mem::take(&mut self.journal.bytes);
+        let mut batch = vec![FORMAT];
+        batch.extend(zstd::bulk::compress(&bytes, LEVEL).unwrap_or_default());
+        Some(batch)
+    }
+
+    /// Tells a predictor again what an earlier one was told. Totals and rules begin anew.
+    ///
+    /// # Errors
+    /// The batch is damaged, or of another version.
+    pub fn restore(&mut self, batch: &[u8]) -> Result<(), Damaged> {
+        let (&format, packed) = batch.split_first().ok_or(Damaged("it is empty"))?;
+        if format != FORMAT {
+            return Err(Damaged("it is of another version"));
+        }
+        let mut bytes = Vec::new();
+        let decoder = zstd::stream::read::Decoder::new(packed).map_err(|_| Damaged("it cannot be unpacked"))?;
+        decoder.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|_| Damaged("it cannot be unpacked"))?;
+        let was_kept = std::mem::take(&mut self.journal.is_kept);
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let event = read(&mut rest).ok_or(Damaged("it ends in the middle"))?;
+            self.apply(event);
+        }
+        self.journal.is_kept = was_kept;
+        Ok(())
+    }
+
+    /// A predictor that was told what these batches say.
+    ///
+    /// # Errors
+    /// As [`restore`](Self::restore).
+    pub fn restored<'a>(
+        options: Options,
+        batches: impl IntoIterator<Item = &'a [u8]>,
+    ) -> Result<Self, Damaged> {
+        let mut predictor = Self::new(options);
+        batches.into_iter().try_for_each(|batch| predictor.restore(batch))?;
+        Ok(predictor)
+    }
+}
+
+fn write(out: &mut Vec<u8>, event: &Event) {
+    let (kind, site, url) = match event {
+        Event::Discover { site, url, .. } => (1, site, url),
+        Event::Learn { site, url, .. } => (2, site, url),
+        Event::LearnSketch { site, url, .. } => (3, site, url),
+        Event::Skip { site, url, .. } => (4, site, url),
+    };
+    out.push(kind);
+    for text in [site, url] {
+        number(out, text.len());
+        out.extend_from_slice(text.as_bytes());
+    }
+    match event {
+        Event::Discover { link, .. } => {
+            out.push(u8::from(link.is_some()));
+            if let Some(link) = link {
+                out.extend_from_slice(&link.page.to_le_bytes());
+                out.extend_from_slice(&link.position.to_le_bytes());
+            }
+        }
+        Event::Learn { text, .. } => {
+            number(out, text.words.len());
+            text.words.iter().for_each(|word| out.extend_from_slice(&word.to_le_bytes()));
+            number(out, text.blocks.len());
+            for block in &text.blocks {
+                for value in [block.position, block.text, block.start, block.words] {
+                    out.extend_from_slice(&value.to_le_bytes());
+                }
+            }
+        }
+        Event::LearnSketch { sketch, .. } => match sketch {
+            None => number(out, 0),
+            Some(sketch) => {
+                number(out, sketch.hashes().len());
+                sketch.hashes().iter().for_each(|hash| out.extend_from_slice(&hash.to_le_bytes()));
+                sketch.numbers().iter().for_each(|value| out.extend_from_slice(&value.to_le_bytes()));
+            }
+        },
+        Event::Skip { row, .. } => out.extend_from_slice(&row.to_le_bytes()),
+    }
+}
+
+fn read(rest: &mut &[u8]) -> Option<Event> {
+    let kind = take(rest, 1)?[0];
+    let site = text(rest)?;
+    let url = text(rest)?;
+    Some(match kind {
+        1 => {
+            let link = match take(rest, 1)?[0] {
+                0 => None,
+                _ => Some(LinkContext {
+                    page: u32::from_le_bytes(take(rest, 4)?.try_into().ok()?),
+                    position: u64::from_le_bytes(take(rest, 8)?.try_into().ok()?),
+                }),
+            };
+            Event::Discover { site, url, link }
+        }
+        2 => {
+            let words = words(rest)?;
+            let count = length(rest)?;
+            let mut blocks = Vec::new();
+            for _ in 0..count {
+                let [position, text, start, of] = [value(rest)?, value(rest)?, value(rest)?, value(rest)?];
+                if start.checked_add(of)? as usize > words.len() {
+                    return None;
+                }
+                blocks.push(TextBlock { position, text, start, words: of });
+            }
+            Event::Learn { site, url, text: PageText { words, blocks } }
+        }
+        3 => {
+            let hashes = words(rest)?;
+            let sketch = if hashes.is_empty() {
+                None
+            } else {
+                let mut numbers = Vec::new();
+                for _ in 0..Sketch::NUMBERS {
+                    numbers.push(value(rest)?);
+                }
+                Some(Sketch::from_parts(hashes, &numbers)?)
+            };
+            Event::LearnSketch { site, url, sketch }
+        }
+        4 => Event::Skip { site, url, row: u64::from_le_bytes(take(rest, 8)?.try_into().ok()?) },
+        _ => return None,
+    })
+}
+
+fn number(out: &mut Vec<u8>, number: usize) {
+    out.extend_from_slice(&u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+fn take<'a>(rest: &mut &'a [u8], length: usize) -> Option<&'a [u8]> {
+    let (head, tail) = rest.split_at_checked(length)?;
+    *rest = tail;
+    Some(head)
+}
+
+fn value(rest: &mut &[u8]) -> Option<u32> {
+    Some(u32::from_le_bytes(take(rest, 4)?.try_into().ok()?))
+}
+
+fn length(rest: &mut &[u8]) -> Option<usize> {
+    Some(value(rest)? as usize)
+}
+
+fn words(rest: &mut &[u8]) -> Option<Vec<u32>> {
+    let count = length(rest)?;
+    let bytes = take(rest, count.checked_mul(4)?)?;
+    let (words, _) = bytes.as_chunks::<4>();
+    Some(words.iter().map(|word| u32::from_le_bytes(*word)).collect())
+}
+
+fn text(rest: &mut &[u8]) -> Option<String> {
+    let length = length(rest)?;
+    Some(std::str::from_utf8(take(rest, length)?).ok()?.to_owned())
+}

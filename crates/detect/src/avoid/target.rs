@@ -1,0 +1,198 @@
+//! A URL as the model sees it, and the keys under which it meets its kin.
+
+use std::sync::OnceLock;
+
+use smallvec::SmallVec;
+
+use super::kinds::{Kind, Kinds};
+use super::rows::RowKeys;
+use super::shape::{Mix, RawSlot, Shape, Slot, normal_form, shape};
+
+/// Slots that may be dropped; the others of a URL with more are always kept.
+const MOST_DROPPABLE: usize = 12;
+/// Slots that are looked at one by one.
+const MOST_SLOTS: usize = 16;
+
+/// Kinds of keys: they must not meet.
+const CHANGED: u64 = 20;
+const CHANGED_KEY: u64 = 11;
+const REMOVED: u64 = 30;
+const BAG_KEY: u64 = 12;
+const SIGNATURE: u64 = 10;
+
+/// A shape, what its slots are, and the values of those that are no free text.
+#[derive(Clone, Debug)]
+pub(crate) struct Target {
+    pub(crate) shape: Shape,
+    pub(crate) kinds: SmallVec<[Kind; 8]>,
+    pub(crate) signature: u64,
+}
+
+impl Target {
+    pub(crate) fn of(raw: &[RawSlot], kinds: &Kinds) -> Self {
+        let shape = shape(raw, &kinds.splits);
+        let kinds = kinds.kinds_of(&shape);
+        let mut signature = Mix::new(SIGNATURE).with(shape.template);
+        for (slot, kind) in shape.slots.iter().zip(&kinds) {
+            if *kind != Kind::Free {
+                signature = signature.with(u64::from(slot.name.0)).with(slot.value);
+            }
+        }
+        Self { shape, kinds, signature: signature.0 }
+    }
+
+    /// The URL itself, comparable with those of other templates.
+    pub(crate) fn key(&self) -> u64 {
+        normal_form(self.shape.slots.iter())
+    }
+
+    /// Slots with their kinds.
+    pub(crate) fn slots(&self) -> impl Iterator<Item = (&Slot, Kind)> {
+        self.shape.slots.iter().zip(self.kinds.iter().copied())
+    }
+
+    /// Sets of slots that may have other values without another content, by growing size, each as a set of slots and the
+    /// key of all URLs that are equal outside of it.
+    pub(crate) fn changed_keys(&self) -> impl Iterator<Item = (u16, u64)> {
+        let free = self.kinds.iter().take(MOST_SLOTS).enumerate().filter(|(_, kind)| **kind != Kind::Const);
+        let droppable: SmallVec<[usize; 8]> = free.map(|(index, _)| index).take(MOST_DROPPABLE).collect();
+        drop_sets(droppable.len()).iter().map(move |set| {
+            let set = spread(*set, &droppable);
+            let mut key = Mix::new(CHANGED_KEY).with(self.shape.template).with(u64::from(set));
+            for (index, slot) in self.shape.slots.iter().enumerate() {
+                key = if has(set, index) { key.with(u64::from(slot.name.0)) } else { key.with(slot.value) };
+            }
+            (set, key.0)
+        })
+    }
+
+    /// Sets of slots without which the URL may have been fetched: some parameters, or one segment.
+    pub(crate) fn removal_sets(&self) -> SmallVec<[u16; 32]> {
+        let slots = self.shape.slots.iter().take(MOST_SLOTS).enumerate();
+        let mut sets: SmallVec<[u16; 32]> =
+            slots.clone().filter(|(_, slot)| slot.name.is_segment()).map(|(index, _)| 1 << index).collect();
+        let parameters: SmallVec<[usize; 8]> = slots
+            .filter(|(_, slot)| slot.name.is_parameter())
+            .map(|(index, _)| index)
+            .take(MOST_DROPPABLE)
+            .collect();
+        sets.extend(drop_sets(parameters.len()).iter().map(|set| spread(*set, &parameters)));
+        sets
+    }
+
+    /// The URL without a set of slots.
+    pub(crate) fn key_without(&self, set: u16) -> u64 {
+        let kept = self.shape.slots.iter().enumerate().filter(|(index, _)| !has(set, *index));
+        normal_form(kept.map(|(_, slot)| slot))
+    }
+
+    /// The rows that say whether a set of slots may have other values.
+    pub(crate) fn changed_rows(&self, set: u16) -> RowKeys {
+        self.rows(CHANGED, set, |index| self.kinds[index].is_enum())
+    }
+
+    /// The rows that say whether a set of slots may be there or not.
+    pub(crate) fn removed_rows(&self, set: u16) -> RowKeys {
+        self.rows(REMOVED, set, |_| true)
+    }
+
+    /// From general to specific: what is dropped; one for each choice that is kept, if there are several; all choices that
+    /// are kept; one for each dropped value.
+    ///
+    /// The dropped slots are left out of the third one on purpose: with them, a parameter of 25 values that does not matter
+    /// would have to be learnt 25 times.
+    fn rows(&self, kind: u64, set: u16, by_value: impl Fn(usize) -> bool) -> RowKeys {
+        let slots = &self.shape.slots;
+        let mut template = Mix::new(kind).with(self.shape.template);
+        for (index, slot) in slots.iter().enumerate() {
+            if has(set, index) {
+                template = template.with(u64::from(slot.name.0));
+            }
+        }
+        let is_choice = |index: &usize| !has(set, *index) && self.kinds[*index].is_enum();
+        let choices: SmallVec<[usize; 8]> = (0..slots.len()).filter(is_choice).collect();
+        let mut own = template.with(1);
+        let mut keys = RowKeys { template: template.0, ..RowKeys::default() };
+        for index in &choices {
+            let slot = slots[*index];
+            own = own.with(u64::from(slot.name.0)).with(slot.value);
+            if choices.len() >= 2 {
+                keys.choices.push(template.with(2).with(u64::from(slot.name.0)).with(slot.value).0);
+            }
+        }
+        keys.own = own.0;
+        for (index, slot) in slots.iter().enumerate() {
+            if has(set, index) && by_value(index) {
+                keys.values.push(own.with(3).with(u64::from(slot.name.0)).with(slot.value).0);
+            }
+        }
+        keys
+    }
+
+    /// The one parameter of a set, if it is one.
+    pub(crate) fn parameter(&self, set: u16) -> Option<Slot> {
+        let slot = (set.count_ones() == 1).then(|| self.shape.slots[set.trailing_zeros() as usize]);
+        slot.filter(|slot| slot.name.is_parameter())
+    }
+
+    /// Hash of the values of the free slots, in whatever slots they stand.
+    pub(crate) fn bag_key(&self) -> Option<u64> {
+        let free = self.slots().filter(|(_, kind)| *kind == Kind::Free);
+        let mut values: SmallVec<[u64; 8]> = free.map(|(slot, _)| slot.value).collect();
+        values.sort_unstable();
+        let hash = values.iter().fold(Mix::new(BAG_KEY), |hash, value| hash.with(*value));
+        (!values.is_empty()).then_some(hash.0)
+    }
+
+    /// The rows that speak of a URL if another one, which is on its way, had landed: same template, or one has more slots.
+    pub(crate) fn rows_beside(&self, other: &Self) -> Option<RowKeys> {
+        let (slots, others) = (&self.shape.slots, &other.shape.slots);
+        if self.shape.template == other.shape.template {
+            let different = (0..slots.len()).filter(|index| slots[*index].value != others[*index].value);
+            let different: SmallVec<[usize; 8]> = different.collect();
+            if different.iter().any(|index| *index >= MOST_SLOTS || self.kinds[*index] == Kind::Const) {
+                return None;
+            }
+            return Some(self.changed_rows(different.iter().map(|index| 1u16 << index).sum()));
+        }
+        let (long, short) = if slots.len() > others.len() { (self, other) } else { (other, self) };
+        if long.shape.slots.len() > MOST_SLOTS {
+            return None;
+        }
+        let is_kept = |slot: &Slot| {
+            short.shape.slots.iter().any(|other| other.name == slot.name && other.value == slot.value)
+        };
+        let dropped = long.shape.slots.iter().enumerate().filter(|(_, slot)| !is_kept(slot));
+        let set: u16 = dropped.map(|(index, _)| 1u16 << index).sum();
+        let kept = long.shape.slots.len() - set.count_ones() as usize;
+        (kept == short.shape.slots.len()).then(|| long.removed_rows(set))
+    }
+}
+
+/// Whether a set has a slot.
+pub(crate) fn has(set: u16, index: usize) -> bool {
+    index < MOST_SLOTS && set & (1 << index) != 0
+}
+
+/// A set of positions in a list of slots as a set of slots.
+fn spread(set: u16, slots: &[usize]) -> u16 {
+    slots.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0).map(|(_, index)| 1u16 << index).sum()
+}
+
+/// Subsets of `n` things by growing size: all of up to 5, else those of size 1, n-1 and n, and of size 2 up to 8.
+fn drop_sets(n: usize) -> &'static [u16] {
+    static SETS: OnceLock<Vec<Vec<u16>>> = OnceLock::new();
+    let sets = SETS.get_or_init(|| {
+        let of = |n: usize| {
+            let is_tried = |set: &u16| {
+                let size = set.count_ones() as usize;
+                n <= 5 || size == 1 || size + 1 >= n || (size == 2 && n <= 8)
+            };
+            let mut sets: Vec<u16> = (1..1u32 << n).map(|set| set as u16).filter(is_tried).collect();
+            sets.sort_by_key(|set| (set.count_ones(), *set));
+            sets
+        };
+        (0..=MOST_DROPPABLE).map(of).collect()
+    });
+    &sets[n.min(MOST_DROPPABLE)]
+}
