@@ -5,6 +5,7 @@
 
 pub mod lang;
 pub mod lsh;
+pub mod maybedont;
 pub mod minhash;
 pub mod shingles;
 pub mod urlparts;
