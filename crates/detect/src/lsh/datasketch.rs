@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use datasketch_minhash_lsh::{MinHash, MinHashLsh};
+use datasketch_minhash_lsh::{LshParams as CrateParams, MinHash, MinHashLsh, Weights};
 
 use super::{LshIndex, LshParams, LshParamsError};
 use crate::minhash::{PERMUTATIONS, Signature};
@@ -14,8 +14,9 @@ use crate::minhash::{PERMUTATIONS, Signature};
 /// It gives the same candidates as [`PackedIndex`](super::PackedIndex) and keeps all values of the bands, so it can be wrong about
 /// none; it takes about 2.8 kB a signature and eight times as long. It is there to be compared with.
 ///
-/// The crate's own bands are used as they are. They are those of [`LshParams::optimal`] but in one known setting of 252 (and never
-/// persisted: its hashes depend on the Rust release, which is why it gets our signatures).
+/// The crate chooses its bands by itself, with an allowed error of 0.001. With equal weights they are those of [`LshParams::optimal`] but
+/// at ties (threshold 0.5 with 2 or 3 permutations); with other weights they differ now and then. Nothing of it is to be stored: its own
+/// hashes depend on the Rust release, which is why it gets our signatures.
 pub struct DatasketchIndex {
     params: LshParams,
     /// Asking needs a mutable index there.
@@ -40,18 +41,13 @@ impl DatasketchIndex {
         if !(0.0..=1.0).contains(&threshold) {
             return Err(LshParamsError(format!("the threshold {threshold} is not within 0 to 1")));
         }
-        let params = Self::params_for(threshold, PERMUTATIONS);
-        let index = MinHashLsh::new(PERMUTATIONS, None, Some(threshold))
+        let weights = Weights(0.5, 0.5);
+        let found = CrateParams::find_optimal_params(threshold, PERMUTATIONS, &weights);
+        let params = LshParams { b: found.b, r: found.r };
+        let index = MinHashLsh::new(PERMUTATIONS, Some(weights), Some(threshold))
             .map_err(|error| LshParamsError(format!("datasketch-minhash-lsh: {error}")))?;
         let vessel = MinHash::new(PERMUTATIONS, Some(1));
         Ok(DatasketchIndex { params, inner: Mutex::new(Inner { index, vessel, len: 0 }) })
-    }
-
-    /// The bands and rows that the crate takes, with equal weights for both errors.
-    pub fn params_for(threshold: f64, permutations: usize) -> LshParams {
-        let weights = datasketch_minhash_lsh::Weights(0.5, 0.5);
-        let found = datasketch_minhash_lsh::LshParams::find_optimal_params(threshold, permutations, &weights);
-        LshParams { b: found.b, r: found.r }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {

@@ -39,7 +39,7 @@ impl LshParams {
     }
 
     /// As [`optimal`](Self::optimal), with a weight for false positives (different pages that are candidates) and one for false
-    /// negatives.
+    /// negatives. With a weight of 0 one of the errors can be made as small as you like, and rounding decides.
     ///
     /// # Errors
     ///
@@ -52,6 +52,8 @@ impl LshParams {
     ) -> Result<Self, LshParamsError> {
         // The search costs permutations * log(permutations) integrals.
         const MOST: usize = 4096;
+        // Errors this close are equal but for rounding; then fewer bands win, then fewer rows, as there.
+        const TIE: f64 = 1e-12;
         if !(0.0..=1.0).contains(&threshold) {
             return Err(LshParamsError(format!("the threshold {threshold} is not within 0 to 1")));
         }
@@ -70,7 +72,7 @@ impl LshParams {
                 let positives = integral(0.0, threshold, |s| params.probability(s));
                 let negatives = integral(threshold, 1.0, |s| 1.0 - params.probability(s));
                 let error = positives * false_positives + negatives * false_negatives;
-                if error < best.0 {
+                if error < best.0 * (1.0 - TIE) {
                     best = (error, params);
                 }
             }

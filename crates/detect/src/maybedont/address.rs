@@ -57,7 +57,8 @@ impl Address {
             identity.replace_range(origin..authority_end, &authority);
             path = identity[origin..path_end(&identity)].to_owned();
         } else {
-            path = identity[url.scheme().len() + 1..path_end(&identity)].to_owned();
+            let rest = &identity[url.scheme().len() + 1..path_end(&identity)];
+            path = rest.strip_prefix("//").unwrap_or(rest).to_owned();
         }
         Address { identity, path, query: query(&url) }
     }
