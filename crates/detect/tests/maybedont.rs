@@ -523,6 +523,28 @@ fn texts_without_what_is_too_common_are_compared() {
     assert_eq!(predictor.update_model("http://h/e?n=2", "").duplicates, 1);
 }
 
+#[test]
+fn a_path_with_endless_parameters_makes_few_rows_of_each_page() {
+    let mut predictor = DupePredictor::default();
+    for number in 0..2_000 {
+        predictor.update_model(&format!("http://h/?p{number}={number}"), &format!("text {number}"));
+    }
+    let before = predictor.totals(Table::PathQueryParam).rows;
+    // A blank parameter makes another page with the same query: evidence for all parameters that it lacks.
+    for number in 0..10 {
+        predictor
+            .update_model(&format!("http://h/?p{number}={number}&blank{number}="), &format!("text {number}"));
+    }
+    let after = predictor.totals(Table::PathQueryParam).rows;
+    assert!(after - before <= 10 * 513, "{before}, {after}");
+    assert!(after - before > 10 * 400, "{before}, {after}");
+    // Those that are beyond count where they stand.
+    predictor.update_model("http://h/?p1900=other", "text 1900");
+    let rows = predictor.rows(Table::Param);
+    let row = rows.iter().find(|row| row.claim == Claim::Param { param: "p1900".to_owned() });
+    assert_eq!(row.expect("a row").counts, Counts { dup: 1, nodup: 0 });
+}
+
 fn restored<T: serde::Serialize + serde::de::DeserializeOwned>(value: &T) -> T {
     serde_json::from_str(&serde_json::to_string(value).unwrap()).unwrap()
 }

@@ -6,6 +6,10 @@ use url::Url;
 
 use crate::urlparts::{CanonicalOptions, Parts};
 
+/// So many parameters of an address count: the first by name. MaybeDont has no such limit; for each parameter the rest of the query is kept,
+/// so hostile addresses would take memory by the square.
+const MAX_PARAMS: usize = 64;
+
 /// An address taken apart by the rules of MaybeDont 0.1.1.
 ///
 /// - The **identity** is the canonical form of w3lib with fragment and blank values kept: query pairs sorted, escapes in one form. Unlike
@@ -45,8 +49,7 @@ impl Address {
             identity.pop();
         }
         let path_end = |form: &str| form.find(['?', '#']).unwrap_or(form.len());
-        let path;
-        if url.has_host() {
+        let path = if url.has_host() {
             let origin = url.scheme().len() + "://".len();
             let authority_end =
                 identity[origin..].find(['/', '?', '#']).map_or(identity.len(), |at| origin + at);
@@ -55,11 +58,11 @@ impl Address {
                 authority.push('/');
             }
             identity.replace_range(origin..authority_end, &authority);
-            path = identity[origin..path_end(&identity)].to_owned();
+            identity[origin..path_end(&identity)].to_owned()
         } else {
             let rest = &identity[url.scheme().len() + 1..path_end(&identity)];
-            path = rest.strip_prefix("//").unwrap_or(rest).to_owned();
-        }
+            rest.strip_prefix("//").unwrap_or(rest).to_owned()
+        };
         Address { identity, path, query: query(&url) }
     }
 
@@ -73,7 +76,7 @@ impl Address {
         &self.path
     }
 
-    /// The parameters that count, sorted by name.
+    /// The parameters that count, sorted by name: at most 64.
     pub fn query(&self) -> &[(String, String)] {
         &self.query
     }
@@ -123,6 +126,9 @@ fn query(url: &Url) -> Vec<(String, String)> {
     for same_name in pairs.chunk_by(|one, two| one.0 == two.0) {
         if let [(name, value)] = same_name {
             kept.push((name.clone().into_owned(), value.clone().into_owned()));
+            if kept.len() == MAX_PARAMS {
+                break;
+            }
         }
     }
     kept
@@ -190,6 +196,13 @@ mod tests {
         ] {
             assert_eq!(parts(&format!("http://h/?{query}")).2, some(expected), "{query}");
         }
+    }
+
+    #[test]
+    fn at_most_64_parameters_count() {
+        let pairs: Vec<String> = (0..1000).rev().map(|n| format!("p{n:03}={n}")).collect();
+        let query = parts(&format!("http://h/?{}", pairs.join("&"))).2;
+        assert_eq!((query.len(), &*query[63].0), (64, "p063"));
     }
 
     #[test]

@@ -15,13 +15,16 @@ use crate::shingles::TooCommon;
 /// The version of the form. Others are refused.
 pub(super) const FORMAT: u32 = 1;
 
+/// Names and values of a query, in the order of the names' places.
+type QueryRecord = Vec<(Symbol, Symbol)>;
+
 /// A page, its names as places in [`Saved::symbols`].
 #[derive(Serialize, Deserialize)]
 pub(super) struct PageRecord {
     /// Upper and lower half of the XXH3-128 of the canonical address.
     pub(super) identity: [u64; 2],
     pub(super) path: Symbol,
-    pub(super) query: Vec<(Symbol, Symbol)>,
+    pub(super) query: QueryRecord,
     pub(super) signature: Signature,
 }
 
@@ -44,7 +47,7 @@ struct PathRecord {
     path: Symbol,
     counts: Counts,
     param: Vec<(Symbol, Counts)>,
-    query_param: Vec<(Vec<(Symbol, Symbol)>, Symbol, Counts)>,
+    query_param: Vec<(QueryRecord, Symbol, Counts)>,
     param_value: Vec<(Symbol, Symbol, Counts)>,
 }
 

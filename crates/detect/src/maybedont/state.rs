@@ -18,6 +18,10 @@ pub(super) type Pairs = Arc<[(Symbol, Symbol)]>;
 /// Stands for everything that was never seen. Nothing that is kept has it.
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
+/// So many parameters of a path are looked for in the addresses that lack them. MaybeDont has no such limit; a page with the query of an
+/// earlier one is evidence for all of them, so a hostile site could fill the memory with rows.
+const MAX_PATH_PARAMS: usize = 512;
+
 /// Values and their numbers, in the order in which they came.
 #[derive(Debug)]
 pub(super) struct Numbered<T: ?Sized> {
@@ -81,7 +85,7 @@ pub(super) struct PathState {
     pub(super) by_rest: HashMap<(QueryId, Symbol), Vec<u32>>,
     /// The parameters in `by_rest` for a rest.
     pub(super) params_by_rest: HashMap<QueryId, Vec<Symbol>>,
-    /// The parameters of any page, and the values of each.
+    /// The parameters of any page, up to [`MAX_PATH_PARAMS`], and the values of each.
     pub(super) values: HashMap<Symbol, Values>,
     /// The keys of `values`, in the order in which they came.
     pub(super) params: Vec<Symbol>,
@@ -161,14 +165,18 @@ impl State {
         path.by_query.entry(query).or_default().push(id);
         for (rest, param, value) in rests {
             let family = path.by_rest.entry((rest, param)).or_default();
-            if family.is_empty() {
+            family.push(id);
+            let first = family.len() == 1;
+            if !path.values.contains_key(&param) {
+                if path.params.len() == MAX_PATH_PARAMS {
+                    continue;
+                }
+                path.params.push(param);
+            }
+            if first {
                 path.params_by_rest.entry(rest).or_default().push(param);
             }
-            family.push(id);
-            let values = path.values.entry(param).or_insert_with(|| {
-                path.params.push(param);
-                Values::default()
-            });
+            let values = path.values.entry(param).or_default();
             if values.seen.insert(value) {
                 values.list.push(value);
             }
