@@ -437,6 +437,28 @@ fn tables_and_answers_are_those_of_a_naive_model() {
     }
 }
 
+#[cfg(feature = "lsh-datasketch")]
+#[test]
+fn another_index_changes_no_answer() {
+    use huntsman_detect::lsh::DatasketchIndex;
+
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(0x5eed_0168);
+    let mut packed = DupePredictor::default();
+    let mut other = DupePredictor::default().with_index(Box::new(DatasketchIndex::new(0.9).unwrap()));
+    for step in 0..300 {
+        if step == 200 {
+            // With what was learned, into a new index.
+            other = other.with_index(Box::new(DatasketchIndex::new(0.9).unwrap()));
+        }
+        let (url, text) = (random_url(&mut rng), random_text(&mut rng));
+        assert_eq!(packed.answer(&url), other.answer(&url), "step {step}");
+        assert_eq!(packed.update_model(&url, &text), other.update_model(&url, &text), "step {step}");
+    }
+    for table in Table::ALL {
+        assert_eq!(packed.rows(table), other.rows(table));
+    }
+}
+
 /// An index that finds nothing, so that pages which are equal count as neither.
 #[derive(Debug)]
 struct Blind(usize);
