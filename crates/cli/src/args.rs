@@ -241,11 +241,17 @@ pub(crate) struct ReachArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) only: Option<PathBuf>,
 
+    /// Also reads the sitemaps that robots.txt of each start URL's site names (/sitemap.xml if it names none), and fetches
+    /// the pages in them that are in scope. A sitemap is a page of its own, with the number of its entries as `links`.
+    #[arg(long)]
+    pub(crate) sitemaps: bool,
+
     /// Delivers exactly so many pages at most (setting closespider_pagecount).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_pages: Option<u64>,
 
-    /// Follows so many links from a start URL at most; 0 fetches the start URLs only (setting depth_limit).
+    /// Follows so many links from a start URL or a sitemap at most; 0 fetches the start URLs, and with --sitemaps what the
+    /// sitemaps list, only (setting depth_limit).
     #[arg(long, value_name = "N")]
     pub(crate) max_depth: Option<u16>,
 

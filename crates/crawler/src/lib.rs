@@ -31,6 +31,7 @@ pub mod retry_after;
 pub mod robots;
 mod schedule;
 mod settings;
+mod sitemap;
 mod spider;
 mod stats;
 
@@ -65,6 +66,10 @@ pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
     Guard, HttpCachePolicy, JobSync, Layer, Layers, OnNotModified, OnRobotsError, OutOfScope, OverCap,
     Profile, RedirectDupe, Scope, SettingInfo, Settings, SlotSettings, VerifyCertificates, nearest, seconds,
+};
+pub use sitemap::{
+    Alternate, SITEMAP_CALLBACK, Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits,
+    SitemapReport, Sitemaps,
 };
 pub use spider::{Spider, SpiderFn, Start, spider_fn};
 pub use stats::{Counter, Stats};

@@ -1,0 +1,86 @@
+//! Which sitemaps of which host are wanted: a budget per host that no document can widen.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use url::Url;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::spider::{DEPTH, SITEMAP_CALLBACK};
+use crate::error::Result;
+use crate::host::{HostKey, SlotBy};
+use crate::job::Persist;
+use crate::request::Request;
+use crate::settings::Settings;
+
+/// Hosts whose sitemaps are counted; those of further hosts are refused. Some 100 bytes and 16 a file.
+const MAX_HOSTS: usize = 100_000;
+
+/// The sitemaps that were asked for, by host: at most `sitemap_max_files` of each. Clones share them.
+///
+/// Given to [`CrawlerBuilder::persist`](crate::CrawlerBuilder::persist), a job remembers them.
+#[derive(Clone, Debug, Default)]
+pub struct SitemapFiles(Arc<Mutex<Asked>>);
+
+#[derive(Debug, Default)]
+struct Asked {
+    hosts: HashMap<HostKey, HashSet<u64>>,
+    is_saved: bool,
+}
+
+impl SitemapFiles {
+    /// A request for a sitemap that a document names, so many indexes below a start; `None` if the host has had its number.
+    /// The same address counts once.
+    ///
+    /// The request goes to [`SITEMAP_CALLBACK`]; its document may be as large as `sitemap_max_bytes`, and its depth is 0, so
+    /// that the pages in it are as deep as the links of a start page.
+    pub fn request(&self, url: Url, depth: u64, settings: &Settings) -> Option<Request> {
+        self.take(&url, settings.sitemap_max_files).then(|| request(url, depth, settings.sitemap_max_bytes))
+    }
+
+    fn take(&self, url: &Url, most: usize) -> bool {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let host = HostKey::of(url, SlotBy::Host);
+        if asked.hosts.len() >= MAX_HOSTS && !asked.hosts.contains_key(&host) {
+            return false;
+        }
+        let files = asked.hosts.entry(host).or_default();
+        let hash = xxh3_64(url.as_str().as_bytes());
+        let taken = files.contains(&hash) || (files.len() < most && files.insert(hash));
+        asked.is_saved = false;
+        taken
+    }
+}
+
+/// A request for a sitemap.
+pub(super) fn request(mut url: Url, depth: u64, max_bytes: u64) -> Request {
+    url.set_fragment(None);
+    Request::get(url)
+        .callback(SITEMAP_CALLBACK)
+        .meta(DEPTH, depth)
+        .meta("depth_reset", true)
+        .meta("download_maxsize", max_bytes)
+        .meta("download_truncate", true)
+        .meta("download_binary", true)
+}
+
+impl Persist for SitemapFiles {
+    fn name(&self) -> String {
+        "sitemaps".to_owned()
+    }
+
+    fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        let Some(state) = state else { return Ok(()) };
+        let hosts = serde_json::from_slice(state)?;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Asked { hosts, is_saved: true };
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if asked.hosts.is_empty() || std::mem::replace(&mut asked.is_saved, true) {
+            return Ok(None);
+        }
+        Ok(Some(serde_json::to_vec(&asked.hosts)?))
+    }
+}
