@@ -117,28 +117,6 @@ fn a_site_without_sitemap_and_robots_txt_is_crawled_as_ever() {
 }
 
 #[test]
-fn a_crawl_that_is_stopped_within_its_sitemaps_goes_on() {
-    let (dir, site) = (tempfile::tempdir().unwrap(), site(ROBOTS));
-    let with = |more: &[&str]| {
-        let mut command = crawl(dir.path(), &site);
-        command
-            .args(["--sitemaps", "--set", "robotstxt_obey=true", "--store", "redb", "--per-host", "1"])
-            .args(more);
-        run(&mut command)
-    };
-    let said = with(&["--max-time", "0.5", "--delay", "0.3"]);
-    assert_eq!(said.code, Some(0), "{said:?}");
-    let out = dir.path().join("out");
-    // A time limit is an end of its own; what matters is that a queue with sitemaps in it has one record for each.
-    let mut all = paths(&site, &lines(out.join("pages.jsonl")));
-    all.extend(paths(&site, &lines(out.join("drops.jsonl"))));
-    let number = all.len();
-    all.sort();
-    all.dedup();
-    assert_eq!(all.len(), number, "{all:?}");
-}
-
-#[test]
 fn the_help_says_what_the_flag_does() {
     let dir = tempfile::tempdir().unwrap();
     let help = run(huntsman(dir.path()).args(["crawl", "--help"])).stdout;
