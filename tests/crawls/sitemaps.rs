@@ -22,6 +22,10 @@ fn xml(body: &str) -> Answer {
     Answer::status(200).header("Content-Type", "application/xml").body(body.to_owned())
 }
 
+fn xml_reply(body: String) -> Reply {
+    Reply::status(200).header("Content-Type", "text/xml").body(body)
+}
+
 fn urlset(paths: &[&str]) -> String {
     let urls: String = paths.iter().map(|path| format!("<url><loc>{path}</loc></url>")).collect();
     format!("<?xml version='1.0'?><urlset>{urls}</urlset>")
@@ -58,7 +62,7 @@ async fn shop() -> RunningSite {
             "/products.xml.gz",
             Answer::status(200)
                 .header("Content-Type", "application/x-gzip")
-                .body(gzip(&urlset(&["/product/1", "/product/2#top", "/product/2", "/closed/3", "file:///etc/passwd", "http://127.0.0.2:1/"]))),
+                .body(gzip(&urlset(&["/product/1", "/product/2#top", "/product/2", "/closed/product/3", "file:///etc/passwd", "http://127.0.0.2:1/product/9"]))),
         )
         .answer("/feed.rss", xml("<rss><channel><item><link>/news/1</link></item></channel></rss>"))
         .answer("/broken.xml", xml("<urlset><url><loc>/news/2</loc></url><url><loc>/ne"))
@@ -105,9 +109,12 @@ async fn a_crawl_from_a_robots_txt_finds_the_pages_of_all_its_sitemaps() {
         "/page and /broken.xml"
     );
     assert_eq!(report.stat("sitemap/failed"), 1, "/gone.xml");
-    assert_eq!(report.stat("sitemap/invalid"), 1, "file:");
+    assert_eq!(report.stat("sitemap/invalid"), 2, "file:, and the entry that is cut off");
     // The ordinary chain: rules of robots.txt, the scope, the duplicate filter.
-    assert_eq!((site.count("/closed.xml"), site.count("/closed/3"), site.count("/index.xml")), (0, 0, 1));
+    assert_eq!(
+        (site.count("/closed.xml"), site.count("/closed/product/3"), site.count("/index.xml")),
+        (0, 0, 1)
+    );
     assert_eq!(report.stat("drops/skipped/robots"), 2);
     assert_eq!(report.stat("refused/offsite"), 2, "a sitemap and a page of another host");
     assert_eq!(report.finish_reason, "finished");
@@ -195,9 +202,10 @@ async fn a_site_names_its_sitemaps_or_has_one_at_the_usual_place() {
         let sitemap = format!("http://a.test{sitemap}");
         let web = ScriptedDownloader::new()
             .respond("http://a.test/robots.txt", robots)
-            .respond(&sitemap, Reply::text(urlset(&["/only-there"])))
+            .respond(&sitemap, xml_reply(urlset(&["/only-there"])))
             .otherwise(|_, _| Reply::html("<a href=/sitemap.xml>x</a>"));
-        let spider = Sitemaps::new(links(["http://a.test/", "http://a.test/2"]));
+        // The pages link to it, too: who is first makes no difference.
+        let spider = Sitemaps::new(links(["http://a.test/", "http://a.test/2"])).linked(true);
         let discovery = RobotsSitemaps::of(&spider);
         let report = quick(spider, &web).plugin(discovery).set("robotstxt_obey", obey).run().await.unwrap();
         assert_eq!(web.count("http://a.test/robots.txt"), 1, "{sitemap}");
@@ -237,9 +245,15 @@ async fn fifty_thousand_entries_are_followed_and_the_rest_is_counted() {
     assert_eq!((report.pages, report.stat("sitemap/entries_cut")), (50_001, 10_000));
 }
 
-/// A crawler over a job in a directory.
-fn in_job(directory: &std::path::Path, web: &ScriptedDownloader, pages: u64) -> Crawler<impl Spider> {
-    let spider = Sitemaps::new(self::pages()).sitemap_urls(["http://a.test/index.xml"]);
+/// A crawler over a job in a directory, which stops after a sitemap.
+fn in_job(directory: &std::path::Path, web: &ScriptedDownloader, last: &'static str) -> Crawler<impl Spider> {
+    let spider = Sitemaps::new(pages()).sitemap_urls(["http://a.test/index.xml"]).on_sitemap(
+        move |page, _, out: &mut Output<String>| {
+            if page.url().path() == last {
+                out.context().stop("enough");
+            }
+        },
+    );
     let files = spider.files();
     let job = Job::open(directory, Backend::Redb).unwrap();
     quick(spider, web)
@@ -247,7 +261,6 @@ fn in_job(directory: &std::path::Path, web: &ScriptedDownloader, pages: u64) -> 
         .persist(files)
         .set("sitemap_max_files", 3)
         .set("concurrent_requests_per_domain", 1)
-        .set("closespider_pagecount", pages)
         .build()
         .unwrap()
 }
@@ -266,12 +279,12 @@ async fn a_job_goes_on_with_its_sitemaps_and_their_number() {
         .otherwise(|_, _| Reply::text(urlset(&[])));
     let directory = tempfile::tempdir().unwrap();
     let job = directory.path().join("job");
-    in_job(&job, &web, 2).run().await.unwrap();
-    assert!(web.count("http://a.test/index.xml") == 1 && web.urls().len() <= 3, "{:?}", web.urls());
-    in_job(&job, &web, 0).run().await.unwrap();
+    let first = in_job(&job, &web, "/a-0.xml").run().await.unwrap();
+    assert_eq!(first.finish_reason, "enough");
+    assert!((2..4).contains(&web.urls().len()), "{:?}", web.urls());
+    in_job(&job, &web, "none").run().await.unwrap();
     let mut urls = web.urls();
     urls.sort();
-    urls.dedup();
     let expected = ["a-0.xml", "a-1.xml", "a-2.xml", "index.xml"].map(|name| format!("http://a.test/{name}"));
     assert_eq!(urls, expected, "three files of the host, over both runs");
 }

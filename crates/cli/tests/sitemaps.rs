@@ -45,7 +45,7 @@ fn sitemaps_of_robots_txt_are_read_and_every_url_is_one_record() {
     let out = dir.path().join("out");
     let (pages, drops) = (lines(out.join("pages.jsonl")), lines(out.join("drops.jsonl")));
     assert_eq!(paths(&site, &pages), ["/", "/below", "/index.xml", "/linked", "/list.xml", "/listed"]);
-    assert_eq!(paths(&site, &drops), ["/closed/1", "/gone.xml"]);
+    assert_eq!(paths(&site, &drops), ["/closed/1", "/gone.xml", "http://127.0.0.2:1/"]);
     assert_eq!(site.count("/robots.txt"), 1, "the one that the crawl obeys");
 
     let record = |path: &str| pages.iter().find(|page| page["url"] == site.url(path).as_str()).unwrap();
@@ -102,7 +102,11 @@ fn where_robots_txt_is_not_obeyed_it_is_read_as_a_page() {
     assert_eq!(paths(&site, &pages), ["/", "/index.xml", "/list.xml", "/listed", "/robots.txt"]);
     let robots = pages.iter().find(|page| page["url"] == site.url("/robots.txt").as_str()).unwrap();
     assert_eq!((&robots["links"], &robots["content_type"]), (&json!(1), &json!("text/plain")));
-    assert_eq!(paths(&site, &lines(out.join("drops.jsonl"))), ["/closed/1", "/gone.xml"], "404 both");
+    assert_eq!(
+        paths(&site, &lines(out.join("drops.jsonl"))),
+        ["/closed/1", "/gone.xml", "http://127.0.0.2:1/"],
+        "404 twice"
+    );
 }
 
 #[test]

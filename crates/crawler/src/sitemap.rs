@@ -221,7 +221,8 @@ impl<'a> Sitemap<'a> {
             document.finish(&self.base, &mut self.found);
             self.report.kind = document.kind();
             self.report.invalid = document.invalid();
-            self.report.is_damaged |= document.is_damaged();
+            // What is no sitemap is no broken one either.
+            self.report.is_damaged |= document.is_damaged() && document.kind().is_some();
             self.report.is_too_deep = document.is_too_deep();
         }
         self.report.is_cut = self.source.is_cut();

@@ -61,7 +61,7 @@ fn a_sitemap_of_50_mb_is_read_in_pieces() {
         body.push_str(&format!(
             "<url><loc>https://h.example/{path}{n}</loc><lastmod>2026-01-01</lastmod>\
              <xhtml:link rel='alternate' hreflang='de' href='https://h.example/de/{path}{n}'/>\
-             <xhtml:link rel='alternate' hreflang='fr' href='https://h.example/fr/{path}{n}'/></url>{:230}\n",
+             <xhtml:link rel='alternate' hreflang='fr' href='https://h.example/fr/{path}{n}'/></url>{:130}\n",
             ""
         ));
     }

@@ -15,7 +15,8 @@ use crate::chain;
 ///
 /// A plugin; the spider must be in [`Sitemaps`](huntsman_crawler::Sitemaps), which reads them. Where the crawl obeys
 /// robots.txt it has the file anyway, and nothing more is asked for; else the file is asked for like a page, and has a record like
-/// one. Sitemaps must be in scope themselves. An origin of whose start requests robots.txt forbids every one is left alone.
+/// one. Sitemaps must be in scope themselves, by
+/// [`ScopeRules::judge_sitemap`](crate::ScopeRules::judge_sitemap). An origin of whose start requests robots.txt forbids every one is left alone.
 ///
 /// ```
 /// use huntsman_crawler::{CrawlerBuilder, Output, Page, Sitemaps, spider_fn};

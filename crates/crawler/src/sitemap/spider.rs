@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use huntsman_html::PageKind;
 use regex::Regex;
 use url::Url;
 
@@ -61,6 +62,7 @@ pub struct Sitemaps<S: Spider> {
     follow: Vec<Regex>,
     filter: Option<Filter>,
     alternates: bool,
+    linked: bool,
     told: Option<Told<S::Item>>,
     files: SitemapFiles,
 }
@@ -75,6 +77,7 @@ impl<S: Spider> Sitemaps<S> {
             follow: Vec::new(),
             filter: None,
             alternates: false,
+            linked: false,
             told: None,
             files: SitemapFiles::default(),
         }
@@ -122,6 +125,13 @@ impl<S: Spider> Sitemaps<S> {
         self
     }
 
+    /// Reads sitemaps and indexes in XML that a link of a page led to as well (default: no): they do not reach the spider then.
+    /// A spider that follows links should say so, because a sitemap that a page has led to is a duplicate for its index.
+    pub fn linked(mut self, read: bool) -> Self {
+        self.linked = read;
+        self
+    }
+
     /// Calls this after a sitemap was read: for items about sitemaps.
     pub fn on_sitemap(
         mut self,
@@ -162,6 +172,20 @@ impl<S: Spider> Sitemaps<S> {
         report.is_cut |= page.response().has_flag("truncated");
         tell(page, &report, &nested, out);
         report
+    }
+
+    /// Whether a page is a sitemap that a link led to, and one more of its host is wanted.
+    fn is_linked(&self, page: &Page, out: &Output<S::Item>) -> bool {
+        const BEGINNING: usize = 4 << 10;
+        if page.kind() != PageKind::Xml {
+            return false;
+        }
+        let body = &page.response().body;
+        let mut sitemap =
+            Sitemap::new(&body[..body.len().min(BEGINNING)], page.url(), SitemapLimits::default());
+        let _ = sitemap.next();
+        matches!(sitemap.report().kind, Some(SitemapKind::UrlSet | SitemapKind::Index))
+            && self.files.request(page.url().clone(), 0, out.context().settings()).is_some()
     }
 
     /// A page that a sitemap lists.
@@ -234,7 +258,7 @@ impl<S: Spider> Spider for Sitemaps<S> {
     }
 
     fn parse(&self, page: &Page, out: &mut Output<S::Item>) -> Result<()> {
-        if page.callback() != SITEMAP_CALLBACK {
+        if page.callback() != SITEMAP_CALLBACK && !(self.linked && self.is_linked(page, out)) {
             // The engine cannot ask: the list of labels would have to have one more.
             let labels = self.inner.callbacks();
             if !labels.is_empty() && !labels.contains(&page.callback()) {
