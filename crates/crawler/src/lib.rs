@@ -68,8 +68,7 @@ pub use settings::{
     Profile, RedirectDupe, Scope, SettingInfo, Settings, SlotSettings, VerifyCertificates, nearest, seconds,
 };
 pub use sitemap::{
-    Alternate, SITEMAP_CALLBACK, Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits,
-    SitemapReport, Sitemaps,
+    Alternate, Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits, SitemapReport, Sitemaps,
 };
 pub use spider::{Spider, SpiderFn, Start, spider_fn};
 pub use stats::{Counter, Stats};

@@ -15,7 +15,9 @@ mod source;
 mod spider;
 
 pub use files::SitemapFiles;
-pub use spider::{SITEMAP_CALLBACK, Sitemaps};
+pub use spider::Sitemaps;
+
+pub(crate) use spider::DEPTH;
 
 use document::Document;
 use source::{Source, WINDOW};

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use http::StatusCode;
 use huntsman_crawler::{
     Context, DownloaderMiddleware, DropReason, OnFollow, OnRequest, OutOfScope, Page, Persist, Request,
-    Result, SITEMAP_CALLBACK, Settings, SpiderMiddleware,
+    Result, Settings, SpiderMiddleware,
 };
 
 use crate::chain;
@@ -71,9 +71,9 @@ impl Offsite {
     }
 
     fn out_of(&self, request: &Request) -> Option<OutOf> {
-        match &*request.callback {
-            SITEMAP_CALLBACK => self.0.rules.judge_sitemap(&request.url),
-            _ => self.0.rules.judge(&request.url),
+        match request.is_sitemap() {
+            true => self.0.rules.judge_sitemap(&request.url),
+            false => self.0.rules.judge(&request.url),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::spider::{DEPTH, SITEMAP_CALLBACK};
+use super::spider::{DEPTH, LABEL};
 use crate::error::Result;
 use crate::host::{HostKey, SlotBy};
 use crate::job::Persist;
@@ -32,7 +32,7 @@ impl SitemapFiles {
     /// A request for a sitemap that a document names, so many indexes below a start; `None` if the host has had its number.
     /// The same address counts once.
     ///
-    /// The request goes to [`SITEMAP_CALLBACK`]; its document may be as large as `sitemap_max_bytes`, and its depth is 0, so
+    /// [`Sitemaps`](crate::Sitemaps) reads the answer, which may be as large as `sitemap_max_bytes`, and its depth is 0, so
     /// that the pages in it are as deep as the links of a start page.
     pub fn request(&self, url: Url, depth: u64, settings: &Settings) -> Option<Request> {
         self.take(&url, settings.sitemap_max_files).then(|| request(url, depth, settings.sitemap_max_bytes))
@@ -56,7 +56,7 @@ impl SitemapFiles {
 pub(super) fn request(mut url: Url, depth: u64, max_bytes: u64) -> Request {
     url.set_fragment(None);
     Request::get(url)
-        .callback(SITEMAP_CALLBACK)
+        .callback(LABEL)
         .meta(DEPTH, depth)
         .meta("depth_reset", true)
         .meta("download_maxsize", max_bytes)

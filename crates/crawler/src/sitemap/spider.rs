@@ -14,11 +14,11 @@ use crate::request::{DEFAULT_CALLBACK, Request};
 use crate::robots::Robots;
 use crate::spider::{Spider, Start};
 
-/// The label of requests for sitemaps; [`Sitemaps`] keeps them from the spider within.
-pub const SITEMAP_CALLBACK: &str = "sitemap";
+/// The label of requests for sitemaps, for those who look; what tells them is the meta.
+pub(super) const LABEL: &str = "sitemap";
 
-/// The meta that says how many indexes led to a sitemap.
-pub(super) const DEPTH: &str = "sitemap_depth";
+/// The meta that says how many indexes led to a sitemap. Only requests for sitemaps have it.
+pub(crate) const DEPTH: &str = "sitemap_depth";
 /// The meta of a robots.txt that was asked for to find sitemaps: if it names none, `/sitemap.xml` is tried.
 const OR_DEFAULT: &str = "sitemap_or_default";
 /// Bytes of a start document; settings are not known yet when it is made. The limit of sitemaps.org.
@@ -37,8 +37,6 @@ type Told<I> = Box<dyn Fn(&Page, &SitemapReport, &mut Output<I>) + Send + Sync>;
 /// indexes within indexes up to `sitemap_max_depth`, and the duplicate filter. What is cut is told in the log and counted:
 /// `sitemap/entries_cut`, `sitemap/bytes_cut`, `sitemap/files_cut`, `sitemap/depth_cut`. A document that is broken, missing or no
 /// sitemap costs only itself: `sitemap/damaged`, `sitemap/failed`, `sitemap/unknown`.
-///
-/// The label `sitemap` ([`SITEMAP_CALLBACK`]) belongs to it.
 ///
 /// ```
 /// use huntsman_crawler::{Output, Page, Sitemaps, spider_fn};
@@ -258,7 +256,8 @@ impl<S: Spider> Spider for Sitemaps<S> {
     }
 
     fn parse(&self, page: &Page, out: &mut Output<S::Item>) -> Result<()> {
-        if page.callback() != SITEMAP_CALLBACK && !(self.linked && self.is_linked(page, out)) {
+        let is_sitemap = page.request().is_sitemap() || (self.linked && self.is_linked(page, out));
+        if !is_sitemap {
             // The engine cannot ask: the list of labels would have to have one more.
             let labels = self.inner.callbacks();
             if !labels.is_empty() && !labels.contains(&page.callback()) {
@@ -274,7 +273,7 @@ impl<S: Spider> Spider for Sitemaps<S> {
     }
 
     fn failed(&self, request: &Request, error: &Error, out: &mut Output<S::Item>) -> Result<()> {
-        if &*request.callback == SITEMAP_CALLBACK {
+        if request.is_sitemap() {
             out.context().stats().inc("sitemap/failed");
             tracing::info!(url = %request.url, "sitemap could not be had: {error}");
             self.default_sitemap(request, out);

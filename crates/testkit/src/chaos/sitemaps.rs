@@ -125,7 +125,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 index(&super::texts(&files))
             }
             "file/0" => good_one(ask),
-            _ => xml("<urlset></urlset>".to_owned()),
+            _ => xml("<urlset></urlset>"),
         })
         .at_host("127.0.0.44")
         // Besides the budget: robots.txt, and the index that another host named.
@@ -134,8 +134,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     ]
 }
 
-fn xml(body: String) -> Answer {
-    Answer::status(200).header("Content-Type", XML).body(format!("<?xml version='1.0'?>\n{body}"))
+fn xml(body: impl AsRef<str>) -> Answer {
+    Answer::status(200).header("Content-Type", XML).body(format!("<?xml version='1.0'?>\n{}", body.as_ref()))
 }
 
 fn url(loc: &str) -> String {
