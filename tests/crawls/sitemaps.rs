@@ -189,6 +189,34 @@ async fn indexes_end_at_the_depth_and_the_number_of_files() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn robots_files_that_name_each_other_end() {
+    let web = ScriptedDownloader::new().otherwise(|request, _| {
+        let host = request.url.host_str().unwrap_or_default();
+        Reply::text(format!("Sitemap: http://a{host}/robots.txt"))
+    });
+    for obey in [true, false] {
+        let spider =
+            Sitemaps::new(links(["http://a.test/"])).sitemap_urls(["http://b.test/robots.txt"]).linked(true);
+        let discovery = RobotsSitemaps::of(&spider);
+        let report = quick(spider, &web).plugin(discovery).set("robotstxt_obey", obey).run().await.unwrap();
+        assert_eq!(report.finish_reason, "finished");
+        assert!(web.urls().len() < 30, "{:?}", web.urls());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_in_other_languages_are_at_most_as_many_as_entries() {
+    let alternates: String = (0..40).map(|n| format!("<xhtml:link rel='alternate' href='/{n}'/>")).collect();
+    let sitemap = format!("<urlset><url><loc>/a</loc>{alternates}</url><url><loc>/b</loc></url></urlset>");
+    let web = ScriptedDownloader::new()
+        .respond("http://a.test/s.xml", Reply::text(sitemap))
+        .otherwise(|_, _| Reply::html("x"));
+    let spider = Sitemaps::new(pages()).sitemap_urls(["http://a.test/s.xml"]).alternates(true);
+    let report = quick(spider, &web).set("sitemap_max_entries", 10).run().await.unwrap();
+    assert_eq!((report.stat("item_scraped_count"), report.stat("sitemap/entries_cut")), (12, 30));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_site_names_its_sitemaps_or_has_one_at_the_usual_place() {
     let named = "User-agent: *\nDisallow:\nSitemap: /named.xml";
     for (obey, robots, sitemap) in [

@@ -136,8 +136,16 @@ impl DownloaderMiddleware for RobotsSitemaps {
         let origin = request.url.origin().ascii_serialization();
         let is_new = lock(&self.0.origins).insert(xxhash_rust::xxh3::xxh3_64(origin.as_bytes()));
         if is_new {
+            let mut requests = self.requests(request, cx);
+            for key in ["download_slot", "proxy"] {
+                if let Some(value) = request.meta.get(key) {
+                    requests
+                        .iter_mut()
+                        .for_each(|sitemap| drop(sitemap.meta.insert(key.to_owned(), value.clone())));
+                }
+            }
             // Before the page is fetched: a link of it to a sitemap is a duplicate then.
-            cx.push(self.requests(request, cx));
+            cx.push(requests);
         }
         Ok(OnRequest::Continue)
     }

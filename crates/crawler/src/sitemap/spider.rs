@@ -19,6 +19,8 @@ pub(super) const LABEL: &str = "sitemap";
 
 /// The meta that says how many indexes led to a sitemap. Only requests for sitemaps have it.
 pub(crate) const DEPTH: &str = "sitemap_depth";
+/// The meta of a robots.txt that a crawl starts from. One that a document names is none: a chain of them would have no end.
+const ROBOTS: &str = "sitemap_robots";
 /// The meta of a robots.txt that was asked for to find sitemaps: if it names none, `/sitemap.xml` is tried.
 const OR_DEFAULT: &str = "sitemap_or_default";
 /// Bytes of a start document; settings are not known yet when it is made. The limit of sitemaps.org.
@@ -30,7 +32,8 @@ type Told<I> = Box<dyn Fn(&Page, &SitemapReport, &mut Output<I>) + Send + Sync>;
 /// Puts sitemaps before a spider: reads them, and gives the spider the pages that they list. Scrapy's `SitemapSpider`.
 ///
 /// A start address may be a robots.txt (all its `Sitemap:` lines), an index, a sitemap, a list with an address a line, RSS or
-/// Atom, packed or not. Requests for them are like others: they pass robots.txt, scope and slots, count as pages and end in one
+/// Atom, packed or not. (A robots.txt is a page then, beside the look that the crawl takes at it to obey it; the plugin
+/// `RobotsSitemaps` of the middleware crate does with that one.) Requests for sitemaps are like others: they pass robots.txt, scope and slots, count as pages and end in one
 /// record. Pages of a sitemap are as deep as the links of a start page, however many indexes led there (Scrapy counts those).
 ///
 /// Nothing that a document says widens what is read: `sitemap_max_bytes`, `sitemap_max_entries`, `sitemap_max_files` of a host,
@@ -117,7 +120,7 @@ impl<S: Spider> Sitemaps<S> {
         self
     }
 
-    /// Takes the pages in other languages as well that an entry names (default: no).
+    /// Takes the pages in other languages as well that an entry names (default: no): of one sitemap, as many as entries at most.
     pub fn alternates(mut self, take: bool) -> Self {
         self.alternates = take;
         self
@@ -153,6 +156,8 @@ impl<S: Spider> Sitemaps<S> {
         let limits = SitemapLimits::of(out.context().settings());
         let mut sitemap = Sitemap::new(&page.response().body, page.url(), limits);
         let mut nested = Nested::default();
+        let mut alternates_left = if self.alternates { limits.max_entries } else { 0 };
+        let mut alternates_cut = 0;
         while let Some(entry) = sitemap.next() {
             if self.filter.as_ref().is_some_and(|keep| !keep(&entry)) {
                 continue;
@@ -161,12 +166,15 @@ impl<S: Spider> Sitemaps<S> {
                 self.nested(page, entry.loc, &mut nested, out);
                 continue;
             }
-            if self.alternates {
-                entry.alternates.into_iter().for_each(|alternate| self.page(alternate.href, out));
-            }
+            let number = entry.alternates.len();
+            let taken = number.min(alternates_left);
+            alternates_left -= taken;
+            alternates_cut += if self.alternates { number - taken } else { 0 };
             self.page(entry.loc, out);
+            entry.alternates.into_iter().take(taken).for_each(|alternate| self.page(alternate.href, out));
         }
         let mut report = sitemap.report();
+        report.entries_cut += alternates_cut;
         report.is_cut |= page.response().has_flag("truncated");
         tell(page, &report, &nested, out);
         report
@@ -199,7 +207,7 @@ impl<S: Spider> Sitemaps<S> {
 
     /// A sitemap that an index or a robots.txt names.
     fn nested(&self, page: &Page, url: Url, nested: &mut Nested, out: &mut Output<S::Item>) {
-        let is_index = !is_robots(page);
+        let is_index = !page.request().meta_flag(ROBOTS);
         if is_index && !self.follow.is_empty() && !self.follow.iter().any(|rule| rule.is_match(url.as_str()))
         {
             return;
@@ -250,7 +258,9 @@ impl<S: Spider> Spider for Sitemaps<S> {
     fn start(&self) -> Start {
         let sitemaps = self.start.clone().into_iter().map(|url| {
             let url = Request::parse(&url)?.url;
-            Ok(files::request(url, 0, START_BYTES))
+            let is_robots = url.path() == "/robots.txt";
+            let request = files::request(url, 0, START_BYTES);
+            Ok(if is_robots { request.meta(ROBOTS, true) } else { request })
         });
         Start::new(sitemaps.chain(self.inner.start()))
     }
@@ -265,7 +275,8 @@ impl<S: Spider> Spider for Sitemaps<S> {
             }
             return self.inner.parse(page, out);
         }
-        let report = if is_robots(page) { self.robots(page, out) } else { self.read(page, out) };
+        let is_robots = page.request().meta_flag(ROBOTS);
+        let report = if is_robots { self.robots(page, out) } else { self.read(page, out) };
         if let Some(told) = &self.told {
             told(page, &report, out);
         }
@@ -306,7 +317,7 @@ impl SitemapFiles {
         let robots =
             url.join("/robots.txt").ok().filter(|robots| matches!(robots.scheme(), "http" | "https"))?;
         let bytes = crate::robots::MAX_BYTES as u64 + 1;
-        Some(files::request(robots, 0, bytes).meta(OR_DEFAULT, true))
+        Some(files::request(robots, 0, bytes).meta(ROBOTS, true).meta(OR_DEFAULT, true))
     }
 }
 
@@ -329,10 +340,6 @@ impl Nested {
             );
         }
     }
-}
-
-fn is_robots(page: &Page) -> bool {
-    page.request().url.path() == "/robots.txt" || page.url().path() == "/robots.txt"
 }
 
 fn count<I>(out: &Output<I>, key: &str, number: usize) {
