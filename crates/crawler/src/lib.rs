@@ -33,6 +33,7 @@ mod schedule;
 mod settings;
 mod sitemap;
 mod spider;
+mod state;
 mod stats;
 
 pub use clock::{Clock, Timestamp};
@@ -50,7 +51,7 @@ pub use host_stats::{HostNow, HostStats};
 pub use http_client::{CertificateError, DecodeLimits, Decoded, HttpDownloader, decode_body};
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use huntsman_store::Backend;
-pub use job::{Job, Persist};
+pub use job::{Change, Job, Persist};
 pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
 };
@@ -71,4 +72,5 @@ pub use sitemap::{
     Alternate, Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits, SitemapReport, Sitemaps,
 };
 pub use spider::{Spider, SpiderFn, Start, spider_fn};
+pub use state::State;
 pub use stats::{Counter, Stats};

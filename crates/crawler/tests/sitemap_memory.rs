@@ -1,49 +1,30 @@
 //! Bytes that reading a sitemap takes, counted by the allocator. Alone in its file: other tests would be counted too.
 
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use huntsman_crawler::{Sitemap, SitemapLimits, SitemapReport};
+use huntsman_testkit::load::CountingAllocator;
 use url::Url;
 
-struct Counting;
-
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
-
-#[expect(unsafe_code, reason = "counting what is allocated takes an allocator")]
-// SAFETY: all calls go to the system's allocator unchanged; counting has no influence on what is returned.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let bytes = BYTES.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
-        PEAK.fetch_max(bytes, Ordering::Relaxed);
-        // SAFETY: as asked by the caller.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as asked by the caller.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
+
+/// One test at a time: in one process each would count the other's bytes.
+static TURN: Mutex<()> = Mutex::new(());
 
 const MIB: usize = 1 << 20;
 
 /// What came of it, and the most that was allocated at once besides the body.
 fn read(body: &[u8]) -> (SitemapReport, usize) {
     let base = Url::parse("https://h.example/").unwrap();
-    let before = BYTES.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
+    let before = ALLOCATOR.bytes();
+    ALLOCATOR.watch_peak();
     let mut sitemap = Sitemap::new(body, &base, SitemapLimits::default());
     sitemap.by_ref().for_each(drop);
-    (sitemap.report(), PEAK.load(Ordering::Relaxed) - before)
+    (sitemap.report(), ALLOCATOR.peak() - before)
 }
 
 fn gzip(body: &[u8]) -> Vec<u8> {
@@ -54,6 +35,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_sitemap_of_50_mb_is_read_in_pieces() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // 50,000 entries of a kilobyte.
     let mut body = "<?xml version='1.0'?><urlset>".to_owned();
     for n in 0..50_000 {
@@ -79,6 +61,7 @@ fn a_sitemap_of_50_mb_is_read_in_pieces() {
 
 #[test]
 fn hostile_documents_take_no_more() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let nested = "<urlset>".to_owned() + &"<a>".repeat(10_000_000);
     let endless_tag = "<urlset><url ".to_owned() + &"a='b' ".repeat(5_000_000);
     let endless_text = "<urlset><url><loc>".to_owned() + &"x".repeat(40 * MIB);

@@ -1,11 +1,11 @@
 //! RobotsSitemaps: reads the sitemaps of the sites that a crawl starts from.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman_crawler::{
-    Context, CrawlerBuilder, DownloaderMiddleware, Event, Observer, OnRequest, Plugin, Request, Result,
-    SitemapFiles, Spider,
+    Change, Context, CrawlerBuilder, DownloaderMiddleware, Event, Observer, OnRequest, Persist, Plugin,
+    Request, Result, SitemapFiles, Spider,
 };
 use url::Url;
 
@@ -41,15 +41,20 @@ struct Inner {
     origins: Mutex<HashSet<u64>>,
 }
 
-/// What robots.txt files named, until it is used.
+/// What robots.txt files named. It is kept after use: a start request that a stop or a crash sends back to the queue asks again,
+/// and the file does not come again.
 #[derive(Debug, Default)]
 struct Found {
     by_authority: HashMap<String, Vec<Url>>,
+    /// The oldest first.
+    order: VecDeque<String>,
     bytes: usize,
+    /// What is to be written to the job, if there is one.
+    changes: Option<Vec<Change>>,
 }
 
-/// Addresses that are kept of all robots.txt files together.
-const MAX_BYTES: usize = 32 << 20;
+/// Addresses that are kept of all robots.txt files together; the oldest go first.
+const MAX_BYTES: usize = 16 << 20;
 
 impl RobotsSitemaps {
     /// The name in settings and records.
@@ -68,7 +73,7 @@ impl RobotsSitemaps {
             return SitemapFiles::robots_request(&request.url).into_iter().collect();
         }
         let authority = request.url.origin().ascii_serialization();
-        let mut named = lock(&self.0.found).take(&authority);
+        let mut named = lock(&self.0.found).of(&authority);
         if named.is_empty() {
             named.extend(request.url.join("/sitemap.xml"));
         }
@@ -90,25 +95,73 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Found {
     fn keep(&mut self, authority: &str, sitemaps: &[String]) {
-        self.take(authority);
-        let bytes: usize = authority.len() + sitemaps.iter().map(String::len).sum::<usize>();
-        if !sitemaps.is_empty() && self.bytes + bytes <= MAX_BYTES {
-            let urls: Vec<Url> = sitemaps.iter().filter_map(|url| Url::parse(url).ok()).collect();
-            self.bytes += Self::bytes_of(authority, &urls);
-            self.by_authority.insert(authority.to_owned(), urls);
+        self.forget(authority);
+        let urls: Vec<Url> = sitemaps.iter().filter_map(|url| Url::parse(url).ok()).collect();
+        if urls.is_empty() {
+            return;
+        }
+        if let Some(changes) = &mut self.changes {
+            let lines = urls.iter().map(Url::as_str).collect::<Vec<_>>().join("\n");
+            changes.push((authority.as_bytes().to_vec(), Some(lines.into_bytes())));
+        }
+        self.bytes += Self::bytes_of(authority, &urls);
+        self.by_authority.insert(authority.to_owned(), urls);
+        self.order.push_back(authority.to_owned());
+        while self.bytes > MAX_BYTES
+            && self.order.len() > 1
+            && let Some(oldest) = self.order.front().cloned()
+        {
+            self.forget(&oldest);
         }
     }
 
-    fn take(&mut self, authority: &str) -> Vec<Url> {
-        let urls = self.by_authority.remove(authority).unwrap_or_default();
-        if !urls.is_empty() {
-            self.bytes -= Self::bytes_of(authority, &urls);
+    fn of(&self, authority: &str) -> Vec<Url> {
+        self.by_authority.get(authority).cloned().unwrap_or_default()
+    }
+
+    fn forget(&mut self, authority: &str) {
+        let Some(urls) = self.by_authority.remove(authority) else { return };
+        self.bytes -= Self::bytes_of(authority, &urls);
+        // The oldest one as a rule.
+        if let Some(at) = self.order.iter().position(|kept| kept == authority) {
+            self.order.remove(at);
         }
-        urls
+        if let Some(changes) = &mut self.changes {
+            changes.push((authority.as_bytes().to_vec(), None));
+        }
     }
 
     fn bytes_of(authority: &str, urls: &[Url]) -> usize {
         authority.len() + urls.iter().map(|url| url.as_str().len()).sum::<usize>()
+    }
+}
+
+impl Persist for RobotsSitemaps {
+    fn name(&self) -> String {
+        Self::NAME.to_owned()
+    }
+
+    fn load(&self, _: Option<&[u8]>) -> Result<()> {
+        lock(&self.0.found).changes = Some(Vec::new());
+        Ok(())
+    }
+
+    fn load_entry(&self, authority: &[u8], sitemaps: &[u8]) -> Result<()> {
+        let sitemaps: Vec<String> = String::from_utf8_lossy(sitemaps).lines().map(str::to_owned).collect();
+        let mut found = lock(&self.0.found);
+        // It is in the job already.
+        let changes = found.changes.take();
+        found.keep(&String::from_utf8_lossy(authority), &sitemaps);
+        found.changes = changes;
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn save_entries(&self) -> Result<Vec<Change>> {
+        Ok(lock(&self.0.found).changes.as_mut().map(std::mem::take).unwrap_or_default())
     }
 }
 
@@ -154,7 +207,7 @@ impl DownloaderMiddleware for RobotsSitemaps {
 impl Plugin for RobotsSitemaps {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
         let files = self.0.files.clone();
-        builder.persist(files).observer(self.clone()).middleware(self)
+        builder.persist(files).persist(self.clone()).observer(self.clone()).middleware(self)
     }
 }
 
@@ -163,18 +216,41 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_robots_files_name_is_kept_within_a_limit_and_given_once() {
+    fn what_robots_files_name_is_kept_within_a_limit() {
         let mut found = Found::default();
         found.keep("http://a", &["http://a/1.xml".to_owned(), "http://a/2.xml".to_owned()]);
         found.keep("http://a", &["http://a/3.xml".to_owned()]);
         found.keep("http://b", &[]);
-        assert_eq!(found.take("http://a").len(), 1, "the last file counts");
-        assert!(found.take("http://a").is_empty() && found.take("http://b").is_empty());
-        assert_eq!(found.bytes, 0);
-        let long: Vec<String> = (0..10_000).map(|n| format!("http://h/{}{n}", "x".repeat(2_000))).collect();
-        for n in 0..10 {
+        assert_eq!((found.of("http://a").len(), found.of("http://b").len()), (1, 0), "the last file counts");
+        let long: Vec<String> = (0..1_000).map(|n| format!("http://h/{}{n}", "x".repeat(2_000))).collect();
+        for n in 0..20 {
             found.keep(&format!("http://h{n}"), &long);
         }
-        assert_eq!(found.by_authority.len(), 1, "20 MB fit once");
+        assert!(found.bytes <= MAX_BYTES && found.by_authority.len() == found.order.len());
+        assert_eq!(
+            (found.of("http://a").len(), found.of("http://h19").len()),
+            (0, 1_000),
+            "the oldest go first"
+        );
+        found.order.clone().iter().for_each(|authority| found.forget(authority));
+        assert_eq!(found.bytes, 0);
+    }
+
+    #[test]
+    fn what_a_job_keeps_is_known_after_a_restart() {
+        let spider = huntsman_crawler::Sitemaps::new(huntsman_crawler::spider_fn(
+            [] as [&str; 0],
+            |_: &huntsman_crawler::Page, _: &mut huntsman_crawler::Output<()>| Ok(()),
+        ));
+        let (first, second) = (RobotsSitemaps::of(&spider), RobotsSitemaps::of(&spider));
+        first.load(None).unwrap();
+        let sitemaps = ["http://a/1.xml".to_owned(), "http://a/2.xml".to_owned()];
+        first.event(&Event::RobotsParsed { authority: "http://a", sitemaps: &sitemaps });
+        second.load(None).unwrap();
+        for (key, value) in first.save_entries().unwrap() {
+            second.load_entry(&key, &value.unwrap()).unwrap();
+        }
+        assert_eq!(lock(&second.0.found).of("http://a").len(), 2);
+        assert!(first.save_entries().unwrap().is_empty() && second.save_entries().unwrap().is_empty());
     }
 }

@@ -1,7 +1,7 @@
 //! Which sitemaps of which host are wanted: a budget per host that no document can widen.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::spider::{DEPTH, LABEL};
 use crate::error::Result;
 use crate::host::{HostKey, SlotBy};
-use crate::job::Persist;
+use crate::job::{Change, Persist};
 use crate::request::Request;
 use crate::settings::Settings;
 
@@ -24,8 +24,10 @@ pub struct SitemapFiles(Arc<Mutex<Asked>>);
 
 #[derive(Debug, Default)]
 struct Asked {
+    /// Hashes of addresses.
     hosts: HashMap<HostKey, HashSet<u64>>,
-    is_saved: bool,
+    /// Hosts with files that are not in the job yet, if there is one.
+    unsaved: Option<HashSet<HostKey>>,
 }
 
 impl SitemapFiles {
@@ -39,16 +41,25 @@ impl SitemapFiles {
     }
 
     fn take(&self, url: &Url, most: usize) -> bool {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked = self.lock();
         let host = HostKey::of(url, SlotBy::Host);
         if asked.hosts.len() >= MAX_HOSTS && !asked.hosts.contains_key(&host) {
             return false;
         }
-        let files = asked.hosts.entry(host).or_default();
+        let files = asked.hosts.entry(host.clone()).or_default();
         let hash = xxh3_64(url.as_str().as_bytes());
-        let taken = files.contains(&hash) || (files.len() < most && files.insert(hash));
-        asked.is_saved = false;
-        taken
+        if files.contains(&hash) {
+            return true;
+        }
+        let is_taken = files.len() < most && files.insert(hash);
+        if let (true, Some(unsaved)) = (is_taken, &mut asked.unsaved) {
+            unsaved.insert(host);
+        }
+        is_taken
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Asked> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -69,18 +80,29 @@ impl Persist for SitemapFiles {
         "sitemaps".to_owned()
     }
 
-    fn load(&self, state: Option<&[u8]>) -> Result<()> {
-        let Some(state) = state else { return Ok(()) };
-        let hosts = serde_json::from_slice(state)?;
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Asked { hosts, is_saved: true };
+    fn load(&self, _: Option<&[u8]>) -> Result<()> {
+        self.lock().unsaved = Some(HashSet::new());
+        Ok(())
+    }
+
+    fn load_entry(&self, host: &[u8], files: &[u8]) -> Result<()> {
+        let hash = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+        let files = files.as_chunks().0.iter().map(hash).collect();
+        self.lock().hosts.insert(HostKey::new(&String::from_utf8_lossy(host)), files);
         Ok(())
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
-        let mut asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if asked.hosts.is_empty() || std::mem::replace(&mut asked.is_saved, true) {
-            return Ok(None);
-        }
-        Ok(Some(serde_json::to_vec(&asked.hosts)?))
+        Ok(None)
+    }
+
+    fn save_entries(&self) -> Result<Vec<Change>> {
+        let mut asked = self.lock();
+        let unsaved = asked.unsaved.as_mut().map(std::mem::take).unwrap_or_default();
+        let entry = |host: HostKey| {
+            let files = asked.hosts.get(&host)?.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+            Some((host.as_str().as_bytes().to_vec(), Some(files)))
+        };
+        Ok(unsaved.into_iter().filter_map(entry).collect())
     }
 }
