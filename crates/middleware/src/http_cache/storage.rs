@@ -86,6 +86,17 @@ impl Storage {
         self.writer.flush().unwrap();
     }
 
+    /// Everything that is stored.
+    #[cfg(test)]
+    pub(crate) fn scan(&self, visit: &mut dyn FnMut(&[u8], &[u8])) {
+        self.writer.flush().unwrap();
+        let visit = &mut |key: &[u8], value: &[u8]| {
+            visit(key, value);
+            true
+        };
+        self.store.scan(b"", visit).unwrap();
+    }
+
     /// Puts something else in the place of an answer.
     #[cfg(test)]
     pub(crate) fn damage(&self, fingerprint: Fingerprint) {

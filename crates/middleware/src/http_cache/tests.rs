@@ -314,3 +314,35 @@ async fn answers_of_other_middlewares_are_not_stored() {
     assert!(cache.stats().is_empty());
     assert_eq!(cache.get(answer(200, &[], "ours")).await, "network 200 ours");
 }
+
+/// What a version of the form wrote, as hexadecimal keys and values.
+fn fixture(name: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "writes the fixture; to be run once for each new form, with a new name"]
+async fn write_the_fixture() {
+    let path = fixture("httpcache-1.json");
+    assert!(!path.exists(), "what an earlier version wrote is not written anew");
+    let cache = Cache::rfc(|settings| settings.httpcache_always_store = true);
+    let page = "<p>many words that repeat</p>".repeat(100).leak();
+    let varying = [("cache-control", "max-age=60"), ("vary", "Accept-Language")];
+    let asked = |path: &str| request(&format!("http://h/{path}"));
+    for (request, status, headers, body) in [
+        (asked("page"), 200, &[("etag", "\"1\"")][..], &*page),
+        (asked("gone"), 404, &[], "gone"),
+        (asked("form").method(Method::POST).body("a=1"), 200, &[], "thanks"),
+        (asked("vary").header("accept-language", "de").unwrap(), 200, &varying, "hallo"),
+        (asked("vary").header("accept-language", "en").unwrap(), 200, &varying, "hello"),
+    ] {
+        let mut answer = answer(status, headers, body);
+        answer.url = request.url.clone();
+        cache.exchange(request, Ok(answer)).await;
+    }
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mut rows = Vec::new();
+    cache.cache.storage.scan(&mut |key, value| rows.push((hex(key), hex(value))));
+    let rows: Vec<String> = rows.iter().map(|(key, value)| format!("  [\"{key}\", \"{value}\"]")).collect();
+    std::fs::write(path, format!("[\n{}\n]\n", rows.join(",\n"))).unwrap();
+}
