@@ -25,9 +25,6 @@ pub struct WarcWriter<W: Write> {
     records: u64,
 }
 
-/// The fields of a `warcinfo` record: names and values, in their order.
-pub type WarcInfo<'a> = [(&'a str, &'a str)];
-
 /// What a response record tells besides its block.
 struct Record<'a> {
     id: String,
@@ -45,11 +42,11 @@ impl<W: Write> WarcWriter<W> {
         Self { out, info: None, records: 0 }
     }
 
-    /// Writes a `warcinfo` record; the records after it belong to it.
+    /// Writes a `warcinfo` record with fields by name, such as `software`; the records after it belong to it.
     ///
     /// # Errors
     /// `out` fails.
-    pub fn info(&mut self, file_name: &str, at: Timestamp, fields: &WarcInfo<'_>) -> io::Result<()> {
+    pub fn info(&mut self, file_name: &str, at: Timestamp, fields: &[(&str, &str)]) -> io::Result<()> {
         let block: String = fields.iter().map(|(name, value)| format!("{name}: {}\r\n", one_line(value))).collect();
         let id = record_id(&[b"warcinfo", file_name.as_bytes(), &at.0.to_le_bytes(), block.as_bytes()]);
         let head = [
@@ -64,16 +61,15 @@ impl<W: Write> WarcWriter<W> {
         Ok(())
     }
 
-    /// Writes a stored answer; answers whether it did: one to another method than `GET` is left out, for a record of it would
-    /// look like the page.
+    /// Writes a stored answer with its body ([`StoredAnswer::body`]); answers whether it did: one to another method than `GET` is
+    /// left out, for a record of it would look like the page.
     ///
     /// # Errors
-    /// `out` fails, or the body is damaged.
-    pub fn response(&mut self, answer: &StoredAnswer) -> huntsman_crawler::Result<bool> {
+    /// `out` fails.
+    pub fn response(&mut self, answer: &StoredAnswer, body: &[u8]) -> io::Result<bool> {
         if answer.method().is_some_and(|method| method != Method::GET) {
             return Ok(false);
         }
-        let body = answer.body()?;
         self.page(&Record {
             // The same answer has the same id in every export.
             id: record_id(&[b"response", answer.key().as_bytes(), &answer.stored().0.to_le_bytes()]),
@@ -82,7 +78,7 @@ impl<W: Write> WarcWriter<W> {
             status: answer.status(),
             version: answer.version(),
             headers: answer.headers(),
-            body: &body,
+            body,
         })?;
         Ok(true)
     }
@@ -173,4 +169,73 @@ fn record_id(parts: &[&[u8]]) -> String {
 /// A value of a field cannot have line breaks.
 fn one_line(value: &str) -> String {
     value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use flate2::read::MultiGzDecoder;
+
+    use super::*;
+
+    fn record<'a>(url: &'a Url, headers: &'a HeaderMap, body: &'a [u8]) -> Record<'a> {
+        Record {
+            id: record_id(&[b"test"]),
+            url,
+            at: Timestamp(1_700_000_000_123_456),
+            status: StatusCode::OK,
+            version: Version::HTTP_2,
+            headers,
+            body,
+        }
+    }
+
+    #[test]
+    fn a_record_is_a_member_with_the_fields_of_the_standard() {
+        let url = Url::parse("http://h/a?b#c").unwrap();
+        let mut headers = HeaderMap::new();
+        for (name, value) in [("transfer-encoding", "chunked"), ("content-length", "99"), ("x-a", "1"), ("x-a", "2")] {
+            headers.append(name, value.parse().unwrap());
+        }
+        let mut warc = WarcWriter::new(Vec::new());
+        warc.info("a.warc.gz", Timestamp(0), &[("software", "test\r\nforged: 1")]).unwrap();
+        let first = warc.out.len();
+        warc.page(&record(&url, &headers, b"body")).unwrap();
+        assert_eq!(warc.records(), 2);
+        let out = warc.finish().unwrap();
+        let text = |bytes: &[u8]| {
+            let mut text = String::new();
+            MultiGzDecoder::new(bytes).read_to_string(&mut text).unwrap();
+            text
+        };
+        assert_eq!(&out[first..first + 2], [0x1f, 0x8b], "a member of its own");
+        let info = text(&out[..first]);
+        assert!(info.starts_with("WARC/1.1\r\nWARC-Type: warcinfo\r\n"), "{info}");
+        assert!(info.ends_with("\r\n\r\nsoftware: test  forged: 1\r\n\r\n\r\n"), "{info}");
+        let id = info.lines().find_map(|line| line.strip_prefix("WARC-Record-ID: ")).unwrap();
+        let block = "HTTP/1.1 200 OK\r\nX-Archive-Orig-transfer-encoding: chunked\r\n\
+            X-Archive-Orig-content-length: 99\r\nx-a: 1\r\nx-a: 2\r\ncontent-length: 4\r\n\r\nbody";
+        let expected = format!(
+            "WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: {}\r\nWARC-Date: 2023-11-14T22:13:20.123Z\r\n\
+             WARC-Target-URI: http://h/a?b\r\nContent-Type: application/http;msgtype=response\r\n\
+             WARC-Warcinfo-ID: {id}\r\nWARC-Protocol: h2\r\nContent-Length: {}\r\n\r\n{block}\r\n\r\n",
+            record_id(&[b"test"]),
+            block.len()
+        );
+        assert_eq!(text(&out[first..]), expected);
+    }
+
+    #[test]
+    fn ids_are_uuids_and_differ() {
+        let (a, b) = (record_id(&[b"ab", b"c"]), record_id(&[b"a", b"bc"]));
+        assert_ne!(a, b);
+        for id in [a, b] {
+            let digits = id.strip_prefix("<urn:uuid:").unwrap().strip_suffix('>').unwrap();
+            let lengths: Vec<usize> = digits.split('-').map(str::len).collect();
+            assert_eq!(lengths, [8, 4, 4, 4, 12], "{id}");
+            assert_eq!(&digits[14..15], "8", "{id}");
+            assert!("89ab".contains(&digits[19..20]), "{id}");
+        }
+    }
 }

@@ -303,7 +303,8 @@ impl Storage {
         (totals.answers, totals.bytes)
     }
 
-    /// The store, for who reads all of it.
+    /// The store, to be read whole.
+    #[cfg(test)]
     pub(super) fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
