@@ -165,8 +165,11 @@ pub(crate) enum CacheCommand {
     },
 
     /// Writes the answers to GET requests as a WARC 1.1 file, one gzip member per record.
-    #[command(name = "export-warc", before_help = "Example:\n  \
-        huntsman cache export-warc .huntsman/httpcache --out example.warc.gz")]
+    #[command(
+        name = "export-warc",
+        before_help = "Example:\n  \
+        huntsman cache export-warc .huntsman/httpcache --out example.warc.gz"
+    )]
     ExportWarc {
         /// Directory of the cache.
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -227,9 +230,12 @@ pub(crate) enum JobCommand {
     },
 
     /// Lists the queued URLs, host by host, nearly in the order of the queue; --json for one object a line.
-    #[command(name = "ls-queue", before_help = "Examples:\n  \
+    #[command(
+        name = "ls-queue",
+        before_help = "Examples:\n  \
         huntsman job ls-queue example.org-crawl --limit 20\n  \
-        huntsman job ls-queue example.org-crawl --host example.org --json")]
+        huntsman job ls-queue example.org-crawl --host example.org --json"
+    )]
     LsQueue {
         /// Directory of the crawl, or the state in it.
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -247,7 +253,10 @@ pub(crate) enum JobCommand {
 
     /// Prints what was seen, one a line and in no order. URLs are not kept: each line is a fingerprint, the 128-bit hash of
     /// method, URL in canonical form and body in hexadecimal, as `ls-queue --json` has it.
-    #[command(name = "export-seen", before_help = "Example:\n  huntsman job export-seen example.org-crawl > seen.txt")]
+    #[command(
+        name = "export-seen",
+        before_help = "Example:\n  huntsman job export-seen example.org-crawl > seen.txt"
+    )]
     ExportSeen {
         /// Directory of the crawl, or the state in it.
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -256,7 +265,10 @@ pub(crate) enum JobCommand {
 
     /// Takes the requests of a host out of the queue; they are recorded in drops.jsonl as dropped_by_user, and the crawl goes
     /// on without them. Links to the host that are found later are queued all the same: see `crawl --exclude`.
-    #[command(name = "drop-host", before_help = "Example:\n  huntsman job drop-host example.org-crawl slow.example.org")]
+    #[command(
+        name = "drop-host",
+        before_help = "Example:\n  huntsman job drop-host example.org-crawl slow.example.org"
+    )]
     DropHost {
         /// Directory of the crawl, or the state in it.
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -685,7 +697,8 @@ fn span(text: &str) -> Result<Duration, String> {
         _ => f64::NAN,
     };
     let seconds = number.trim().parse::<f64>().unwrap_or(f64::NAN) * seconds;
-    Duration::try_from_secs_f64(seconds).map_err(|_| "use a number and s, m, h, d or w, such as 30d".to_owned())
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| "use a number and s, m, h, d or w, such as 30d".to_owned())
 }
 
 /// `9100` and `:9100` mean loopback; else an address with a port.
@@ -752,7 +765,9 @@ mod tests {
     #[test]
     fn spans_of_time_have_units() {
         let seconds = |text: &str| span(text).map(|span| span.as_secs_f64());
-        for (text, expected) in [("90", 90.0), ("1.5m", 90.0), ("2h", 7_200.0), ("30d", 2_592_000.0), ("1w", 604_800.0)] {
+        for (text, expected) in
+            [("90", 90.0), ("1.5m", 90.0), ("2h", 7_200.0), ("30d", 2_592_000.0), ("1w", 604_800.0)]
+        {
             assert_eq!(seconds(text), Ok(expected), "{text}");
         }
         for text in ["", "d", "-1s", "1y", "nan", "inf", "1e300w", "12 parsecs"] {

@@ -346,7 +346,8 @@ impl Found {
     pub(crate) fn status(&self) -> Outcome<Option<Status>> {
         let Some(out) = &self.out else { return Ok(None) };
         let path = out.join(STATUS);
-        let damaged = |error: &dyn std::fmt::Display| Failure::crawl(format!("reading {}: {error}", shown(&path)));
+        let damaged =
+            |error: &dyn std::fmt::Display| Failure::crawl(format!("reading {}: {error}", shown(&path)));
         match fs::read(&path) {
             Ok(bytes) => serde_json::from_slice(&bytes).map(Some).map_err(|error| damaged(&error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

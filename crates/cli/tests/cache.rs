@@ -100,7 +100,10 @@ fn the_cache_is_listed_with_patterns_and_as_json() {
     let expected = ["/", "/a", "/large", "/moved", "/packed"].map(|path| site.url(path).to_string());
     assert_eq!(field(&all, "url"), expected);
     let large = all.iter().find(|answer| answer["url"] == expected[2].as_str()).unwrap();
-    assert_eq!((&large["bytes"], &large["method"], &large["status"]), (&34_000.into(), &"GET".into(), &200.into()));
+    assert_eq!(
+        (&large["bytes"], &large["method"], &large["status"]),
+        (&34_000.into(), &"GET".into(), &200.into())
+    );
     assert!(large["stored_bytes"].as_u64().unwrap() < 2_000, "it is compressed: {large}");
     assert!(large["stored"].is_string() && large["used"].is_string() && large["varies_by"].is_object());
     assert_eq!(field(&listed(dir.path(), &["*/[al]*"]), "url"), expected[1..3]);
@@ -148,11 +151,20 @@ fn answers_are_removed_and_fetched_again() {
     again.args(["--set", "httpcache_enabled=true", "--set", "httpcache_dir=cache", "--out", "again"]);
     assert_eq!(run(&mut again).code, Some(0));
     assert_eq!((site.count("/a"), site.count("/large")), (asked + 1, 1));
-    assert!(cache(dir.path(), &["rm", "cache", "--older-than", "1h"]).stderr.starts_with("removed 0 answers"));
+    assert!(
+        cache(dir.path(), &["rm", "cache", "--older-than", "1h"]).stderr.starts_with("removed 0 answers")
+    );
     assert_eq!(listed(dir.path(), &[]).len(), 5);
-    assert!(cache(dir.path(), &["rm", "cache", "--older-than", "0"]).stderr.contains("; 0 answers, 0 B left"));
+    assert!(
+        cache(dir.path(), &["rm", "cache", "--older-than", "0"]).stderr.contains("; 0 answers, 0 B left")
+    );
     assert_eq!(cache(dir.path(), &["rm", "cache", "--all"]).code, Some(0));
-    for wrong in [&["rm", "cache"][..], &["rm", "cache", &url, "--all"], &["rm", "nowhere", "--all"], &["ls", "nowhere"]] {
+    for wrong in [
+        &["rm", "cache"][..],
+        &["rm", "cache", &url, "--all"],
+        &["rm", "nowhere", "--all"],
+        &["ls", "nowhere"],
+    ] {
         assert_eq!(cache(dir.path(), wrong).code, Some(2), "{wrong:?}");
     }
     assert!(!dir.path().join("nowhere").exists());
@@ -227,10 +239,8 @@ fn an_exported_archive_has_every_answer_in_a_member_of_its_own() {
 
     let again = cache(dir.path(), &["export-warc", "cache", "--out", "site.warc.gz"]);
     assert!(again.code == Some(2) && again.stderr.contains("exists"), "{again:?}");
-    let some = huntsman(dir.path())
-        .args(["cache", "export-warc", "cache", "*/a", "--out", "-"])
-        .output()
-        .unwrap();
+    let some =
+        huntsman(dir.path()).args(["cache", "export-warc", "cache", "*/a", "--out", "-"]).output().unwrap();
     assert_eq!(self::records(&some.stdout).len(), 2);
 }
 
@@ -249,7 +259,9 @@ fn a_cache_in_use_is_said() {
         assert!(std::time::Instant::now() < deadline, "the page was never asked for");
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    for args in [&["ls", "cache"][..], &["rm", "cache", "--all"], &["export-warc", "cache", "--out", "x.warc.gz"]] {
+    for args in
+        [&["ls", "cache"][..], &["rm", "cache", "--all"], &["export-warc", "cache", "--out", "x.warc.gz"]]
+    {
         let said = cache(dir.path(), args);
         assert_eq!(said.code, Some(1), "{args:?}: {said:?}");
         assert!(said.stderr.contains("another process"), "{args:?}: {}", said.stderr);

@@ -37,7 +37,8 @@ fn site() -> RunningSite {
 fn kept(directory: &Path, site: &RunningSite, store: &str) -> Command {
     let mut command = crawl(directory, site);
     for host in ["a", "b"] {
-        command.args(["--resolve", &format!("{host}.example:{}:127.0.0.1", site.port())]);
+        let name = format!("{host}.example:{}", site.port());
+        command.args(["--resolve", &format!("{name}:127.0.0.1"), "--allow-address", &name]);
     }
     command.args(["--scope", "all", "--store", store, "--concurrency", "8", "--per-host", "8"]);
     command.args(["--set", "job_commit_interval=0.05", "--requests-per-second", "150"]);
@@ -97,9 +98,14 @@ fn info_tells_how_far_the_crawl_came() {
     for name in ["out/state", "out/state/job"] {
         assert_eq!(json(&job(dir.path(), &["info", name, "--json"])), info, "{name}");
     }
-    assert_eq!(run(huntsman(&dir.path().join("out/state")).args(["job", "info", ".", "--json"])).stdout.trim(), info.to_string());
+    assert_eq!(
+        run(huntsman(&dir.path().join("out/state")).args(["job", "info", ".", "--json"])).stdout.trim(),
+        info.to_string()
+    );
     let said = job(dir.path(), &["info", "out"]);
-    for line in ["state        interrupted, ended as shutdown", "of 2 hosts", "redb, format 1", "  b.example\n"] {
+    for line in
+        ["state        interrupted, ended as shutdown", "of 2 hosts", "redb, format 1", "  b.example\n"]
+    {
         assert!(said.stdout.contains(line), "no \"{line}\" in\n{}", said.stdout);
     }
     // Looking changed nothing.
@@ -219,7 +225,8 @@ fn where_there_is_no_state_nothing_is_made() {
         assert!(said.stderr.contains("there is no state of a crawl"), "{}", said.stderr);
     }
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
-    for args in [&["info"][..], &["ls-queue", "out", "--limit", "0"], &["drop-host", "out"], &["show", "out"]] {
+    for args in [&["info"][..], &["ls-queue", "out", "--limit", "0"], &["drop-host", "out"], &["show", "out"]]
+    {
         assert_eq!(job(dir.path(), args).code, Some(2), "{args:?}");
     }
     // A queue in memory leaves none.

@@ -83,7 +83,8 @@ async fn a_saved_job_has_what_was_committed() {
     for round in 0..6 {
         let leased = with_frontier(&path, async |frontier| {
             for _ in 0..rng.random_range(1..12) {
-                let pushed: Vec<u64> = (0..rng.random_range(1..15)).map(|_| rng.random_range(0..500)).collect();
+                let pushed: Vec<u64> =
+                    (0..rng.random_range(1..15)).map(|_| rng.random_range(0..500)).collect();
                 frontier.push(pushed.iter().map(|n| request(*n)).collect()).await.expect("push");
                 for n in pushed {
                     if seen.insert(request(n).fingerprint()) {
@@ -101,7 +102,8 @@ async fn a_saved_job_has_what_was_committed() {
             // In flight when the run ends.
             let mut leased = 0;
             for n in 0..5 {
-                leased += frontier.lease(&request(n).host(), 1, Timestamp(0)).await.expect("lease").leases.len();
+                leased +=
+                    frontier.lease(&request(n).host(), 1, Timestamp(0)).await.expect("lease").leases.len();
             }
             // Something to commit after that.
             let n = 1_000 + round;
@@ -237,6 +239,9 @@ fn what_an_earlier_version_did_not_write_is_not_there() {
     drop(directory);
     let job = SavedJob::read(folder.path()).expect("it opens");
     assert_eq!((job.in_flight().expect("read"), job.last_commit().expect("read")), (None, None));
-    assert_eq!((job.queued(), job.seen().expect("read"), job.stats().expect("read")), (0, 0, BTreeMap::new()));
+    assert_eq!(
+        (job.queued(), job.seen().expect("read"), job.stats().expect("read")),
+        (0, 0, BTreeMap::new())
+    );
     assert_eq!(job.part("other").expect("read").as_deref(), Some(&b"state"[..]));
 }

@@ -47,7 +47,8 @@ impl<W: Write> WarcWriter<W> {
     /// # Errors
     /// `out` fails.
     pub fn info(&mut self, file_name: &str, at: Timestamp, fields: &[(&str, &str)]) -> io::Result<()> {
-        let block: String = fields.iter().map(|(name, value)| format!("{name}: {}\r\n", one_line(value))).collect();
+        let block: String =
+            fields.iter().map(|(name, value)| format!("{name}: {}\r\n", one_line(value))).collect();
         let id = record_id(&[b"warcinfo", file_name.as_bytes(), &at.0.to_le_bytes(), block.as_bytes()]);
         let head = [
             ("WARC-Type", "warcinfo".to_owned()),
@@ -195,7 +196,9 @@ mod tests {
     fn a_record_is_a_member_with_the_fields_of_the_standard() {
         let url = Url::parse("http://h/a?b#c").unwrap();
         let mut headers = HeaderMap::new();
-        for (name, value) in [("transfer-encoding", "chunked"), ("content-length", "99"), ("x-a", "1"), ("x-a", "2")] {
+        for (name, value) in
+            [("transfer-encoding", "chunked"), ("content-length", "99"), ("x-a", "1"), ("x-a", "2")]
+        {
             headers.append(name, value.parse().unwrap());
         }
         let mut warc = WarcWriter::new(Vec::new());

@@ -96,7 +96,9 @@ impl JobDirectory {
     pub fn open_read_only(path: impl AsRef<Path>, cache_bytes: usize) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let Some((backend, format)) = format_of(path)? else {
-            return Err(StoreError::new(StoreErrorKind::Io, "there is no stored state in this directory").at(path));
+            return Err(
+                StoreError::new(StoreErrorKind::Io, "there is no stored state in this directory").at(path)
+            );
         };
         require_compiled_in(path, backend)?;
         let (store, lock) = open_to_read(path, backend, cache_bytes)?;
@@ -295,7 +297,8 @@ fn format_of(directory: &Path) -> Result<Option<(Backend, u32)>, StoreError> {
         let message = format!("the file is damaged (there is no format 0); {START_ANEW}");
         return Err(StoreError::new(StoreErrorKind::Damaged, message).at(&path));
     }
-    let backend = format.store.parse().map_err(|_| newer(format!("with a store named {:?}", format.store)))?;
+    let backend =
+        format.store.parse().map_err(|_| newer(format!("with a store named {:?}", format.store)))?;
     Ok(Some((backend, format.format)))
 }
 
@@ -420,7 +423,9 @@ fn open_to_read(
             let _alone = locked(directory)?;
             drop(crate::redb::RedbStore::open(&path, cache_bytes)?);
         }
-        return Err(StoreError::new(StoreErrorKind::Locked, "another process was killed on it just now").at(path));
+        return Err(
+            StoreError::new(StoreErrorKind::Locked, "another process was killed on it just now").at(path)
+        );
     }
     let lock = locked(directory)?;
     Ok((open_store(directory, backend, cache_bytes)?, Some(lock)))

@@ -47,7 +47,10 @@ fn pattern_of(pattern: Option<&str>) -> Outcome<impl Fn(&StoredAnswer) -> bool> 
 
 fn tell_damaged(damaged: u64) {
     if damaged > 0 {
-        warn(&format!("{} cannot be read; a crawl fetches and stores them again", counted(damaged, "damaged answer")));
+        warn(&format!(
+            "{} cannot be read; a crawl fetches and stores them again",
+            counted(damaged, "damaged answer")
+        ));
     }
 }
 
@@ -132,9 +135,12 @@ fn line_of(answer: &StoredAnswer, style: Style) -> String {
 fn get(args: &CacheGetArgs) -> Outcome {
     let url = seeds::parse(&args.url)?;
     let method = match &args.method {
-        Some(method) => Some(method.to_ascii_uppercase().parse().map_err(|_| {
-            Failure::usage(format!("--method {}: it is no method", escape(method)))
-        })?),
+        Some(method) => Some(
+            method
+                .to_ascii_uppercase()
+                .parse()
+                .map_err(|_| Failure::usage(format!("--method {}: it is no method", escape(method))))?,
+        ),
         None => None,
     };
     let cache = read(&args.dir)?;
@@ -152,11 +158,7 @@ fn get(args: &CacheGetArgs) -> Outcome {
         )));
     };
     if found.len() > 1 {
-        say(&format!(
-            "{} of {} answers, newest first; --variant N chooses:",
-            args.variant,
-            found.len()
-        ));
+        say(&format!("{} of {} answers, newest first; --variant N chooses:", args.variant, found.len()));
         found.iter().for_each(|answer| say(line_of(answer, Style::stderr()).trim_end()));
     }
     let output = if args.headers { headers_of(answer) } else { body_of(answer, args.raw)? };
@@ -193,7 +195,9 @@ fn body_of(answer: &StoredAnswer, as_it_came: bool) -> Outcome<Vec<u8>> {
     match decode_body(answer.headers(), &body, limits) {
         Ok(Some(decoded)) if !decoded.unknown => Ok(decoded.body.into()),
         Ok(_) => Ok(body.into()),
-        Err(error) => Err(Failure::crawl(format!("the body cannot be decoded: {error}; --raw prints it as it came"))),
+        Err(error) => {
+            Err(Failure::crawl(format!("the body cannot be decoded: {error}; --raw prints it as it came")))
+        }
     }
 }
 
@@ -234,9 +238,13 @@ fn export_warc(dir: &Path, pattern: Option<&str>, out: &Path) -> Outcome {
         }
         return export(&cache, matches, BufWriter::new(stdout.lock()), "stdout").map(|_| Exit::Done);
     }
-    let named = |error: &io::Error| Failure::usage(format!("--out {}: {error}", escape(&out.to_string_lossy())));
+    let named =
+        |error: &io::Error| Failure::usage(format!("--out {}: {error}", escape(&out.to_string_lossy())));
     if out.try_exists().map_err(|error| named(&error))? {
-        return Err(Failure::usage(format!("--out {}: the file exists; name another one", escape(&out.to_string_lossy()))));
+        return Err(Failure::usage(format!(
+            "--out {}: the file exists; name another one",
+            escape(&out.to_string_lossy())
+        )));
     }
     // Under its name it is whole.
     let unfinished = PathBuf::from(format!("{}.part", out.display()));

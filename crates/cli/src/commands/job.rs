@@ -70,7 +70,8 @@ fn info(dir: &Path, as_json: bool) -> Outcome {
         let queued = format!("{} of {}{flying}", count(job.queued()), counted(hosts.len() as u64, "host"));
         table.row(["queued", &queued]);
         table.row(["seen", &count(seen)]);
-        let committed = committed.map_or("not told by the version that wrote it".to_owned(), Timestamp::to_rfc3339);
+        let committed =
+            committed.map_or("not told by the version that wrote it".to_owned(), Timestamp::to_rfc3339);
         table.row(["last commit", &committed]);
         table.row(["on disk", &human_bytes(bytes)]);
         table.row(["store", &format!("{}, format {}", job.backend().name(), job.format())]);
@@ -99,7 +100,8 @@ fn busiest(mut hosts: Vec<(HostKey, u64)>, style: Style) -> String {
         table.row([count(*number), host.to_string()]);
     }
     let more = hosts.len().saturating_sub(NAMED) as u64;
-    let more = if more == 0 { String::new() } else { style.dim(&format!("  and {}\n", counted(more, "more host"))) };
+    let more =
+        if more == 0 { String::new() } else { style.dim(&format!("  and {}\n", counted(more, "more host"))) };
     format!("{}{more}", table.lines("  "))
 }
 
@@ -207,7 +209,11 @@ fn known(job: &SavedJob, dir: &Path, host: &str) -> Outcome<HostKey> {
     if hosts.len() > NAMED {
         names.push(format!("and {} more", count((hosts.len() - NAMED) as u64)));
     }
-    let there = if names.is_empty() { "nothing is queued at all".to_owned() } else { format!("queued are: {}", names.join(", ")) };
+    let there = if names.is_empty() {
+        "nothing is queued at all".to_owned()
+    } else {
+        format!("queued are: {}", names.join(", "))
+    };
     Err(Failure::crawl(format!(
         "nothing of {} is queued in {}; {there}",
         escape(host),

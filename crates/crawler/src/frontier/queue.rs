@@ -374,9 +374,8 @@ impl<P> Queue<P> {
     pub(super) fn of_host(&self, host: &HostKey) -> impl Iterator<Item = &P> {
         let id = self.hosts.get(host).map(|entry| entry.id).into_iter();
         let due = id.clone().flat_map(|id| self.due.range((id, Place::FIRST)..=(id, Place::LAST)));
-        let delayed = id.flat_map(|id| {
-            self.delayed.range((id, Timestamp(0), 0)..=(id, Timestamp::MAX, u64::MAX))
-        });
+        let delayed =
+            id.flat_map(|id| self.delayed.range((id, Timestamp(0), 0)..=(id, Timestamp::MAX, u64::MAX)));
         due.map(|(_, request)| request).chain(delayed.map(|(_, (_, request))| request))
     }
 

@@ -24,7 +24,8 @@ impl Shared {
     /// Opens a storage, or shares the one that is open. The lowest bound of all that share it holds.
     pub(crate) fn open(directory: &str, max_bytes: u64) -> Result<Arc<Self>> {
         let path = Self::made(Path::new(directory)).map_err(|error| {
-            Error::from(error).context(format!("making the HTTP cache (setting httpcache_dir) in {directory}"))
+            Error::from(error)
+                .context(format!("making the HTTP cache (setting httpcache_dir) in {directory}"))
         })?;
         let (open, closed) = &*OPEN;
         let mut all = open.lock().unwrap_or_else(PoisonError::into_inner);

@@ -168,7 +168,12 @@ impl Storage {
     }
 
     /// Forgets the answer to a request.
-    pub(crate) fn remove(&self, fingerprint: Fingerprint, asked: &HeaderMap, varying: &[String]) -> Result<()> {
+    pub(crate) fn remove(
+        &self,
+        fingerprint: Fingerprint,
+        asked: &HeaderMap,
+        varying: &[String],
+    ) -> Result<()> {
         let values = (!varying.is_empty()).then(|| variant(varying.iter().map(String::as_str), asked));
         self.remove_all(&[tail(fingerprint, values)])
     }

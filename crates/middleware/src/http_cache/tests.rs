@@ -436,7 +436,9 @@ async fn the_bound_holds_and_what_made_room_is_counted() {
     let (answers, bytes) = cache.cache.storage.usage();
     assert!(bytes <= 2_000 && answers >= 3, "{answers} answers, {bytes} bytes");
     assert_eq!(cache.cx.stats().get("httpcache/evicted"), 20 - i64::try_from(answers).unwrap());
-    assert!(cache.exchange(request("http://h/5"), Ok(answer(200, &[], "again"))).await.starts_with("network"));
+    assert!(
+        cache.exchange(request("http://h/5"), Ok(answer(200, &[], "again"))).await.starts_with("network")
+    );
     // What alone is more than the bound takes the place of none.
     let mut random = String::new();
     for n in 0..600u32 {

@@ -160,11 +160,7 @@ impl Known {
     }
 
     /// Calls `visit` with every fingerprint, in no order, until it answers `false`; one block is in memory at a time.
-    pub(super) fn each(
-        &self,
-        store: &dyn Store,
-        visit: &mut dyn FnMut(Fingerprint) -> bool,
-    ) -> Result<()> {
+    pub(super) fn each(&self, store: &dyn Store, visit: &mut dyn FnMut(Fingerprint) -> bool) -> Result<()> {
         for run in &self.runs {
             for block in 0..run.fences.len() {
                 let bytes = self.block(run.id, block, store)?;

@@ -149,7 +149,10 @@ impl Model {
 const NAMES: &str = "accept-language";
 
 fn asked(variant: Option<&'static str>) -> HeaderMap {
-    variant.map(|value| (http::HeaderName::from_static(NAMES), HeaderValue::from_static(value))).into_iter().collect()
+    variant
+        .map(|value| (http::HeaderName::from_static(NAMES), HeaderValue::from_static(value)))
+        .into_iter()
+        .collect()
 }
 
 fn varying(variant: Option<&'static str>) -> Vec<String> {
