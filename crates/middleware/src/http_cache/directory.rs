@@ -30,7 +30,8 @@ pub struct HttpCacheDirectory {
 pub struct CacheUsage {
     /// Answers.
     pub answers: u64,
-    /// Their bytes, compressed, with what is kept about them: what `httpcache_max_bytes` bounds. The file has gaps besides.
+    /// Their bytes, compressed, with what is kept about them: what `httpcache_max_bytes` bounds. The
+    /// file takes up to about twice as much.
     pub bytes: u64,
 }
 

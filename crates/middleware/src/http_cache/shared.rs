@@ -17,8 +17,10 @@ pub(crate) struct Shared {
     path: PathBuf,
 }
 
+type Open = HashMap<PathBuf, Weak<Shared>>;
+
 /// The storages of this process, by directory; one that is being closed is listed until its directory is free.
-static OPEN: LazyLock<(Mutex<HashMap<PathBuf, Weak<Shared>>>, Condvar)> = LazyLock::new(Default::default);
+static OPEN: LazyLock<(Mutex<Open>, Condvar)> = LazyLock::new(Default::default);
 
 impl Shared {
     /// Opens a storage, or shares the one that is open. The lowest bound of all that share it holds.

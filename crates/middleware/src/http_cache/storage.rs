@@ -124,7 +124,7 @@ impl Storage {
             return self.remove(fingerprint, asked, varying);
         }
         let mut ledger = self.lock();
-        let put = self.put_one(&mut ledger, fingerprint, tail, (bytes, weight), varying, now);
+        let put = self.put_one(&mut ledger, fingerprint, &tail, (bytes, weight), varying, now);
         self.unless_failed(put.and_then(|()| self.make_room(&mut ledger)))
     }
 
@@ -132,14 +132,14 @@ impl Storage {
         &self,
         ledger: &mut Ledger,
         fingerprint: Fingerprint,
-        tail: Tail,
+        tail: &[u8],
         (bytes, weight): (Vec<u8>, u64),
         varying: &[String],
         now: Timestamp,
     ) -> Result<()> {
         let used = self.next_use(now);
         let mut change = ledger.change();
-        change.set(&tail, Some(Weight { bytes: weight, used }))?;
+        change.set(tail, Some(Weight { bytes: weight, used }))?;
         if varying.is_empty() {
             // The variants of it would never be found again.
             if self.store.get(&names_key(fingerprint))?.is_some() {
@@ -157,7 +157,7 @@ impl Storage {
             }
             change.batch().put(names_key(fingerprint), varying.join("\n"));
         }
-        change.batch().put(answer_key(&tail), bytes);
+        change.batch().put(answer_key(tail), bytes);
         self.write(change.finish());
         Ok(())
     }
