@@ -229,6 +229,14 @@ fn where_there_is_no_state_nothing_is_made() {
     {
         assert_eq!(job(dir.path(), args).code, Some(2), "{args:?}");
     }
+    // Other stores are told apart, and stay as they are.
+    let mut command = kept(dir.path(), &site, "redb");
+    command.args(["--set", "httpcache_enabled=true", "--set", "httpcache_dir=cache", "--max-pages", "5"]);
+    assert_eq!(run(command.args(["--out", "other"])).code, Some(0));
+    assert!(job(dir.path(), &["info", "cache"]).stderr.contains("no state of a crawl"));
+    let said = run(huntsman(dir.path()).args(["cache", "rm", "other/state/job", "--all"]));
+    assert!(said.code == Some(2) && said.stderr.contains("no HTTP cache"), "{said:?}");
+    assert_eq!(json(&job(dir.path(), &["info", "other", "--json"]))["pages"], 5);
     // A queue in memory leaves none.
     assert_eq!(run(kept(dir.path(), &site, "memory").args(["--max-pages", "5"])).code, Some(0));
     let said = job(dir.path(), &["info", "out"]);

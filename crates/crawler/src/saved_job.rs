@@ -62,6 +62,16 @@ impl SavedJob {
         let doing = "opening the state of the crawl";
         let directory = directory.map_err(|error| Error::from(error).context(doing))?;
         let store = directory.store();
+        // Other things lie in directories of the same make; the keys of a job are paths.
+        let mut is_job = true;
+        store.scan(b"", &mut |key, _| {
+            is_job = key.get(1) == Some(&b'/');
+            false
+        })?;
+        if !is_job {
+            let message = format!("{}: it is no state of a crawl", directory.path().display());
+            return Err(Error::usage(message).context(doing));
+        }
         let queue = SavedQueue::of(&*store).map_err(|error| error.context(doing))?;
         Ok(Self { directory, store, queue })
     }

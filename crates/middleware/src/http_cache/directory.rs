@@ -54,9 +54,23 @@ impl HttpCacheDirectory {
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let opened = JobDirectory::open_read_only(path, CACHE_BYTES);
         let directory = opened.map_err(|error| Error::from(error).context(DOING))?;
+        Self::of(directory, false)
+    }
+
+    fn of(directory: JobDirectory, is_writable: bool) -> Result<Self> {
         let store = directory.store();
+        // Jobs lie in directories of the same make.
+        let mut is_cache = true;
+        store.scan(b"", &mut |key, _| {
+            is_cache = key.first().is_some_and(|kind| b"amstv".contains(kind));
+            false
+        })?;
+        if !is_cache {
+            let message = format!("{}: it is no HTTP cache", directory.path().display());
+            return Err(Error::usage(message).context(DOING));
+        }
         Totals::stored(&*store).map_err(|error| error.context(DOING))?;
-        Ok(Self { directory, store, is_writable: false })
+        Ok(Self { directory, store, is_writable })
     }
 
     /// Opens a cache to be changed, alone. Reads the whole file to verify it.
@@ -71,8 +85,7 @@ impl HttpCacheDirectory {
             Ok(None) => JobDirectory::open_read_only(path, CACHE_BYTES),
             Err(error) => Err(error),
         };
-        let directory = opened.map_err(|error| Error::from(error).context(DOING))?;
-        Ok(Self { store: directory.store(), directory, is_writable: true })
+        Self::of(opened.map_err(|error| Error::from(error).context(DOING))?, true)
     }
 
     /// How much is stored. Counts it one by one if no version that knows of a bound has written the cache yet.
