@@ -6,6 +6,7 @@ mod accounting;
 mod contract;
 mod duplicates;
 mod failures;
+mod jobs;
 mod life_cycle;
 mod observers;
 mod pace;

@@ -121,7 +121,10 @@ pub(crate) fn url(data: &[u8]) {
     let _ = (most_repeated_segment(url.path()), repeated_sequence(url.path()).is_some());
     if let Ok(request) = Request::parse(&text) {
         let back = Request::from_json(request.to_json()).expect("what was written can be read");
-        assert_eq!(back.fingerprint(), request.fingerprint());
+        // Of other schemes, which are never fetched, the form of the form need not be the form (drive letters of `file:`).
+        if matches!(request.url.scheme(), "http" | "https") {
+            assert_eq!(back.fingerprint(), request.fingerprint());
+        }
     }
 }
 

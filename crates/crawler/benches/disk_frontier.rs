@@ -8,13 +8,11 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Instant;
 
-use huntsman_crawler::{
-    Backend, DiskFrontier, DiskLimits, End, Frontier, HostKey, Order, Request, Settled, Timestamp,
-};
+use huntsman_crawler::{Backend, DiskFrontier, DiskLimits, End, Frontier, Order, Settled, Timestamp};
 use huntsman_store::JobDirectory;
+use huntsman_testkit::load::{hosts, links_of};
 
 /// Links of one page.
 const BATCH: usize = 50;
@@ -55,17 +53,17 @@ fn all(cases: &[(usize, usize)]) {
     }
 }
 
-async fn run(step: &str, store: Backend, path: &Path, urls: usize, hosts: usize) {
+async fn run(step: &str, store: Backend, path: &Path, urls: usize, count: usize) {
     let start = Instant::now();
     let job = JobDirectory::open(path, store).expect("the directory opens");
     let frontier = DiskFrontier::open(job.store(), Order::Bfs, DiskLimits::default()).expect("it opens");
     let open = frontier.open().await.expect("it opens");
     let opened = start.elapsed().as_secs_f64();
-    let names: Vec<HostKey> = (0..hosts).map(|n| HostKey::new(&host(n))).collect();
+    let names = hosts(count);
     if step == "push" {
         let mut pushing = 0.0;
         for page in 0..urls / BATCH {
-            let batch = batch(page, &names);
+            let batch = links_of(page, BATCH, &names);
             let start = Instant::now();
             let pushed = frontier.push(batch).await.expect("push");
             pushing += start.elapsed().as_secs_f64();
@@ -105,33 +103,6 @@ async fn run(step: &str, store: Backend, path: &Path, urls: usize, hosts: usize)
     settling += start.elapsed().as_secs_f64();
     let each = |seconds: f64| seconds * 1e6 / done as f64;
     print!(" | {opened:.2} | {opened_mb} | {:.2} | {:.2} | {}", each(leasing), each(settling), peak_mb());
-}
-
-/// The links of one page.
-fn batch(page: usize, names: &[HostKey]) -> Vec<Request> {
-    let hosts = names.len();
-    let referer: Arc<str> = url(page % hosts, page, 'p').into();
-    (0..BATCH)
-        .map(|link| {
-            let n = page * BATCH + link;
-            let mut request = Request::parse(&url(n % hosts, n, 'x')).expect("a URL");
-            request.referer = Some(Arc::clone(&referer));
-            request.depth = 3;
-            request.assign_slot(names[n % hosts].clone());
-            let fingerprint = request.fingerprint();
-            request.assign_fingerprint(fingerprint);
-            request
-        })
-        .collect()
-}
-
-fn host(n: usize) -> String {
-    format!("h{n:06}.example.org")
-}
-
-/// A URL of 60 bytes.
-fn url(host_number: usize, n: usize, kind: char) -> String {
-    format!("http://{}/{kind}/{n:032}", host(host_number))
 }
 
 fn peak_mb() -> u64 {

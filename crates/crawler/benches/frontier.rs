@@ -4,35 +4,13 @@
 //! a seen one (DUP-8). Bytes are counted by the allocator, so they are what was asked for; for the first case the
 //! resident set, which has the rounding of malloc in it, is shown beside them. (Later ones reuse what it freed.)
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use huntsman_crawler::{End, Frontier, HostKey, MemoryFrontier, Order, Request, Settled, Timestamp};
-
-struct Counting;
-
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-
-#[expect(unsafe_code, reason = "counting what is allocated takes an allocator")]
-// SAFETY: all calls go to the system's allocator unchanged; counting has no influence on what is returned.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: as asked by the caller.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as asked by the caller.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use huntsman_crawler::{End, Frontier, MemoryFrontier, Order, Settled, Timestamp};
+use huntsman_testkit::load::{CountingAllocator, hosts, links_of};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 const URLS: usize = 1_000_000;
 /// Links of one page.
@@ -45,38 +23,26 @@ async fn main() {
         "{:>9} hosts | push us | lease us | settle us | queued and seen: bytes, resident | seen: bytes",
         ""
     );
-    for (case, hosts) in [1, 1_000, 100_000, 1_000_000].into_iter().enumerate() {
+    for (case, count) in [1, 1_000, 100_000, 1_000_000].into_iter().enumerate() {
         for order in [Order::Bfs, Order::Dfs] {
-            run(hosts, order, case == 0 && order == Order::Bfs).await;
+            run(count, order, case == 0 && order == Order::Bfs).await;
         }
     }
 }
 
-async fn run(hosts: usize, order: Order, is_first: bool) {
-    let names: Vec<HostKey> = (0..hosts).map(|n| HostKey::new(&host(n))).collect();
+async fn run(count: usize, order: Order, is_first: bool) {
+    let names = hosts(count);
     let frontier = MemoryFrontier::new(order);
-    let (bytes, resident) = (BYTES.load(Ordering::Relaxed), resident_bytes());
+    let (bytes, resident) = (ALLOCATOR.bytes(), resident_bytes());
     let mut pushing = 0.0;
     for page in 0..URLS / BATCH {
-        let referer: Arc<str> = url(page % hosts, page, 'p').into();
-        let batch: Vec<Request> = (0..BATCH)
-            .map(|link| {
-                let n = page * BATCH + link;
-                let mut request = Request::parse(&url(n % hosts, n, 'x')).expect("a URL");
-                request.referer = Some(Arc::clone(&referer));
-                request.depth = 3;
-                request.assign_slot(names[n % hosts].clone());
-                let fingerprint = request.fingerprint();
-                request.assign_fingerprint(fingerprint);
-                request
-            })
-            .collect();
+        let batch = links_of(page, BATCH, &names);
         let start = Instant::now();
         let pushed = frontier.push(batch).await.expect("push");
         pushing += start.elapsed().as_secs_f64();
         assert_eq!(pushed.accepted, BATCH as u64);
     }
-    let queued = BYTES.load(Ordering::Relaxed) - bytes;
+    let queued = ALLOCATOR.bytes() - bytes;
     let resident = resident_bytes().saturating_sub(resident);
 
     let (mut leasing, mut settling, mut done) = (0.0, 0.0, 0);
@@ -99,10 +65,10 @@ async fn run(hosts: usize, order: Order, is_first: bool) {
         }
     }
     // Queues, hosts and leases are empty: what is left is the seen set and the capacity of two small maps.
-    let seen = BYTES.load(Ordering::Relaxed) - bytes;
+    let seen = ALLOCATOR.bytes() - bytes;
     let each = |seconds: f64| seconds * 1e6 / URLS as f64;
     println!(
-        "{hosts:>9} hosts | {:.2} | {:.2} | {:.2} | {}{} | {} ({order:?})",
+        "{count:>9} hosts | {:.2} | {:.2} | {:.2} | {}{} | {} ({order:?})",
         each(pushing),
         each(leasing),
         each(settling),
@@ -110,17 +76,6 @@ async fn run(hosts: usize, order: Order, is_first: bool) {
         if is_first { format!(", {}", resident / URLS) } else { String::new() },
         seen / URLS,
     );
-}
-
-fn host(n: usize) -> String {
-    format!("h{n:06}.example.org")
-}
-
-/// A URL of 60 bytes.
-fn url(host_number: usize, n: usize, kind: char) -> String {
-    let url = format!("http://{}/section/{kind}/article-{n:010}.html", host(host_number));
-    assert_eq!(url.len(), 60);
-    url
 }
 
 /// Resident bytes of this process; 0 where the system does not tell.

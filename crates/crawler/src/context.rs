@@ -20,6 +20,7 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::schedule::{Outcome, Ticket};
 use crate::settings::Settings;
+use crate::state::State;
 use crate::stats::Stats;
 
 /// Given to every hook; cheap to clone.
@@ -29,6 +30,7 @@ pub struct Context(Arc<Shared>);
 pub(crate) struct Shared {
     settings: Settings,
     stats: Stats,
+    state: State,
     clock: Clock,
     seed: u64,
     stopping: AtomicU8,
@@ -113,6 +115,7 @@ impl Context {
         Self(Arc::new(Shared {
             settings,
             stats,
+            state: State::default(),
             clock: Clock::start(),
             seed,
             stopping: AtomicU8::new(0),
@@ -141,6 +144,11 @@ impl Context {
     /// The stats of the crawl.
     pub fn stats(&self) -> &Stats {
         &self.0.stats
+    }
+
+    /// What the spider wants to find again when its job goes on.
+    pub fn state(&self) -> &State {
+        &self.0.state
     }
 
     /// The clock of the crawl.

@@ -8,6 +8,7 @@ mod crawls;
 mod handle;
 mod inline;
 mod items;
+mod kept_hosts;
 mod known_links;
 mod limits;
 mod parse;

@@ -65,7 +65,29 @@ pub trait Persist: Send + Sync + 'static {
     /// # Errors
     /// The state cannot be had; the crawl ends.
     fn save(&self) -> Result<Option<Vec<u8>>>;
+
+    /// Takes one entry that an earlier run saved by [`save_entries`](Self::save_entries), after [`load`](Self::load). None by
+    /// default.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let _ = (key, value);
+        Ok(())
+    }
+
+    /// State of many parts, of which only those are written that changed since the last call: key and new value, `None` for
+    /// one that is gone. None by default. Called as [`save`](Self::save).
+    ///
+    /// # Errors
+    /// As [`save`](Self::save).
+    fn save_entries(&self) -> Result<Vec<Change>> {
+        Ok(Vec::new())
+    }
 }
+
+/// Key and new value of an entry of a [`Persist`]; `None` if it is gone.
+pub type Change = (Vec<u8>, Option<Vec<u8>>);
 
 impl<T: Persist + ?Sized> Persist for Arc<T> {
     fn name(&self) -> String {
@@ -78,5 +100,13 @@ impl<T: Persist + ?Sized> Persist for Arc<T> {
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
         (**self).save()
+    }
+
+    fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        (**self).load_entry(key, value)
+    }
+
+    fn save_entries(&self) -> Result<Vec<Change>> {
+        (**self).save_entries()
     }
 }

@@ -33,6 +33,7 @@ mod saved_job;
 mod schedule;
 mod settings;
 mod spider;
+mod state;
 mod stats;
 
 pub use clock::{Clock, Timestamp};
@@ -50,7 +51,7 @@ pub use host_stats::{HostNow, HostStats};
 pub use http_client::{CertificateError, DecodeLimits, Decoded, HttpDownloader, decode_body};
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use huntsman_store::Backend;
-pub use job::{Job, Persist};
+pub use job::{Change, Job, Persist};
 pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
 };
@@ -69,4 +70,5 @@ pub use settings::{
     Profile, RedirectDupe, Scope, SettingInfo, Settings, SlotSettings, VerifyCertificates, nearest, seconds,
 };
 pub use spider::{Spider, SpiderFn, Start, spider_fn};
+pub use state::State;
 pub use stats::{Counter, Stats};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use hashbrown::HashTable;
+use hashbrown::{HashMap, HashTable};
 
 use crate::autothrottle::Observation;
 use crate::clock::Timestamp;
@@ -18,6 +18,7 @@ use crate::host::HostKey;
 use crate::settings::Settings;
 
 mod index;
+mod learnt;
 mod memory;
 mod rules;
 mod slot;
@@ -25,6 +26,7 @@ mod slot;
 mod tests;
 
 use index::{Index, SlotId};
+pub(crate) use learnt::Learnt;
 use memory::{Memory, Remembered};
 use rules::Rules;
 use slot::{Place, Shared, Slot, Trust, Work};
@@ -198,7 +200,7 @@ impl SlotState {
 ///   of all places, and a quarter is kept from hosts that never answered.
 ///
 /// Every call is O(log n) in the number of slots; slots that wait for their delay are never looked at. A slot takes about
-/// 280 bytes, is made when its host is first named, and is forgotten 60 s and its delay after it had something to do.
+/// 310 bytes, is made when its host is first named, and is forgotten 60 s and its delay after it had something to do.
 pub struct Scheduler {
     rules: Rules,
     slots: Vec<Option<Slot>>,
@@ -207,6 +209,10 @@ pub struct Scheduler {
     hasher: foldhash::fast::RandomState,
     index: Index,
     memory: Memory,
+    /// What an earlier run learnt of hosts that have no slot yet.
+    restored: HashMap<HostKey, Learnt>,
+    /// What was learnt since it was last asked for, and what is forgotten; `None` if nobody asks.
+    changes: Option<HashMap<HostKey, Option<Learnt>>>,
     give_ups: VecDeque<SlotId>,
     lost: Arc<Lost>,
     /// The slot served last.
@@ -233,6 +239,8 @@ impl Scheduler {
             hasher: foldhash::fast::RandomState::default(),
             index: Index::default(),
             memory: Memory::default(),
+            restored: HashMap::new(),
+            changes: None,
             give_ups: VecDeque::new(),
             lost: Arc::default(),
             last: HostKey::new(""),
@@ -244,6 +252,17 @@ impl Scheduler {
             is_paused: false,
             holds_leases: false,
         }
+    }
+
+    /// Goes on with what an earlier run learnt, and notes what this one learns, for [`changes`](Self::changes).
+    pub(crate) fn resume_with(&mut self, learnt: HashMap<HostKey, Learnt>) {
+        self.restored = learnt;
+        self.changes = Some(HashMap::new());
+    }
+
+    /// What was learnt of hosts since the last call; `None` for what is forgotten.
+    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (HostKey, Option<Learnt>)> {
+        self.changes.iter_mut().flat_map(HashMap::drain)
     }
 
     /// The frontier has due work for the host. May be said as often as one likes.
@@ -363,6 +382,7 @@ impl Scheduler {
                 }
             }
         });
+        self.note(ticket.slot);
         if let Some(reason) = give_up {
             self.give_up(ticket.slot, reason);
         }
@@ -382,6 +402,7 @@ impl Scheduler {
             Politeness::SleepUntil(until) => slot.sleep(until),
             Politeness::GiveUp(_) => {}
         });
+        self.note(id);
         if let Politeness::GiveUp(reason) = change {
             self.give_up(id, reason);
         }
@@ -486,6 +507,9 @@ impl Scheduler {
         let own = remembered.and_then(|rules| rules.own).or_else(|| self.rules.own(&host));
         let mut slot = Slot::new(host, own, &self.rules);
         slot.gave_up = gave_up;
+        if let Some(learnt) = self.restored.remove(&slot.key) {
+            slot.restore(&self.rules, learnt);
+        }
         let id = match self.free.pop() {
             Some(id) => {
                 self.slots[id as usize] = Some(slot);
@@ -502,6 +526,17 @@ impl Scheduler {
             std::hash::BuildHasher::hash_one(hasher, &slot.key)
         });
         id
+    }
+
+    /// Notes what is learnt of a slot, if somebody wants to know and there is anything to tell.
+    fn note(&mut self, id: SlotId) {
+        let Some(changes) = &mut self.changes else { return };
+        let slot = self.slots[id as usize].as_mut().expect("indexes and tickets name slots that are kept");
+        let learnt = slot.learnt(&self.rules, self.now);
+        if learnt != slot.noted {
+            slot.noted = learnt;
+            changes.insert(slot.key.clone(), learnt);
+        }
     }
 
     /// Changes a slot and puts it where it belongs then.
@@ -646,6 +681,9 @@ impl Scheduler {
             let slot = self.slots[id as usize].take().expect("indexes name slots that are kept");
             self.index.remove(slot.place, &slot.key, id);
             self.free.push(id);
+            if let (Some(changes), Some(_)) = (&mut self.changes, slot.noted) {
+                changes.insert(slot.key.clone(), None);
+            }
             let own = slot.own.filter(|own| own.is_learnt);
             if own.is_some() || slot.gave_up.is_some() {
                 self.memory.insert(slot.key, Remembered { own, gave_up: slot.gave_up });

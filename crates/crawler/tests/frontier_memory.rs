@@ -1,59 +1,24 @@
 //! Bytes that the frontier in memory takes, counted by the allocator. Alone in its file: other tests would be counted too.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use huntsman_crawler::{End, Frontier, HostKey, MemoryFrontier, Order, Request, Settled, Timestamp};
-
-struct Counting;
-
-static BYTES: AtomicUsize = AtomicUsize::new(0);
-
-#[expect(unsafe_code, reason = "counting what is allocated takes an allocator")]
-// SAFETY: all calls go to the system's allocator unchanged; counting has no influence on what is returned.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        BYTES.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: as asked by the caller.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as asked by the caller.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
+use huntsman_crawler::{End, Frontier, Lease, MemoryFrontier, Order, Settled, Timestamp};
+use huntsman_testkit::load::{CountingAllocator, hosts, links_of};
 
 #[global_allocator]
-static ALLOCATOR: Counting = Counting;
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 /// Bytes per request while all are queued, and when all are done.
-async fn bytes_per_request(hosts: usize, order: Order) -> (usize, usize) {
+async fn bytes_per_request(count: usize, order: Order) -> (usize, usize) {
     const REQUESTS: usize = 40_000;
-    let names: Vec<HostKey> = (0..hosts).map(|n| HostKey::new(&format!("h{n:05}.example.org"))).collect();
+    let names = hosts(count);
     let frontier = MemoryFrontier::new(order);
-    let before = BYTES.load(Ordering::Relaxed);
+    let before = ALLOCATOR.bytes();
     for page in 0..REQUESTS / 50 {
-        let referer: Arc<str> =
-            format!("http://h{:05}.example.org/section/page-{page:09}.html", page % hosts).into();
-        let links = (0..50).map(|link| {
-            let n = page * 50 + link;
-            let url = format!("http://{}/section/x/article-{n:011}.html", names[n % hosts]);
-            assert_eq!(url.len(), 60);
-            let mut request = Request::parse(&url).unwrap();
-            request.referer = Some(Arc::clone(&referer));
-            request.depth = 3;
-            request.assign_slot(names[n % hosts].clone());
-            request
-        });
-        frontier.push(links.collect()).await.unwrap();
+        frontier.push(links_of(page, 50, &names)).await.unwrap();
     }
-    let queued = BYTES.load(Ordering::Relaxed) - before;
+    let queued = ALLOCATOR.bytes() - before;
     for host in &names {
         let leased = frontier.lease(host, usize::MAX, Timestamp(0)).await.unwrap().leases;
-        let end = |lease: huntsman_crawler::Lease| Settled {
+        let end = |lease: Lease| Settled {
             lease: lease.id,
             host: host.clone(),
             end: End::Done,
@@ -62,7 +27,7 @@ async fn bytes_per_request(hosts: usize, order: Order) -> (usize, usize) {
         frontier.settle(leased.into_iter().map(end).collect()).await.unwrap();
     }
     assert!(frontier.is_empty());
-    let done = BYTES.load(Ordering::Relaxed) - before;
+    let done = ALLOCATOR.bytes() - before;
     (queued / REQUESTS, done / REQUESTS)
 }
 

@@ -6,6 +6,7 @@ use crate::cookies::KeptJars;
 use crate::incremental::{KeptIncremental, SharedIncremental};
 use crate::offsite::KeptScope;
 use crate::offsite::SharedOffsite;
+use crate::robots_txt::{KeptRobots, SharedRobots};
 use crate::{
     CookieJars, Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCache,
     HttpCompression, HttpError, HttpProxy, Incremental, MetaCopyDetection, MetaRefresh, Nofollow, Offsite,
@@ -75,14 +76,16 @@ impl Plugin for DefaultsWithJars {
         let same_offsite = offsite.clone();
         let incremental = SharedIncremental::default();
         let [of_pages, of_events] = [incremental.clone(), incremental.clone()];
+        let robots = SharedRobots::default();
         builder
+            .persist(KeptRobots::new(robots.clone()))
             .persist(KeptJars::new(jars.clone()))
             .persist(KeptScope::new(offsite.clone()))
             .persist(KeptIncremental::new(incremental.clone()))
             .observer_with(move |settings| of_events.get(settings))
             .middleware_with(Offsite::NAME, Offsite::ORDER, move |settings| offsite.get(settings))
             .middleware_with(UrlLength::NAME, UrlLength::DOWNLOADER_ORDER, UrlLength::from_settings)
-            .middleware_with(RobotsTxt::NAME, RobotsTxt::ORDER, RobotsTxt::from_settings)
+            .middleware_with(RobotsTxt::NAME, RobotsTxt::ORDER, move |settings| robots.get(settings))
             .middleware_with(HttpAuth::NAME, HttpAuth::ORDER, HttpAuth::from_settings)
             .middleware_with(DownloadTimeout::NAME, DownloadTimeout::ORDER, DownloadTimeout::from_settings)
             .middleware_with(DefaultHeaders::NAME, DefaultHeaders::ORDER, DefaultHeaders::from_settings)

@@ -9,13 +9,17 @@ use std::time::Duration;
 use http::{StatusCode, header};
 use huntsman_crawler::robots::{MAX_BYTES, Robots, RobotsAgent, product_token};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind, OnRequest, OnRobotsError,
-    OverCap, Politeness, Request, Response, Result, Settings, Timestamp, seconds,
+    Change, Context, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind, OnRequest,
+    OnRobotsError, OverCap, Politeness, Request, Response, Result, Settings, Timestamp, seconds,
 };
 use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::{added, chain};
+
+mod kept;
+
+pub(crate) use kept::{KeptRobots, SharedRobots};
 
 /// Asks robots.txt before every request, and drops what it forbids with reason `robots`.
 ///
@@ -28,7 +32,12 @@ use crate::{added, chain};
 /// `Crawl-delay` and `Request-rate` set the pace of the slot; above `robots_max_crawl_delay` the authority is skipped with
 /// reason `crawl_delay`, or the delay is clamped, by `robots_over_cap`. Requests with meta `dont_obey_robotstxt`, for
 /// `/robots.txt` itself, and of other schemes than http and https are not checked.
-pub struct RobotsTxt {
+///
+/// In a job the files that came are kept: a restart asks for none of them again before its time.
+#[derive(Clone)]
+pub struct RobotsTxt(Arc<Inner>);
+
+struct Inner {
     agent: Option<String>,
     default_agent: String,
     allow_on_error: bool,
@@ -90,6 +99,15 @@ struct Cache {
     bytes: usize,
     max: usize,
     max_bytes: usize,
+    /// What is to be written to the job, if there is one.
+    changes: Option<Vec<Change>>,
+}
+
+/// What came of a fetch.
+struct Learnt {
+    known: Known,
+    /// Its form in a job, if it is worth keeping.
+    kept: Option<Vec<u8>>,
 }
 
 impl RobotsTxt {
@@ -112,7 +130,7 @@ impl RobotsTxt {
     }
 
     fn with_fetch(settings: &Settings, fetch: Fetch) -> Self {
-        Self {
+        Self(Arc::new(Inner {
             agent: settings.robotstxt_user_agent.clone(),
             default_agent: settings.user_agent.clone(),
             allow_on_error: settings.robots_on_error == OnRobotsError::Allow,
@@ -123,9 +141,11 @@ impl RobotsTxt {
             clamp: settings.robots_over_cap == OverCap::Clamp,
             cache: Mutex::new(Cache::new(settings.robots_cache_size)),
             fetch,
-        }
+        }))
     }
+}
 
+impl Inner {
     /// The product token that a request goes by.
     fn token<'a>(&'a self, request: &'a Request) -> &'a str {
         let own = || request.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
@@ -138,7 +158,7 @@ impl RobotsTxt {
     }
 
     /// Fetches and judges the file of an authority.
-    async fn learn(&self, request: &Request, token: &str, failures: usize, cx: &Context) -> Known {
+    async fn learn(&self, request: &Request, token: &str, failures: usize, cx: &Context) -> Learnt {
         let robots = robots_request(request);
         let authority = robots.url.origin().ascii_serialization();
         cx.stats().inc("robotstxt/request_count");
@@ -153,11 +173,9 @@ impl RobotsTxt {
                     return self.read(&authority, &response, token, cx);
                 }
                 if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
-                    return Known::rules(
-                        RobotsAgent::allow_all(),
-                        Duration::ZERO,
-                        now + self.good_for(&response),
-                    );
+                    let until = now + self.good_for(&response);
+                    let known = Known::rules(RobotsAgent::allow_all(), Duration::ZERO, until);
+                    return Learnt { known, kept: Some(kept::none(until)) };
                 }
                 format!("robots.txt of {authority} answered {status}")
             }
@@ -166,7 +184,7 @@ impl RobotsTxt {
                 if error.kind() == FetchErrorKind::AddressRefused {
                     // Asking again would give the same answer.
                     let verdict = Verdict::Refuse { reason: error.kind().name(), why: error.to_string() };
-                    return Known { verdict, until: now + self.ttl, failures: 0 };
+                    return Known { verdict, until: now + self.ttl, failures: 0 }.into();
                 }
                 format!("robots.txt of {authority}: {error}")
             }
@@ -174,40 +192,47 @@ impl RobotsTxt {
         cx.stats().inc("robotstxt/unreachable");
         if self.allow_on_error {
             tracing::warn!(%authority, "everything is allowed: {}", why.escape_debug());
-            return Known::rules(RobotsAgent::allow_all(), Duration::ZERO, now + self.error_ttl);
+            return Known::rules(RobotsAgent::allow_all(), Duration::ZERO, now + self.error_ttl).into();
         }
         match self.retries.get(failures) {
             Some(delay) => {
                 tracing::info!(%authority, retry_in = ?delay, "its requests wait: {}", why.escape_debug());
-                Known { verdict: Verdict::Wait(why), until: now + *delay, failures: failures + 1 }
+                Known { verdict: Verdict::Wait(why), until: now + *delay, failures: failures + 1 }.into()
             }
             None => {
                 tracing::warn!(%authority, "its requests are dropped: {}", why.escape_debug());
                 let verdict = Verdict::Refuse { reason: "robots_unreachable", why };
-                Known { verdict, until: now + self.error_ttl, failures: 0 }
+                Known { verdict, until: now + self.error_ttl, failures: 0 }.into()
             }
         }
     }
 
     /// Reads a file that came.
-    fn read(&self, authority: &str, response: &Response, token: &str, cx: &Context) -> Known {
+    fn read(&self, authority: &str, response: &Response, token: &str, cx: &Context) -> Learnt {
         let robots = Robots::parse(&response.body);
         let sitemaps: Vec<String> = robots.sitemaps(&response.url).iter().map(ToString::to_string).collect();
         cx.emit(&Event::RobotsParsed { authority, sitemaps: &sitemaps });
-        let rules = robots.agent(token);
-        let asked = rules.delay().unwrap_or_default();
         let until = cx.now() + self.good_for(response);
-        if asked <= self.max_delay {
-            return Known::rules(rules, asked, until);
+        let rules = robots.agent(token);
+        if let Some(asked) = rules.delay().filter(|asked| *asked > self.max_delay) {
+            cx.stats().inc("robotstxt/over_cap");
+            if self.clamp {
+                tracing::warn!(%authority, ?asked, used = ?self.max_delay, "robots.txt asks for a longer delay than we accept");
+            } else {
+                tracing::warn!(%authority, ?asked, "skipped: robots.txt asks for a longer delay than we accept");
+            }
         }
-        cx.stats().inc("robotstxt/over_cap");
-        if self.clamp {
-            tracing::warn!(%authority, ?asked, used = ?self.max_delay, "robots.txt asks for a longer delay than we accept");
-            Known::rules(rules, self.max_delay, until)
-        } else {
-            tracing::warn!(%authority, ?asked, "skipped: robots.txt asks for a longer delay than we accept");
-            Known { verdict: Verdict::TooSlow(asked), until, failures: 0 }
+        let kept = self.cache().changes.is_some().then(|| kept::file(until, &response.body));
+        Learnt { known: self.judge(rules, until), kept }
+    }
+
+    /// What rules mean under our limits.
+    fn judge(&self, rules: RobotsAgent, until: Timestamp) -> Known {
+        let asked = rules.delay().unwrap_or_default();
+        if asked > self.max_delay && !self.clamp {
+            return Known { verdict: Verdict::TooSlow(asked), until, failures: 0 };
         }
+        Known::rules(rules, asked.min(self.max_delay), until)
     }
 
     /// How long a file may be used.
@@ -239,6 +264,12 @@ impl Known {
             Verdict::Wait(why) | Verdict::Refuse { why, .. } => why.len(),
         };
         heap + size_of::<Self>()
+    }
+}
+
+impl From<Known> for Learnt {
+    fn from(known: Known) -> Self {
+        Self { known, kept: None }
     }
 }
 
@@ -278,7 +309,14 @@ fn robots_request(request: &Request) -> Request {
 
 impl Cache {
     fn new(max: usize) -> Self {
-        Self { entries: HashMap::new(), clock: 0, bytes: 0, max: max.max(1), max_bytes: MAX_CACHE_BYTES }
+        Self {
+            entries: HashMap::new(),
+            clock: 0,
+            bytes: 0,
+            max: max.max(1),
+            max_bytes: MAX_CACHE_BYTES,
+            changes: None,
+        }
     }
 
     /// The entry of a key; a new one if there is none or what it knows is out of date.
@@ -302,8 +340,16 @@ impl Cache {
         entry
     }
 
-    /// Counts what was learnt, and makes room.
-    fn learnt(&mut self, bytes: usize) {
+    /// Counts what was learnt of a key, and makes room.
+    fn learnt(&mut self, key: &str, learnt: &Learnt) {
+        if let Some(changes) = &mut self.changes {
+            changes.push((key.as_bytes().to_vec(), learnt.kept.clone()));
+        }
+        self.grown(learnt.known.bytes());
+    }
+
+    /// Makes room for so much more.
+    fn grown(&mut self, bytes: usize) {
         self.bytes += bytes;
         while self.entries.len() > self.max || self.bytes > self.max_bytes {
             // A tenth at a time: a look at all ages for each new authority would be quadratic.
@@ -320,9 +366,13 @@ impl Cache {
             let (_, limit, _) = ages.select_nth_unstable(tenth);
             let limit = *limit;
             let mut freed = 0;
-            self.entries.retain(|_, (entry, used)| {
+            let changes = &mut self.changes;
+            self.entries.retain(|key, (entry, used)| {
                 let known = entry.known.get();
                 let keep = known.is_none() || *used > limit;
+                if let (false, Some(changes)) = (keep, &mut *changes) {
+                    changes.push((key.as_bytes().to_vec(), None));
+                }
                 freed += if keep { 0 } else { known.map_or(0, Known::bytes) };
                 keep
             });
@@ -347,13 +397,14 @@ impl DownloaderMiddleware for RobotsTxt {
         {
             return Ok(OnRequest::Continue);
         }
-        let token = self.token(request).to_owned();
+        let robots = &*self.0;
+        let token = robots.token(request).to_owned();
         let key = format!("{} {}", &request.url[..url::Position::BeforePath], token.to_ascii_lowercase());
-        let entry = self.cache().entry(&key, cx.now());
+        let entry = robots.cache().entry(&key, cx.now());
         let learn = || async {
-            let known = self.learn(request, &token, entry.failures, cx).await;
-            self.cache().learnt(known.bytes());
-            known
+            let learnt = robots.learn(request, &token, entry.failures, cx).await;
+            robots.cache().learnt(&key, &learnt);
+            learnt.known
         };
         let known = entry.known.get_or_init(learn).await;
         match &known.verdict {
@@ -396,7 +447,7 @@ impl DownloaderMiddleware for RobotsTxt {
 
 impl std::fmt::Debug for RobotsTxt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RobotsTxt").field("agent", &self.agent).finish_non_exhaustive()
+        f.debug_struct("RobotsTxt").field("agent", &self.0.agent).finish_non_exhaustive()
     }
 }
 
@@ -683,7 +734,7 @@ mod tests {
             bench.ask(&format!("http://h{n}/")).await;
             bench.ask("http://often/").await;
         }
-        assert!(bench.robots.cache().entries.len() <= 100);
+        assert!(bench.robots.0.cache().entries.len() <= 100);
         assert_eq!(bench.fetches(), 501, "what is used stays");
     }
 
@@ -693,11 +744,11 @@ mod tests {
         let text = format!("User-agent:*\n{lines}");
         let bench = bench(|_| {}, move |request, _| file(request, 200, &text));
         let limit = 1 << 20;
-        bench.robots.cache().max_bytes = limit;
+        bench.robots.0.cache().max_bytes = limit;
         for n in 0..60 {
             bench.ask(&format!("http://h{n}/")).await;
         }
-        let cache = bench.robots.cache();
+        let cache = bench.robots.0.cache();
         let held: usize = cache.entries.values().map(|(entry, _)| entry.known.get().unwrap().bytes()).sum();
         assert_eq!(held, cache.bytes);
         assert!(held <= limit && held > limit / 2, "{held}");

@@ -12,6 +12,7 @@
 mod answer;
 mod chaos;
 pub mod conformance;
+pub mod load;
 mod record;
 mod script;
 mod server;

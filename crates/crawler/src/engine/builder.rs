@@ -259,19 +259,19 @@ impl<S: Spider> CrawlerBuilder<S> {
             JobSync::Process => Durability::Process,
             JobSync::Full => Durability::Full,
         };
-        let stats = Stats::default();
+        let (sender, messages) = tokio::sync::mpsc::unbounded_channel();
+        let cx = Context::new(settings, Stats::default(), self.observers, Some(sender));
         let (frontier, job) = match self.job {
             None => (frontier, None),
             Some(job) => {
                 let disk = DiskFrontier::led(job.store(), order, limits, durability)
                     .map_err(|error| error.context("resuming: the queue"))?;
-                self.parts.push(Box::new(KeptStats(stats.clone())));
+                self.parts.push(Box::new(KeptStats(cx.stats().clone())));
+                self.parts.push(Box::new(cx.state().clone()));
                 let commits = Commits::load(job.store(), disk.clone(), self.parts)?;
                 (Box::new(disk) as _, Some((job, Arc::new(commits))))
             }
         };
-        let (sender, messages) = tokio::sync::mpsc::unbounded_channel();
-        let cx = Context::new(settings, stats, self.observers, Some(sender));
         Ok(Crawler {
             cx,
             messages,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use huntsman_store::{Batch, Store};
 use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use super::kept_hosts::KeptHosts;
 use crate::context::{Context, Message};
 use crate::error::Result;
 use crate::frontier::DiskFrontier;
@@ -20,6 +21,7 @@ pub(crate) struct Commits {
     store: Arc<dyn Store>,
     frontier: DiskFrontier,
     parts: Vec<Box<dyn Persist>>,
+    pub(crate) hosts: KeptHosts,
     /// Shared by visits that hand over items and settle; a commit waits until there is none.
     gate: RwLock<()>,
     /// One commit at a time, also if nobody waits for it any more.
@@ -30,19 +32,39 @@ fn part_key(name: &str) -> Vec<u8> {
     [b"p/", name.as_bytes()].concat()
 }
 
+/// Before the keys of the entries of a part. A name has no NUL: it is a word, or has the path of a file.
+fn entries_key(name: &str) -> Vec<u8> {
+    [b"e/", name.as_bytes(), b"\0"].concat()
+}
+
+/// Hands a part its entries.
+fn load_entries(store: &dyn Store, part: &dyn Persist, name: &str) -> Result<()> {
+    let prefix = entries_key(name);
+    let mut failed = None;
+    store.scan(&prefix, &mut |key, value| {
+        failed = part.load_entry(&key[prefix.len()..], value).err();
+        failed.is_none()
+    })?;
+    failed.map_or(Ok(()), Err)
+}
+
 impl Commits {
     /// Hands every part the state that it had.
     pub(crate) fn load(
         store: Arc<dyn Store>,
         frontier: DiskFrontier,
-        parts: Vec<Box<dyn Persist>>,
+        mut parts: Vec<Box<dyn Persist>>,
     ) -> Result<Self> {
+        let hosts = KeptHosts::default();
+        parts.push(Box::new(hosts.clone()));
         for part in &parts {
             let name = part.name();
             let state = store.get(&part_key(&name))?;
-            part.load(state.as_deref()).map_err(|error| error.context(format!("resuming: {name}")))?;
+            part.load(state.as_deref())
+                .and_then(|()| load_entries(&*store, &**part, &name))
+                .map_err(|error| error.context(format!("resuming: {name}")))?;
         }
-        Ok(Self { store, frontier, parts, gate: RwLock::new(()), one: Arc::default() })
+        Ok(Self { store, frontier, parts, hosts, gate: RwLock::new(()), one: Arc::default() })
     }
 
     /// Between this and its end a page is settled: no commit in the middle.
@@ -62,8 +84,16 @@ impl Commits {
             let _closed = self.close().await;
             let mut others = Batch::new();
             for part in &self.parts {
+                let name = part.name();
+                for (key, value) in part.save_entries()? {
+                    let key = [entries_key(&name), key].concat();
+                    match value {
+                        Some(value) => others.put(key, value),
+                        None => others.delete(key),
+                    }
+                }
                 if let Some(state) = part.save()? {
-                    others.put(part_key(&part.name()), state);
+                    others.put(part_key(&name), state);
                 }
             }
             (self.frontier.prepare(), others)

@@ -76,7 +76,10 @@ pub(crate) struct Ran {
 impl<S: Spider> Run<S> {
     pub(crate) fn new(core: Arc<Core<S>>, messages: mpsc::UnboundedReceiver<Message>) -> Self {
         let cx = &core.cx;
-        let scheduler = Scheduler::new(cx.settings(), cx.seed());
+        let mut scheduler = Scheduler::new(cx.settings(), cx.seed());
+        if let Some(commits) = &core.commits {
+            commits.hosts.restore(&mut scheduler);
+        }
         let seeds = Seeds::Ready(core.spider.start());
         // Pages of earlier runs of a job count.
         let pages = u64::try_from(cx.stats().get("pages/delivered")).unwrap_or(0);
@@ -115,6 +118,9 @@ impl<S: Spider> Run<S> {
             };
             self.visits.abort_all();
             while self.visits.join_next().await.is_some() {}
+        }
+        if let Some(commits) = &self.core.commits {
+            commits.hosts.take(&mut self.scheduler);
         }
         let aborted = self.stop.as_ref().is_some_and(|stop| stop.aborted);
         // Opening the frontier again makes what was in flight work again, which it is by now.
@@ -204,6 +210,9 @@ impl<S: Spider> Run<S> {
             }
             while let Some(ended) = self.visits.try_join_next_with_id() {
                 self.visited(ended)?;
+            }
+            if let Some(commits) = &self.core.commits {
+                commits.hosts.take(&mut self.scheduler);
             }
         }
     }

@@ -9,6 +9,7 @@ use crate::autothrottle::{AutoThrottle, Observation, next_delay};
 use crate::clock::Timestamp;
 use crate::host::HostKey;
 
+use super::learnt::Learnt;
 use super::rules::{Own, Rules};
 
 /// Waiting after a connection failure starts from at least this (HLT-2).
@@ -126,6 +127,8 @@ pub(super) struct Slot {
     /// How the scheduler counts it at present: its trust if it is busy.
     pub(super) counted: Option<Trust>,
     pub(super) counted_active: u32,
+    /// What was last noted for the job.
+    pub(super) noted: Option<Learnt>,
 }
 
 impl Slot {
@@ -157,12 +160,32 @@ impl Slot {
             is_giving_up: false,
             counted: None,
             counted_active: 0,
+            noted: None,
         };
-        slot.learnt_delay = match slot.throttle(rules) {
-            Some(throttle) => throttle.first_delay(None),
-            None => slot.base_delay(rules),
-        };
+        slot.learnt_delay = slot.first_delay(rules);
         slot
+    }
+
+    fn first_delay(&self, rules: &Rules) -> Duration {
+        match self.throttle(rules) {
+            Some(throttle) => throttle.first_delay(None),
+            None => self.base_delay(rules),
+        }
+    }
+
+    /// What the answers of the host taught, if it is more than what the settings say.
+    pub(super) fn learnt(&self, rules: &Rules, now: Timestamp) -> Option<Learnt> {
+        let sleep_until = if self.sleep_until > now { self.sleep_until } else { Timestamp(0) };
+        let is_new = self.learnt_delay == self.first_delay(rules) && sleep_until == Timestamp(0);
+        (!is_new).then_some(Learnt { delay: self.learnt_delay, sleep_until })
+    }
+
+    /// Goes on with what an earlier run learnt, within the present settings.
+    pub(super) fn restore(&mut self, rules: &Rules, learnt: Learnt) {
+        let base = self.base_delay(rules);
+        self.learnt_delay = learnt.delay.min(rules.max_delay.max(base)).max(base);
+        self.sleep_until = learnt.sleep_until;
+        self.noted = Some(learnt);
     }
 
     fn base_delay(&self, rules: &Rules) -> Duration {

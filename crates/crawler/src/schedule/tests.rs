@@ -7,7 +7,7 @@ use crate::context::Politeness;
 use crate::host::HostKey;
 use crate::settings::{Settings, SlotSettings};
 
-use super::{Next, Outcome, Scheduler, SlotState, Ticket};
+use super::{Learnt, Next, Outcome, Scheduler, SlotState, Ticket};
 
 mod health;
 mod invariants;

@@ -128,3 +128,47 @@ fn a_delay_set_at_run_time_holds_at_once_and_is_the_new_floor() {
     s.adjust(&host("a"), Politeness::Delay(Duration::from_secs(1)), at(20.0));
     assert_eq!(wait(&mut s, at(20.0)), at(21.0));
 }
+
+#[test]
+fn what_a_host_taught_is_noted_and_holds_in_the_next_run() {
+    let settings = at_once(4);
+    let mut s = Scheduler::new(&settings, 0);
+    s.resume_with([].into_iter().collect());
+    s.woken(host("a"), at(0.0));
+    s.woken(host("b"), at(0.0));
+    for _ in 0..2 {
+        let ticket = fetch(&mut s, at(0.0));
+        let is_a = ticket.host == host("a");
+        s.ended(ticket, if is_a { refusal(429, 60) } else { answer(200) }, at(1.0));
+    }
+    let changes: Vec<_> = s.changes().collect();
+    let learnt = Learnt { delay: Duration::from_secs(1), sleep_until: at(61.0) };
+    assert_eq!(changes, [(host("a"), Some(learnt))], "nothing is to be told of b");
+    assert_eq!(Learnt::from_bytes(&learnt.to_bytes()), Some(learnt));
+    assert_eq!(s.changes().count(), 0, "told once");
+
+    let mut next = Scheduler::new(&settings, 0);
+    next.resume_with([(host("a"), learnt)].into_iter().collect());
+    next.woken(host("a"), at(2.0));
+    assert_eq!(wait(&mut next, at(2.0)), at(61.0));
+    let ticket = fetch(&mut next, at(61.0));
+    assert_eq!(next.delay_of(&host("a")), Some(Duration::from_secs(1)));
+    // It answers well until nothing is left of its slowness.
+    next.ended(ticket, answer(200), at(61.0));
+    for n in 0..10 {
+        let ticket = fetch(&mut next, at(62.0 + f64::from(n)));
+        next.ended(ticket, answer(200), at(62.0 + f64::from(n)));
+    }
+    assert_eq!(next.changes().collect::<Vec<_>>(), [(host("a"), None)], "forgotten");
+}
+
+#[test]
+fn a_learnt_delay_stays_within_the_settings_of_the_next_run() {
+    let mut s = Scheduler::new(&Settings { autothrottle_max_delay: 10.0, ..every(2.0) }, 0);
+    let learnt = |delay| Learnt { delay: Duration::from_secs(delay), sleep_until: at(0.0) };
+    s.resume_with([(host("slow"), learnt(60)), (host("quick"), learnt(1))].into_iter().collect());
+    s.woken(host("slow"), at(0.0));
+    s.woken(host("quick"), at(0.0));
+    assert_eq!(s.delay_of(&host("slow")), Some(Duration::from_secs(10)));
+    assert_eq!(s.delay_of(&host("quick")), Some(Duration::from_secs(2)));
+}

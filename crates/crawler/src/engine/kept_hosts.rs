@@ -1,0 +1,77 @@
+//! How hosts want to be asked, in the job: the scheduler learns it, and the next run begins with it.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hashbrown::HashMap;
+
+use crate::clock::Timestamp;
+use crate::error::Result;
+use crate::host::HostKey;
+use crate::job::{Change, Persist};
+use crate::schedule::{Learnt, Scheduler};
+
+/// What the last run learnt, until the scheduler has it; then what this one learns, until it is saved.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeptHosts(Arc<Mutex<Hosts>>);
+
+#[derive(Debug, Default)]
+struct Hosts {
+    restored: HashMap<HostKey, Learnt>,
+    changes: HashMap<HostKey, Option<Learnt>>,
+}
+
+impl KeptHosts {
+    /// The scheduler goes on with what is known.
+    pub(crate) fn restore(&self, scheduler: &mut Scheduler) {
+        scheduler.resume_with(std::mem::take(&mut self.lock().restored));
+    }
+
+    /// Takes what the scheduler learnt.
+    pub(crate) fn take(&self, scheduler: &mut Scheduler) {
+        let mut changes = scheduler.changes().peekable();
+        if changes.peek().is_some() {
+            self.lock().changes.extend(changes);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Hosts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Persist for KeptHosts {
+    fn name(&self) -> String {
+        "hosts".to_owned()
+    }
+
+    fn load(&self, _: Option<&[u8]>) -> Result<()> {
+        Ok(())
+    }
+
+    fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let mut hosts = self.lock();
+        let host = HostKey::new(&String::from_utf8_lossy(key));
+        match Learnt::from_bytes(value) {
+            Some(learnt) if !learnt.delay.is_zero() || learnt.sleep_until > Timestamp::wall() => {
+                hosts.restored.insert(host, learnt);
+            }
+            // Over, or not readable: what it said is learnt again.
+            _ => {
+                hosts.changes.insert(host, None);
+            }
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn save_entries(&self) -> Result<Vec<Change>> {
+        let changes = std::mem::take(&mut self.lock().changes);
+        let bytes = |(host, learnt): (HostKey, Option<Learnt>)| {
+            (host.as_str().as_bytes().to_vec(), learnt.map(|learnt| learnt.to_bytes().to_vec()))
+        };
+        Ok(changes.into_iter().map(bytes).collect())
+    }
+}

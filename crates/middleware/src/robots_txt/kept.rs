@@ -1,0 +1,141 @@
+//! Files in the job: a restart does not ask for them again before their time.
+
+use std::io::Read;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use huntsman_crawler::robots::{MAX_BYTES, Robots, RobotsAgent};
+use huntsman_crawler::{Change, Persist, Result, Settings, Timestamp};
+
+use super::{Entry, Inner, Known, Learnt, RobotsTxt};
+
+/// zstd's own default.
+const LEVEL: i32 = 3;
+/// There is a file; what follows the time is the file, compressed.
+const FILE: u8 = b'f';
+/// There is none: everything is allowed.
+const NONE: u8 = b'n';
+
+/// A file that is good until then, as it is kept: its kind, the time in microseconds (little-endian), the file.
+pub(super) fn file(until: Timestamp, body: &[u8]) -> Vec<u8> {
+    let body = &body[..body.len().min(MAX_BYTES + 1)];
+    let mut kept = vec![FILE];
+    kept.extend_from_slice(&until.0.to_le_bytes());
+    // Compressing in memory fails for lack of memory only; an empty file has the same rules as none.
+    kept.extend(zstd::bulk::compress(body, LEVEL).unwrap_or_default());
+    kept
+}
+
+/// That there is no file, good until then.
+pub(super) fn none(until: Timestamp) -> Vec<u8> {
+    let mut kept = vec![NONE];
+    kept.extend_from_slice(&until.0.to_le_bytes());
+    kept
+}
+
+/// The kind, the time, and the rules for a product token.
+fn read(kept: &[u8], token: &str) -> Option<(Timestamp, RobotsAgent)> {
+    let (&kind, rest) = kept.split_first()?;
+    let (until, file) = rest.split_first_chunk()?;
+    let until = Timestamp(u64::from_le_bytes(*until));
+    match kind {
+        NONE => Some((until, RobotsAgent::allow_all())),
+        FILE => {
+            let mut body = Vec::new();
+            let decoder = zstd::stream::read::Decoder::new(file).ok()?;
+            decoder.take(MAX_BYTES as u64 + 1).read_to_end(&mut body).ok()?;
+            Some((until, Robots::parse(&body).agent(token)))
+        }
+        _ => None,
+    }
+}
+
+/// One value for its place in the chain and in the job.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedRobots(Arc<OnceLock<Option<RobotsTxt>>>);
+
+impl SharedRobots {
+    pub(crate) fn get(&self, settings: &Settings) -> Result<Option<RobotsTxt>> {
+        let made = RobotsTxt::from_settings(settings)?;
+        Ok(self.0.get_or_init(|| made).clone())
+    }
+}
+
+/// The files of a crawl in its job, an entry each.
+#[derive(Debug)]
+pub(crate) struct KeptRobots(SharedRobots);
+
+impl KeptRobots {
+    pub(crate) fn new(robots: SharedRobots) -> Self {
+        Self(robots)
+    }
+
+    fn robots(&self) -> Option<&Inner> {
+        Some(&*self.0.0.get()?.as_ref()?.0)
+    }
+}
+
+impl Persist for KeptRobots {
+    fn name(&self) -> String {
+        RobotsTxt::NAME.to_owned()
+    }
+
+    fn load(&self, _: Option<&[u8]>) -> Result<()> {
+        if let Some(robots) = self.robots() {
+            robots.cache().changes = Some(Vec::new());
+        }
+        Ok(())
+    }
+
+    fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        if let Some(robots) = self.robots() {
+            robots.restore(key, value, Timestamp::wall());
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn save_entries(&self) -> Result<Vec<Change>> {
+        let changes = self.robots().and_then(|robots| robots.cache().changes.as_mut().map(std::mem::take));
+        Ok(changes.unwrap_or_default())
+    }
+}
+
+impl Inner {
+    /// Takes a kept file into the cache, unless its time is over or it cannot be read: then it is forgotten, and asked for
+    /// again when it is needed.
+    fn restore(&self, key: &[u8], value: &[u8], now: Timestamp) {
+        let read = std::str::from_utf8(key).ok().and_then(|name| {
+            let (_, token) = name.rsplit_once(' ')?;
+            Some((name, read(value, token)?))
+        });
+        let mut cache = self.cache();
+        match read {
+            Some((name, (until, rules))) if until > now => {
+                // A clock that was wrong, or a shorter limit than then.
+                let until = until.min(now + self.ttl.max(Duration::from_secs(1)));
+                let learnt = Learnt::from(self.judge(rules, until));
+                cache.restore(name, learnt.known);
+            }
+            _ => {
+                if let Some(changes) = &mut cache.changes {
+                    changes.push((key.to_vec(), None));
+                }
+            }
+        }
+    }
+}
+
+impl super::Cache {
+    /// Puts what an earlier run knew.
+    fn restore(&mut self, key: &str, known: Known) {
+        self.clock += 1;
+        let bytes = known.bytes();
+        let entry = Entry { known: known.into(), failures: 0 };
+        self.entries.insert(key.to_owned(), (Arc::new(entry), self.clock));
+        self.grown(bytes);
+    }
+}
