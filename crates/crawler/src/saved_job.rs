@@ -25,8 +25,8 @@ fn part_key(name: &str) -> Vec<u8> {
 
 /// The state of a [`Job`](crate::Job) as its last commit left it.
 ///
-/// Opening takes a second for ten million queued requests and as much memory as the crawl had for its queue; what the crawl had
-/// on disk stays there and is read piece by piece. What was in flight at the last commit counts as queued, as it does for the
+/// Opening takes a second for ten million queued requests, and as much memory as the crawl had for its queue; what the crawl had
+/// on disk stays there and is read piece by piece: going through 1.5 million requests took 118 MB in all. What was in flight at the last commit counts as queued, as it does for the
 /// crawl that goes on.
 #[derive(Debug)]
 pub struct SavedJob {
@@ -182,7 +182,7 @@ impl SavedJob {
     ///
     /// Each is told to `log` as a drop, skipped with the reason `dropped_by_user`, before one commit takes it out, so that
     /// every request that was queued has its record whatever happens between; `log` is loaded and saved with the state that
-    /// it has in the job, as in a crawl. They stay seen: the crawl that goes on does not queue them again.
+    /// it has in the job, as in a crawl, but without entries. They stay seen: the crawl that goes on does not queue them again.
     ///
     /// # Errors
     /// The job was opened to be read only, the disk fails or is full: the queue is as it was.
