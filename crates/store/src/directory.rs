@@ -223,7 +223,8 @@ fn locked(directory: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
-/// Takes a share of the lock of a directory; `None` where no lock can be, since nothing can be written.
+/// Takes a share of the lock of a directory, for the backend that knows readers; `None` where no lock can be, since nothing can be written.
+#[cfg(feature = "redb")]
 fn shared(directory: &Path) -> Result<Option<File>, StoreError> {
     let path = directory.join(LOCK_FILE);
     let failed = |e| StoreError::io("locking the directory", e).at(&path);

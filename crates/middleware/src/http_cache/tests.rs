@@ -410,6 +410,18 @@ async fn opens_and_goes_on(name: &str, is_weighed: bool) {
         .map(|(path, length)| (format!("http://h/{path}"), get.clone(), length));
     assert_eq!(all, expected);
     assert_eq!(usage.answers, 4);
+    let directory = HttpCacheDirectory::read(&path).unwrap();
+    let found = directory.find(&request("http://h/vary#top").url, None).unwrap();
+    let mut varying: Vec<_> =
+        found.iter().map(|answer| (answer.varies_by().to_vec(), answer.body().unwrap())).collect();
+    varying.sort();
+    let asked = |language: &str| match is_weighed {
+        true => vec![("accept-language".to_owned(), Some(language.to_owned()))],
+        false => Vec::new(),
+    };
+    assert_eq!(varying, [(asked("de"), "hallo".into()), (asked("en"), "hello".into())]);
+    assert!(directory.find(&request("http://h/vary").url, Some(&Method::POST)).unwrap().is_empty());
+    drop(directory);
 
     let settings = settings(&folder, |settings| settings.httpcache_policy = HttpCachePolicy::Dummy);
     let cache = HttpCache::from_settings(&settings).unwrap().unwrap();
