@@ -29,6 +29,7 @@ mod request;
 mod response;
 pub mod retry_after;
 pub mod robots;
+mod saved_job;
 mod schedule;
 mod settings;
 mod sitemap;
@@ -63,6 +64,7 @@ pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};
 pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Nested, Request};
 pub use response::{Response, Timings};
+pub use saved_job::SavedJob;
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
     Guard, HttpCachePolicy, JobSync, Layer, Layers, OnNotModified, OnRobotsError, OutOfScope, OverCap,

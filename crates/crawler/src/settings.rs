@@ -303,8 +303,11 @@ settings! {
 
     /// Answers from the HTTP cache what was fetched before, and stores what is fetched.
     httpcache_enabled: bool = false;
-    /// Directory of the HTTP cache; one crawl at a time.
+    /// Directory of the HTTP cache; one process at a time, in which crawls may share it.
     httpcache_dir: String = ".huntsman/httpcache".to_owned();
+    /// Bytes of stored answers, compressed; the ones that were not used for the longest time make room. The file takes up to
+    /// about twice as much. 0 is no bound.
+    httpcache_max_bytes: u64 = 10 << 30;
     /// Seconds after which a stored answer counts as missing; 0 is never.
     httpcache_expiration_secs: f64 = 0.0;
     /// Status codes that are not stored, besides failures, which never are.

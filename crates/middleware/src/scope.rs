@@ -74,8 +74,8 @@ impl ScopeRules {
         Ok(Self {
             scope: settings.scope,
             hosts: settings.allow_hosts.iter().map(|host| AllowedHost::parse(host)).collect::<Result<_>>()?,
-            include: Patterns::parse("include", &settings.include)?,
-            exclude: Patterns::parse("exclude", &settings.exclude)?,
+            include: Patterns::parse("setting include", &settings.include)?,
+            exclude: Patterns::parse("setting exclude", &settings.exclude)?,
             seeds: RwLock::default(),
         })
     }
@@ -241,12 +241,13 @@ impl AllowedHost {
 }
 
 impl Patterns {
-    fn parse(setting: &str, patterns: &[String]) -> Result<Option<Self>> {
+    /// `whose` begins the message about a wrong one.
+    fn parse(whose: &str, patterns: &[String]) -> Result<Option<Self>> {
         if patterns.is_empty() {
             return Ok(None);
         }
         let wrong = |pattern: &str, cause: &dyn std::fmt::Display| {
-            Error::usage(format!("setting {setting}: pattern \"{}\": {cause}", pattern.escape_debug()))
+            Error::usage(format!("{whose}: pattern \"{}\": {cause}", pattern.escape_debug()))
         };
         let mut globs = GlobSetBuilder::new();
         let mut expressions = Vec::new();
@@ -266,6 +267,27 @@ impl Patterns {
     fn matches(&self, url: &Url) -> bool {
         let address = &url[..url::Position::AfterQuery];
         self.globs.is_match(address) || self.expressions.is_match(address)
+    }
+}
+
+/// A pattern on URLs, as in the settings `include` and `exclude`: a glob on the whole URL without its fragment, or after `re:`
+/// a regular expression.
+#[derive(Debug)]
+pub struct UrlPattern(Patterns);
+
+impl UrlPattern {
+    /// Parses a pattern.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(pattern: &str) -> Result<Self> {
+        let patterns = Patterns::parse("URL", &[pattern.to_owned()])?;
+        Ok(Self(patterns.expect("one pattern was given")))
+    }
+
+    /// Whether a URL matches.
+    pub fn matches(&self, url: &Url) -> bool {
+        self.0.matches(url)
     }
 }
 
