@@ -14,4 +14,5 @@ mod redirects;
 mod requests;
 mod robots;
 mod settings;
+mod sitemaps;
 mod support;

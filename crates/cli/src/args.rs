@@ -4,6 +4,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
@@ -56,6 +57,26 @@ pub(crate) enum Command {
         huntsman settings --get download_delay --explain")]
     Settings(SettingsCommandArgs),
 
+    /// Shows, prints, removes and exports what an HTTP cache has (setting httpcache_dir).
+    #[command(before_help = "Examples:\n  \
+        huntsman cache ls .huntsman/httpcache 'https://example.org/*'\n  \
+        huntsman cache get .huntsman/httpcache https://example.org/ > page.html\n  \
+        huntsman cache export-warc .huntsman/httpcache --out example.warc.gz")]
+    Cache {
+        #[command(subcommand)]
+        what: CacheCommand,
+    },
+
+    /// Shows and changes the state of a crawl that does not run.
+    #[command(before_help = "Examples:\n  \
+        huntsman job info example.org-crawl\n  \
+        huntsman job ls-queue example.org-crawl --limit 20\n  \
+        huntsman job drop-host example.org-crawl slow.example.org")]
+    Job {
+        #[command(subcommand)]
+        what: JobCommand,
+    },
+
     /// Crawls a built-in forum on this machine and writes a report: no network needed.
     #[command(before_help = "Example:\n  huntsman demo --out demo-crawl")]
     Demo(DemoArgs),
@@ -97,6 +118,165 @@ pub(crate) enum Bench {
         huntsman bench crawl\n  \
         huntsman bench crawl --pages 20000 --text --json")]
     Crawl(BenchCrawlArgs),
+}
+
+/// What is done with an HTTP cache.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// Lists what is stored, in no order; --json for one object a line, with the headers by which an answer varies.
+    #[command(before_help = "Examples:\n  \
+        huntsman cache ls .huntsman/httpcache\n  \
+        huntsman cache ls .huntsman/httpcache 'https://example.org/*' --json")]
+    Ls {
+        /// Directory of the cache.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+        /// Glob on the URL, or after re: a regular expression.
+        #[arg(value_name = "PATTERN")]
+        pattern: Option<String>,
+        /// Prints JSON lines.
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// Prints the stored answer for a URL: its body, decoded. Exits with 1 if there is none.
+    #[command(before_help = "Examples:\n  \
+        huntsman cache get .huntsman/httpcache https://example.org/ > page.html\n  \
+        huntsman cache get .huntsman/httpcache https://example.org/ --headers")]
+    Get(CacheGetArgs),
+
+    /// Removes answers: of a URL, old ones, or all.
+    #[command(before_help = "Examples:\n  \
+        huntsman cache rm .huntsman/httpcache https://example.org/\n  \
+        huntsman cache rm .huntsman/httpcache --older-than 30d")]
+    Rm {
+        /// Directory of the cache.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+        /// Answers for this URL, whatever the method and the headers were.
+        #[arg(value_name = "URL", value_hint = ValueHint::Url, required_unless_present_any = ["older_than", "all"])]
+        url: Option<String>,
+        /// Answers that were stored, or last confirmed by their server, longer ago: 90s, 15m, 12h, 30d, 2w.
+        #[arg(long, value_name = "TIME", value_parser = span, conflicts_with_all = ["url", "all"])]
+        older_than: Option<Duration>,
+        /// Everything.
+        #[arg(long, conflicts_with = "url")]
+        all: bool,
+    },
+
+    /// Writes the answers to GET requests as a WARC 1.1 file, one gzip member per record.
+    #[command(
+        name = "export-warc",
+        before_help = "Example:\n  \
+        huntsman cache export-warc .huntsman/httpcache --out example.warc.gz"
+    )]
+    ExportWarc {
+        /// Directory of the cache.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+        /// Glob on the URL, or after re: a regular expression.
+        #[arg(value_name = "PATTERN")]
+        pattern: Option<String>,
+        /// The file, which must not exist; `-` is stdout.
+        #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        out: PathBuf,
+    },
+}
+
+/// Flags of `cache get`.
+#[derive(Debug, Args)]
+pub(crate) struct CacheGetArgs {
+    /// Directory of the cache.
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+
+    /// The page.
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: String,
+
+    /// Prints status and headers.
+    #[arg(long, group = "what")]
+    pub(crate) headers: bool,
+
+    /// Prints the body (the default).
+    #[arg(long, group = "what")]
+    pub(crate) body: bool,
+
+    /// Prints the body as it came, with its content codings.
+    #[arg(long, group = "what")]
+    pub(crate) raw: bool,
+
+    /// Answers to requests with this method [default: GET, else whatever there is].
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) method: Option<String>,
+
+    /// Of several answers the Nth, newest first; they differ by headers of the request.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = positive)]
+    pub(crate) variant: u64,
+}
+
+/// What is done with the state of a crawl. DIR is what was given to `crawl --out`, or the `state` in it.
+#[derive(Debug, Subcommand)]
+pub(crate) enum JobCommand {
+    /// Shows how far the crawl came, and what is queued.
+    #[command(before_help = "Example:\n  huntsman job info example.org-crawl")]
+    Info {
+        /// Directory of the crawl, or the state in it.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+        /// Prints one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+
+    /// Lists the queued URLs, host by host, nearly in the order of the queue; --json for one object a line.
+    #[command(
+        name = "ls-queue",
+        before_help = "Examples:\n  \
+        huntsman job ls-queue example.org-crawl --limit 20\n  \
+        huntsman job ls-queue example.org-crawl --host example.org --json"
+    )]
+    LsQueue {
+        /// Directory of the crawl, or the state in it.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+        /// Only those of one host, by the name that `job info` has for it.
+        #[arg(long, value_name = "HOST", value_hint = ValueHint::Hostname)]
+        host: Option<String>,
+        /// Prints JSON lines.
+        #[arg(long)]
+        json: bool,
+        /// So many at most.
+        #[arg(long, value_name = "N", value_parser = positive)]
+        limit: Option<u64>,
+    },
+
+    /// Prints what was seen, one a line and in no order. URLs are not kept: each line is a fingerprint, the 128-bit hash of
+    /// method, URL in canonical form and body in hexadecimal, as `ls-queue --json` has it.
+    #[command(
+        name = "export-seen",
+        before_help = "Example:\n  huntsman job export-seen example.org-crawl > seen.txt"
+    )]
+    ExportSeen {
+        /// Directory of the crawl, or the state in it.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+    },
+
+    /// Takes the requests of a host out of the queue; they are recorded in drops.jsonl as dropped_by_user, and the crawl goes
+    /// on without them. Links to the host that are found later are queued all the same: see `crawl --exclude`.
+    #[command(
+        name = "drop-host",
+        before_help = "Example:\n  huntsman job drop-host example.org-crawl slow.example.org"
+    )]
+    DropHost {
+        /// Directory of the crawl, or the state in it.
+        #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
+        dir: PathBuf,
+        /// The host, by the name that `job info` has for it.
+        #[arg(value_name = "HOST", value_hint = ValueHint::Hostname)]
+        host: String,
+    },
 }
 
 /// Where settings come from. Later wins: profile, settings file, `HUNTSMAN_*` variables, flags, `--set`.
@@ -241,11 +421,17 @@ pub(crate) struct ReachArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) only: Option<PathBuf>,
 
+    /// Also reads the sitemaps that robots.txt of each start URL's site names (/sitemap.xml if it names none), and fetches
+    /// the pages in them that are in scope. A sitemap is a page of its own, with the number of its entries as `links`.
+    #[arg(long)]
+    pub(crate) sitemaps: bool,
+
     /// Delivers exactly so many pages at most (setting closespider_pagecount).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_pages: Option<u64>,
 
-    /// Follows so many links from a start URL at most; 0 fetches the start URLs only (setting depth_limit).
+    /// Follows so many links from a start URL or a sitemap at most; 0 fetches the start URLs, and with --sitemaps what the
+    /// sitemaps list, only (setting depth_limit).
     #[arg(long, value_name = "N")]
     pub(crate) max_depth: Option<u16>,
 
@@ -505,6 +691,22 @@ fn positive(text: &str) -> Result<u64, String> {
     }
 }
 
+/// A number with its unit; seconds without one.
+fn span(text: &str) -> Result<Duration, String> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
+    let seconds = match unit {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3_600.0,
+        "d" => 86_400.0,
+        "w" => 604_800.0,
+        _ => f64::NAN,
+    };
+    let seconds = number.trim().parse::<f64>().unwrap_or(f64::NAN) * seconds;
+    Duration::try_from_secs_f64(seconds)
+        .map_err(|_| "use a number and s, m, h, d or w, such as 30d".to_owned())
+}
+
 /// `9100` and `:9100` mean loopback; else an address with a port.
 fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
@@ -564,6 +766,19 @@ mod tests {
         assert_eq!((settings.closespider_pagecount, settings.depth_limit, settings.seed), (5, 2, Some(7)));
         assert_eq!(settings.allow_addresses, ["127.0.0.1:*"]);
         assert!(!settings.robotstxt_obey && !settings.obey_nofollow && !settings.cookies_enabled);
+    }
+
+    #[test]
+    fn spans_of_time_have_units() {
+        let seconds = |text: &str| span(text).map(|span| span.as_secs_f64());
+        for (text, expected) in
+            [("90", 90.0), ("1.5m", 90.0), ("2h", 7_200.0), ("30d", 2_592_000.0), ("1w", 604_800.0)]
+        {
+            assert_eq!(seconds(text), Ok(expected), "{text}");
+        }
+        for text in ["", "d", "-1s", "1y", "nan", "inf", "1e300w", "12 parsecs"] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
     }
 
     #[test]

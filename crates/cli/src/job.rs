@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use huntsman::middleware::Only;
 use huntsman::middleware::sinks::{DropLog, JsonLines};
+use huntsman::middleware::{Only, RobotsSitemaps};
 use huntsman::{
     Backend, Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey,
-    HttpDownloader, Observer, Request, Response, Spider, Start, seconds,
+    HttpDownloader, Observer, Request, Response, Sitemaps, Spider, Start, seconds,
 };
 use url::Url;
 
@@ -25,7 +25,7 @@ use crate::report::Report;
 use crate::seeds::Seeds;
 use crate::signals::{self, Interrupted};
 use crate::sink::StdoutLines;
-use crate::spider::SiteSpider;
+use crate::spider::{PageRecord, SiteSpider};
 
 /// Where page records go.
 #[derive(Debug)]
@@ -47,6 +47,8 @@ pub(crate) struct Job {
     pub(crate) text: bool,
     /// Links are followed.
     pub(crate) follow: bool,
+    /// Sitemaps of the sites of the start URLs are read.
+    pub(crate) sitemaps: bool,
     pub(crate) sink: Sink,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) screen: Screen,
@@ -126,11 +128,20 @@ impl Downloader for Nothing {
 /// It could not be put together; then the output directory is gone again. A crawl that broke off is no error here: its
 /// report says so.
 pub(crate) async fn run(job: Job) -> Outcome<Ended> {
-    let Job { config, downloader, seeds, only, text, follow, sink, metrics, screen, log } = job;
+    let Job { config, downloader, seeds, only, text, follow, sitemaps, sink, metrics, screen, log } = job;
     let drain = config.settings.drain_timeout;
     let time_limit = config.settings.closespider_timeout;
-    let spider = SiteSpider::new(seeds.into_start(), text, follow);
+    // Also without the flag: a queue of an earlier run may hold sitemaps.
+    let spider =
+        Sitemaps::new(SiteSpider::new(seeds.into_start(), text, follow)).on_sitemap(|page, report, out| {
+            let record = PageRecord::of_sitemap(page, report, out.context());
+            out.item(record);
+        });
+    let discovery = sitemaps.then(|| RobotsSitemaps::of(&spider));
     let mut builder = huntsman::crawl(spider).layers(config.layers).downloader(downloader);
+    if let Some(discovery) = discovery {
+        builder = builder.plugin(discovery);
+    }
     if let Some(only) = only {
         builder = builder.plugin(only);
     }
@@ -227,7 +238,7 @@ fn finish(ended: &mut Ended) -> Outcome<()> {
     }
 }
 
-type Builder = CrawlerBuilder<SiteSpider>;
+type Builder = CrawlerBuilder<Sitemaps<SiteSpider>>;
 
 /// Files that go on where the last commit of the job says that they ended.
 fn with_job(builder: Builder, directory: &OutputDir, store: Backend) -> Outcome<(Builder, Option<DropLog>)> {

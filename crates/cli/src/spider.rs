@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::detect::lang::Lang;
 use huntsman::detect::words;
-use huntsman::{Context, Output, Page, Result, Spider, Start};
+use huntsman::{Context, Output, Page, Result, SitemapReport, Spider, Start};
 use serde::Serialize;
 
 /// A line of `pages.jsonl`; the order of the fields is that of the line.
@@ -44,15 +44,34 @@ impl PageRecord {
     /// The record of a page with so many links. Text, words and detected language about double the work of a page, so
     /// they are made when asked for.
     pub(crate) fn of(page: &Page, cx: &Context, links: usize, with_text: bool) -> Self {
-        let (request, response) = (page.request(), page.response());
         let lang = if with_text {
             Some(page.lang().lang).filter(|lang| *lang != Lang::UNKNOWN)
         } else {
             page.declared_lang().and_then(Lang::parse)
         };
-        let truncated =
-            response.flags.iter().any(|flag| matches!(*flag, "truncated" | "partial" | "dataloss"))
-                || page.scanned().0.is_truncated();
+        Self {
+            title: page.title().map(str::to_owned),
+            lang: lang.map(|lang| lang.code().to_owned()),
+            words: with_text.then(|| words::count(page.text())),
+            links,
+            truncated: is_cut(page) || page.scanned().0.is_truncated(),
+            text: with_text.then(|| page.text().to_owned()),
+            ..Self::of_answer(page, cx)
+        }
+    }
+
+    /// The record of a sitemap, whose links are its entries. It is not looked at as a page: it may have 50 MiB.
+    pub(crate) fn of_sitemap(page: &Page, report: &SitemapReport, cx: &Context) -> Self {
+        Self {
+            links: report.entries,
+            truncated: is_cut(page) || report.is_cut || report.entries_cut > 0,
+            ..Self::of_answer(page, cx)
+        }
+    }
+
+    /// What is known without a look at the content.
+    fn of_answer(page: &Page, cx: &Context) -> Self {
+        let (request, response) = (page.request(), page.response());
         Self {
             url: request.requested_url().to_owned(),
             final_url: page.url().to_string(),
@@ -62,17 +81,21 @@ impl PageRecord {
             content_type: response.content_type(),
             bytes: response.body.len(),
             wire_bytes: response.wire_bytes,
-            title: page.title().map(str::to_owned),
-            lang: lang.map(|lang| lang.code().to_owned()),
-            words: with_text.then(|| words::count(page.text())),
-            links,
+            title: None,
+            lang: None,
+            words: None,
+            links: 0,
             fetched_at: cx.now().to_rfc3339(),
             elapsed_ms: (response.timings.total.as_secs_f64() * 10_000.0).round() / 10.0,
             ok: response.status.is_success(),
-            truncated,
-            text: with_text.then(|| page.text().to_owned()),
+            truncated: false,
+            text: None,
         }
     }
+}
+
+fn is_cut(page: &Page) -> bool {
+    page.response().flags.iter().any(|flag| matches!(*flag, "truncated" | "partial" | "dataloss"))
 }
 
 /// Crawls from start requests.

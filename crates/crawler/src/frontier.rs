@@ -14,6 +14,7 @@ mod packed;
 mod queue;
 mod seen;
 
+pub(crate) use disk::SavedQueue;
 pub use disk::{DiskFrontier, DiskLimits};
 pub use memory::MemoryFrontier;
 

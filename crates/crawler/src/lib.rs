@@ -29,8 +29,10 @@ mod request;
 mod response;
 pub mod retry_after;
 pub mod robots;
+mod saved_job;
 mod schedule;
 mod settings;
+mod sitemap;
 mod spider;
 mod state;
 mod stats;
@@ -62,10 +64,14 @@ pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};
 pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Nested, Request};
 pub use response::{Response, Timings};
+pub use saved_job::SavedJob;
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
     Guard, HttpCachePolicy, JobSync, Layer, Layers, OnNotModified, OnRobotsError, OutOfScope, OverCap,
     Profile, RedirectDupe, Scope, SettingInfo, Settings, SlotSettings, VerifyCertificates, nearest, seconds,
+};
+pub use sitemap::{
+    Alternate, Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits, SitemapReport, Sitemaps,
 };
 pub use spider::{Spider, SpiderFn, Start, spider_fn};
 pub use state::State;

@@ -204,7 +204,8 @@ impl Page {
 
     /// The scan that serves links and head; also text if the page was made with it.
     fn scan(&self) -> (&Scan, &str) {
-        let text = if self.kind().is_markup() { self.body_text() } else { "" };
+        // A sitemap has neither, and may be too large to be decoded as a whole for a look at its head.
+        let text = if self.kind().is_markup() && !self.request.is_sitemap() { self.body_text() } else { "" };
         (&self.scan.get_or_init(|| PooledScan::run(text, &self.options)).0, text)
     }
 
@@ -419,6 +420,18 @@ mod tests {
     fn a_base_behind_the_first_4_kib_does_not_count() {
         let html = format!("<!--{}--><base href=/other/><a href=x>1</a>", "x".repeat(5_000));
         assert_eq!(page(&html).links()[0].as_str(), "http://site.example/dir/x");
+    }
+
+    #[test]
+    fn a_sitemap_is_not_scanned_as_a_page() {
+        let url = Url::parse("http://site.example/sitemap.xml").unwrap();
+        let response = Response::html(
+            url.clone(),
+            "<title>T</title><meta name=robots content=nofollow><a href=/x>x</a>",
+        );
+        let page = Page::new(Request::get(url).meta("sitemap_depth", 0), response);
+        assert_eq!((page.title(), page.metas().len(), page.anchors().len()), (None, 0, 0));
+        assert!(page.document.get().is_none(), "nor decoded");
     }
 
     #[test]

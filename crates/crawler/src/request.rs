@@ -261,6 +261,11 @@ impl Request {
         self.extensions.get::<Nested>().is_some()
     }
 
+    /// Whether it is for a sitemap, which [`Sitemaps`](crate::Sitemaps) reads: such an answer is no page with links.
+    pub fn is_sitemap(&self) -> bool {
+        !self.meta.is_empty() && self.meta.contains_key(crate::sitemap::DEPTH)
+    }
+
     /// The identity for the duplicate filter, computed with default options unless the engine assigned one.
     pub fn fingerprint(&self) -> Fingerprint {
         self.fingerprint.unwrap_or_else(|| Fingerprinter::default().of(self))

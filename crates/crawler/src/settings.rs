@@ -122,6 +122,14 @@ settings! {
     page_blocks: bool = false;
     /// Requests of one page that are queued at most; what was cut is counted.
     max_links_per_page: usize = 10_000;
+    /// Entries of one sitemap that are followed at most; what was cut is counted.
+    sitemap_max_entries: usize = 50_000;
+    /// Sitemaps of one host that are asked for at most, those that the spider starts from not counted.
+    sitemap_max_files: usize = 100;
+    /// Bytes of one sitemap that are read at most, unpacked; 0 is no limit.
+    sitemap_max_bytes: u64 = 50 << 20;
+    /// Indexes above a sitemap at most: 1 follows an index, 2 an index of indexes, 0 none.
+    sitemap_max_depth: u16 = 2;
     /// Which links are followed: host, origin, domain, prefix or all.
     scope: Scope = Scope::All;
     /// Hosts (`name` or `name:port`) that are in scope besides the seeds'.
@@ -295,8 +303,11 @@ settings! {
 
     /// Answers from the HTTP cache what was fetched before, and stores what is fetched.
     httpcache_enabled: bool = false;
-    /// Directory of the HTTP cache; one crawl at a time.
+    /// Directory of the HTTP cache; one process at a time, in which crawls may share it.
     httpcache_dir: String = ".huntsman/httpcache".to_owned();
+    /// Bytes of stored answers, compressed; the ones that were not used for the longest time make room. The file takes up to
+    /// about twice as much. 0 is no bound.
+    httpcache_max_bytes: u64 = 10 << 30;
     /// Seconds after which a stored answer counts as missing; 0 is never.
     httpcache_expiration_secs: f64 = 0.0;
     /// Status codes that are not stored, besides failures, which never are.

@@ -48,9 +48,10 @@ const fn coefficients(seed: u64, odd: u32) -> [u32; PERMUTATIONS] {
 ///
 /// ```
 /// use huntsman_detect::minhash::Signature;
+/// use huntsman_detect::shingles::shingle_hash;
 ///
-/// let one = Signature::of(&(0..1000_u64).map(|n| n * 0x9e37_79b9_7f4a_7c15 >> 7).collect::<Vec<_>>());
-/// let two = Signature::of(&(0..900_u64).map(|n| n * 0x9e37_79b9_7f4a_7c15 >> 7).collect::<Vec<_>>());
+/// let words = |count: u32| (0..count).map(|n| shingle_hash(&n.to_string())).collect::<Vec<u64>>();
+/// let (one, two) = (Signature::of(&words(1000)), Signature::of(&words(900)));
 /// assert_eq!(one.jaccard(&one), 1.0);
 /// assert!((one.jaccard(&two) - 0.9).abs() < 0.1);
 /// ```
@@ -61,7 +62,7 @@ impl Signature {
     /// The signature of the empty set.
     pub const EMPTY: Signature = Signature([u32::MAX; PERMUTATIONS]);
 
-    /// The signature of a set of hashes. About 50 us for 500 elements.
+    /// The signature of a set of hashes. Some 30 ns an element: 128 multiplications, eight or more at a time.
     pub fn of(hashes: &[u64]) -> Self {
         // A block of values stays in registers while all elements go by.
         const BLOCK: usize = 16;

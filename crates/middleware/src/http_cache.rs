@@ -10,13 +10,18 @@ use huntsman_crawler::{
 
 use crate::{added, status};
 
+mod directory;
 mod entry;
 mod freshness;
+mod ledger;
+mod shared;
 mod storage;
+
+pub use directory::{CacheUsage, HttpCacheDirectory, StoredAnswer};
 
 use entry::Entry;
 use freshness::{Freshness, refresh, validators, varies_by};
-use storage::Storage;
+use shared::Shared;
 
 /// Answers from a store on disk what was fetched before, and stores what is fetched: bodies and headers as received.
 ///
@@ -28,12 +33,17 @@ use storage::Storage;
 /// Requests with meta `dont_cache`, with a `Range`, and of `httpcache_ignore_schemes` pass by. With
 /// `httpcache_ignore_missing` what is not stored is dropped with reason `not_cached`, `robots.txt` too.
 ///
+/// Bodies are compressed, unless they came so. Beyond `httpcache_max_bytes` the answers that were not used for the longest time
+/// make room (`httpcache/evicted`); answers that are larger than the bound are not stored. The file takes up to 2.2 times the bound
+/// (60 MiB of answers of 0.1 to 40 kB, renewed twice: 135 MB), for redb doubles it as it grows.
+///
 /// Stored answers have the flag `cached` and cost the slot no delay. Stats are under `httpcache/`. The directory is locked while
-/// the crawl runs; crawls with different logins need different ones. The store is read and written off the async threads; a page that is asked for again in the same moment may
-/// be fetched twice.
+/// the crawl runs; crawls of one process share it, others wait for it. Crawls with different logins need different ones. The store
+/// is read and written off the async threads, many readers at once; a page that is asked for again in the same moment may be
+/// fetched twice. [`HttpCacheDirectory`] is what is stored, for programs.
 #[derive(Debug)]
 pub struct HttpCache {
-    storage: Arc<Storage>,
+    storage: Arc<Shared>,
     /// `None` is the policy `dummy`.
     freshness: Option<Freshness>,
     expiration: f64,
@@ -67,7 +77,7 @@ impl HttpCache {
         if !settings.httpcache_enabled {
             return Ok(None);
         }
-        let storage = Arc::new(Storage::open(&settings.httpcache_dir)?);
+        let storage = Shared::open(&settings.httpcache_dir, settings.httpcache_max_bytes)?;
         Ok(Some(Self {
             storage,
             freshness: match settings.httpcache_policy {
@@ -93,8 +103,8 @@ impl HttpCache {
     /// The stored answer, unless it is too old.
     async fn stored(&self, fingerprint: Fingerprint, request: &Request, cx: &Context) -> Option<Entry> {
         let storage = Arc::clone(&self.storage);
-        let headers = request.headers.clone();
-        let read = tokio::task::spawn_blocking(move || storage.get(fingerprint, &headers)).await;
+        let (headers, now) = (request.headers.clone(), cx.now());
+        let read = tokio::task::spawn_blocking(move || storage.get(fingerprint, &headers, now)).await;
         let entry = match read {
             Ok(Ok(entry)) => entry?,
             Ok(Err(error)) => {
@@ -130,16 +140,24 @@ impl HttpCache {
         if self.freshness.is_some() { varies_by(&entry.headers) } else { Vec::new() }
     }
 
-    async fn put(&self, fingerprint: Fingerprint, request: &Request, entry: Entry) {
+    async fn put(&self, fingerprint: Fingerprint, request: &Request, mut entry: Entry, cx: &Context) {
         if self.storage.has_failed() {
             return;
         }
         let storage = Arc::clone(&self.storage);
-        let (headers, varying) = (request.headers.clone(), self.varying(&entry));
-        let put =
-            tokio::task::spawn_blocking(move || storage.put(fingerprint, &headers, &varying, &entry)).await;
-        if let Err(error) = put {
-            tracing::warn!(url = %request.url, "an answer was not stored: {error}");
+        let (headers, varying, now) = (request.headers.clone(), self.varying(&entry), cx.now());
+        entry.note_asked(&varying, &headers);
+        // The first form had none.
+        entry.method.get_or_insert_with(|| request.method.clone());
+        let put = move || storage.put(fingerprint, &headers, &varying, &entry, now);
+        match tokio::task::spawn_blocking(put).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(url = %request.url, "an answer was not stored: {error}"),
+            Err(error) => tracing::warn!(url = %request.url, "an answer was not stored: {error}"),
+        }
+        let evicted = self.storage.take_evicted();
+        if evicted > 0 {
+            cx.stats().add("httpcache/evicted", i64::try_from(evicted).unwrap_or(i64::MAX));
         }
     }
 
@@ -147,7 +165,7 @@ impl HttpCache {
     async fn keep(&self, asked: &Asked, request: &Request, response: &Response, cx: &Context) {
         if self.stores(response) {
             cx.stats().inc("httpcache/store");
-            self.put(asked.fingerprint, request, Entry::of(response, cx.now())).await;
+            self.put(asked.fingerprint, request, Entry::of(request, response, cx.now()), cx).await;
             return;
         }
         cx.stats().inc("httpcache/uncacheable");
@@ -237,7 +255,7 @@ impl DownloaderMiddleware for HttpCache {
             entry.stored = cx.now();
             *response = entry.response();
             if self.stores(response) {
-                self.put(asked.fingerprint, request, entry).await;
+                self.put(asked.fingerprint, request, entry, cx).await;
             }
         } else if response.status.is_server_error() && !freshness.must_revalidate(stale) {
             cx.stats().inc("httpcache/revalidate");

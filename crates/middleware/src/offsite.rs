@@ -17,7 +17,7 @@ use crate::scope::{Once, OutOf, ScopeRules};
 ///
 /// As a spider middleware it judges links and learns the seeds, which are in the crawl whatever the patterns say. As a
 /// downloader middleware it judges what did not come through a page: redirect targets (by `redirect_out_of_scope`) and
-/// pushed requests. Both must be the same value (clones share the seeds). A request with meta `allow_offsite` passes.
+/// pushed requests. Sitemaps are judged by [`ScopeRules::judge_sitemap`]. Both must be the same value (clones share the seeds). A request with meta `allow_offsite` passes.
 #[derive(Clone, Debug)]
 pub struct Offsite(Arc<Inner>);
 
@@ -64,9 +64,16 @@ impl Offsite {
         if request.meta_flag("allow_offsite") {
             return OnFollow::Keep;
         }
-        match self.0.rules.judge(&request.url) {
+        match self.out_of(request) {
             None => OnFollow::Keep,
             Some(out_of) => OnFollow::Drop(self.refuse(request, out_of, cx)),
+        }
+    }
+
+    fn out_of(&self, request: &Request) -> Option<OutOf> {
+        match request.is_sitemap() {
+            true => self.0.rules.judge_sitemap(&request.url),
+            false => self.0.rules.judge(&request.url),
         }
     }
 
@@ -175,7 +182,7 @@ impl DownloaderMiddleware for Offsite {
         if request.meta_flag("allow_offsite") {
             return Ok(OnRequest::Continue);
         }
-        let Some(out_of) = self.0.rules.judge(&request.url) else { return Ok(OnRequest::Continue) };
+        let Some(out_of) = self.out_of(request) else { return Ok(OnRequest::Continue) };
         if !redirected {
             return Ok(OnRequest::Drop(self.refuse(request, out_of, cx)));
         }

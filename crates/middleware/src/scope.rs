@@ -74,8 +74,8 @@ impl ScopeRules {
         Ok(Self {
             scope: settings.scope,
             hosts: settings.allow_hosts.iter().map(|host| AllowedHost::parse(host)).collect::<Result<_>>()?,
-            include: Patterns::parse("include", &settings.include)?,
-            exclude: Patterns::parse("exclude", &settings.exclude)?,
+            include: Patterns::parse("setting include", &settings.include)?,
+            exclude: Patterns::parse("setting exclude", &settings.exclude)?,
             seeds: RwLock::default(),
         })
     }
@@ -92,7 +92,12 @@ impl ScopeRules {
         }
         let key = self.seed_key(url);
         if !self.seeds.read().unwrap_or_else(PoisonError::into_inner).keys.contains(&key) {
-            self.seeds.write().unwrap_or_else(PoisonError::into_inner).keys.insert(key);
+            let host = host_of(self.scope, &key).map(str::to_owned);
+            self.seeds
+                .write()
+                .unwrap_or_else(PoisonError::into_inner)
+                .keys
+                .extend(host.into_iter().chain([key]));
         }
     }
 
@@ -111,7 +116,14 @@ impl ScopeRules {
 
     /// Learns the seeds of an earlier run of the same scope.
     pub(crate) fn restore(&self, seeds: Vec<String>) {
-        self.seeds.write().unwrap_or_else(PoisonError::into_inner).keys.extend(seeds);
+        // A version that did not keep hosts may have written them.
+        let hosts: Vec<String> =
+            seeds.iter().filter_map(|key| host_of(self.scope, key)).map(str::to_owned).collect();
+        self.seeds
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .keys
+            .extend(hosts.into_iter().chain(seeds));
     }
 
     /// Why an address is not in the crawl; `None` if it is.
@@ -126,6 +138,20 @@ impl ScopeRules {
             return Some(OutOf::NotIncluded);
         }
         None
+    }
+
+    /// As [`ScopeRules::judge`], for a sitemap. It is no page, but says where pages are: of a seed in scope `prefix` only the
+    /// host counts, and `include` does not.
+    pub fn judge_sitemap(&self, url: &Url) -> Option<OutOf> {
+        let is_on_host = || {
+            let seeds = self.seeds.read().unwrap_or_else(PoisonError::into_inner);
+            self.scope == Scope::Prefix && seeds.keys.contains(origin::host(url))
+        };
+        match self.judge(url) {
+            Some(OutOf::NotIncluded) => None,
+            Some(OutOf::Scope) if is_on_host() => None,
+            judged => judged,
+        }
     }
 
     /// Whether an address is in the scope of a seed, or on an allowed host.
@@ -165,6 +191,11 @@ impl ScopeRules {
             Scope::Prefix => format!("{}{}", origin::host(url), folder(url.path())),
         }
     }
+}
+
+/// The host in the key of a seed, where a key is more than that: it is kept beside it.
+fn host_of(scope: Scope, key: &str) -> Option<&str> {
+    if scope == Scope::Prefix { key.split_once('/').map(|(host, _)| host) } else { None }
 }
 
 /// The path up to its last slash, which is part of it.
@@ -210,12 +241,13 @@ impl AllowedHost {
 }
 
 impl Patterns {
-    fn parse(setting: &str, patterns: &[String]) -> Result<Option<Self>> {
+    /// `whose` begins the message about a wrong one.
+    fn parse(whose: &str, patterns: &[String]) -> Result<Option<Self>> {
         if patterns.is_empty() {
             return Ok(None);
         }
         let wrong = |pattern: &str, cause: &dyn std::fmt::Display| {
-            Error::usage(format!("setting {setting}: pattern \"{}\": {cause}", pattern.escape_debug()))
+            Error::usage(format!("{whose}: pattern \"{}\": {cause}", pattern.escape_debug()))
         };
         let mut globs = GlobSetBuilder::new();
         let mut expressions = Vec::new();
@@ -235,6 +267,27 @@ impl Patterns {
     fn matches(&self, url: &Url) -> bool {
         let address = &url[..url::Position::AfterQuery];
         self.globs.is_match(address) || self.expressions.is_match(address)
+    }
+}
+
+/// A pattern on URLs, as in the settings `include` and `exclude`: a glob on the whole URL without its fragment, or after `re:`
+/// a regular expression.
+#[derive(Debug)]
+pub struct UrlPattern(Patterns);
+
+impl UrlPattern {
+    /// Parses a pattern.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn parse(pattern: &str) -> Result<Self> {
+        let patterns = Patterns::parse("URL", &[pattern.to_owned()])?;
+        Ok(Self(patterns.expect("one pattern was given")))
+    }
+
+    /// Whether a URL matches.
+    pub fn matches(&self, url: &Url) -> bool {
+        self.0.matches(url)
     }
 }
 
@@ -350,6 +403,26 @@ mod tests {
         assert_eq!(judge(&rules, "http://h/p?id=12#x"), "in");
         assert_eq!(judge(&rules, "http://h/p?id=x"), "not_included");
         assert_eq!(judge(&rules, "http://h/docs/private/x"), "excluded");
+    }
+
+    #[test]
+    fn a_sitemap_needs_neither_the_folder_of_a_seed_nor_to_be_included() {
+        let narrow = |settings: &mut Settings| {
+            settings.scope = Scope::Prefix;
+            settings.include = vec!["*/docs/*".to_owned()];
+            settings.exclude = vec!["*/old.xml".to_owned()];
+        };
+        let rules = rules(narrow, &["http://h/docs/a"]);
+        let again = ScopeRules { seeds: RwLock::default(), ..self::rules(narrow, &[]) };
+        // As a version wrote it that did not keep hosts.
+        again.restore(vec!["h/docs/".to_owned()]);
+        for rules in [rules, again] {
+            let judge = |url: &str| rules.judge_sitemap(&Url::parse(url).unwrap()).map(OutOf::reason);
+            assert_eq!(judge("http://h/sitemap.xml"), None);
+            assert_eq!(judge("http://h/old.xml"), Some("excluded"));
+            assert_eq!(judge("http://other/docs/sitemap.xml"), Some("offsite"));
+            assert_eq!(super::tests::judge(&rules, "http://h/sitemap.xml"), "offsite", "a page needs both");
+        }
     }
 
     #[test]

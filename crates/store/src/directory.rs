@@ -38,6 +38,7 @@ const LONGEST_FORMAT_FILE: u64 = 64 << 10;
 pub struct JobDirectory {
     path: PathBuf,
     backend: Backend,
+    format: u32,
     is_new: bool,
     store: Arc<Held>,
 }
@@ -72,22 +73,46 @@ impl JobDirectory {
         cache_bytes: usize,
     ) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        if !backend.is_compiled_in() {
-            let message = format!(
-                "this build has no store named {backend}: build it with the feature `{backend}`, or choose another store"
-            );
-            return Err(StoreError::new(StoreErrorKind::Format, message).at(path));
-        }
+        require_compiled_in(path, backend)?;
         fs::create_dir_all(path).map_err(|e| StoreError::io("making the directory", e).at(path))?;
         let lock = locked(path)?;
-        let store: Box<dyn Store> = match format_of(path)? {
-            Some(found) if found != backend => return Err(other_backend(path, found, backend)),
-            Some(_) => open_store(path, backend, cache_bytes)?,
-            None => make_store(path, backend, cache_bytes)?,
+        let (store, format): (Box<dyn Store>, u32) = match format_of(path)? {
+            Some((found, _)) if found != backend => return Err(other_backend(path, found, backend)),
+            Some((_, format)) => (open_store(path, backend, cache_bytes)?, format),
+            None => (make_store(path, backend, cache_bytes)?, FORMAT),
         };
         let is_new = is_empty(&*store)?;
+        let store = Arc::new(Held { store, _lock: Some(lock) });
+        Ok(Self { path: path.to_owned(), backend, format, is_new, store })
+    }
+
+    /// Opens a directory that is there to be read: as many processes at once as like, as long as none writes. Nothing is made.
+    ///
+    /// A store whose process was killed is first brought back to its last commit, which needs the directory for a moment
+    /// alone; so does a store on sled, for the whole time. While it is open, nobody can open it to write.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); [`Io`](StoreErrorKind::Io) if there is no job. Writes to its store fail.
+    pub fn open_read_only(path: impl AsRef<Path>, cache_bytes: usize) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        let Some((backend, format)) = format_of(path)? else {
+            return Err(
+                StoreError::new(StoreErrorKind::Io, "there is no stored state in this directory").at(path)
+            );
+        };
+        require_compiled_in(path, backend)?;
+        let (store, lock) = open_to_read(path, backend, cache_bytes)?;
+        let is_new = is_empty(&*store)?;
         let store = Arc::new(Held { store, _lock: lock });
-        Ok(Self { path: path.to_owned(), backend, is_new, store })
+        Ok(Self { path: path.to_owned(), backend, format, is_new, store })
+    }
+
+    /// The backend of the job in a directory; `None` if there is no job.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open): the job is of a newer version, or the file that tells is damaged.
+    pub fn backend_of(path: impl AsRef<Path>) -> Result<Option<Backend>, StoreError> {
+        Ok(format_of(path.as_ref())?.map(|(backend, _)| backend))
     }
 
     /// Whether nothing was in the store when it was opened: the job has yet to begin.
@@ -108,6 +133,11 @@ impl JobDirectory {
     /// What keeps the entries.
     pub fn backend(&self) -> Backend {
         self.backend
+    }
+
+    /// The format of the directory, at most [`FORMAT`].
+    pub fn format(&self) -> u32 {
+        self.format
     }
 
     /// Closes the store, and makes its file smaller if that is quick: if it has at most 128 MiB.
@@ -138,7 +168,8 @@ impl JobDirectory {
 #[derive(Debug)]
 struct Held {
     store: Box<dyn Store>,
-    _lock: File,
+    /// None on a file system that cannot be written, where nobody writes.
+    _lock: Option<File>,
 }
 
 impl Store for Held {
@@ -159,6 +190,16 @@ impl Store for Held {
     }
 }
 
+fn require_compiled_in(path: &Path, backend: Backend) -> Result<(), StoreError> {
+    if backend.is_compiled_in() {
+        return Ok(());
+    }
+    let message = format!(
+        "this build has no store named {backend}: build it with the feature `{backend}`, or choose another store"
+    );
+    Err(StoreError::new(StoreErrorKind::Format, message).at(path))
+}
+
 /// Takes the lock of a directory, or tells who has it.
 fn locked(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join(LOCK_FILE);
@@ -170,11 +211,9 @@ fn locked(directory: &Path) -> Result<File, StoreError> {
         Ok(()) => {}
         Err(TryLockError::Error(error)) => return Err(failed(error)),
         Err(TryLockError::WouldBlock) => {
-            let holder = holder(&mut file).map(|id| format!(" (number {id})")).unwrap_or_default();
-            let message = format!(
-                "another process{holder} works in this directory; wait until it ends, or choose another directory"
-            );
-            return Err(StoreError::new(StoreErrorKind::Locked, message).at(directory));
+            // The number is of the last one that wrote; readers leave none.
+            let is_read = file.try_lock_shared().is_ok();
+            return Err(if is_read { being_read(directory) } else { in_use(directory, &mut file) });
         }
     }
     // For people and for the message above; nothing depends on it.
@@ -184,6 +223,42 @@ fn locked(directory: &Path) -> Result<File, StoreError> {
     Ok(file)
 }
 
+/// Takes a share of the lock of a directory, for the backend that knows readers; `None` where no lock can be, since nothing can be written.
+#[cfg(feature = "redb")]
+fn shared(directory: &Path) -> Result<Option<File>, StoreError> {
+    let path = directory.join(LOCK_FILE);
+    let failed = |e| StoreError::io("locking the directory", e).at(&path);
+    let opened = match File::open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            OpenOptions::new().read(true).append(true).create(true).open(&path)
+        }
+        opened => opened,
+    };
+    let mut file = match opened {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    match file.try_lock_shared() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Err(in_use(directory, &mut file)),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+    }
+}
+
+fn in_use(directory: &Path, lock: &mut File) -> StoreError {
+    let holder = holder(lock).map(|id| format!(" (number {id})")).unwrap_or_default();
+    let message = format!(
+        "another process{holder} works in this directory; wait until it ends, or choose another directory"
+    );
+    StoreError::new(StoreErrorKind::Locked, message).at(directory)
+}
+
+fn being_read(directory: &Path) -> StoreError {
+    let message = "another process reads this directory; wait until it ends, or choose another directory";
+    StoreError::new(StoreErrorKind::Locked, message).at(directory)
+}
+
 /// The process that holds a lock, as far as it can be read.
 fn holder(file: &mut File) -> Option<u32> {
     let mut text = String::new();
@@ -191,8 +266,8 @@ fn holder(file: &mut File) -> Option<u32> {
     text.trim().parse().ok()
 }
 
-/// The backend that the format file names; `None` if there is no format file.
-fn format_of(directory: &Path) -> Result<Option<Backend>, StoreError> {
+/// The backend that the format file names, and the format; `None` if there is no format file.
+fn format_of(directory: &Path) -> Result<Option<(Backend, u32)>, StoreError> {
     let path = directory.join(FORMAT_FILE);
     let failed = |e| StoreError::io("reading the format file", e).at(&path);
     let file = match File::open(&path) {
@@ -223,7 +298,9 @@ fn format_of(directory: &Path) -> Result<Option<Backend>, StoreError> {
         let message = format!("the file is damaged (there is no format 0); {START_ANEW}");
         return Err(StoreError::new(StoreErrorKind::Damaged, message).at(&path));
     }
-    format.store.parse().map(Some).map_err(|_| newer(format!("with a store named {:?}", format.store)))
+    let backend =
+        format.store.parse().map_err(|_| newer(format!("with a store named {:?}", format.store)))?;
+    Ok(Some((backend, format.format)))
 }
 
 fn other_backend(path: &Path, found: Backend, wanted: Backend) -> StoreError {
@@ -326,6 +403,33 @@ fn create(backend: Backend, path: &Path, cache_bytes: usize) -> Result<(), Store
             Ok(())
         }
     }
+}
+
+/// Opens the store of a directory to read it, with what keeps writers away.
+fn open_to_read(
+    directory: &Path,
+    backend: Backend,
+    cache_bytes: usize,
+) -> Result<(Box<dyn Store>, Option<File>), StoreError> {
+    #[cfg(feature = "redb")]
+    if let (Backend::Redb, Some(name)) = (backend, backend.file_name()) {
+        let path = directory.join(name);
+        // Twice: the first time its process may have been killed.
+        for _ in 0..2 {
+            let lock = shared(directory)?;
+            if let Some(store) = crate::redb::RedbReader::open(&path, cache_bytes)? {
+                return Ok((Box::new(store), lock));
+            }
+            drop(lock);
+            let _alone = locked(directory)?;
+            drop(crate::redb::RedbStore::open(&path, cache_bytes)?);
+        }
+        return Err(
+            StoreError::new(StoreErrorKind::Locked, "another process was killed on it just now").at(path)
+        );
+    }
+    let lock = locked(directory)?;
+    Ok((open_store(directory, backend, cache_bytes)?, Some(lock)))
 }
 
 /// Opens the store of a directory whose format file tells of it.

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use redb::{
-    CommitError, CompactionError, Database, DatabaseError, Durability as Sync, ReadableDatabase,
-    SetDurabilityError, StorageError, TableDefinition, TableError, TransactionError,
+    CommitError, CompactionError, Database, DatabaseError, Durability as Sync, ReadOnlyDatabase,
+    ReadableDatabase, SetDurabilityError, StorageError, TableDefinition, TableError, TransactionError,
 };
 
 use crate::checksum;
@@ -110,32 +110,11 @@ impl RedbStore {
 
 impl Store for RedbStore {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
-        let path = &*self.path;
-        guarded(path, || {
-            let transaction = self.database.begin_read().map_err(|e| transaction_error(e, path))?;
-            let entries = transaction.open_table(ENTRIES).map_err(|e| table_error(e, path))?;
-            let stored = entries.get(key).map_err(|e| storage_error(e, path))?;
-            stored.map(|stored| checksum::unseal(key, stored.value(), path).map(<[u8]>::to_vec)).transpose()
-        })
+        get(&self.database, &self.path, key)
     }
 
     fn scan(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreError> {
-        let path = &*self.path;
-        let mut found = guarded(path, || {
-            let transaction = self.database.begin_read().map_err(|e| transaction_error(e, path))?;
-            let entries = transaction.open_table(ENTRIES).map_err(|e| table_error(e, path))?;
-            entries.range_owned(prefix..).map_err(|e| storage_error(e, path))
-        })?;
-        // Only redb's own steps are guarded: a panic in `visit` is the caller's.
-        while let Some((key, stored)) =
-            guarded(path, || found.next().transpose().map_err(|e| storage_error(e, path)))?
-        {
-            let key = key.value();
-            if !key.starts_with(prefix) || !visit(key, checksum::unseal(key, stored.value(), path)?) {
-                break;
-            }
-        }
-        Ok(())
+        scan(&self.database, &self.path, prefix, visit)
     }
 
     fn write(&self, batch: &Batch, _: Durability) -> Result<(), StoreError> {
@@ -163,6 +142,87 @@ impl Store for RedbStore {
 impl fmt::Debug for RedbStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedbStore").field("path", &self.path).field("failed", &self.failed.get()).finish()
+    }
+}
+
+fn get(database: &impl ReadableDatabase, path: &Path, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+    guarded(path, || {
+        let transaction = database.begin_read().map_err(|e| transaction_error(e, path))?;
+        let entries = transaction.open_table(ENTRIES).map_err(|e| table_error(e, path))?;
+        let stored = entries.get(key).map_err(|e| storage_error(e, path))?;
+        stored.map(|stored| checksum::unseal(key, stored.value(), path).map(<[u8]>::to_vec)).transpose()
+    })
+}
+
+fn scan(
+    database: &impl ReadableDatabase,
+    path: &Path,
+    prefix: &[u8],
+    visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
+) -> Result<(), StoreError> {
+    let mut found = guarded(path, || {
+        let transaction = database.begin_read().map_err(|e| transaction_error(e, path))?;
+        let entries = transaction.open_table(ENTRIES).map_err(|e| table_error(e, path))?;
+        entries.range_owned(prefix..).map_err(|e| storage_error(e, path))
+    })?;
+    // Only redb's own steps are guarded: a panic in `visit` is the caller's.
+    while let Some((key, stored)) =
+        guarded(path, || found.next().transpose().map_err(|e| storage_error(e, path)))?
+    {
+        let key = key.value();
+        if !key.starts_with(prefix) || !visit(key, checksum::unseal(key, stored.value(), path)?) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A store that is only read, beside other processes that only read it; writes are refused.
+///
+/// Opening reads little: damage is found where it is met.
+pub(crate) struct RedbReader {
+    path: PathBuf,
+    database: ReadOnlyDatabase,
+}
+
+impl RedbReader {
+    /// Opens the store in a file; `None` if its process was killed, so that it has to be opened to be written first.
+    pub(crate) fn open(path: &Path, cache_bytes: usize) -> Result<Option<Self>, StoreError> {
+        let length = path.metadata().map_err(|e| missing_or_io(e, path))?.len();
+        if length == 0 {
+            return Err(damaged("the file is empty", path));
+        }
+        guarded(path, || {
+            let database = match Database::builder().set_cache_size(cache_bytes).open_read_only(path) {
+                Ok(database) => database,
+                Err(DatabaseError::RepairAborted) => return Ok(None),
+                Err(error) => return Err(database_error(error, path)),
+            };
+            let transaction = database.begin_read().map_err(|e| transaction_error(e, path))?;
+            transaction.open_table(ENTRIES).map(drop).map_err(|e| table_error(e, path))?;
+            drop(transaction);
+            Ok(Some(Self { path: path.to_owned(), database }))
+        })
+    }
+}
+
+impl Store for RedbReader {
+    fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        get(&self.database, &self.path, key)
+    }
+
+    fn scan(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreError> {
+        scan(&self.database, &self.path, prefix, visit)
+    }
+
+    fn write(&self, _: &Batch, _: Durability) -> Result<(), StoreError> {
+        Err(StoreError::new(StoreErrorKind::Io, "the store was opened to be read only").at(&self.path))
+    }
+}
+
+impl fmt::Debug for RedbReader {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedbReader").field("path", &self.path).finish_non_exhaustive()
     }
 }
 

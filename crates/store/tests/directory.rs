@@ -217,3 +217,62 @@ fn a_backend_that_is_not_compiled_in_is_named() {
     assert!(error.to_string().contains("this build has no store named sled"), "{error}");
     assert!(!parent.path().join("job").exists(), "nothing is made");
 }
+
+fn read(path: &Path) -> Result<JobDirectory, StoreError> {
+    JobDirectory::open_read_only(path, 1 << 20)
+}
+
+#[test]
+fn readers_share_a_directory_and_keep_writers_away() {
+    for backend in backends() {
+        let parent = temporary();
+        let path = parent.path().join("job");
+        make(&path, backend);
+        let first = read(&path).expect("it opens");
+        assert_eq!((first.is_new(), first.backend()), (false, backend));
+        assert_eq!(first.store().get(b"key").expect("get").as_deref(), Some(&b"value"[..]));
+        if backend == Backend::Redb {
+            let second = read(&path).expect("beside the first");
+            assert_eq!(second.store().get(b"key").expect("get").as_deref(), Some(&b"value"[..]));
+            let mut batch = Batch::new();
+            batch.put("key", "other");
+            assert!(second.store().write(&batch, Durability::Process).is_err());
+            let error = refused(&path, backend);
+            assert_eq!(error.kind(), StoreErrorKind::Locked);
+            assert!(error.to_string().contains("reads this directory"), "{error}");
+        }
+        first.close().expect("close");
+        let writer = open(&path, backend);
+        assert_eq!(read(&path).expect_err("it is written").kind(), StoreErrorKind::Locked, "{backend}");
+        drop(writer);
+        read(&path).expect("again");
+    }
+}
+
+#[test]
+fn reading_makes_nothing() {
+    let parent = temporary();
+    let path = parent.path().join("none");
+    assert!(read(&path).expect_err("nothing is there").to_string().contains("no stored state"));
+    assert_eq!(JobDirectory::backend_of(&path).expect("nothing to misread"), None);
+    assert!(!path.exists());
+    make(&path, Backend::Redb);
+    assert_eq!(JobDirectory::backend_of(&path).expect("a format file"), Some(Backend::Redb));
+}
+
+#[test]
+fn what_a_killed_process_left_can_be_read() {
+    let parent = temporary();
+    let (path, copy) = (parent.path().join("job"), parent.path().join("copy"));
+    make(&path, Backend::Redb);
+    let living = open(&path, Backend::Redb);
+    put(&living, "more", "of it");
+    // As it lies on the disk while its process works on it.
+    fs::create_dir(&copy).expect("make");
+    for name in ["format.json", "store.redb"] {
+        fs::copy(path.join(name), copy.join(name)).expect("copy");
+    }
+    drop(living);
+    let job = read(&copy).expect("it is brought back");
+    assert_eq!(job.store().get(b"more").expect("get").as_deref(), Some(&b"of it"[..]));
+}

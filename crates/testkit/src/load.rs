@@ -10,17 +10,30 @@ use huntsman_crawler::{HostKey, Request};
 ///
 /// To be declared as `#[global_allocator]` in a file of its own: whatever else runs in the process is counted, too.
 #[derive(Debug, Default)]
-pub struct CountingAllocator(AtomicUsize);
+pub struct CountingAllocator {
+    bytes: AtomicUsize,
+    peak: AtomicUsize,
+}
 
 impl CountingAllocator {
     /// Nothing taken yet.
     pub const fn new() -> Self {
-        Self(AtomicUsize::new(0))
+        Self { bytes: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
     }
 
     /// Bytes that are taken now.
     pub fn bytes(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// Begins to watch for the most that is taken at once.
+    pub fn watch_peak(&self) {
+        self.peak.store(self.bytes(), Ordering::Relaxed);
+    }
+
+    /// The most that was taken at once since the watch began.
+    pub fn peak(&self) -> usize {
+        self.peak.load(Ordering::Relaxed)
     }
 }
 
@@ -28,13 +41,14 @@ impl CountingAllocator {
 // SAFETY: all calls go to the system's allocator unchanged; counting has no influence on what is returned.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        self.0.fetch_add(layout.size(), Ordering::Relaxed);
+        let bytes = self.bytes.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        self.peak.fetch_max(bytes, Ordering::Relaxed);
         // SAFETY: as asked by the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        self.0.fetch_sub(layout.size(), Ordering::Relaxed);
+        self.bytes.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: as asked by the caller.
         unsafe { System.dealloc(pointer, layout) }
     }

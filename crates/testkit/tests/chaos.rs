@@ -99,7 +99,7 @@ fn is_closed(listed: &Listed) -> bool {
 
 #[tokio::test]
 async fn there_are_many_behaviours_with_names_of_their_own() {
-    let chaos = Chaos::builder().dedup_traps().start().await;
+    let chaos = Chaos::builder().dedup_traps().sitemaps().start().await;
     let listed = chaos.behaviours();
     let names: HashSet<&str> = listed.iter().map(|listed| listed.name).collect();
     assert_eq!(names.len(), listed.len());
@@ -113,7 +113,7 @@ async fn there_are_many_behaviours_with_names_of_their_own() {
 
 #[tokio::test]
 async fn every_answer_ends_by_itself() {
-    let chaos = Chaos::builder().hold(Duration::from_millis(300)).start().await;
+    let chaos = Chaos::builder().sitemaps().hold(Duration::from_millis(300)).start().await;
     let mut tasks = tokio::task::JoinSet::new();
     for listed in chaos.behaviours() {
         tasks.spawn(async move { ask(&listed.url, "", usize::MAX, Duration::from_secs(60)).await.len() });
@@ -129,7 +129,7 @@ async fn every_answer_ends_by_itself() {
 
 #[tokio::test]
 async fn a_careful_client_passes() {
-    let chaos = Chaos::builder().hold(HOLD).crawl_delay(Duration::from_millis(20)).start().await;
+    let chaos = Chaos::builder().sitemaps().hold(HOLD).crawl_delay(Duration::from_millis(20)).start().await;
     for url in chaos.control_urls() {
         glance(&url).await;
     }
@@ -269,8 +269,13 @@ async fn kept_and_poisoned_links_are_really_offered() {
         "zstd_in_gzip_bomb",
         "close_in_head",
         "unspecified",
+        "names_itself",
+        "circle",
+        "index_chain",
+        "two_hundred_thousand",
+        "nests_deep",
     ];
-    let chaos = Chaos::builder().hold(Duration::from_secs(1)).start().await;
+    let chaos = Chaos::builder().sitemaps().hold(Duration::from_secs(1)).start().await;
     let mut checked = 0;
     for listed in chaos.behaviours().into_iter().filter(|listed| listed.url.path() != "/") {
         if indirect.contains(&listed.name) {
@@ -290,7 +295,7 @@ async fn kept_and_poisoned_links_are_really_offered() {
 
 #[tokio::test]
 async fn the_index_leads_to_everything() {
-    let chaos = Chaos::builder().silent_hosts(2).start().await;
+    let chaos = Chaos::builder().sitemaps().silent_hosts(2).start().await;
     let mut seen = HashSet::from([chaos.seed_url()]);
     let mut queue = vec![chaos.seed_url()];
     while let Some(url) = queue.pop() {
@@ -546,4 +551,20 @@ async fn the_session_trap_never_repeats_an_address_and_runs_dry() {
     }
     assert_eq!(rooms.len(), 6, "six pages behind {} addresses", seen.len());
     assert!(fails(&chaos, "session_ids", "700 allowed").await);
+}
+
+#[tokio::test]
+async fn sitemaps_are_served_when_wanted_and_named_by_robots_txt() {
+    let names = |chaos: &Chaos| -> Vec<&str> {
+        let all = chaos.behaviours().into_iter();
+        all.filter(|listed| listed.family == Family::Sitemaps).map(|listed| listed.name).collect()
+    };
+    assert!(names(&Chaos::start().await).is_empty());
+    let chaos = Chaos::builder().family(Family::Sitemaps).start().await;
+    assert!(names(&chaos).len() > 10);
+    let robots = chaos.origin(Family::Sitemaps).join("/robots.txt").expect("a URL");
+    let robots = text_of(&glance(&robots).await);
+    for listed in chaos.behaviours() {
+        assert!(robots.contains(&format!("Sitemap: {}\n", listed.url)), "{}", listed.name);
+    }
 }

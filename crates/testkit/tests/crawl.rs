@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use huntsman_crawler::{
-    CrawlReport, CrawlerBuilder, Event, HttpDownloader, Observer, Output, Page, spider_fn,
+    CrawlReport, CrawlerBuilder, Event, HttpDownloader, Observer, Output, Page, Sitemaps, spider_fn,
 };
-use huntsman_middleware::Defaults;
+use huntsman_middleware::{Defaults, RobotsSitemaps};
 use huntsman_testkit::{Chaos, ChaosBuilder, Family};
 
 const HOLD: Duration = Duration::from_secs(6);
@@ -28,15 +28,25 @@ impl Observer for Drops {
 
 async fn crawl(bed: ChaosBuilder) -> (Chaos, CrawlReport, Drops) {
     let chaos = bed.hold(HOLD).crawl_delay(Duration::from_millis(500)).start().await;
-    let spider = spider_fn([chaos.seed_url()], |page: &Page, out: &mut Output<String>| {
+    let mut seeds = vec![chaos.seed_url()];
+    let has_sitemaps = chaos.behaviours().iter().any(|listed| listed.family == Family::Sitemaps);
+    if has_sitemaps {
+        // The sitemaps of a host are read if the crawl starts from it.
+        seeds.push(chaos.origin(Family::Sitemaps).join("/sitemaps/").expect("a URL"));
+    }
+    let spider = Sitemaps::new(spider_fn(seeds, |page: &Page, out: &mut Output<String>| {
         out.item(page.url().to_string());
         out.follow_links(page);
         Ok(())
-    });
+    }));
+    let sitemaps = has_sitemaps.then(|| RobotsSitemaps::of(&spider));
     let drops = Drops::default();
     let secrets = chaos.origin(Family::Cookies).as_str().trim_end_matches('/').to_owned() + "=user:secret";
-    let report = CrawlerBuilder::new(spider)
-        .plugin(Defaults)
+    let mut builder = CrawlerBuilder::new(spider).plugin(Defaults);
+    if let Some(sitemaps) = sitemaps {
+        builder = builder.plugin(sitemaps);
+    }
+    let report = builder
         .downloader_with(HttpDownloader::new)
         .observer(drops.clone())
         .set("allow_addresses", chaos.exceptions())
@@ -50,6 +60,8 @@ async fn crawl(bed: ChaosBuilder) -> (Chaos, CrawlReport, Drops) {
         .set("retry_backoff_base", 0.1)
         .set("robots_retry_delays", vec![0.5, 0.5, 0.5])
         .set("max_parked_wait", 30.0)
+        // What the bed allows a client to take of one answer.
+        .set("sitemap_max_bytes", 16 << 20)
         .run()
         .await
         .expect("the crawl ends by itself");
@@ -96,6 +108,7 @@ families! {
     traps_end => Traps;
     robots_rules_hold_in_all_states_of_health => Robots;
     answers_that_break_http_are_never_followed => Protocol;
+    bad_sitemaps_cost_only_themselves => Sitemaps;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

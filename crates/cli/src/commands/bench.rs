@@ -143,6 +143,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
         only: None,
         text: args.text,
         follow: true,
+        sitemaps: false,
         sink,
         metrics: None,
         screen,

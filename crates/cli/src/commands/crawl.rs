@@ -66,8 +66,19 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
         screen.line(&format!("metrics at http://{address}/metrics\n"));
     }
     let follow = args.reach.max_depth != Some(0);
-    let job =
-        Job { config, downloader, seeds, only, text: args.output.text, follow, sink, metrics, screen, log };
+    let job = Job {
+        config,
+        downloader,
+        seeds,
+        only,
+        text: args.output.text,
+        follow,
+        sitemaps: args.reach.sitemaps,
+        sink,
+        metrics,
+        screen,
+        log,
+    };
     let ended = job::run(job).await?;
     say(ended.report.summary(Style::stderr()).trim_end());
     if let Some(directory) = &ended.directory {

@@ -73,6 +73,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         only: None,
         text: true,
         follow: true,
+        sitemaps: false,
         sink,
         metrics: None,
         screen,

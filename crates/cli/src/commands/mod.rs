@@ -1,10 +1,12 @@
 //! One file per command.
 
 mod bench;
+mod cache;
 mod completions;
 mod crawl;
 mod demo;
 mod fetch;
+mod job;
 mod robots;
 mod settings;
 mod version;
@@ -20,6 +22,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Crawl(args) => on_runtime(crawl::run(*args)),
         Command::Fetch(args) => on_runtime(fetch::run(args)),
         Command::Robots(args) => on_runtime(robots::run(args)),
+        Command::Cache { what } => cache::run(what),
+        Command::Job { what } => job::run(what),
         Command::Settings(args) => settings::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),

@@ -7,7 +7,8 @@
 //! So the store sees few large rows in ascending order instead of many small ones all over, which is what makes the cost
 //! of a request independent of how many there are.
 //!
-//! Keys: `f/j/` journal rows, `f/s/` segments (zstd), `f/r/` runs, each with a big-endian number.
+//! Keys: `f/j/` journal rows, `f/s/` segments (zstd), `f/r/` runs, each with a big-endian number; `f/c` what is to be known of the
+//! last commit, which nothing here depends on.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,6 +27,9 @@ use crate::request::{Fingerprint, Request};
 mod journal;
 mod known;
 mod row;
+mod saved;
+
+pub(crate) use saved::SavedQueue;
 
 use journal::{Journal, Op, Segment, put_bytes, take_bytes};
 use known::Known;
@@ -106,6 +110,8 @@ pub(crate) struct Commit {
     batch: Batch,
     segments: Vec<u64>,
     run: u64,
+    /// Requests that are leased.
+    leased: u64,
 }
 
 /// Largest row of the journal, about.
@@ -247,11 +253,12 @@ impl Shared {
     fn write(&self, commit: Commit, others: Batch) -> Result<()> {
         // After a commit that failed, the next one would leave a gap.
         drop(self.working()?);
-        let Commit { mut batch, segments, run } = commit;
+        let Commit { mut batch, segments, run, leased } = commit;
         batch.append(others);
         if batch.is_empty() {
             return Ok(());
         }
+        batch.put(saved::COMMIT, saved::LastCommit { at: Timestamp::wall(), leased }.to_bytes());
         let written = self.store.write(&batch, self.durability);
         let mut state = self.lock();
         match written {
@@ -293,22 +300,13 @@ impl State {
             let small = SMALL_JOURNAL.min(limits.uncommitted);
             if self.stored > small && self.stored > 2 * self.checkpoint {
                 drop(ops);
-                self.checkpoint(&mut rows);
-                self.rows.clone().for_each(|row| batch.delete(journal_key(row)));
-                self.rows.start = self.rows.end;
-                self.segments.dead.drain(..).for_each(|segment| batch.delete(segment_key(segment)));
-                self.stored = 0;
-                self.checkpoint = rows.bytes;
+                self.renew(&mut rows, &mut batch);
             } else {
                 ops.for_each(|op| rows.push(&op));
                 rows.push(&self.counters());
             }
         }
-        self.stored += rows.bytes;
-        for row in rows.rows {
-            batch.put(journal_key(self.rows.end), row);
-            self.rows.end += 1;
-        }
+        self.write_rows(rows, &mut batch);
         // A segment that died before it was written is named by the journal, unless a checkpoint came between.
         for (segment, bytes) in &self.segments.pending {
             batch.put(segment_key(*segment), bytes.clone());
@@ -316,7 +314,25 @@ impl State {
         self.known.pending().for_each(|(key, value)| batch.put(key.clone(), value.clone()));
         self.segments.fresh = 0;
         let segments = self.segments.pending.keys().copied().collect();
-        Commit { batch, segments, run: self.known.last_run }
+        Commit { batch, segments, run: self.known.last_run, leased: self.queue.leased() as u64 }
+    }
+
+    /// Puts a checkpoint in the place of the journal.
+    fn renew(&mut self, rows: &mut Rows, batch: &mut Batch) {
+        self.checkpoint(rows);
+        self.rows.clone().for_each(|row| batch.delete(journal_key(row)));
+        self.rows.start = self.rows.end;
+        self.segments.dead.drain(..).for_each(|segment| batch.delete(segment_key(segment)));
+        self.stored = 0;
+        self.checkpoint = rows.bytes;
+    }
+
+    fn write_rows(&mut self, rows: Rows, batch: &mut Batch) {
+        self.stored += rows.bytes;
+        for row in rows.rows {
+            batch.put(journal_key(self.rows.end), row);
+            self.rows.end += 1;
+        }
     }
 
     fn counters(&self) -> Op {

@@ -365,6 +365,32 @@ impl<P> Queue<P> {
         self.spilled += count;
     }
 
+    /// Requests that are leased.
+    pub(super) fn leased(&self) -> usize {
+        self.leases.len()
+    }
+
+    /// The queued requests of a host in memory: due ones in their order, then delayed ones by their time.
+    pub(super) fn of_host(&self, host: &HostKey) -> impl Iterator<Item = &P> {
+        let id = self.hosts.get(host).map(|entry| entry.id).into_iter();
+        let due = id.clone().flat_map(|id| self.due.range((id, Place::FIRST)..=(id, Place::LAST)));
+        let delayed =
+            id.flat_map(|id| self.delayed.range((id, Timestamp(0), 0)..=(id, Timestamp::MAX, u64::MAX)));
+        due.map(|(_, request)| request).chain(delayed.map(|(_, (_, request))| request))
+    }
+
+    /// Forgets all that is queued of a host, in memory or not; answers with how many requests that were.
+    pub(super) fn remove_host(&mut self, host: &HostKey) -> u64 {
+        let Some(entry) = self.hosts.remove(host) else { return 0 };
+        let id = entry.id;
+        self.due.extract_if((id, Place::FIRST)..=(id, Place::LAST), |_, _| true).for_each(drop);
+        let delayed = (id, Timestamp(0), 0)..=(id, Timestamp::MAX, u64::MAX);
+        self.delayed.extract_if(delayed, |_, _| true).for_each(drop);
+        self.spilled -= entry.spilled;
+        self.free.push(id);
+        u64::from(entry.due) + u64::from(entry.delayed) + entry.spilled
+    }
+
     /// Calls `visit` with all requests in memory, queued and leased.
     pub(super) fn each(&self, mut visit: impl FnMut(&P)) {
         self.due.values().for_each(&mut visit);

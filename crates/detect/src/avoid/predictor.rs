@@ -203,9 +203,7 @@ impl Predictor {
     /// Whoever fetches it tells so by [`flies`](Self::flies).
     pub fn decide(&mut self, site: &str, url: &Url, is_last: bool) -> Decision {
         let Some(model) = self.sites.get(site) else { return Decision::Fetch };
-        if model.pages() < self.options.warmup {
-            return Decision::Fetch;
-        }
+        let is_warm = model.pages() >= self.options.warmup;
         let raw = raw_slots(url);
         let hash = hash_of(url);
         let links = self.links.get(&hash).map(SmallVec::as_slice).unwrap_or_default();
@@ -214,7 +212,7 @@ impl Predictor {
         }
         let belief = model.judge(&raw, links);
         let Options { threshold, exploration, min_evidence, seed, .. } = self.options;
-        if belief.probability > threshold {
+        if belief.probability > threshold && is_warm {
             let reason = self.reason(site, url, &belief);
             let key = (xxh3_64(site.as_bytes()), belief.key);
             if is_last {
@@ -231,7 +229,7 @@ impl Predictor {
             self.site(site).skip(&raw, belief.key);
             return Decision::Skip(reason);
         }
-        if is_last && belief.probability > LAST {
+        if is_last && is_warm && belief.probability > LAST {
             let reason = self.reason(site, url, &belief);
             self.count(site, url, (xxh3_64(site.as_bytes()), belief.key), &belief, &reason);
             return Decision::Drop(reason);

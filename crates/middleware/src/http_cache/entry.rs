@@ -3,8 +3,8 @@
 use std::io::Read;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Version};
-use huntsman_crawler::{Response, Timestamp};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
+use huntsman_crawler::{Request, Response, Timestamp};
 use url::Url;
 
 /// An answer as it was received, and when.
@@ -12,11 +12,28 @@ use url::Url;
 pub(crate) struct Entry {
     pub(crate) stored: Timestamp,
     pub(crate) url: Url,
+    /// `None` if the first form of it was stored, which has none.
+    pub(crate) method: Option<Method>,
+    /// The headers of its request by which it varies.
+    pub(crate) asked: Asked,
     pub(crate) status: StatusCode,
     pub(crate) version: Version,
     pub(crate) headers: HeaderMap,
     /// With its content codings.
     pub(crate) body: Bytes,
+}
+
+/// Names and values of request headers; no value where it is a secret, or where the header was not there.
+pub(crate) type Asked = Vec<(String, Option<String>)>;
+
+/// An answer whose body is still as it is on disk.
+#[derive(Clone, Debug)]
+pub(crate) struct Unread<'a> {
+    /// Without its body.
+    pub(crate) head: Entry,
+    pub(crate) body_length: usize,
+    is_packed: bool,
+    rest: &'a [u8],
 }
 
 /// What is stored is not what was written.
@@ -31,8 +48,8 @@ impl std::fmt::Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-/// The form that is written; the first byte of a value.
-const FORMAT: u8 = 1;
+/// The form that is written; the first byte of a value. The first one had neither method nor varying headers, and is read.
+const FORMAT: u8 = 2;
 /// Bodies below this do not become smaller by more than their page on disk.
 const LEAST_COMPRESSED: usize = 256;
 /// zstd's own default: HTML to about a fifth at some 300 MB/s.
@@ -41,10 +58,12 @@ const LEVEL: i32 = 3;
 const FIRST_ROOM: usize = 64 << 10;
 
 impl Entry {
-    pub(crate) fn of(response: &Response, now: Timestamp) -> Self {
+    pub(crate) fn of(request: &Request, response: &Response, now: Timestamp) -> Self {
         Self {
             stored: now,
             url: response.url.clone(),
+            method: Some(request.method.clone()),
+            asked: Asked::new(),
             status: response.status,
             version: response.version,
             headers: response.headers.clone(),
@@ -61,8 +80,22 @@ impl Entry {
         response
     }
 
-    /// Format, time in microseconds, status, version; URL, headers and body with their lengths; the body compressed if that
-    /// makes it smaller. Numbers are little-endian. Checksums are the store's.
+    /// Notes the headers of the request by which the answer varies. Credentials are kept out of the cache.
+    pub(crate) fn note_asked(&mut self, names: &[String], asked: &HeaderMap) {
+        const SECRETS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
+        let value = |name: &String| {
+            if SECRETS.iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
+                return None;
+            }
+            let values: Vec<_> =
+                asked.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
+            (!values.is_empty()).then(|| values.join(", "))
+        };
+        self.asked = names.iter().map(|name| (name.clone(), value(name))).collect();
+    }
+
+    /// Format, time in microseconds, status, version; URL, method, varying headers, headers and body with their lengths; the
+    /// body compressed if that makes it smaller. Numbers are little-endian. Checksums are the store's.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let coded = self.headers.contains_key(http::header::CONTENT_ENCODING);
         let packed = (!coded && self.body.len() >= LEAST_COMPRESSED)
@@ -76,6 +109,13 @@ impl Entry {
         out.extend_from_slice(&self.status.as_u16().to_le_bytes());
         out.push(version_number(self.version));
         put(&mut out, self.url.as_str().as_bytes());
+        put(&mut out, self.method.as_ref().map_or("", Method::as_str).as_bytes());
+        put_length(&mut out, self.asked.len());
+        for (name, value) in &self.asked {
+            put(&mut out, name.as_bytes());
+            out.push(u8::from(value.is_some()));
+            put(&mut out, value.as_deref().unwrap_or_default().as_bytes());
+        }
         put_length(&mut out, self.headers.len());
         for (name, value) in &self.headers {
             put(&mut out, name.as_str().as_bytes());
@@ -88,29 +128,62 @@ impl Entry {
     }
 
     pub(crate) fn from_bytes(bytes: &[u8]) -> Result<Self, Damaged> {
+        let unread = Self::unread(bytes)?;
+        Ok(Self { body: unread.body()?, ..unread.head })
+    }
+
+    /// Reads all but the body.
+    pub(crate) fn unread(bytes: &[u8]) -> Result<Unread<'_>, Damaged> {
         let mut rest = bytes;
-        if take(&mut rest, 1)? != [FORMAT] {
+        let format = take(&mut rest, 1)?[0];
+        if !(1..=FORMAT).contains(&format) {
             return Err(Damaged("another format"));
         }
         let stored = Timestamp(u64::from_le_bytes(array(&mut rest)?));
         let status = StatusCode::from_u16(u16::from_le_bytes(array(&mut rest)?));
         let status = status.map_err(|_| Damaged("no such status"))?;
         let version = version_of(take(&mut rest, 1)?[0]);
-        let url = std::str::from_utf8(text(&mut rest)?).ok().and_then(|url| Url::parse(url).ok());
-        let url = url.ok_or(Damaged("the URL is none"))?;
+        let url = string(&mut rest)?.parse().map_err(|_| Damaged("the URL is none"))?;
+        let (mut method, mut asked) = (None, Asked::new());
+        if format > 1 {
+            let name = string(&mut rest)?;
+            if !name.is_empty() {
+                method = Some(name.parse().map_err(|_| Damaged("no such method"))?);
+            }
+            for _ in 0..length(&mut rest)? {
+                let name = string(&mut rest)?.to_owned();
+                let is_there = take(&mut rest, 1)?[0] == 1;
+                let value = string(&mut rest)?;
+                asked.push((name, is_there.then(|| value.to_owned())));
+            }
+        }
         let mut headers = HeaderMap::new();
         for _ in 0..length(&mut rest)? {
             let name = HeaderName::from_bytes(text(&mut rest)?).map_err(|_| Damaged("no header name"))?;
             let value = HeaderValue::from_bytes(text(&mut rest)?).map_err(|_| Damaged("no header value"))?;
             headers.try_append(name, value).map_err(|_| Damaged("too many headers"))?;
         }
-        let packed = take(&mut rest, 1)?[0] == 1;
+        let is_packed = take(&mut rest, 1)?[0] == 1;
         let body_length = length(&mut rest)?;
-        let body = if packed { unpack(rest, body_length)? } else { rest.to_vec() };
-        if body.len() != body_length {
+        let head = Self { stored, url, method, asked, status, version, headers, body: Bytes::new() };
+        Ok(Unread { head, body_length, is_packed, rest })
+    }
+
+    /// When stored bytes were stored; 0 if they do not tell.
+    pub(crate) fn stored_at(bytes: &[u8]) -> Timestamp {
+        let time = bytes.get(1..9).and_then(|time| time.try_into().ok());
+        Timestamp(time.map_or(0, u64::from_le_bytes))
+    }
+}
+
+impl Unread<'_> {
+    /// Reads the body.
+    pub(crate) fn body(&self) -> Result<Bytes, Damaged> {
+        let body = if self.is_packed { unpack(self.rest, self.body_length)? } else { self.rest.to_vec() };
+        if body.len() != self.body_length {
             return Err(Damaged("the body has another length"));
         }
-        Ok(Self { stored, url, status, version, headers, body: body.into() })
+        Ok(body.into())
     }
 }
 
@@ -171,18 +244,29 @@ fn text<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8], Damaged> {
     take(rest, length)
 }
 
+fn string<'a>(rest: &mut &'a [u8]) -> Result<&'a str, Damaged> {
+    std::str::from_utf8(text(rest)?).map_err(|_| Damaged("no text"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn entry(body: impl Into<Bytes>) -> Entry {
-        let mut response = Response::new(Url::parse("http://h/a?b").unwrap(), StatusCode::NOT_FOUND, body);
+        let mut request = Request::parse("http://h/a?b").unwrap().method(Method::POST);
+        let mut response = Response::new(request.url.clone(), StatusCode::NOT_FOUND, body);
         response.version = Version::HTTP_2;
         for (name, value) in [("x-a", &b"1"[..]), ("x-a", b"\xe9"), ("etag", b"\"v\"")] {
             let name = HeaderName::from_static(name);
             response.headers.append(name, HeaderValue::from_bytes(value).unwrap());
         }
-        Entry::of(&response, Timestamp(1_700_000_000_123_456))
+        for (name, value) in [("accept", "x"), ("accept", "y"), ("cookie", "secret=1")] {
+            request.headers.append(name, HeaderValue::from_static(value));
+        }
+        let mut entry = Entry::of(&request, &response, Timestamp(1_700_000_000_123_456));
+        let names = ["Accept", "Cookie", "accept-language"].map(str::to_owned);
+        entry.note_asked(&names, &request.headers);
+        entry
     }
 
     #[test]
@@ -193,8 +277,17 @@ mod tests {
             assert_eq!(Entry::from_bytes(&bytes).unwrap(), entry);
             let response = entry.response();
             assert_eq!((&response.body[..], response.flags), (body.as_bytes(), vec!["cached"]));
+            let unread = Entry::unread(&bytes).unwrap();
+            assert_eq!((unread.body_length, Entry::stored_at(&bytes)), (body.len(), entry.stored));
         }
         assert!(entry("<p>again</p>".repeat(5_000)).to_bytes().len() < 1_000, "bodies are compressed");
+    }
+
+    #[test]
+    fn credentials_are_not_noted() {
+        let asked = entry("").asked;
+        let expected = [("Accept", Some("x, y")), ("Cookie", None), ("accept-language", None)];
+        assert_eq!(asked, expected.map(|(name, value)| (name.to_owned(), value.map(str::to_owned))));
     }
 
     #[test]

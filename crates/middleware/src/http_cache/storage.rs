@@ -1,78 +1,294 @@
-//! Where answers are stored: one store in one directory, read by key, written by its group-commit thread.
+//! Where answers are stored: one store in one directory, read by key, written by its group-commit thread, and bounded.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderMap;
-use huntsman_crawler::{Fingerprint, Result};
-use huntsman_store::{Backend, Batch, Durability, JobDirectory, Store, Writer};
+use huntsman_crawler::{Error, Fingerprint, Result, Timestamp};
+use huntsman_store::{Backend, Batch, Durability, JobDirectory, Store, StoreError, Writer};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::entry::Entry;
+use super::ledger::{Ledger, Tail, Totals, Weight};
 
-/// Answers by fingerprint; those that vary, by the values of the varying request headers, too.
+/// Answers by fingerprint; those that vary, by the values of the varying request headers, too. Numbers are little-endian but in
+/// keys.
 ///
 /// | key | value |
 /// |---|---|
 /// | `a`, fingerprint | the answer |
 /// | `v`, fingerprint | names of the headers by which it varies, one per line |
 /// | `a`, fingerprint, hash of their values | the answer to these values |
+/// | `m`, as after `a` | bytes and last use of the answer |
+/// | `t`, last use, as after `a` | bytes of the answer |
+/// | `s` | version of the last two, answers, bytes, last use of any |
+///
+/// The last use of an answer is noted in memory, and written with those of many others: a hit costs no write. What was not
+/// written when a process dies is forgotten; the answers then count as used when they were used before.
 #[derive(Debug)]
 pub(crate) struct Storage {
     store: Arc<dyn Store>,
     writer: Writer,
     failed: Arc<AtomicBool>,
+    ledger: Mutex<Ledger>,
+    /// Uses that are not in the ledger yet.
+    touched: Mutex<HashMap<Tail, u64, foldhash::fast::RandomState>>,
+    last_use: AtomicU64,
+    /// 0 is no bound.
+    max_bytes: AtomicU64,
+    /// Answers that made room, and were not asked for yet.
+    evicted: AtomicU64,
 }
 
 /// Bytes of the store that are held in memory.
-const CACHE_BYTES: usize = 16 << 20;
+pub(super) const CACHE_BYTES: usize = 16 << 20;
+/// Uses that are written together; some 100 bytes of memory each.
+const TOUCHES: usize = 4_096;
+/// Uses that are held in memory while others make room. Beyond them they are forgotten.
+const MOST_TOUCHES: usize = 16 * TOUCHES;
+/// When room is made, this part of the bound more of it: so that not every answer pays for it.
+const SPARE: u64 = 64;
+/// Answers that make room in one batch.
+const MOST_EVICTED: u64 = 2_048;
+/// Answers of a cache without sizes that get theirs in one batch.
+const WEIGHED: usize = 1_024;
 
 impl Storage {
-    pub(crate) fn open(directory: &str) -> Result<Self> {
+    pub(crate) fn open(directory: &Path) -> Result<Self> {
+        let doing = || format!("opening the HTTP cache (setting httpcache_dir) in {}", directory.display());
         let opened = JobDirectory::open_with_cache(directory, Backend::Redb, CACHE_BYTES);
-        let doing = || format!("opening the HTTP cache (setting httpcache_dir) in {directory}");
-        let store = opened.map_err(|error| huntsman_crawler::Error::from(error).context(doing()))?.store();
+        let store = opened.map_err(|error| Error::from(error).context(doing()))?.store();
+        Self::of(store).map_err(|error| error.context(doing()))
+    }
+
+    /// Without a bound.
+    pub(crate) fn of(store: Arc<dyn Store>) -> Result<Self> {
+        let totals = match Totals::stored(&*store)? {
+            Some(totals) => totals,
+            None => weigh(&store)?,
+        };
         let writer = Writer::new(Arc::clone(&store), Durability::Process)?;
-        Ok(Self { store, writer, failed: Arc::default() })
+        Ok(Self {
+            writer,
+            failed: Arc::default(),
+            ledger: Mutex::new(Ledger::new(Arc::clone(&store), totals)),
+            touched: Mutex::default(),
+            last_use: AtomicU64::new(totals.used),
+            max_bytes: AtomicU64::new(0),
+            evicted: AtomicU64::new(0),
+            store,
+        })
+    }
+
+    /// Bounds the bytes of all answers; of several bounds the lowest holds. Room is made when something is stored.
+    pub(crate) fn bound(&self, max_bytes: u64) {
+        let lower = |old: u64| (max_bytes > 0 && (old == 0 || max_bytes < old)).then_some(max_bytes);
+        let _ = self.max_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
     }
 
     /// The stored answer to a request; blocks.
-    pub(crate) fn get(&self, fingerprint: Fingerprint, asked: &HeaderMap) -> Result<Option<Entry>> {
-        let varying = match self.store.get(&key(b'v', fingerprint, None))? {
+    pub(crate) fn get(
+        &self,
+        fingerprint: Fingerprint,
+        asked: &HeaderMap,
+        now: Timestamp,
+    ) -> Result<Option<Entry>> {
+        let varying = match self.store.get(&names_key(fingerprint))? {
             Some(names) => Some(variant(std::str::from_utf8(&names)?.lines(), asked)),
             None => None,
         };
-        match self.store.get(&key(b'a', fingerprint, varying))? {
-            Some(bytes) => Ok(Some(Entry::from_bytes(&bytes)?)),
-            None => Ok(None),
-        }
+        let tail = tail(fingerprint, varying);
+        let Some(bytes) = self.store.get(&answer_key(&tail))? else { return Ok(None) };
+        let entry = Entry::from_bytes(&bytes)?;
+        self.touch(tail, now);
+        Ok(Some(entry))
     }
 
-    /// Stores an answer; blocks while very much waits to be written.
-    pub(crate) fn put(&self, fingerprint: Fingerprint, asked: &HeaderMap, varying: &[String], entry: &Entry) {
-        let mut batch = Batch::new();
-        if varying.is_empty() {
-            batch.delete(key(b'v', fingerprint, None));
-            batch.put(key(b'a', fingerprint, None), entry.to_bytes());
-        } else {
-            let values = variant(varying.iter().map(String::as_str), asked);
-            batch.put(key(b'v', fingerprint, None), varying.join("\n"));
-            batch.put(key(b'a', fingerprint, Some(values)), entry.to_bytes());
+    /// Stores an answer; blocks while very much waits to be written, or while room is made.
+    pub(crate) fn put(
+        &self,
+        fingerprint: Fingerprint,
+        asked: &HeaderMap,
+        varying: &[String],
+        entry: &Entry,
+        now: Timestamp,
+    ) -> Result<()> {
+        let values = (!varying.is_empty()).then(|| variant(varying.iter().map(String::as_str), asked));
+        let (tail, bytes) = (tail(fingerprint, values), entry.to_bytes());
+        let weight = Weight::of(&tail, &bytes);
+        let max = self.max_bytes.load(Ordering::Relaxed);
+        if max > 0 && weight > max {
+            // It has taken the place of an older one at its origin, and would take that of all others here.
+            return self.remove(fingerprint, asked, varying);
         }
-        self.write(batch);
+        let mut ledger = self.lock();
+        let put = self.put_one(&mut ledger, fingerprint, &tail, (bytes, weight), varying, now);
+        self.unless_failed(put.and_then(|()| self.make_room(&mut ledger)))
+    }
+
+    fn put_one(
+        &self,
+        ledger: &mut Ledger,
+        fingerprint: Fingerprint,
+        tail: &[u8],
+        (bytes, weight): (Vec<u8>, u64),
+        varying: &[String],
+        now: Timestamp,
+    ) -> Result<()> {
+        let used = self.next_use(now);
+        let mut change = ledger.change();
+        change.set(tail, Some(Weight { bytes: weight, used }))?;
+        if varying.is_empty() {
+            // The variants of it would never be found again.
+            if self.store.get(&names_key(fingerprint))?.is_some() {
+                change.batch().delete(names_key(fingerprint));
+                for variant in self.variants(fingerprint)? {
+                    change.batch().delete(answer_key(&variant));
+                    change.set(&variant, None)?;
+                }
+            }
+        } else {
+            let plain = &tail[..FINGERPRINT];
+            if change.weight(plain)?.is_some() {
+                change.batch().delete(answer_key(plain));
+                change.set(plain, None)?;
+            }
+            change.batch().put(names_key(fingerprint), varying.join("\n"));
+        }
+        change.batch().put(answer_key(tail), bytes);
+        self.write(change.finish());
+        Ok(())
+    }
+
+    /// A change that cannot be made whole is the last one: what is in memory is not what is in the store any more.
+    fn unless_failed(&self, result: Result<()>) -> Result<()> {
+        result.inspect_err(|_| self.failed.store(true, Ordering::Relaxed))
     }
 
     /// Forgets the answer to a request.
-    pub(crate) fn remove(&self, fingerprint: Fingerprint, asked: &HeaderMap, varying: &[String]) {
+    pub(crate) fn remove(
+        &self,
+        fingerprint: Fingerprint,
+        asked: &HeaderMap,
+        varying: &[String],
+    ) -> Result<()> {
         let values = (!varying.is_empty()).then(|| variant(varying.iter().map(String::as_str), asked));
-        let mut batch = Batch::new();
-        batch.delete(key(b'a', fingerprint, values));
-        self.write(batch);
+        self.remove_all(&[tail(fingerprint, values)])
     }
 
-    fn write(&self, batch: Batch) {
+    /// Forgets answers by the ends of their keys.
+    pub(super) fn remove_all(&self, tails: &[Tail]) -> Result<()> {
+        self.unless_failed(self.forget(&mut self.lock(), tails))
+    }
+
+    /// Forgets answers, and by which headers one varies if none of its variants is left.
+    fn forget(&self, ledger: &mut Ledger, tails: &[Tail]) -> Result<()> {
+        let mut change = ledger.change();
+        for tail in tails {
+            change.batch().delete(answer_key(tail));
+            change.set(tail, None)?;
+        }
+        let gone: HashSet<&[u8]> = tails.iter().map(Vec::as_slice).collect();
+        let varying: HashSet<&[u8]> =
+            tails.iter().filter(|tail| tail.len() > FINGERPRINT).map(|tail| &tail[..FINGERPRINT]).collect();
+        for fingerprint in varying {
+            let mut is_left = false;
+            self.store.scan(&[b"m", fingerprint].concat(), &mut |key, _| {
+                is_left |= key.len() > 1 + FINGERPRINT && !gone.contains(&key[1..]);
+                !is_left
+            })?;
+            if !is_left {
+                change.batch().delete([b"v", fingerprint].concat());
+            }
+        }
+        self.write(change.finish());
+        Ok(())
+    }
+
+    /// The variants of an answer, by the ends of their keys.
+    fn variants(&self, fingerprint: Fingerprint) -> Result<Vec<Tail>> {
+        let mut tails = Vec::new();
+        self.store.scan(&[b"m", &tail(fingerprint, None)[..]].concat(), &mut |key, _| {
+            tails.extend((key.len() > 1 + FINGERPRINT).then(|| key[1..].to_vec()));
+            true
+        })?;
+        Ok(tails)
+    }
+
+    /// Makes room if there is too much.
+    fn make_room(&self, ledger: &mut Ledger) -> Result<()> {
+        let max = self.max_bytes.load(Ordering::Relaxed);
+        if max == 0 || ledger.totals.bytes <= max {
+            return Ok(());
+        }
+        self.note_uses(ledger)?;
+        let enough = max - max / SPARE;
+        while ledger.totals.bytes > enough && ledger.totals.answers > 1 {
+            // So that the store has every weight; what was just stored is the last to go, and stays.
+            self.writer.flush()?;
+            let most = MOST_EVICTED.min(ledger.totals.answers - 1);
+            let oldest = ledger.oldest(ledger.totals.bytes - enough, most)?;
+            if oldest.is_empty() {
+                break;
+            }
+            self.forget(ledger, &oldest)?;
+            self.evicted.fetch_add(oldest.len() as u64, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Notes that an answer was used.
+    fn touch(&self, tail: Tail, now: Timestamp) {
+        let used = self.next_use(now);
+        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        if touched.len() < MOST_TOUCHES {
+            touched.insert(tail, used);
+        }
+        let is_due = touched.len() >= TOUCHES;
+        drop(touched);
+        // Who has the ledger writes them in a moment, or the next hit does.
+        if is_due
+            && let Ok(mut ledger) = self.ledger.try_lock()
+            && let Err(error) = self.note_uses(&mut ledger)
+        {
+            tracing::debug!("the uses of stored answers were not noted: {error}");
+        }
+    }
+
+    /// Writes the uses that are in memory.
+    fn note_uses(&self, ledger: &mut Ledger) -> Result<()> {
+        let touched = std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner));
+        if touched.is_empty() || self.has_failed() {
+            return Ok(());
+        }
+        let mut change = ledger.change();
+        for (tail, used) in touched {
+            if let Some(weight) = change.weight(&tail)?.filter(|weight| weight.used < used) {
+                change.set(&tail, Some(Weight { used, ..weight }))?;
+            }
+        }
+        self.write(change.finish());
+        Ok(())
+    }
+
+    /// The time of a use: later than all before.
+    fn next_use(&self, now: Timestamp) -> u64 {
+        let next = |last: u64| Some(now.0.max(last.saturating_add(1)));
+        let last = self.last_use.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        last.ok().and_then(next).unwrap_or(now.0)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands a change to the writer, under the lock of the ledger, so that changes are written in their order.
+    fn write(&self, (batch, written): (Batch, super::ledger::Written)) {
         let failed = Arc::clone(&self.failed);
-        self.writer.write(batch, move |result| {
+        self.writer.write(batch, move |result: std::result::Result<(), StoreError>| {
+            written.done();
             if let Err(error) = result
                 && !failed.swap(true, Ordering::Relaxed)
             {
@@ -81,16 +297,33 @@ impl Storage {
         });
     }
 
+    /// How many answers made room since this was last asked.
+    pub(crate) fn take_evicted(&self) -> u64 {
+        self.evicted.swap(0, Ordering::Relaxed)
+    }
+
+    /// Answers, and their bytes.
+    pub(crate) fn usage(&self) -> (u64, u64) {
+        let totals = self.lock().totals;
+        (totals.answers, totals.bytes)
+    }
+
+    /// The store, to be read whole.
     #[cfg(test)]
-    pub(crate) fn flush(&self) {
-        self.writer.flush().unwrap();
+    pub(super) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
+    }
+
+    /// Waits until everything is written.
+    pub(crate) fn flush(&self) -> Result<()> {
+        Ok(self.writer.flush()?)
     }
 
     /// Puts something else in the place of an answer.
     #[cfg(test)]
     pub(crate) fn damage(&self, fingerprint: Fingerprint) {
         let mut batch = Batch::new();
-        batch.put(key(b'a', fingerprint, None), "no answer");
+        batch.put(answer_key(&tail(fingerprint, None)), "no answer");
         self.writer.write_and_wait(batch).unwrap();
     }
 
@@ -100,11 +333,92 @@ impl Storage {
     }
 }
 
-fn key(kind: u8, fingerprint: Fingerprint, varying: Option<u128>) -> Vec<u8> {
-    let mut key = vec![kind];
-    key.extend_from_slice(&fingerprint.0.to_be_bytes());
-    key.extend(varying.into_iter().flat_map(u128::to_be_bytes));
-    key
+impl Drop for Storage {
+    fn drop(&mut self) {
+        let noted = self.note_uses(&mut self.lock());
+        if let Err(error) = noted {
+            tracing::debug!("the uses of stored answers were not noted: {error}");
+        }
+    }
+}
+
+/// Gives every answer of a cache that has no sizes its own; the time when it was stored counts as its last use. The totals are
+/// written at the end: until then the cache is as it was.
+fn weigh(store: &Arc<dyn Store>) -> Result<Totals> {
+    // What an earlier attempt left that was killed.
+    for kind in [b"m", b"t"] {
+        forget_rows(&**store, kind)?;
+    }
+    let mut ledger = Ledger::new(Arc::clone(store), Totals::default());
+    let mut weighed = Vec::new();
+    let mut result = Ok(());
+    store.scan(b"a", &mut |key, value| {
+        weighed.push((
+            key[1..].to_vec(),
+            Weight { bytes: Weight::of(&key[1..], value), used: Entry::stored_at(value).0 },
+        ));
+        if weighed.len() >= WEIGHED {
+            result = write_weights(&**store, &mut ledger, &mut weighed, false);
+        }
+        result.is_ok()
+    })?;
+    result?;
+    if ledger.totals.answers > 0 || !weighed.is_empty() {
+        write_weights(&**store, &mut ledger, &mut weighed, true)?;
+    }
+    Ok(ledger.totals)
+}
+
+fn forget_rows(store: &dyn Store, prefix: &[u8]) -> Result<()> {
+    loop {
+        let mut batch = Batch::new();
+        store.scan(prefix, &mut |key, _| {
+            batch.delete(key);
+            batch.operations().len() < WEIGHED
+        })?;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        store.write(&batch, Durability::Process)?;
+    }
+}
+
+fn write_weights(
+    store: &dyn Store,
+    ledger: &mut Ledger,
+    weighed: &mut Vec<(Tail, Weight)>,
+    is_last: bool,
+) -> Result<()> {
+    let mut change = ledger.change();
+    for (tail, weight) in weighed.drain(..) {
+        change.set(&tail, Some(weight))?;
+    }
+    let (batch, written) = if is_last { change.finish() } else { change.finish_part() };
+    store.write(&batch, Durability::Process)?;
+    written.done();
+    Ok(())
+}
+
+/// Bytes of a fingerprint.
+const FINGERPRINT: usize = 16;
+
+fn tail(fingerprint: Fingerprint, varying: Option<u128>) -> Tail {
+    let mut tail = fingerprint.0.to_be_bytes().to_vec();
+    tail.extend(varying.into_iter().flat_map(u128::to_be_bytes));
+    tail
+}
+
+/// The fingerprint at the beginning of the end of a key.
+pub(super) fn fingerprint_of(tail: &[u8]) -> Option<Fingerprint> {
+    tail.first_chunk().map(|bytes| Fingerprint(u128::from_be_bytes(*bytes)))
+}
+
+pub(super) fn answer_key(tail: &[u8]) -> Vec<u8> {
+    [b"a", tail].concat()
+}
+
+fn names_key(fingerprint: Fingerprint) -> Vec<u8> {
+    [b"v", &fingerprint.0.to_be_bytes()[..]].concat()
 }
 
 /// A hash of the values of request headers.
@@ -123,3 +437,6 @@ fn variant<'a>(names: impl Iterator<Item = &'a str>, asked: &HeaderMap) -> u128 
     }
     hasher.digest128()
 }
+
+#[cfg(test)]
+mod tests;

@@ -58,7 +58,7 @@ impl Cache {
             OnRequest::Reschedule(_) => panic!("never"),
         };
         self.cache.process_response(&request, &mut response, &self.cx).await.unwrap();
-        self.cache.storage.flush();
+        self.cache.storage.flush().unwrap();
         let from = if response.has_flag("cached") { "cached" } else { "network" };
         format!("{from} {} {}", response.status.as_u16(), String::from_utf8_lossy(&response.body))
     }
@@ -204,10 +204,24 @@ async fn a_damaged_entry_is_a_miss_and_is_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_directory_has_one_crawl_at_a_time() {
+async fn a_directory_has_one_process_at_a_time_and_crawls_of_it_share_it() {
     let cache = Cache::new(|_| {});
-    let error = HttpCache::from_settings(cache.cx.settings()).unwrap_err().to_string();
-    assert!(error.contains("httpcache_dir") && error.contains("another process"), "{error}");
+    cache.get(answer(200, &[], "one")).await;
+    let other = HttpCache::from_settings(cache.cx.settings()).unwrap().unwrap();
+    let mut asked = request("http://h/a");
+    let answered = other.process_request(&mut asked, &cache.cx).await.unwrap();
+    assert!(matches!(answered, OnRequest::Respond(response) if &response.body[..] == b"one"));
+    let path = cache.folder.path().join("cache");
+    let error = HttpCacheDirectory::read(&path).unwrap_err().to_string();
+    assert!(error.contains("another process"), "{error}");
+    let Cache { cache, cx, folder: _folder } = cache;
+    drop((cache, other));
+    // As another process would see it.
+    let held = HttpCacheDirectory::read(&path).unwrap();
+    let second = HttpCacheDirectory::read(&path).unwrap();
+    assert_eq!((held.usage().unwrap().answers, second.usage().unwrap().answers), (1, 1));
+    let error = HttpCache::from_settings(cx.settings()).unwrap_err().to_string();
+    assert!(error.contains("httpcache_dir") && error.contains("another process reads"), "{error}");
     assert!(HttpCache::from_settings(&Settings::default()).unwrap().is_none());
 }
 
@@ -313,4 +327,141 @@ async fn answers_of_other_middlewares_are_not_stored() {
     cache.cache.process_response(&request("http://h/a"), &mut theirs, &cache.cx).await.unwrap();
     assert!(cache.stats().is_empty());
     assert_eq!(cache.get(answer(200, &[], "ours")).await, "network 200 ours");
+}
+
+/// What a version of the form wrote, as hexadecimal keys and values.
+fn fixture(name: &str) -> std::path::PathBuf {
+    std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
+}
+
+#[tokio::test(start_paused = true)]
+#[ignore = "writes the fixture; to be run once for each new form, with a new name"]
+async fn write_the_fixture() {
+    let path = fixture("httpcache-2.json");
+    assert!(!path.exists(), "what an earlier version wrote is not written anew");
+    let cache = Cache::rfc(|settings| settings.httpcache_always_store = true);
+    let page = "<p>many words that repeat</p>".repeat(100).leak();
+    let varying = [("cache-control", "max-age=60"), ("vary", "Accept-Language")];
+    let asked = |path: &str| request(&format!("http://h/{path}"));
+    for (request, status, headers, body) in [
+        (asked("page"), 200, &[("etag", "\"1\"")][..], &*page),
+        (asked("gone"), 404, &[], "gone"),
+        (asked("form").method(Method::POST).body("a=1"), 200, &[], "thanks"),
+        (asked("vary").header("accept-language", "de").unwrap(), 200, &varying, "hallo"),
+        (asked("vary").header("accept-language", "en").unwrap(), 200, &varying, "hello"),
+    ] {
+        let mut answer = answer(status, headers, body);
+        answer.url = request.url.clone();
+        cache.exchange(request, Ok(answer)).await;
+    }
+    let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let mut rows = Vec::new();
+    let row = &mut |key: &[u8], value: &[u8]| {
+        rows.push((hex(key), hex(value)));
+        true
+    };
+    cache.cache.storage.store().scan(b"", row).unwrap();
+    let rows: Vec<String> = rows.iter().map(|(key, value)| format!("  [\"{key}\", \"{value}\"]")).collect();
+    std::fs::write(path, format!("[\n{}\n]\n", rows.join(",\n"))).unwrap();
+}
+
+/// A cache as a version of the form left it.
+fn old_cache(folder: &TempDir, name: &str) -> std::path::PathBuf {
+    let path = folder.path().join("cache");
+    let rows: Vec<(String, String)> = serde_json::from_slice(&std::fs::read(fixture(name)).unwrap()).unwrap();
+    let bytes = |hex: &str| -> Vec<u8> {
+        (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
+    };
+    let directory = huntsman_store::JobDirectory::open(&path, huntsman_store::Backend::Redb).unwrap();
+    let mut batch = huntsman_store::Batch::new();
+    rows.iter().for_each(|(key, value)| batch.put(bytes(key), bytes(value)));
+    directory.store().write(&batch, huntsman_store::Durability::Process).unwrap();
+    path
+}
+
+#[tokio::test(start_paused = true)]
+async fn caches_of_earlier_forms_open_and_go_on() {
+    // The first one had no sizes, methods and varying headers.
+    opens_and_goes_on("httpcache-1.json", false).await;
+    opens_and_goes_on("httpcache-2.json", true).await;
+}
+
+async fn opens_and_goes_on(name: &str, is_weighed: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = old_cache(&folder, name);
+    // To be looked at it need not be changed.
+    let looked = |is_weighed: bool| {
+        let directory = HttpCacheDirectory::read(&path).unwrap();
+        let mut all = Vec::new();
+        directory
+            .each(|answer| {
+                let answer = answer.unwrap();
+                assert_eq!(answer.used().is_some(), is_weighed);
+                all.push((answer.url().to_string(), answer.method().cloned(), answer.body().unwrap().len()));
+                true
+            })
+            .unwrap();
+        all.sort_by(|a, b| (&a.0, a.2).cmp(&(&b.0, b.2)));
+        (directory.usage().unwrap(), all)
+    };
+    let (usage, all) = looked(is_weighed);
+    let get = Some(Method::GET);
+    let expected = [("gone", 4), ("page", 2_900), ("vary", 5), ("vary", 5)]
+        .map(|(path, length)| (format!("http://h/{path}"), get.clone(), length));
+    assert_eq!(all, expected);
+    assert_eq!(usage.answers, 4);
+    let directory = HttpCacheDirectory::read(&path).unwrap();
+    let found = directory.find(&request("http://h/vary#top").url, None).unwrap();
+    let mut varying: Vec<_> =
+        found.iter().map(|answer| (answer.varies_by().to_vec(), answer.body().unwrap())).collect();
+    varying.sort();
+    let asked = |language: &str| match is_weighed {
+        true => vec![("accept-language".to_owned(), Some(language.to_owned()))],
+        false => Vec::new(),
+    };
+    assert_eq!(varying, [(asked("de"), "hallo".into()), (asked("en"), "hello".into())]);
+    assert!(directory.find(&request("http://h/vary").url, Some(&Method::POST)).unwrap().is_empty());
+    drop(directory);
+
+    let settings = settings(&folder, |settings| settings.httpcache_policy = HttpCachePolicy::Dummy);
+    let cache = HttpCache::from_settings(&settings).unwrap().unwrap();
+    let cache = Cache { cache, cx: Context::detached(settings), folder };
+    let none = || Err(FetchError::new(FetchErrorKind::Reset, "nobody is asked"));
+    assert_eq!(cache.exchange(request("http://h/gone"), none()).await, "cached 404 gone");
+    for (language, body) in [("de", "hallo"), ("en", "hello")] {
+        let asked = request("http://h/vary").header("accept-language", language).unwrap();
+        assert_eq!(cache.exchange(asked, none()).await, format!("cached 200 {body}"));
+    }
+    cache.exchange(request("http://h/new"), Ok(answer(200, &[], "new"))).await;
+    let Cache { cache, folder: _folder, .. } = cache;
+    drop(cache);
+    let (after, all) = looked(true);
+    assert_eq!((after.answers, all.len()), (5, 5));
+    assert!(after.bytes > usage.bytes);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_bound_holds_and_what_made_room_is_counted() {
+    let cache = Cache::new(|settings| settings.httpcache_max_bytes = 2_000);
+    let body = "x".repeat(200).leak();
+    for n in 0..20 {
+        cache.exchange(request(&format!("http://h/{n}")), Ok(answer(200, &[], body))).await;
+        // Used again and again, so it stays.
+        let first = cache.exchange(request("http://h/0"), Ok(answer(500, &[], ""))).await;
+        assert!(first.starts_with("cached 200"), "{n}: {first}");
+    }
+    let (answers, bytes) = cache.cache.storage.usage();
+    assert!(bytes <= 2_000 && answers >= 3, "{answers} answers, {bytes} bytes");
+    assert_eq!(cache.cx.stats().get("httpcache/evicted"), 20 - i64::try_from(answers).unwrap());
+    assert!(
+        cache.exchange(request("http://h/5"), Ok(answer(200, &[], "again"))).await.starts_with("network")
+    );
+    // What alone is more than the bound takes the place of none.
+    let mut random = String::new();
+    for n in 0..600u32 {
+        random.push_str(&n.wrapping_mul(2_654_435_761).to_string());
+    }
+    let answered = cache.exchange(request("http://h/large"), Ok(answer(200, &[], random.leak()))).await;
+    assert!(answered.starts_with("network"));
+    assert!(cache.exchange(request("http://h/0"), Ok(answer(500, &[], ""))).await.starts_with("cached"));
 }

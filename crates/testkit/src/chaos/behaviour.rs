@@ -39,11 +39,14 @@ pub enum Family {
     Robots,
     /// Answers that break HTTP.
     Protocol,
+    /// Sitemaps that lie, loop, swell and break. Served when chosen, or with
+    /// [`ChaosBuilder::sitemaps`](crate::ChaosBuilder::sitemaps).
+    Sitemaps,
 }
 
 impl Family {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Bodies,
         Self::Headers,
         Self::Codings,
@@ -56,6 +59,7 @@ impl Family {
         Self::Traps,
         Self::Robots,
         Self::Protocol,
+        Self::Sitemaps,
     ];
 
     /// Lower-case name, also the first segment of its paths.
@@ -73,6 +77,7 @@ impl Family {
             Self::Traps => "traps",
             Self::Robots => "robots",
             Self::Protocol => "protocol",
+            Self::Sitemaps => "sitemaps",
         }
     }
 
@@ -90,6 +95,7 @@ impl Family {
             Self::Traps => "127.0.0.40",
             Self::Robots => "127.0.0.41",
             Self::Protocol => "127.0.0.42",
+            Self::Sitemaps => "127.0.0.43",
         }
     }
 }
@@ -210,6 +216,8 @@ pub(super) struct Behaviour {
     pub(super) has_poison: bool,
     /// Whether it can be passed only by a client that recognises duplicate content.
     pub(super) needs_dedup: bool,
+    /// Whether it can be passed only by a client that reads sitemaps.
+    pub(super) needs_sitemaps: bool,
     pub(super) answer: Answering,
     pub(super) judge: Option<Judging>,
 }
@@ -270,6 +278,7 @@ impl Behaviour {
             has_kept: false,
             has_poison: false,
             needs_dedup: false,
+            needs_sitemaps: false,
             answer: Box::new(answer),
             judge: None,
         }
@@ -318,6 +327,11 @@ impl Behaviour {
 
     pub(super) fn needs_dedup(mut self) -> Self {
         self.needs_dedup = true;
+        self
+    }
+
+    pub(super) fn needs_sitemaps(mut self) -> Self {
+        self.needs_sitemaps = true;
         self
     }
 

@@ -17,6 +17,7 @@ mod protocol;
 mod redirects;
 mod retries;
 mod robots;
+mod sitemaps;
 mod time;
 mod traps;
 mod wire;
@@ -115,6 +116,7 @@ pub struct ChaosBuilder {
     crawl_delay: Duration,
     one_host: bool,
     dedup_traps: bool,
+    sitemaps: bool,
     silent_hosts: u8,
     families: BTreeSet<Family>,
     names: BTreeSet<String>,
@@ -135,6 +137,7 @@ impl Chaos {
             crawl_delay: Duration::from_secs(1),
             one_host: false,
             dedup_traps: false,
+            sitemaps: false,
             silent_hosts: 0,
             families: BTreeSet::new(),
             names: BTreeSet::new(),
@@ -262,6 +265,13 @@ impl ChaosBuilder {
         self
     }
 
+    /// Adds bad sitemaps, for clients that read sitemaps: the robots.txt of [`origin`](Chaos::origin) of
+    /// [`Family::Sitemaps`] names them.
+    pub fn sitemaps(mut self) -> Self {
+        self.sitemaps = true;
+        self
+    }
+
     /// Adds hosts that never answer, and judges whether they hold back the control pages (default none).
     pub fn silent_hosts(mut self, hosts: u8) -> Self {
         self.silent_hosts = hosts;
@@ -319,7 +329,9 @@ impl ChaosBuilder {
         behaviours.retain(|behaviour| {
             let named = self.names.contains(behaviour.name);
             let chosen = named || self.families.contains(&behaviour.family);
-            (chosen || !choosy) && (named || !behaviour.needs_dedup || self.dedup_traps)
+            (chosen || !choosy)
+                && (named || !behaviour.needs_dedup || self.dedup_traps)
+                && (chosen || !behaviour.needs_sitemaps || self.sitemaps)
         });
         let world = World {
             port: OnceLock::new(),
@@ -349,6 +361,7 @@ fn all() -> Vec<Behaviour> {
         traps::behaviours(),
         robots::behaviours(),
         protocol::behaviours(),
+        sitemaps::behaviours(),
     ];
     families.into_iter().flatten().collect()
 }
@@ -397,7 +410,7 @@ impl Bed {
             return self.answer_for(behaviour, asked);
         }
         match path {
-            "/robots.txt" => return Answer::text(PLAIN_ROBOTS),
+            "/robots.txt" => return Answer::text(PLAIN_ROBOTS.to_owned() + &self.sitemap_lines(host)),
             "/" if host == MAIN => return Answer::html(self.index(asked)),
             _ => {}
         }
@@ -435,6 +448,19 @@ impl Bed {
             return Answer::html(page(&asked.target, &[]));
         }
         (behaviour.answer)(&Ask { asked, world: &self.world, behaviour, rest })
+    }
+
+    /// What the robots.txt of a host says about sitemaps.
+    fn sitemap_lines(&self, host: &str) -> String {
+        let is_named =
+            |behaviour: &&Behaviour| behaviour.needs_sitemaps && host == self.world.host_of(behaviour.family);
+        let named = self.behaviours.iter().filter(is_named);
+        named
+            .map(|behaviour| {
+                let url = self.world.url(behaviour.host(&self.world), &behaviour.path(""));
+                format!("Sitemap: {url}\n")
+            })
+            .collect()
     }
 
     fn index(&self, asked: &Asked) -> String {

@@ -148,6 +148,41 @@ impl Known {
         self.young.iter()
     }
 
+    /// How many there are. Reads a block of every run.
+    pub(super) fn len(&self, store: &dyn Store) -> Result<u64> {
+        let mut count = self.young_len as u64;
+        for run in &self.runs {
+            if let Some(last) = run.fences.len().checked_sub(1) {
+                count += (last * BLOCK + self.block(run.id, last, store)?.len() / 16) as u64;
+            }
+        }
+        Ok(count)
+    }
+
+    /// Calls `visit` with every fingerprint, in no order, until it answers `false`; one block is in memory at a time.
+    pub(super) fn each(&self, store: &dyn Store, visit: &mut dyn FnMut(Fingerprint) -> bool) -> Result<()> {
+        for run in &self.runs {
+            for block in 0..run.fences.len() {
+                let bytes = self.block(run.id, block, store)?;
+                let mut all = bytes.as_chunks::<16>().0.iter();
+                if !all.all(|bytes| visit(Fingerprint(u128::from_le_bytes(*bytes)))) {
+                    return Ok(());
+                }
+            }
+        }
+        self.young.iter().all(|young| visit(Fingerprint(young)));
+        Ok(())
+    }
+
+    fn block(&self, run: u64, block: usize, store: &dyn Store) -> Result<Vec<u8>> {
+        let key = block_key(run, block);
+        let bytes = match self.pending.get(&key) {
+            Some(bytes) => bytes.clone(),
+            None => store.get(&key)?.ok_or_else(damaged)?,
+        };
+        if bytes.len().is_multiple_of(16) { Ok(bytes) } else { Err(damaged()) }
+    }
+
     /// Rows that are to be committed.
     pub(super) fn pending(&self) -> impl Iterator<Item = (&Vec<u8>, &Vec<u8>)> {
         self.pending.iter()
@@ -236,6 +271,17 @@ mod tests {
         for n in 0..20_500 {
             assert!(!again.insert(fingerprint(n), &store).unwrap());
         }
+        assert_eq!(again.len(&store).unwrap(), 20_500);
+        let mut all = Vec::new();
+        let keep = &mut |seen| {
+            all.push(seen);
+            true
+        };
+        again.each(&store, keep).unwrap();
+        all.sort_unstable_by_key(|seen| seen.0);
+        let mut expected: Vec<Fingerprint> = (0..20_500).map(fingerprint).collect();
+        expected.sort_unstable_by_key(|seen| seen.0);
+        assert_eq!(all, expected);
         assert!(again.insert(fingerprint(20_500), &store).unwrap());
     }
 

@@ -44,7 +44,8 @@ fn response(status: u16, row: &str) -> Response {
 
 /// Stored ten seconds ago.
 fn entry(status: u16, row: &str) -> Entry {
-    Entry::of(&response(status, row), Timestamp(u64::try_from(NOW - 10).unwrap() * 1_000_000))
+    let request = Request::parse("http://h/").unwrap();
+    Entry::of(&request, &response(status, row), Timestamp(u64::try_from(NOW - 10).unwrap() * 1_000_000))
 }
 
 #[test]

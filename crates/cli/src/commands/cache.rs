@@ -1,0 +1,302 @@
+//! `huntsman cache`: what an HTTP cache has.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use huntsman::middleware::{CacheUsage, HttpCacheDirectory, StoredAnswer, UrlPattern, WarcWriter};
+use huntsman::{DecodeLimits, Timestamp, decode_body, human_bytes};
+use serde_json::{Map, Value, json};
+use url::Url;
+
+use crate::args::{CacheCommand, CacheGetArgs};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::render::{Style, counted, escape, escape_document, escape_json, say, warn};
+use crate::seeds;
+
+pub(crate) fn run(what: CacheCommand) -> Outcome {
+    match what {
+        CacheCommand::Ls { dir, pattern, json } => ls(&dir, pattern.as_deref(), json),
+        CacheCommand::Get(args) => get(&args),
+        CacheCommand::Rm { dir, url, older_than, .. } => rm(&dir, url.as_deref(), older_than),
+        CacheCommand::ExportWarc { dir, pattern, out } => export_warc(&dir, pattern.as_deref(), &out),
+    }
+}
+
+/// A directory without a cache is a mistake of who named it.
+fn require(dir: &Path) -> Outcome<()> {
+    if dir.join("format.json").is_file() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{}: there is no HTTP cache; name the directory of the setting httpcache_dir",
+        escape(&dir.to_string_lossy())
+    )))
+}
+
+fn read(dir: &Path) -> Outcome<HttpCacheDirectory> {
+    require(dir)?;
+    Ok(HttpCacheDirectory::read(dir)?)
+}
+
+fn pattern_of(pattern: Option<&str>) -> Outcome<impl Fn(&StoredAnswer) -> bool> {
+    let pattern = pattern.map(UrlPattern::parse).transpose()?;
+    Ok(move |answer: &StoredAnswer| pattern.as_ref().is_none_or(|pattern| pattern.matches(answer.url())))
+}
+
+fn tell_damaged(damaged: u64) {
+    if damaged > 0 {
+        warn(&format!(
+            "{} cannot be read; a crawl fetches and stores them again",
+            counted(damaged, "damaged answer")
+        ));
+    }
+}
+
+fn told(usage: CacheUsage) -> String {
+    format!("{}, {}", counted(usage.answers, "answer"), human_bytes(usage.bytes))
+}
+
+fn ls(dir: &Path, pattern: Option<&str>, as_json: bool) -> Outcome {
+    let matches = pattern_of(pattern)?;
+    let cache = read(dir)?;
+    let style = Style::stdout();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let (mut shown, mut damaged, mut result) = (CacheUsage::default(), 0, Ok(()));
+    cache.each(|answer| {
+        let Some(answer) = answer else {
+            damaged += 1;
+            return true;
+        };
+        if !matches(&answer) {
+            return true;
+        }
+        shown.answers += 1;
+        shown.bytes += answer.stored_bytes();
+        result = if as_json {
+            writeln!(out, "{}", escape_json(&json_of(&answer).to_string()))
+        } else {
+            out.write_all(line_of(&answer, style).as_bytes())
+        };
+        result.is_ok()
+    })?;
+    result?;
+    out.flush()?;
+    let all = cache.usage()?;
+    let of_all = if shown.answers == all.answers { String::new() } else { format!(" of {}", told(all)) };
+    say(&format!("{}{of_all}", told(shown)));
+    tell_damaged(damaged);
+    Ok(Exit::Done)
+}
+
+fn content_type(answer: &StoredAnswer) -> Option<String> {
+    let value = answer.headers().get(http::header::CONTENT_TYPE)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+fn json_of(answer: &StoredAnswer) -> Value {
+    let varies: Map<String, Value> =
+        answer.varies_by().iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+    json!({
+        "url": answer.url().as_str(),
+        "method": answer.method().map(http::Method::as_str),
+        "status": answer.status().as_u16(),
+        "content_type": content_type(answer),
+        "stored": answer.stored().to_rfc3339(),
+        "used": answer.used().map(Timestamp::to_rfc3339),
+        "bytes": answer.body_length(),
+        "stored_bytes": answer.stored_bytes(),
+        "varies_by": varies,
+        "key": answer.key(),
+    })
+}
+
+/// Columns of fixed width: the rows are not known when the first one is printed.
+fn line_of(answer: &StoredAnswer, style: Style) -> String {
+    let stored = answer.stored().to_rfc3339();
+    let stored = stored.split('.').next().unwrap_or_default();
+    let method = answer.method().map_or("?", http::Method::as_str);
+    let size = human_bytes(answer.body_length());
+    let varies: Vec<String> = answer
+        .varies_by()
+        .iter()
+        .map(|(name, value)| format!("{name}: {}", value.as_deref().unwrap_or("-")))
+        .collect();
+    let varies = if varies.is_empty() {
+        String::new()
+    } else {
+        style.dim(&format!("  [{}]", escape(&varies.join("; "))))
+    };
+    let status = answer.status().as_u16();
+    format!("{stored}Z  {status}  {size:>9}  {method:<4}  {}{varies}\n", escape(answer.url().as_str()))
+}
+
+fn get(args: &CacheGetArgs) -> Outcome {
+    let url = seeds::parse(&args.url)?;
+    let method = match &args.method {
+        Some(method) => Some(
+            method
+                .to_ascii_uppercase()
+                .parse()
+                .map_err(|_| Failure::usage(format!("--method {}: it is no method", escape(method))))?,
+        ),
+        None => None,
+    };
+    let cache = read(&args.dir)?;
+    let found = cache.find(&url, method.as_ref())?;
+    let at = usize::try_from(args.variant - 1).unwrap_or(usize::MAX);
+    let Some(answer) = found.get(at) else {
+        let there = match found.len() {
+            0 => String::new(),
+            number => format!("; there are {number} answers for it"),
+        };
+        return Err(Failure::crawl(format!(
+            "{} is not stored in {}{there}",
+            escape(url.as_str()),
+            escape(&args.dir.to_string_lossy())
+        )));
+    };
+    if found.len() > 1 {
+        say(&format!("{} of {} answers, newest first; --variant N chooses:", args.variant, found.len()));
+        found.iter().for_each(|answer| say(line_of(answer, Style::stderr()).trim_end()));
+    }
+    let output = if args.headers { headers_of(answer) } else { body_of(answer, args.raw)? };
+    let mut stdout = io::stdout().lock();
+    if stdout.is_terminal() {
+        stdout.write_all(escape_document(&String::from_utf8_lossy(&output)).as_bytes())?;
+    } else {
+        stdout.write_all(&output)?;
+    }
+    stdout.flush()?;
+    Ok(Exit::Done)
+}
+
+fn headers_of(answer: &StoredAnswer) -> Vec<u8> {
+    let status = answer.status();
+    let reason = status.canonical_reason().unwrap_or_default();
+    let mut out = format!("{:?} {} {reason}\n", answer.version(), status.as_u16()).into_bytes();
+    for (name, value) in answer.headers() {
+        out.extend_from_slice(name.as_str().as_bytes());
+        out.extend_from_slice(b": ");
+        out.extend_from_slice(value.as_bytes());
+        out.push(b'\n');
+    }
+    out
+}
+
+fn body_of(answer: &StoredAnswer, as_it_came: bool) -> Outcome<Vec<u8>> {
+    let body = answer.body()?;
+    if as_it_came {
+        return Ok(body.into());
+    }
+    // What a server sent may unpack to anything.
+    let limits = DecodeLimits::of(&huntsman::Settings::default());
+    match decode_body(answer.headers(), &body, limits) {
+        Ok(Some(decoded)) if !decoded.unknown => Ok(decoded.body.into()),
+        Ok(_) => Ok(body.into()),
+        Err(error) => {
+            Err(Failure::crawl(format!("the body cannot be decoded: {error}; --raw prints it as it came")))
+        }
+    }
+}
+
+fn rm(dir: &Path, url: Option<&str>, older_than: Option<Duration>) -> Outcome {
+    let url: Option<Url> = url.map(seeds::parse).transpose()?;
+    require(dir)?;
+    let mut cache = HttpCacheDirectory::open(dir)?;
+    let now = Timestamp::wall();
+    let removed = cache.remove(|answer| match (answer, &url, older_than) {
+        (Some(answer), Some(url), _) => answer.is_of(url),
+        (Some(answer), None, Some(age)) => now.since(answer.stored()) > age,
+        // Damaged ones have neither a URL nor a time that could be believed.
+        (None, Some(_), _) | (None, _, Some(_)) => false,
+        (_, None, None) => true,
+    })?;
+    let left = cache.usage()?;
+    cache.close()?;
+    match &url {
+        Some(url) if removed.answers == 0 => Err(Failure::crawl(format!(
+            "{} is not stored in {}",
+            escape(url.as_str()),
+            escape(&dir.to_string_lossy())
+        ))),
+        _ => {
+            say(&format!("removed {}; {} left", told(removed), told(left)));
+            Ok(Exit::Done)
+        }
+    }
+}
+
+fn export_warc(dir: &Path, pattern: Option<&str>, out: &Path) -> Outcome {
+    let matches = pattern_of(pattern)?;
+    let cache = read(dir)?;
+    if out == Path::new("-") {
+        let stdout = io::stdout();
+        if stdout.is_terminal() {
+            return Err(Failure::usage("--out -: a terminal shows no archives; name a file"));
+        }
+        return export(&cache, matches, BufWriter::new(stdout.lock()), "stdout").map(|_| Exit::Done);
+    }
+    let named =
+        |error: &io::Error| Failure::usage(format!("--out {}: {error}", escape(&out.to_string_lossy())));
+    if out.try_exists().map_err(|error| named(&error))? {
+        return Err(Failure::usage(format!(
+            "--out {}: the file exists; name another one",
+            escape(&out.to_string_lossy())
+        )));
+    }
+    // Under its name it is whole.
+    let unfinished = PathBuf::from(format!("{}.part", out.display()));
+    let file = File::create(&unfinished).map_err(|error| named(&error))?;
+    let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let done = export(&cache, matches, BufWriter::new(file), &name).and_then(|out_file| {
+        out_file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
+        Ok(fs::rename(&unfinished, out)?)
+    });
+    if let Err(failure) = done {
+        let _ = fs::remove_file(&unfinished);
+        return Err(failure.context(format!("writing {}", escape(&out.to_string_lossy()))));
+    }
+    Ok(Exit::Done)
+}
+
+fn export<W: Write>(
+    cache: &HttpCacheDirectory,
+    matches: impl Fn(&StoredAnswer) -> bool,
+    out: W,
+    name: &str,
+) -> Outcome<W> {
+    let mut warc = WarcWriter::new(out);
+    let software = concat!("huntsman/", env!("CARGO_PKG_VERSION"));
+    warc.info(name, Timestamp::wall(), &[("software", software), ("format", "WARC File Format 1.1")])?;
+    let (mut written, mut others, mut damaged, mut result) = (0u64, 0u64, 0u64, Ok(()));
+    cache.each(|answer| {
+        let Some(answer) = answer else {
+            damaged += 1;
+            return true;
+        };
+        if !matches(&answer) {
+            return true;
+        }
+        match answer.body() {
+            Err(_) => damaged += 1,
+            Ok(body) => match warc.response(&answer, &body) {
+                Ok(true) => written += 1,
+                Ok(false) => others += 1,
+                Err(error) => result = Err(error),
+            },
+        }
+        result.is_ok()
+    })?;
+    result?;
+    let out = warc.finish()?;
+    let left_out = if others == 0 {
+        String::new()
+    } else {
+        format!("; {} to other methods than GET left out", counted(others, "answer"))
+    };
+    say(&format!("wrote {}{left_out}", counted(written, "response")));
+    tell_damaged(damaged);
+    Ok(out)
+}

@@ -1,0 +1,108 @@
+//! Which sitemaps of which host are wanted: a budget per host that no document can widen.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use url::Url;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::spider::{DEPTH, LABEL};
+use crate::error::Result;
+use crate::host::{HostKey, SlotBy};
+use crate::job::{Change, Persist};
+use crate::request::Request;
+use crate::settings::Settings;
+
+/// Hosts whose sitemaps are counted; those of further hosts are refused. Some 100 bytes and 16 a file.
+const MAX_HOSTS: usize = 100_000;
+
+/// The sitemaps that were asked for, by host: at most `sitemap_max_files` of each. Clones share them.
+///
+/// Given to [`CrawlerBuilder::persist`](crate::CrawlerBuilder::persist), a job remembers them.
+#[derive(Clone, Debug, Default)]
+pub struct SitemapFiles(Arc<Mutex<Asked>>);
+
+#[derive(Debug, Default)]
+struct Asked {
+    /// Hashes of addresses.
+    hosts: HashMap<HostKey, HashSet<u64>>,
+    /// Hosts with files that are not in the job yet, if there is one.
+    unsaved: Option<HashSet<HostKey>>,
+}
+
+impl SitemapFiles {
+    /// A request for a sitemap that a document names, so many indexes below a start; `None` if the host has had its number.
+    /// The same address counts once.
+    ///
+    /// [`Sitemaps`](crate::Sitemaps) reads the answer, which may be as large as `sitemap_max_bytes`, and its depth is 0, so
+    /// that the pages in it are as deep as the links of a start page.
+    pub fn request(&self, url: Url, depth: u64, settings: &Settings) -> Option<Request> {
+        self.take(&url, settings.sitemap_max_files).then(|| request(url, depth, settings.sitemap_max_bytes))
+    }
+
+    fn take(&self, url: &Url, most: usize) -> bool {
+        let mut asked = self.lock();
+        let host = HostKey::of(url, SlotBy::Host);
+        if asked.hosts.len() >= MAX_HOSTS && !asked.hosts.contains_key(&host) {
+            return false;
+        }
+        let files = asked.hosts.entry(host.clone()).or_default();
+        let hash = xxh3_64(url.as_str().as_bytes());
+        if files.contains(&hash) {
+            return true;
+        }
+        let is_taken = files.len() < most && files.insert(hash);
+        if let (true, Some(unsaved)) = (is_taken, &mut asked.unsaved) {
+            unsaved.insert(host);
+        }
+        is_taken
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Asked> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request for a sitemap.
+pub(super) fn request(mut url: Url, depth: u64, max_bytes: u64) -> Request {
+    url.set_fragment(None);
+    Request::get(url)
+        .callback(LABEL)
+        .meta(DEPTH, depth)
+        .meta("depth_reset", true)
+        .meta("download_maxsize", max_bytes)
+        .meta("download_truncate", true)
+        .meta("download_binary", true)
+}
+
+impl Persist for SitemapFiles {
+    fn name(&self) -> String {
+        "sitemaps".to_owned()
+    }
+
+    fn load(&self, _: Option<&[u8]>) -> Result<()> {
+        self.lock().unsaved = Some(HashSet::new());
+        Ok(())
+    }
+
+    fn load_entry(&self, host: &[u8], files: &[u8]) -> Result<()> {
+        let hash = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+        let files = files.as_chunks().0.iter().map(hash).collect();
+        self.lock().hosts.insert(HostKey::new(&String::from_utf8_lossy(host)), files);
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn save_entries(&self) -> Result<Vec<Change>> {
+        let mut asked = self.lock();
+        let unsaved = asked.unsaved.as_mut().map(std::mem::take).unwrap_or_default();
+        let entry = |host: HostKey| {
+            let files = asked.hosts.get(&host)?.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+            Some((host.as_str().as_bytes().to_vec(), Some(files)))
+        };
+        Ok(unsaved.into_iter().filter_map(entry).collect())
+    }
+}

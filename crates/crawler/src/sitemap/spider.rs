@@ -1,0 +1,381 @@
+//! A spider that reads sitemaps and gives their pages to another one.
+
+use std::sync::Arc;
+
+use huntsman_html::PageKind;
+use regex::Regex;
+use url::Url;
+
+use super::{Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits, SitemapReport, files};
+use crate::error::{Error, Result};
+use crate::output::Output;
+use crate::page::Page;
+use crate::request::{DEFAULT_CALLBACK, Request};
+use crate::robots::Robots;
+use crate::spider::{Spider, Start};
+
+/// The label of requests for sitemaps, for those who look; what tells them is the meta.
+pub(super) const LABEL: &str = "sitemap";
+
+/// The meta that says how many indexes led to a sitemap. Only requests for sitemaps have it.
+pub(crate) const DEPTH: &str = "sitemap_depth";
+/// The meta of a robots.txt that a crawl starts from. One that a document names is none: a chain of them would have no end.
+const ROBOTS: &str = "sitemap_robots";
+/// The meta of a robots.txt that was asked for to find sitemaps: if it names none, `/sitemap.xml` is tried.
+const OR_DEFAULT: &str = "sitemap_or_default";
+/// Bytes of a start document; settings are not known yet when it is made. The limit of sitemaps.org.
+const START_BYTES: u64 = 50 << 20;
+
+type Filter = Box<dyn Fn(&SitemapEntry) -> bool + Send + Sync>;
+type Told<I> = Box<dyn Fn(&Page, &SitemapReport, &mut Output<I>) + Send + Sync>;
+
+/// Puts sitemaps before a spider: reads them, and gives the spider the pages that they list. Scrapy's `SitemapSpider`.
+///
+/// A start address may be a robots.txt (all its `Sitemap:` lines), an index, a sitemap, a list with an address a line, RSS or
+/// Atom, packed or not. (A robots.txt is a page then, beside the look that the crawl takes at it to obey it; the plugin
+/// `RobotsSitemaps` of the middleware crate does with that one.) Requests for sitemaps are like others: they pass robots.txt, scope and slots, count as pages and end in one
+/// record. Pages of a sitemap are as deep as the links of a start page, however many indexes led there (Scrapy counts those).
+///
+/// Nothing that a document says widens what is read: `sitemap_max_bytes`, `sitemap_max_entries`, `sitemap_max_files` of a host,
+/// indexes within indexes up to `sitemap_max_depth`, and the duplicate filter. What is cut is told in the log and counted:
+/// `sitemap/entries_cut`, `sitemap/bytes_cut`, `sitemap/files_cut`, `sitemap/depth_cut`. A document that is broken, missing or no
+/// sitemap costs only itself: `sitemap/damaged`, `sitemap/failed`, `sitemap/unknown`.
+///
+/// ```
+/// use huntsman_crawler::{Output, Page, Sitemaps, spider_fn};
+///
+/// let shop = spider_fn([] as [&str; 0], |page: &Page, out: &mut Output<String>| {
+///     out.item(format!("{}: {}", page.callback(), page.title().unwrap_or_default()));
+///     Ok(())
+/// });
+/// let spider = Sitemaps::new(shop)
+///     .sitemap_urls(["https://shop.example/robots.txt"])
+///     .follow("/sitemap-(products|news)")?
+///     .rule("/product/", "product")?
+///     .rule("/news/", "parse")?
+///     .filter(|entry| entry.lastmod.as_deref().is_none_or(|date| date >= "2026"));
+/// # Ok::<(), huntsman_crawler::Error>(())
+/// ```
+pub struct Sitemaps<S: Spider> {
+    inner: S,
+    start: Vec<String>,
+    rules: Vec<(Regex, Arc<str>)>,
+    follow: Vec<Regex>,
+    filter: Option<Filter>,
+    alternates: bool,
+    linked: bool,
+    told: Option<Told<S::Item>>,
+    files: SitemapFiles,
+}
+
+impl<S: Spider> Sitemaps<S> {
+    /// Without start addresses of its own: every page of a sitemap goes to `parse` of the spider.
+    pub fn new(inner: S) -> Self {
+        Self {
+            inner,
+            start: Vec::new(),
+            rules: Vec::new(),
+            follow: Vec::new(),
+            filter: None,
+            alternates: false,
+            linked: false,
+            told: None,
+            files: SitemapFiles::default(),
+        }
+    }
+
+    /// Adds sitemaps to start from; they go before the start requests of the spider.
+    pub fn sitemap_urls<I>(mut self, urls: I) -> Self
+    where
+        I: IntoIterator,
+        I::Item: Into<String>,
+    {
+        self.start.extend(urls.into_iter().map(Into::into));
+        self
+    }
+
+    /// Adds a rule: a page whose address matches this regular expression goes to the callback with this label. The first rule
+    /// that matches counts; once there are rules, a page that matches none is left out.
+    ///
+    /// # Errors
+    /// The expression is not valid.
+    pub fn rule(mut self, expression: &str, callback: &str) -> Result<Self> {
+        self.rules.push((regex(expression)?, callback.into()));
+        Ok(self)
+    }
+
+    /// Of the sitemaps that an index names, follows those whose address matches this regular expression, or another one given
+    /// this way; without any, all.
+    ///
+    /// # Errors
+    /// The expression is not valid.
+    pub fn follow(mut self, expression: &str) -> Result<Self> {
+        self.follow.push(regex(expression)?);
+        Ok(self)
+    }
+
+    /// Leaves out entries, of indexes as well, for which this is false.
+    pub fn filter(mut self, keep: impl Fn(&SitemapEntry) -> bool + Send + Sync + 'static) -> Self {
+        self.filter = Some(Box::new(keep));
+        self
+    }
+
+    /// Takes the pages in other languages as well that an entry names (default: no): of one sitemap, as many as entries at most.
+    pub fn alternates(mut self, take: bool) -> Self {
+        self.alternates = take;
+        self
+    }
+
+    /// Reads sitemaps and indexes in XML that a link of a page led to as well (default: no): they do not reach the spider then.
+    /// A spider that follows links should say so, because a sitemap that a page has led to is a duplicate for its index.
+    pub fn linked(mut self, read: bool) -> Self {
+        self.linked = read;
+        self
+    }
+
+    /// Calls this after a sitemap was read: for items about sitemaps.
+    pub fn on_sitemap(
+        mut self,
+        told: impl Fn(&Page, &SitemapReport, &mut Output<S::Item>) + Send + Sync + 'static,
+    ) -> Self {
+        self.told = Some(Box::new(told));
+        self
+    }
+
+    /// The sitemaps that were asked for, for those who find some elsewhere, and for jobs.
+    pub fn files(&self) -> SitemapFiles {
+        self.files.clone()
+    }
+
+    /// The spider within.
+    pub fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn read(&self, page: &Page, out: &mut Output<S::Item>) -> SitemapReport {
+        let limits = SitemapLimits::of(out.context().settings());
+        let mut sitemap = Sitemap::new(&page.response().body, page.url(), limits);
+        let mut nested = Nested::default();
+        let mut alternates_left = if self.alternates { limits.max_entries } else { 0 };
+        let mut alternates_cut = 0;
+        while let Some(entry) = sitemap.next() {
+            if self.filter.as_ref().is_some_and(|keep| !keep(&entry)) {
+                continue;
+            }
+            if sitemap.report().kind == Some(SitemapKind::Index) {
+                self.nested(page, entry.loc, &mut nested, out);
+                continue;
+            }
+            let number = entry.alternates.len();
+            let taken = number.min(alternates_left);
+            alternates_left -= taken;
+            alternates_cut += if self.alternates { number - taken } else { 0 };
+            self.page(entry.loc, out);
+            entry.alternates.into_iter().take(taken).for_each(|alternate| self.page(alternate.href, out));
+        }
+        let mut report = sitemap.report();
+        report.entries_cut += alternates_cut;
+        report.is_cut |= page.response().has_flag("truncated");
+        tell(page, &report, &nested, out);
+        report
+    }
+
+    /// Whether a page is a sitemap that a link led to, and one more of its host is wanted.
+    fn is_linked(&self, page: &Page, out: &Output<S::Item>) -> bool {
+        const BEGINNING: usize = 4 << 10;
+        if page.kind() != PageKind::Xml {
+            return false;
+        }
+        let body = &page.response().body;
+        let mut sitemap =
+            Sitemap::new(&body[..body.len().min(BEGINNING)], page.url(), SitemapLimits::default());
+        let _ = sitemap.next();
+        matches!(sitemap.report().kind, Some(SitemapKind::UrlSet | SitemapKind::Index))
+            && self.files.request(page.url().clone(), 0, out.context().settings()).is_some()
+    }
+
+    /// A page that a sitemap lists.
+    fn page(&self, mut url: Url, out: &mut Output<S::Item>) {
+        let callback = match self.rules.iter().find(|(rule, _)| rule.is_match(url.as_str())) {
+            Some((_, callback)) => callback,
+            None if self.rules.is_empty() => DEFAULT_CALLBACK,
+            None => return,
+        };
+        url.set_fragment(None);
+        out.request(Request::get(url).callback(callback));
+    }
+
+    /// A sitemap that an index or a robots.txt names.
+    fn nested(&self, page: &Page, url: Url, nested: &mut Nested, out: &mut Output<S::Item>) {
+        let is_index = !page.request().meta_flag(ROBOTS);
+        if is_index && !self.follow.is_empty() && !self.follow.iter().any(|rule| rule.is_match(url.as_str()))
+        {
+            return;
+        }
+        let above = page.request().meta.get(DEPTH).and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let depth = above.saturating_add(u64::from(is_index));
+        let settings = out.context().settings();
+        if depth > u64::from(settings.sitemap_max_depth) {
+            nested.too_deep += 1;
+        } else if let Some(request) = self.files.request(url, depth, settings) {
+            out.request(request);
+        } else {
+            nested.too_many += 1;
+        }
+    }
+
+    /// The sitemaps of a robots.txt, which is asked for like a page.
+    fn robots(&self, page: &Page, out: &mut Output<S::Item>) -> SitemapReport {
+        let urls = Robots::parse(&page.response().body).sitemaps(page.url());
+        let mut nested = Nested::default();
+        let report = SitemapReport { entries: urls.len(), ..SitemapReport::default() };
+        if urls.is_empty() {
+            self.default_sitemap(page.request(), out);
+        }
+        urls.into_iter().for_each(|url| self.nested(page, url, &mut nested, out));
+        nested.tell(page, out);
+        report
+    }
+
+    /// Where a sitemap is likely to be, for a site that names none.
+    fn default_sitemap(&self, robots: &Request, out: &mut Output<S::Item>) {
+        if robots.meta_flag(OR_DEFAULT)
+            && let Ok(url) = robots.url.join("/sitemap.xml")
+            && let Some(request) = self.files.request(url, 0, out.context().settings())
+        {
+            out.request(request);
+        }
+    }
+}
+
+impl<S: Spider> Spider for Sitemaps<S> {
+    type Item = S::Item;
+
+    fn name(&self) -> &str {
+        self.inner.name()
+    }
+
+    fn start(&self) -> Start {
+        let sitemaps = self.start.clone().into_iter().map(|url| {
+            let url = Request::parse(&url)?.url;
+            let is_robots = url.path() == "/robots.txt";
+            let request = files::request(url, 0, START_BYTES);
+            Ok(if is_robots { request.meta(ROBOTS, true) } else { request })
+        });
+        Start::new(sitemaps.chain(self.inner.start()))
+    }
+
+    fn parse(&self, page: &Page, out: &mut Output<S::Item>) -> Result<()> {
+        let is_sitemap = page.request().is_sitemap() || (self.linked && self.is_linked(page, out));
+        if !is_sitemap {
+            // The engine cannot ask: the list of labels would have to have one more.
+            let labels = self.inner.callbacks();
+            if !labels.is_empty() && !labels.contains(&page.callback()) {
+                return Err(Error::msg(format!("the spider has no callback \"{}\"", page.callback())));
+            }
+            return self.inner.parse(page, out);
+        }
+        let is_robots = page.request().meta_flag(ROBOTS);
+        let report = if is_robots { self.robots(page, out) } else { self.read(page, out) };
+        if let Some(told) = &self.told {
+            told(page, &report, out);
+        }
+        Ok(())
+    }
+
+    fn failed(&self, request: &Request, error: &Error, out: &mut Output<S::Item>) -> Result<()> {
+        if request.is_sitemap() {
+            out.context().stats().inc("sitemap/failed");
+            tracing::info!(url = %request.url, "sitemap could not be had: {error}");
+            self.default_sitemap(request, out);
+        }
+        self.inner.failed(request, error, out)
+    }
+
+    fn allowed_domains(&self) -> Vec<String> {
+        self.inner.allowed_domains()
+    }
+
+    fn settings(&self) -> Vec<(&'static str, serde_json::Value)> {
+        self.inner.settings()
+    }
+}
+
+impl<S: Spider> std::fmt::Debug for Sitemaps<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sitemaps")
+            .field("spider", &self.inner.name())
+            .field("start", &self.start)
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SitemapFiles {
+    /// A request for the robots.txt of a URL's origin: its sitemaps are followed, and `/sitemap.xml` if there are none.
+    pub fn robots_request(url: &Url) -> Option<Request> {
+        let robots =
+            url.join("/robots.txt").ok().filter(|robots| matches!(robots.scheme(), "http" | "https"))?;
+        let bytes = crate::robots::MAX_BYTES as u64 + 1;
+        Some(files::request(robots, 0, bytes).meta(ROBOTS, true).meta(OR_DEFAULT, true))
+    }
+}
+
+/// Sitemaps that are named and not asked for.
+#[derive(Default)]
+struct Nested {
+    too_deep: usize,
+    too_many: usize,
+}
+
+impl Nested {
+    fn tell<I>(&self, page: &Page, out: &Output<I>) {
+        let Self { too_deep, too_many } = *self;
+        count(out, "sitemap/depth_cut", too_deep);
+        count(out, "sitemap/files_cut", too_many);
+        if too_deep > 0 || too_many > 0 {
+            tracing::warn!(
+                url = %page.url(), too_deep, too_many,
+                "sitemaps are left out by sitemap_max_depth and sitemap_max_files"
+            );
+        }
+    }
+}
+
+fn count<I>(out: &Output<I>, key: &str, number: usize) {
+    if number > 0 {
+        out.context().stats().add(key, i64::try_from(number).unwrap_or(i64::MAX));
+    }
+}
+
+/// Counts and logs what came of a document.
+fn tell<I>(page: &Page, report: &SitemapReport, nested: &Nested, out: &Output<I>) {
+    let url = page.url();
+    let SitemapReport { entries, entries_cut, invalid, .. } = *report;
+    count(out, "sitemap/files", 1);
+    count(out, "sitemap/entries", entries);
+    count(out, "sitemap/entries_cut", entries_cut);
+    count(out, "sitemap/invalid", invalid);
+    count(out, "sitemap/bytes_cut", report.is_cut.into());
+    count(out, "sitemap/damaged", (report.is_damaged || report.is_too_deep).into());
+    nested.tell(page, out);
+    let Some(kind) = report.kind else {
+        count(out, "sitemap/unknown", 1);
+        tracing::warn!(%url, "this is no sitemap: passed over");
+        return;
+    };
+    let kind = kind.name();
+    if entries_cut > 0 || report.is_cut {
+        tracing::warn!(%url, kind, entries, entries_cut, bytes_cut = report.is_cut, "a sitemap beyond the limits: the rest is left out");
+    }
+    if report.is_damaged || report.is_too_deep || invalid > 0 {
+        let (damaged, too_deep) = (report.is_damaged, report.is_too_deep);
+        tracing::warn!(%url, kind, entries, invalid, damaged, too_deep, "a sitemap with errors: read as far as it goes");
+    } else {
+        tracing::debug!(%url, kind, entries, "sitemap");
+    }
+}
+
+fn regex(expression: &str) -> Result<Regex> {
+    Regex::new(expression).map_err(|cause| Error::usage(format!("the expression {expression:?}: {cause}")))
+}

@@ -1,0 +1,54 @@
+//! Which of many signatures are likely to be similar to a given one, without looking at all of them.
+//!
+//! A signature is cut into `b` bands of `r` values; two signatures are candidates of each other when they agree in all values of a
+//! band. [`LshParams`] picks `b` and `r`; [`LshIndex`] is what an index must do; [`PackedIndex`] is the one to use. An index
+//! gives candidates and does not verify them: the caller has the signatures.
+
+#[cfg(feature = "lsh-datasketch")]
+mod datasketch;
+mod packed;
+mod params;
+
+use std::fmt;
+
+#[cfg(feature = "lsh-datasketch")]
+pub use datasketch::DatasketchIndex;
+pub use packed::PackedIndex;
+pub use params::{LshParams, LshParamsError};
+
+use crate::minhash::Signature;
+
+/// An index from the bands of signatures to the numbers of those who have them.
+///
+/// All implementations give the same candidates for the same signatures and the same [`LshParams`].
+pub trait LshIndex: fmt::Debug + Send + Sync {
+    /// How signatures are cut into bands.
+    fn params(&self) -> LshParams;
+
+    /// Adds a signature under a number. A signature that was there under this number is replaced.
+    ///
+    /// Numbers are meant to be dense: an index may take memory for all numbers up to the largest.
+    fn insert(&mut self, id: u32, signature: &Signature);
+
+    /// Removes the signature with this number; says whether there was one.
+    fn remove(&mut self, id: u32) -> bool;
+
+    /// Puts the numbers of all signatures that share a band with `signature` into `out`, in ascending order, each once.
+    /// What was in `out` before is dropped.
+    fn candidates_into(&self, signature: &Signature, out: &mut Vec<u32>);
+
+    /// The numbers of all signatures that share a band with `signature`, in ascending order.
+    fn candidates(&self, signature: &Signature) -> Vec<u32> {
+        let mut out = Vec::new();
+        self.candidates_into(signature, &mut out);
+        out
+    }
+
+    /// How many signatures there are.
+    fn len(&self) -> usize;
+
+    /// Whether there is no signature.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

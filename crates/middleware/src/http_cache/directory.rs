@@ -1,0 +1,299 @@
+//! The directory of an HTTP cache between crawls: what is in it, and removing from it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, Version};
+use huntsman_crawler::{Error, Request, Result, Timestamp};
+use huntsman_store::{JobDirectory, Store};
+use url::Url;
+
+use super::entry::{Entry, Unread};
+use super::ledger::{Tail, Totals, Weight};
+use super::storage::{CACHE_BYTES, Storage, answer_key, fingerprint_of};
+
+/// The answers that an [`HttpCache`](super::HttpCache) stored.
+///
+/// Opened to be read, any number of processes share it, and crawls over it wait; opened to be changed, or used by a crawl, it
+/// belongs to one process. Answers are read one at a time, in no order.
+#[derive(Debug)]
+pub struct HttpCacheDirectory {
+    directory: JobDirectory,
+    store: Arc<dyn Store>,
+    /// Whether answers may be removed.
+    is_writable: bool,
+}
+
+/// How much is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheUsage {
+    /// Answers.
+    pub answers: u64,
+    /// Their bytes, compressed, with what is kept about them: what `httpcache_max_bytes` bounds. The
+    /// file takes up to about twice as much.
+    pub bytes: u64,
+}
+
+/// One stored answer.
+#[derive(Clone, Debug)]
+pub struct StoredAnswer {
+    head: Entry,
+    tail: Tail,
+    /// As stored, body included.
+    bytes: Bytes,
+    body_length: usize,
+    used: Option<Timestamp>,
+}
+
+impl HttpCacheDirectory {
+    /// Opens a cache to be read. Nothing is made.
+    ///
+    /// # Errors
+    /// There is none, a crawl works on it, it is damaged, or of a newer version.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let opened = JobDirectory::open_read_only(path, CACHE_BYTES);
+        let directory = opened.map_err(|error| Error::from(error).context(DOING))?;
+        Self::of(directory, false)
+    }
+
+    fn of(directory: JobDirectory, is_writable: bool) -> Result<Self> {
+        let store = directory.store();
+        // Jobs lie in directories of the same make.
+        let mut is_cache = true;
+        store.scan(b"", &mut |key, _| {
+            is_cache = key.first().is_some_and(|kind| b"amstv".contains(kind));
+            false
+        })?;
+        if !is_cache {
+            let message = format!("{}: it is no HTTP cache", directory.path().display());
+            return Err(Error::usage(message).context(DOING));
+        }
+        Totals::stored(&*store).map_err(|error| error.context(DOING))?;
+        Ok(Self { directory, store, is_writable })
+    }
+
+    /// Opens a cache to be changed, alone. Reads the whole file to verify it.
+    ///
+    /// # Errors
+    /// As [`HttpCacheDirectory::read`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let opened = match JobDirectory::backend_of(path) {
+            Ok(Some(backend)) => JobDirectory::open_with_cache(path, backend, CACHE_BYTES),
+            // Tells that there is none.
+            Ok(None) => JobDirectory::open_read_only(path, CACHE_BYTES),
+            Err(error) => Err(error),
+        };
+        Self::of(opened.map_err(|error| Error::from(error).context(DOING))?, true)
+    }
+
+    /// How much is stored. Counts it one by one if no version that knows of a bound has written the cache yet.
+    ///
+    /// # Errors
+    /// The disk fails, or what is stored is damaged.
+    pub fn usage(&self) -> Result<CacheUsage> {
+        if let Some(Totals { answers, bytes, .. }) = Totals::stored(&*self.store)? {
+            return Ok(CacheUsage { answers, bytes });
+        }
+        let mut usage = CacheUsage::default();
+        self.store.scan(b"a", &mut |key, value| {
+            usage.answers += 1;
+            usage.bytes += Weight::of(&key[1..], value);
+            true
+        })?;
+        Ok(usage)
+    }
+
+    /// Calls `visit` with every answer until it answers `false`; with `None` for one that is damaged. Reads the whole store.
+    ///
+    /// # Errors
+    /// As [`HttpCacheDirectory::usage`].
+    pub fn each(&self, mut visit: impl FnMut(Option<StoredAnswer>) -> bool) -> Result<()> {
+        let mut result = Ok(());
+        self.store.scan(b"a", &mut |key, value| {
+            let answer = match StoredAnswer::of(&*self.store, &key[1..], value) {
+                Ok(answer) => answer,
+                Err(error) => {
+                    result = Err(error);
+                    return false;
+                }
+            };
+            visit(answer)
+        })?;
+        result
+    }
+
+    /// The answers to requests for an address, newest first: one, unless they vary by headers of the request, or were asked
+    /// for with several methods. The fragment of the address does not count.
+    ///
+    /// Looks where a plain `GET` is stored first; reads the whole store if nothing is there, or if another method is asked for.
+    ///
+    /// # Errors
+    /// As [`HttpCacheDirectory::usage`].
+    pub fn find(&self, url: &Url, method: Option<&Method>) -> Result<Vec<StoredAnswer>> {
+        let mut found = Vec::new();
+        if method.is_none_or(|method| method == Method::GET) {
+            let fingerprint = Request::get(url.clone()).fingerprint();
+            let prefix = answer_key(&fingerprint.0.to_be_bytes());
+            let mut result = Ok(());
+            self.store.scan(&prefix, &mut |key, value| {
+                match StoredAnswer::of(&*self.store, &key[1..], value) {
+                    Ok(answer) => found.extend(answer),
+                    Err(error) => result = Err(error),
+                }
+                result.is_ok()
+            })?;
+            result?;
+        }
+        if found.is_empty() {
+            self.each(|answer| {
+                let is_it = |answer: &StoredAnswer| {
+                    answer.is_of(url) && method.is_none_or(|method| answer.method() == Some(method))
+                };
+                found.extend(answer.filter(is_it));
+                true
+            })?;
+        }
+        found.sort_by_key(|answer| std::cmp::Reverse(answer.stored()));
+        Ok(found)
+    }
+
+    /// Removes the answers that `which` says; it is asked about damaged ones with `None`. Answers with what was removed.
+    ///
+    /// # Errors
+    /// The cache was opened to be read only, the disk fails, or what is stored is damaged.
+    pub fn remove(&mut self, mut which: impl FnMut(Option<&StoredAnswer>) -> bool) -> Result<CacheUsage> {
+        if !self.is_writable {
+            return Err(Error::msg("the HTTP cache was opened to be read only"));
+        }
+        let storage = Storage::of(Arc::clone(&self.store)).map_err(|error| error.context(DOING))?;
+        let before = storage.usage();
+        let mut tails = Vec::new();
+        let mut result = Ok(());
+        self.store.scan(b"a", &mut |key, value| {
+            let answer = StoredAnswer::of(&*self.store, &key[1..], value);
+            result = answer.and_then(|answer| {
+                if which(answer.as_ref()) {
+                    tails.push(key[1..].to_vec());
+                }
+                if tails.len() < REMOVED { Ok(()) } else { storage.remove_all(&std::mem::take(&mut tails)) }
+            });
+            result.is_ok()
+        })?;
+        result?;
+        storage.remove_all(&tails)?;
+        storage.flush()?;
+        let after = storage.usage();
+        Ok(CacheUsage { answers: before.0.saturating_sub(after.0), bytes: before.1.saturating_sub(after.1) })
+    }
+
+    /// Closes it, and gives room back to the disk if little is left: the file is made as small as what is in it, which takes a
+    /// time that grows with that.
+    ///
+    /// # Errors
+    /// The disk fails; what was written is there.
+    pub fn close(self) -> Result<()> {
+        let left = if self.is_writable { self.usage()?.bytes } else { u64::MAX };
+        let Self { mut directory, store, .. } = self;
+        drop(store);
+        if left <= QUICKLY_COMPACTED {
+            directory.compact()?;
+        }
+        Ok(())
+    }
+}
+
+const DOING: &str = "opening the HTTP cache";
+/// Answers that are removed in one batch.
+const REMOVED: usize = 1_024;
+/// Bytes that are moved together in the time that a command may take.
+const QUICKLY_COMPACTED: u64 = 128 << 20;
+
+impl StoredAnswer {
+    /// `None` if it is damaged.
+    fn of(store: &dyn Store, tail: &[u8], value: &[u8]) -> Result<Option<Self>> {
+        let Ok(Unread { mut head, body_length, .. }) = Entry::unread(value) else { return Ok(None) };
+        let used = Weight::stored(store, tail)?.map(|weight| Timestamp(weight.used));
+        if head.method.is_none() {
+            // The first form did not tell; a method without a body can be guessed and proved.
+            let fingerprint = fingerprint_of(tail);
+            head.method = [Method::GET, Method::HEAD].into_iter().find(|method| {
+                let request = Request::get(head.url.clone()).method(method.clone());
+                Some(request.fingerprint()) == fingerprint
+            });
+        }
+        let bytes = Bytes::copy_from_slice(value);
+        Ok(Some(Self { head, tail: tail.to_vec(), bytes, body_length, used }))
+    }
+
+    /// The address that was asked for.
+    pub fn url(&self) -> &Url {
+        &self.head.url
+    }
+
+    /// The method; `None` for an answer to something else than a plain `GET` or `HEAD` that an early version stored.
+    pub fn method(&self) -> Option<&Method> {
+        self.head.method.as_ref()
+    }
+
+    /// The status.
+    pub fn status(&self) -> StatusCode {
+        self.head.status
+    }
+
+    /// The version of HTTP in which it came.
+    pub fn version(&self) -> Version {
+        self.head.version
+    }
+
+    /// The headers as they came, without cookies of jars.
+    pub fn headers(&self) -> &HeaderMap {
+        &self.head.headers
+    }
+
+    /// The request headers by which it varies, with the values that they had; none for headers that were not sent, and for
+    /// credentials and cookies, which are not kept.
+    pub fn varies_by(&self) -> &[(String, Option<String>)] {
+        &self.head.asked
+    }
+
+    /// When it was stored, or last confirmed by its server.
+    pub fn stored(&self) -> Timestamp {
+        self.head.stored
+    }
+
+    /// When it was last used; up to some thousand uses are forgotten when a crawl is killed. `None` if no version that notes
+    /// uses has written the cache.
+    pub fn used(&self) -> Option<Timestamp> {
+        self.used
+    }
+
+    /// Bytes of the body, with its content codings.
+    pub fn body_length(&self) -> u64 {
+        self.body_length as u64
+    }
+
+    /// Bytes that it takes of the bound.
+    pub fn stored_bytes(&self) -> u64 {
+        Weight::of(&self.tail, &self.bytes)
+    }
+
+    /// The body as it came, with its content codings.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub fn body(&self) -> Result<Bytes> {
+        Ok(Entry::unread(&self.bytes)?.body()?)
+    }
+
+    /// The key under which it is stored, in hexadecimal: unique in its cache.
+    pub fn key(&self) -> String {
+        self.tail.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Whether it is the answer to a request for an address, whatever the fragments are.
+    pub fn is_of(&self, url: &Url) -> bool {
+        self.head.url[..url::Position::AfterQuery] == url[..url::Position::AfterQuery]
+    }
+}

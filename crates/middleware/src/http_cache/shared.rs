@@ -1,0 +1,72 @@
+//! One storage for all crawls of a process that name the same directory.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
+
+use huntsman_crawler::{Error, Result};
+
+use super::storage::Storage;
+
+/// A storage, open until its last owner is gone.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    /// `None` while it is being closed.
+    storage: Option<Storage>,
+    path: PathBuf,
+}
+
+type Open = HashMap<PathBuf, Weak<Shared>>;
+
+/// The storages of this process, by directory; one that is being closed is listed until its directory is free.
+static OPEN: LazyLock<(Mutex<Open>, Condvar)> = LazyLock::new(Default::default);
+
+impl Shared {
+    /// Opens a storage, or shares the one that is open. The lowest bound of all that share it holds.
+    pub(crate) fn open(directory: &str, max_bytes: u64) -> Result<Arc<Self>> {
+        let path = Self::made(Path::new(directory)).map_err(|error| {
+            Error::from(error)
+                .context(format!("making the HTTP cache (setting httpcache_dir) in {directory}"))
+        })?;
+        let (open, closed) = &*OPEN;
+        let mut all = open.lock().unwrap_or_else(PoisonError::into_inner);
+        let shared = loop {
+            match all.get(&path).map(Weak::upgrade) {
+                Some(Some(shared)) => break shared,
+                Some(None) => all = closed.wait(all).unwrap_or_else(PoisonError::into_inner),
+                None => {
+                    let shared = Arc::new(Self { storage: Some(Storage::open(&path)?), path: path.clone() });
+                    all.insert(path, Arc::downgrade(&shared));
+                    break shared;
+                }
+            }
+        };
+        drop(all);
+        shared.bound(max_bytes);
+        Ok(shared)
+    }
+
+    /// The one name that a directory has.
+    fn made(directory: &Path) -> std::io::Result<PathBuf> {
+        std::fs::create_dir_all(directory)?;
+        directory.canonicalize()
+    }
+}
+
+impl Deref for Shared {
+    type Target = Storage;
+
+    fn deref(&self) -> &Storage {
+        self.storage.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        drop(self.storage.take());
+        let (open, closed) = &*OPEN;
+        open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.path);
+        closed.notify_all();
+    }
+}
