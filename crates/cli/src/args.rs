@@ -351,10 +351,56 @@ pub(crate) struct CrawlArgs {
     pub(crate) pace: PaceArgs,
 
     #[command(flatten)]
+    pub(crate) avoid_dup: AvoidDupArgs,
+
+    #[command(flatten)]
     pub(crate) network: NetworkArgs,
 
     #[command(flatten)]
     pub(crate) settings: SettingsArgs,
+}
+
+/// Duplicate contents.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Duplicate contents")]
+pub(crate) struct AvoidDupArgs {
+    /// Learns which parts of URLs do not change the content, and skips downloads that would bring nothing new: `default`, our
+    /// own model, or `reference`, MaybeDont's rules. What was learnt is in rules.json.
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "default")]
+    pub(crate) avoid_dup: Option<AvoidDupArg>,
+
+    /// Pages of a site that are fetched before anything is skipped [default: 300].
+    #[arg(long, value_name = "PAGES", requires = "avoid_dup")]
+    pub(crate) avoid_dup_warmup: Option<u64>,
+
+    /// Skips what is known with more than this probability [default: 0.98].
+    #[arg(long, value_name = "P", requires = "avoid_dup", value_parser = share)]
+    pub(crate) avoid_dup_threshold: Option<f64>,
+
+    /// Share of the skips that is fetched all the same [default: 0.05].
+    #[arg(long, value_name = "SHARE", requires = "avoid_dup", value_parser = share)]
+    pub(crate) avoid_dup_exploration: Option<f64>,
+
+    /// Says at the end what is believed of this URL, and why.
+    #[arg(long, value_name = "URL", requires = "avoid_dup", value_hint = ValueHint::Url)]
+    pub(crate) explain: Option<url::Url>,
+}
+
+/// How duplicate contents are avoided.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum AvoidDupArg {
+    /// Our own model.
+    Default,
+    /// MaybeDont's rules.
+    Reference,
+}
+
+/// A number from 0 to 1.
+fn share(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
+        _ => Err("a number from 0 to 1, such as 0.05".to_owned()),
+    }
 }
 
 /// What a crawl writes.
@@ -666,6 +712,19 @@ impl CrawlArgs {
         set(&mut flags, "concurrent_requests", self.pace.concurrency);
         set(&mut flags, "requests_per_second", self.pace.requests_per_second);
         set(&mut flags, "seed", self.output.seed);
+        if let Some(mode) = self.avoid_dup.avoid_dup {
+            let mode = match mode {
+                AvoidDupArg::Default => "default",
+                AvoidDupArg::Reference => "reference",
+            };
+            flags.extend([
+                ("avoid_dup_content_enabled", json!(true)),
+                ("avoid_dup_content_mode", json!(mode)),
+            ]);
+        }
+        set(&mut flags, "avoid_dup_content_initial_queue_limit", self.avoid_dup.avoid_dup_warmup);
+        set(&mut flags, "avoid_dup_content_threshold", self.avoid_dup.avoid_dup_threshold);
+        set(&mut flags, "avoid_dup_content_exploration", self.avoid_dup.avoid_dup_exploration);
         flags
     }
 }

@@ -6,18 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use huntsman::middleware::sinks::{DropLog, JsonLines};
-use huntsman::middleware::{Only, RobotsSitemaps};
+use huntsman::middleware::{Defaults, Only, RobotsSitemaps, SharedAvoidDup};
 use huntsman::{
     Backend, Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey,
     HttpDownloader, Observer, Request, Response, Sitemaps, Spider, Start, seconds,
 };
 use url::Url;
 
+use crate::avoid_dup;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging::LogCount;
 use crate::metrics::{Metrics, Now};
-use crate::output::{DROPS, OutputDir, PAGES, State};
+use crate::output::{DROPS, OutputDir, PAGES, RULES, State};
 use crate::progress::{Progress, Rate, Screen};
 use crate::reachable::advice;
 use crate::render::{escape, warn};
@@ -53,6 +54,8 @@ pub(crate) struct Job {
     pub(crate) metrics: Option<Metrics>,
     pub(crate) screen: Screen,
     pub(crate) log: LogCount,
+    /// A URL of which is said at the end what is believed.
+    pub(crate) explain: Option<Url>,
 }
 
 /// How a crawl ended.
@@ -128,7 +131,8 @@ impl Downloader for Nothing {
 /// It could not be put together; then the output directory is gone again. A crawl that broke off is no error here: its
 /// report says so.
 pub(crate) async fn run(job: Job) -> Outcome<Ended> {
-    let Job { config, downloader, seeds, only, text, follow, sitemaps, sink, metrics, screen, log } = job;
+    let Job { config, downloader, seeds, only, text, follow, sitemaps, sink, metrics, screen, log, explain } =
+        job;
     let drain = config.settings.drain_timeout;
     let time_limit = config.settings.closespider_timeout;
     // Also without the flag: a queue of an earlier run may hold sitemaps.
@@ -138,7 +142,11 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
             out.item(record);
         });
     let discovery = sitemaps.then(|| RobotsSitemaps::of(&spider));
-    let mut builder = huntsman::crawl(spider).layers(config.layers).downloader(downloader);
+    let learnt = SharedAvoidDup::default();
+    let mut builder = CrawlerBuilder::new(spider)
+        .plugin(Defaults.avoid_dup(learnt.clone()))
+        .layers(config.layers)
+        .downloader(downloader);
     if let Some(discovery) = discovery {
         builder = builder.plugin(discovery);
     }
@@ -217,6 +225,19 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
         }
     };
     let mut ended = Ended { report, interrupted: interrupted.get(), directory };
+    if let Some((report, rules)) = avoid_dup::of(&learnt) {
+        ended.report.avoid_dup = Some(report);
+        if let Some(directory) = &ended.directory
+            && let Err(error) = directory.write(RULES, &rules)
+        {
+            warn(&format!("{RULES} could not be written: {error}"));
+        }
+    }
+    if let Some(url) = &explain
+        && let Some(believed) = avoid_dup::explain(&learnt, url)
+    {
+        eprintln!("{}: {}", escape(url.as_str()), escape(&believed));
+    }
     finish(&mut ended)?;
     Ok(ended)
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
+mod avoid_dup;
 mod commands;
 mod config;
 mod exit;

@@ -20,6 +20,8 @@ pub(crate) const PAGES: &str = "pages.jsonl";
 pub(crate) const DROPS: &str = "drops.jsonl";
 /// The report of the crawl.
 pub(crate) const REPORT: &str = "report.json";
+/// What AvoidDup learnt.
+pub(crate) const RULES: &str = "rules.json";
 /// The report for people, of `demo`.
 pub(crate) const HTML_REPORT: &str = "report.html";
 /// What later runs need to know.
@@ -30,7 +32,7 @@ const LOCK: &str = "state/lock";
 const JOB: &str = "state/job";
 
 /// Files that a crawl makes, and that `--fresh` deletes. Nothing else in the directory is ever touched.
-const OWN_FILES: [&str; 6] = [PAGES, DROPS, REPORT, HTML_REPORT, STATUS, LOCK];
+const OWN_FILES: [&str; 7] = [PAGES, DROPS, REPORT, HTML_REPORT, RULES, STATUS, LOCK];
 
 /// Version of `state/crawl.json`.
 const FORMAT: u32 = 1;
@@ -264,6 +266,14 @@ impl OutputDir {
         self.status.finish_reason = Some(reason.to_owned());
         self.status.pages = pages;
         self.write_status()
+    }
+
+    /// Writes a further file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        write_atomically(&self.file(name), content)
     }
 
     /// Where the queue and the rest of the state live.

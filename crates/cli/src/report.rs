@@ -7,6 +7,7 @@ use huntsman::{CrawlReport, HostReport, human_bytes};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::avoid_dup::AvoidDupReport;
 use crate::logging::LogCount;
 use crate::process::{cpu_seconds, peak_rss};
 use crate::render::{Style, Table, count, duration, escape};
@@ -29,6 +30,9 @@ pub(crate) struct Report {
     pub(crate) version: &'static str,
     /// Start URLs that could not be fetched, with the reason.
     pub(crate) failed_seeds: Vec<FailedSeed>,
+    /// With `--avoid-dup`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) avoid_dup: Option<AvoidDupReport>,
     /// What ended the crawl, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
@@ -59,6 +63,7 @@ impl Report {
             seed: report.seed,
             version: env!("CARGO_PKG_VERSION"),
             failed_seeds,
+            avoid_dup: None,
             error: None,
         }
     }
@@ -85,6 +90,7 @@ impl Report {
             seed,
             version: env!("CARGO_PKG_VERSION"),
             failed_seeds: Vec::new(),
+            avoid_dup: None,
             error: Some(error),
         }
     }
@@ -144,6 +150,24 @@ impl Report {
             if total > 0 {
                 table.row([state, &count(total), &parts]);
             }
+        }
+        if let Some(avoided) = &self.avoid_dup {
+            let all = self.pages + avoided.skipped;
+            let share = 100.0 * avoided.skipped as f64 / all.max(1) as f64;
+            let loss = match avoided.estimated_loss_most {
+                Some(most) => format!(
+                    "{} explored, {} new: at most {:.1} % of the skips",
+                    count(avoided.explored),
+                    count(avoided.explored_new),
+                    100.0 * most
+                ),
+                None => "nothing explored yet".to_owned(),
+            };
+            table.row([
+                "saved",
+                &count(avoided.skipped),
+                &format!("{share:.1} % by {} rules; lost: {loss}", count(avoided.rules as u64)),
+            ]);
         }
         for (what, key) in [("retries", "retry/count"), ("callback errors", "spider_exceptions/count")] {
             if self.stat(key) > 0 {

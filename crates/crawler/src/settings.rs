@@ -301,6 +301,19 @@ settings! {
     /// Local address to send from.
     bind_address: Option<String> = None;
 
+    /// Learns which parts of URLs do not change the content, and skips downloads that would bring nothing new.
+    avoid_dup_content_enabled: bool = false;
+    /// How it is learnt: our own model, or MaybeDont's rules exactly.
+    avoid_dup_content_mode: AvoidDupMode = AvoidDupMode::Default;
+    /// Which requests are judged and learnt from: all, or those with meta `avoid_dup_content`.
+    avoid_dup_content_scope: AvoidDupScope = AvoidDupScope::All;
+    /// Pages of a site that are learnt before anything is skipped.
+    avoid_dup_content_initial_queue_limit: usize = 300;
+    /// A download is skipped when its content is known with more than this probability.
+    avoid_dup_content_threshold: f64 = 0.98;
+    /// Share of the skips that are downloaded all the same, for evidence and for an estimate of what is lost.
+    avoid_dup_content_exploration: f64 = 0.05;
+
     /// Answers from the HTTP cache what was fetched before, and stores what is fetched.
     httpcache_enabled: bool = false;
     /// Directory of the HTTP cache; one process at a time, in which crawls may share it.
@@ -515,6 +528,28 @@ pub enum OnRobotsError {
     Disallow,
     /// Everything is allowed.
     Allow,
+}
+
+/// How duplicate contents are avoided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AvoidDupMode {
+    /// The model of `huntsman_detect::avoid`.
+    #[default]
+    Default,
+    /// MaybeDont 0.1.1, exactly.
+    Reference,
+}
+
+/// Which requests duplicate contents are avoided for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AvoidDupScope {
+    /// All.
+    #[default]
+    All,
+    /// Those with meta `avoid_dup_content`.
+    Marked,
 }
 
 /// Which stored answers the HTTP cache uses.

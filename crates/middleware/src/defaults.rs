@@ -2,15 +2,16 @@
 
 use huntsman_crawler::{CrawlerBuilder, Plugin, Spider};
 
+use crate::avoid_dup::KeptAvoidDup;
 use crate::cookies::KeptJars;
 use crate::incremental::{KeptIncremental, SharedIncremental};
 use crate::offsite::KeptScope;
 use crate::offsite::SharedOffsite;
 use crate::robots_txt::{KeptRobots, SharedRobots};
 use crate::{
-    CookieJars, Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth, HttpCache,
-    HttpCompression, HttpError, HttpProxy, Incremental, MetaCopyDetection, MetaRefresh, Nofollow, Offsite,
-    Redirect, Referer, Retry, RobotsTxt, Traps, UrlLength, UserAgent,
+    AvoidDup, CookieJars, Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth,
+    HttpCache, HttpCompression, HttpError, HttpProxy, Incremental, MetaCopyDetection, MetaRefresh, Nofollow,
+    Offsite, Redirect, Referer, Retry, RobotsTxt, SharedAvoidDup, Traps, UrlLength, UserAgent,
 };
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each is switched off or moved by
@@ -18,10 +19,12 @@ use crate::{
 ///
 /// | order | downloader side | order | spider side |
 /// |---|---|---|---|
+/// | | | 20 | [`avoid_dup`](AvoidDup) |
 /// | | | 40 | [`incremental`](Incremental) |
 /// | 50 | [`offsite`](Offsite) | 50 | [`http_error`](HttpError) |
 /// | 60 | [`url_length`](UrlLength) | 60 | [`nofollow`](Nofollow) |
 /// | 100 | [`robots_txt`](RobotsTxt) | 700 | [`referer`](Referer) |
+/// | 200 | [`avoid_dup`](AvoidDup) | | |
 /// | 300 | [`http_auth`](HttpAuth) | 800 | [`url_length`](UrlLength) |
 /// | 350 | [`download_timeout`](DownloadTimeout) | 850 | [`traps`](Traps) |
 /// | 400 | [`default_headers`](DefaultHeaders) | 900 | [`depth`](Depth) |
@@ -52,26 +55,49 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Defaults;
 
-/// [`Defaults`] with given cookie jars.
-#[derive(Clone, Debug)]
-pub struct DefaultsWithJars(CookieJars);
+/// [`Defaults`] with given cookie jars, or with a place to look at what AvoidDup learns.
+#[derive(Clone, Debug, Default)]
+pub struct DefaultsWith {
+    jars: CookieJars,
+    avoid_dup: SharedAvoidDup,
+}
+
+impl DefaultsWith {
+    /// Uses these cookie jars.
+    pub fn cookie_jars(mut self, jars: CookieJars) -> Self {
+        self.jars = jars;
+        self
+    }
+
+    /// Puts [`AvoidDup`] into this place, if the settings switch it on.
+    pub fn avoid_dup(mut self, place: SharedAvoidDup) -> Self {
+        self.avoid_dup = place;
+        self
+    }
+}
 
 impl Defaults {
     /// Uses these cookie jars.
-    pub fn cookie_jars(self, jars: CookieJars) -> DefaultsWithJars {
-        DefaultsWithJars(jars)
+    pub fn cookie_jars(self, jars: CookieJars) -> DefaultsWith {
+        DefaultsWith::default().cookie_jars(jars)
+    }
+
+    /// Puts [`AvoidDup`] into this place, if the settings switch it on: for its rules and totals after the crawl.
+    pub fn avoid_dup(self, place: SharedAvoidDup) -> DefaultsWith {
+        DefaultsWith::default().avoid_dup(place)
     }
 }
 
 impl Plugin for Defaults {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
-        self.cookie_jars(CookieJars::new()).install(builder)
+        DefaultsWith::default().install(builder)
     }
 }
 
-impl Plugin for DefaultsWithJars {
+impl Plugin for DefaultsWith {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
-        let Self(jars) = self;
+        let Self { jars, avoid_dup } = self;
+        let [avoid_dup_pages, avoid_dup_events] = [avoid_dup.clone(), avoid_dup.clone()];
         let offsite = SharedOffsite::default();
         let same_offsite = offsite.clone();
         let incremental = SharedIncremental::default();
@@ -79,13 +105,16 @@ impl Plugin for DefaultsWithJars {
         let robots = SharedRobots::default();
         builder
             .persist(KeptRobots::new(robots.clone()))
+            .persist(KeptAvoidDup::new(avoid_dup.clone()))
             .persist(KeptJars::new(jars.clone()))
             .persist(KeptScope::new(offsite.clone()))
             .persist(KeptIncremental::new(incremental.clone()))
             .observer_with(move |settings| of_events.get(settings))
+            .observer_with(move |settings| avoid_dup_events.make(settings))
             .middleware_with(Offsite::NAME, Offsite::ORDER, move |settings| offsite.get(settings))
             .middleware_with(UrlLength::NAME, UrlLength::DOWNLOADER_ORDER, UrlLength::from_settings)
             .middleware_with(RobotsTxt::NAME, RobotsTxt::ORDER, move |settings| robots.get(settings))
+            .middleware_with(AvoidDup::NAME, AvoidDup::ORDER, move |settings| avoid_dup.make(settings))
             .middleware_with(HttpAuth::NAME, HttpAuth::ORDER, HttpAuth::from_settings)
             .middleware_with(DownloadTimeout::NAME, DownloadTimeout::ORDER, DownloadTimeout::from_settings)
             .middleware_with(DefaultHeaders::NAME, DefaultHeaders::ORDER, DefaultHeaders::from_settings)
@@ -102,6 +131,9 @@ impl Plugin for DefaultsWithJars {
             .middleware_with(DownloaderStats::NAME, DownloaderStats::ORDER, DownloaderStats::from_settings)
             .middleware_with(Incremental::NAME, Incremental::ORDER, move |settings| incremental.get(settings))
             .middleware_with(HttpCache::NAME, HttpCache::ORDER, HttpCache::from_settings)
+            .spider_middleware_with(AvoidDup::NAME, AvoidDup::SPIDER_ORDER, move |settings| {
+                avoid_dup_pages.make(settings)
+            })
             .spider_middleware_with(Incremental::NAME, Incremental::SPIDER_ORDER, move |settings| {
                 of_pages.get(settings)
             })

@@ -4,6 +4,7 @@
 //! not configured. [`Defaults`] puts them into a crawler.
 
 mod added;
+mod avoid_dup;
 mod base64;
 mod chain;
 mod cookie_jar;
@@ -38,10 +39,11 @@ mod url_length;
 mod user_agent;
 mod warc;
 
+pub use avoid_dup::{AvoidDup, SharedAvoidDup};
 pub use cookie_jar::{CookieJar, StoredCookie};
 pub use cookies::{CookieJars, Cookies};
 pub use default_headers::DefaultHeaders;
-pub use defaults::{Defaults, DefaultsWithJars};
+pub use defaults::{Defaults, DefaultsWith};
 pub use depth::Depth;
 pub use download_timeout::DownloadTimeout;
 pub use downloader_stats::DownloaderStats;

@@ -148,6 +148,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
         metrics: None,
         screen,
         log,
+        explain: None,
     })
     .await
 }

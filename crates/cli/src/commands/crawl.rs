@@ -78,6 +78,7 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
         metrics,
         screen,
         log,
+        explain: args.avoid_dup.explain,
     };
     let ended = job::run(job).await?;
     say(ended.report.summary(Style::stderr()).trim_end());

@@ -78,6 +78,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         metrics: None,
         screen,
         log,
+        explain: None,
     })
     .await?;
     drop(servers);

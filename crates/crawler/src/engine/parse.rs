@@ -72,7 +72,7 @@ impl<S: Spider> Core<S> {
         let settings = self.cx.settings();
         let options = ScanOptions {
             text: settings.page_text,
-            blocks: settings.page_blocks,
+            blocks: settings.page_blocks || settings.avoid_dup_content_enabled,
             ..ScanOptions::links_only()
         };
         let mut page = Page::with_options(request, response, options);

@@ -110,7 +110,9 @@ fn identity_positions(samples: &[Sample<'_>], common: &HashSet<(u32, u32)>) -> H
                 order.push(*value);
                 Vec::new()
             });
-            if pages.len() < 2 * PAIRS_OF_VALUE && pages.iter().all(|other| samples[*other].signature != sample.signature) {
+            if pages.len() < 2 * PAIRS_OF_VALUE
+                && pages.iter().all(|other| samples[*other].signature != sample.signature)
+            {
                 pages.push(index);
             }
         }
@@ -154,7 +156,8 @@ fn compare(
             None => different += words,
         }
     }
-    different += second.iter().filter(|(at, _)| !first.contains_key(*at)).map(|(_, (_, words))| words).sum::<u32>();
+    different +=
+        second.iter().filter(|(at, _)| !first.contains_key(*at)).map(|(_, (_, words))| words).sum::<u32>();
     if f64::from(equal) > MOST_EQUAL * f64::from(different) {
         return;
     }

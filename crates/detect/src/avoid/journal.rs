@@ -70,7 +70,7 @@ impl Predictor {
         Some(batch)
     }
 
-    /// Tells a predictor again what an earlier one was told. Totals and rules begin anew.
+    /// Tells a predictor again what an earlier one was told. Totals are not counted again, and rules are listed anew.
     ///
     /// # Errors
     /// The batch is damaged, or of another version.
@@ -80,15 +80,18 @@ impl Predictor {
             return Err(Damaged("it is of another version"));
         }
         let mut bytes = Vec::new();
-        let decoder = zstd::stream::read::Decoder::new(packed).map_err(|_| Damaged("it cannot be unpacked"))?;
+        let decoder =
+            zstd::stream::read::Decoder::new(packed).map_err(|_| Damaged("it cannot be unpacked"))?;
         decoder.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|_| Damaged("it cannot be unpacked"))?;
         let was_kept = std::mem::take(&mut self.journal.is_kept);
+        let totals = self.totals();
         let mut rest = &bytes[..];
         while !rest.is_empty() {
             let event = read(&mut rest).ok_or(Damaged("it ends in the middle"))?;
             self.apply(event);
         }
         self.journal.is_kept = was_kept;
+        self.set_totals(totals);
         Ok(())
     }
 

@@ -109,8 +109,12 @@ impl Kinds {
         let mut splits = HashMap::new();
         for (name, separated) in &self.separated {
             let seen = separated.seen.len() as u32;
-            let (most, separator) =
-                separated.with.iter().zip(SEPARATORS).max_by_key(|(count, _)| **count).expect("there are some");
+            let (most, separator) = separated
+                .with
+                .iter()
+                .zip(SEPARATORS)
+                .max_by_key(|(count, _)| **count)
+                .expect("there are some");
             if seen >= SPLIT_VALUES && f64::from(*most) >= SPLIT_SHARE * f64::from(seen) {
                 splits.insert(*name, separator);
             }

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use statrs::distribution::{Beta, ContinuousCDF};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -111,7 +113,7 @@ pub struct Rule {
 }
 
 /// Totals of a crawl.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
     /// Pages that were learnt.
     pub learnt: u64,
@@ -121,6 +123,20 @@ pub struct Totals {
     pub explored: u64,
     /// Explored ones with new content.
     pub lost: u64,
+}
+
+impl Totals {
+    /// The share of skips that would have brought new content: estimate and the upper end of a 95 % interval, from the skips
+    /// that were explored. They are drawn by a coin, so the estimate is unbiased. The interval is that of Jeffreys: the
+    /// Beta(lost + 1/2, explored - lost + 1/2) posterior. `None` before anything was explored.
+    pub fn loss(&self) -> Option<(f64, f64)> {
+        let (lost, explored) = (self.lost as f64, self.explored as f64);
+        if self.explored == 0 {
+            return None;
+        }
+        let posterior = Beta::new(lost + 0.5, (explored - lost).max(0.0) + 0.5).ok()?;
+        Some((lost / explored, posterior.inverse_cdf(0.95)))
+    }
 }
 
 /// Learns which parts of URLs do not change the content, and says which URLs would bring nothing new.
@@ -175,8 +191,7 @@ impl Predictor {
         &self.options
     }
 
-    /// A link to a URL was found: on a page that was learnt, or anywhere else. To be told for every link, also for repeated
-    /// ones.
+    /// A URL was found that may be fetched, on a page that was learnt or elsewhere.
     pub fn discover(&mut self, site: &str, url: &Url, link: Option<LinkContext>) {
         let hash = hash_of(url);
         let is_new = !self.links.contains_key(&hash);
@@ -196,6 +211,18 @@ impl Predictor {
             let raw = self.slots_of(url);
             self.site(site).discover(raw);
         }
+    }
+
+    /// Another link to a URL that was found before: as much as where it stood may tell. Nothing, if the URL is not waited for.
+    pub fn link(&mut self, site: &str, url: &Url, link: LinkContext) {
+        if self.links.contains_key(&hash_of(url)) {
+            self.discover(site, url, Some(link));
+        }
+    }
+
+    /// Whether a request of the site is on its way.
+    pub fn is_flying(&self, site: &str) -> bool {
+        self.sites.get(site).is_some_and(Site::is_flying)
     }
 
     /// What to do with a request. `is_last`: it was skipped before, and everything else is done.
@@ -274,7 +301,11 @@ impl Predictor {
                 model.learn_sketch(&raw, sketch, &links)
             }
             None => {
-                self.journal.add(|| Event::Learn { site: site.into(), url: url.as_str().into(), text: text.clone() });
+                self.journal.add(|| Event::Learn {
+                    site: site.into(),
+                    url: url.as_str().into(),
+                    text: text.clone(),
+                });
                 model.learn(raw, text, &links)
             }
         };
@@ -302,6 +333,11 @@ impl Predictor {
         let mut rules: Vec<Rule> = self.rules.values().cloned().collect();
         rules.sort_by(|a, b| b.skipped.cmp(&a.skipped).then_with(|| a.rule.cmp(&b.rule)));
         rules
+    }
+
+    /// Goes on counting from there.
+    pub fn set_totals(&mut self, totals: Totals) {
+        self.totals = totals;
     }
 
     /// Totals.
@@ -396,7 +432,14 @@ impl Predictor {
         }
     }
 
-    fn rule(&mut self, site: &str, url: &Url, key: (u64, u64), belief: &Belief, reason: &Reason) -> Option<&mut Rule> {
+    fn rule(
+        &mut self,
+        site: &str,
+        url: &Url,
+        key: (u64, u64),
+        belief: &Belief,
+        reason: &Reason,
+    ) -> Option<&mut Rule> {
         if self.rules.len() >= MOST_RULES && !self.rules.contains_key(&key) {
             return None;
         }

@@ -226,6 +226,10 @@ impl Site {
         !self.reopened.is_empty() && self.reopened.contains(&Target::of(raw, &self.kinds).key())
     }
 
+    pub(crate) fn is_flying(&self) -> bool {
+        !self.flying.is_empty()
+    }
+
     /// A request for the URL is on its way, or no longer.
     pub(crate) fn flies(&mut self, raw: &[RawSlot], starts: bool) {
         let target = Target::of(raw, &self.kinds);
@@ -254,7 +258,12 @@ impl Site {
         if self.log.len() >= LOG {
             // It only served to be learnt from again, and nothing is learnt again from here on.
             for page in &mut self.log {
-                *page = LoggedPage { raw: Vec::new(), text: PageText::default(), links: SmallVec::new(), number: page.number };
+                *page = LoggedPage {
+                    raw: Vec::new(),
+                    text: PageText::default(),
+                    links: SmallVec::new(),
+                    number: page.number,
+                };
             }
             self.discovered = Vec::new();
         }
@@ -298,7 +307,10 @@ impl Site {
         self.surprise.count += 1;
         self.surprise.last = number;
         if self.surprise.count == WALL && self.walls.insert(content) {
-            tracing::warn!(pages = WALL, "pages that were different before have one text now: it is not learnt from");
+            tracing::warn!(
+                pages = WALL,
+                "pages that were different before have one text now: it is not learnt from"
+            );
         }
     }
 

@@ -1,0 +1,444 @@
+//! AvoidDup: skips downloads whose content is known already, by what was learnt of the URLs of their site.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use http::{Method, StatusCode};
+use huntsman_crawler::{
+    AvoidDupMode, AvoidDupScope, Change, Context, DownloaderMiddleware, DropReason, Element, Event,
+    FetchError, Observer, OnException, OnFollow, OnPage, OnRequest, Page, PageKind, Persist, Request, Result,
+    Settings, SpiderMiddleware, registrable_domain,
+};
+use huntsman_detect::avoid::{Decision, LinkContext, Options, PageText, Predictor, Rule, Totals};
+use huntsman_detect::maybedont::{self, Gate, GateSettings};
+use url::Url;
+
+use crate::{added, chain};
+
+/// Learns which parts of URLs do not change the content of a page, and skips requests that would bring nothing new, with
+/// reason `duplicate_content` and the rule in words.
+///
+/// The model is [`huntsman_detect::avoid`], one per registrable domain; nothing is skipped before
+/// `avoid_dup_content_initial_queue_limit` pages of it. It decides when a request is about to be sent. What is likely known is
+/// asked again after the other requests of its host; what may be settled by a page on its way, when that is there; what is
+/// to be skipped waits until nothing else of its host is left, and is fetched after all if the rule was contradicted
+/// meanwhile. A share of the skips (`avoid_dup_content_exploration`) is fetched at once: evidence, and an unbiased estimate of
+/// what is lost.
+///
+/// Judged are GET requests without a body; not start requests, robots.txt, sitemaps, downloads within callbacks, and those with meta
+/// `dont_avoid_dup_content`. With the scope `marked` only those with meta `avoid_dup_content`. Learnt are answers with status 2xx that
+/// are markup or text. Stats are under `avoid_dup/`. In a job the model is kept.
+///
+/// With the mode `reference` the model and the rules are those of MaybeDont 0.1.1
+/// ([`huntsman_detect::maybedont`]): decided once, without waiting; texts are those of all text nodes of the body; it is
+/// not kept in a job.
+#[derive(Clone)]
+pub struct AvoidDup(Arc<Inner>);
+
+struct Inner {
+    model: Mutex<Model>,
+    marked: bool,
+    /// Number of the next batch of the journal in the job.
+    batches: Mutex<u64>,
+}
+
+enum Model {
+    Default(Box<Predictor>),
+    Reference(Box<Gate>),
+}
+
+/// In the extensions of a page: its number, and where its links stand.
+#[derive(Clone, Debug)]
+struct Learnt {
+    site: Arc<str>,
+    page: u32,
+    positions: Arc<HashMap<Url, u64>>,
+}
+
+/// Of a request that is asked again after others: how far it was put back, in hundredths of its probability.
+const DELAYED: &str = "avoid_dup_delayed";
+/// Of a request that waits for one on its way: how often.
+const HELD: &str = "avoid_dup_held";
+/// Of a request that is skipped if nothing speaks against it until the end.
+const SKIPPED: &str = "avoid_dup_skipped";
+/// How long a request waits for one on its way, and how often at most.
+const HOLD: Duration = Duration::from_millis(50);
+const MOST_HOLDS: u64 = 100;
+/// Priority of what is put back; nobody asks for so low a one.
+const LATER: i32 = -1_000_000;
+const LAST: i32 = -2_000_000;
+
+impl AvoidDup {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "avoid_dup";
+    /// The place in the downloader chain.
+    pub const ORDER: i32 = 200;
+    /// The place in the spider chain: pages come to it before any other, and requests after all others.
+    pub const SPIDER_ORDER: i32 = 20;
+
+    /// Not configured unless `avoid_dup_content_enabled` is set.
+    ///
+    /// # Errors
+    /// A setting is out of its range.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        if !settings.avoid_dup_content_enabled {
+            return Ok(None);
+        }
+        let seed = settings.seed.unwrap_or_default();
+        let warmup = settings.avoid_dup_content_initial_queue_limit;
+        let threshold = settings.avoid_dup_content_threshold;
+        let exploration = settings.avoid_dup_content_exploration;
+        let model = match settings.avoid_dup_content_mode {
+            AvoidDupMode::Default => {
+                let warmup = u32::try_from(warmup).unwrap_or(u32::MAX);
+                let options = Options { warmup, threshold, exploration, seed, ..Options::default() };
+                Model::Default(Box::new(Predictor::new(options)))
+            }
+            AvoidDupMode::Reference => {
+                let gate =
+                    GateSettings { warm_up: warmup, threshold, exploration, seed, ..GateSettings::default() };
+                Model::Reference(Box::new(Gate::new(gate)?))
+            }
+        };
+        let marked = settings.avoid_dup_content_scope == AvoidDupScope::Marked;
+        Ok(Some(Self(Arc::new(Inner { model: Mutex::new(model), marked, batches: Mutex::new(0) }))))
+    }
+
+    /// Pages learnt, requests skipped and explored; `None` in reference mode.
+    pub fn totals(&self) -> Option<Totals> {
+        match &*self.model() {
+            Model::Default(predictor) => Some(predictor.totals()),
+            Model::Reference(_) => None,
+        }
+    }
+
+    /// Rules by which requests were skipped, the most used first; none in reference mode.
+    pub fn rules(&self) -> Vec<Rule> {
+        match &*self.model() {
+            Model::Default(predictor) => predictor.rules(),
+            Model::Reference(_) => Vec::new(),
+        }
+    }
+
+    /// What is believed of a URL, in words.
+    pub fn explain(&self, url: &Url) -> Option<String> {
+        match &*self.model() {
+            Model::Default(predictor) => Some(predictor.explain(&site_of(url), url)?.to_string()),
+            Model::Reference(_) => None,
+        }
+    }
+
+    fn model(&self) -> MutexGuard<'_, Model> {
+        self.0.model.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn concerns(&self, request: &Request) -> bool {
+        let is_own = request.meta_flag("is_start_request")
+            || request.meta_flag("dont_avoid_dup_content")
+            || request.meta_flag("robots")
+            || request.is_sitemap()
+            || request.is_nested();
+        !is_own
+            && request.method == Method::GET
+            && request.body.is_empty()
+            && (!self.0.marked || request.meta_flag("avoid_dup_content"))
+    }
+
+    /// As MaybeDont: decided once.
+    fn judge_as_reference(gate: &mut Gate, request: &Request, cx: &Context) -> OnRequest {
+        match gate.decide(request.url.as_str()) {
+            maybedont::Decision::Fetch { explored, .. } => {
+                if explored {
+                    cx.stats().inc("avoid_dup/explored");
+                }
+                OnRequest::Continue
+            }
+            maybedont::Decision::Skip { reason, probability, .. } => {
+                cx.stats().inc("avoid_dup/skipped");
+                let detail = format!("{reason} (probability {probability:.3})");
+                OnRequest::Drop(DropReason::skipped("duplicate_content").detail(detail))
+            }
+        }
+    }
+
+    fn judge(predictor: &mut Predictor, request: &Request, cx: &Context) -> OnRequest {
+        let site = site_of(&request.url);
+        let is_last = request.meta_flag(SKIPPED);
+        let held = request.meta.get(HELD).and_then(serde_json::Value::as_u64).unwrap_or(0);
+        if is_last && held < MOST_HOLDS && predictor.is_flying(&site) {
+            // What is on its way may lead to more, or speak against the rule.
+            return hold(request, held, cx);
+        }
+        match predictor.decide(&site, &request.url, is_last) {
+            Decision::Drop(reason) => {
+                cx.stats().inc("avoid_dup/skipped");
+                return OnRequest::Drop(DropReason::skipped("duplicate_content").detail(reason.to_string()));
+            }
+            Decision::Skip(_) => {
+                let mut last = put_back(request);
+                last.priority = LAST;
+                last.meta.remove(HELD);
+                last.meta.insert(SKIPPED.to_owned(), true.into());
+                return OnRequest::Reschedule(Box::new(last));
+            }
+            Decision::Delay { probability } => {
+                let level = (probability * 100.0) as u64;
+                let before = request.meta.get(DELAYED).and_then(serde_json::Value::as_u64);
+                if before.is_none_or(|before| level > before + 2) {
+                    cx.stats().inc("avoid_dup/delayed");
+                    let mut later = put_back(request);
+                    // The least likely copies first.
+                    later.priority = LATER - i32::try_from(level).unwrap_or(0);
+                    later.meta.insert(DELAYED.to_owned(), level.into());
+                    return OnRequest::Reschedule(Box::new(later));
+                }
+            }
+            Decision::Hold if held < MOST_HOLDS => return hold(request, held, cx),
+            Decision::Explore(_) => cx.stats().inc("avoid_dup/explored"),
+            Decision::Hold | Decision::Fetch => {}
+        }
+        if is_last {
+            cx.stats().inc("avoid_dup/reopened");
+        }
+        predictor.flies(&site, &request.url, true);
+        OnRequest::Continue
+    }
+
+    /// A request ended without a page to learn from.
+    fn landed(&self, url: &Url) {
+        if let Model::Default(predictor) = &mut *self.model() {
+            let site = site_of(url);
+            if predictor.is_flying(&site) {
+                predictor.flies(&site, url, false);
+            }
+        }
+    }
+}
+
+fn put_back(request: &Request) -> Request {
+    let mut again = request.clone();
+    added::strip(&mut again);
+    chain::set_unfiltered(&mut again, AvoidDup::NAME);
+    again
+}
+
+fn hold(request: &Request, held: u64, cx: &Context) -> OnRequest {
+    cx.stats().inc("avoid_dup/held");
+    let mut again = put_back(request);
+    again.not_before = Some(cx.now() + HOLD);
+    again.meta.insert(HELD.to_owned(), (held + 1).into());
+    OnRequest::Reschedule(Box::new(again))
+}
+
+/// Whose pages are compared with each other: those of a registrable domain, else of a host.
+fn site_of(url: &Url) -> String {
+    registrable_domain(url).or(url.host_str()).unwrap_or_default().to_ascii_lowercase()
+}
+
+impl std::fmt::Debug for AvoidDup {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("AvoidDup").field("marked", &self.0.marked).finish_non_exhaustive()
+    }
+}
+
+impl DownloaderMiddleware for AvoidDup {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
+        // The target of a redirect is the answer to a request that was judged.
+        if !self.concerns(request) || request.meta.contains_key(chain::URLS) {
+            return Ok(OnRequest::Continue);
+        }
+        Ok(match &mut *self.model() {
+            Model::Default(predictor) => Self::judge(predictor, request, cx),
+            Model::Reference(gate) => Self::judge_as_reference(gate, request, cx),
+        })
+    }
+
+    async fn process_exception(&self, request: &Request, _: &FetchError, _: &Context) -> Result<OnException> {
+        self.landed(&request.url);
+        Ok(OnException::Pass)
+    }
+}
+
+impl SpiderMiddleware for AvoidDup {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::SPIDER_ORDER
+    }
+
+    fn process_start(&self, request: &mut Request, _: &Context) -> Result<OnFollow> {
+        if let Model::Default(predictor) = &mut *self.model() {
+            predictor.discover(&site_of(&request.url), &request.url, None);
+        }
+        Ok(OnFollow::Keep)
+    }
+
+    fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
+        let is_text = matches!(page.kind(), PageKind::Html | PageKind::Xml | PageKind::Text | PageKind::Json);
+        let is_learnt = page.response().status.is_success()
+            && is_text
+            && !page.request().is_sitemap()
+            && (!self.0.marked || page.request().meta_flag("avoid_dup_content"));
+        if !is_learnt {
+            self.landed(&page.request().url);
+            return Ok(OnPage::Parse);
+        }
+        if let Model::Reference(gate) = &mut *self.model() {
+            gate.learn(page.url().as_str(), &text_of_body(page)?);
+            cx.stats().inc("avoid_dup/learnt");
+            return Ok(OnPage::Parse);
+        }
+        let text = match page.kind() {
+            PageKind::Html | PageKind::Xml => {
+                PageText::of(page.scanned().0.blocks().map(|block| (block.path, block.text)))
+            }
+            _ => PageText::of([(0, page.text())]),
+        };
+        let site: Arc<str> = site_of(page.url()).into();
+        let positions: HashMap<Url, u64> = page
+            .anchors()
+            .filter_map(|link| {
+                let mut url = page.join(link.href).filter(|url| site_of(url) == *site)?;
+                url.set_fragment(None);
+                Some((url, link.path))
+            })
+            .collect();
+        let number = {
+            let mut model = self.model();
+            let Model::Default(predictor) = &mut *model else { return Ok(OnPage::Parse) };
+            predictor.flies(&site_of(&page.request().url), &page.request().url, false);
+            let number = predictor.learn(&site, page.url(), text);
+            for (url, position) in &positions {
+                predictor.link(&site, url, LinkContext { page: number, position: *position });
+            }
+            number
+        };
+        cx.stats().inc("avoid_dup/learnt");
+        page.extensions.insert(Learnt { site, page: number, positions: Arc::new(positions) });
+        Ok(OnPage::Parse)
+    }
+
+    fn process_follow(&self, page: &Page, request: &mut Request, _: &Context) -> Result<OnFollow> {
+        if let Model::Default(predictor) = &mut *self.model() {
+            let site = site_of(&request.url);
+            let learnt = page.extensions.get::<Learnt>().filter(|learnt| *learnt.site == *site);
+            let link = learnt.and_then(|learnt| {
+                let position = *learnt.positions.get(&request.url)?;
+                Some(LinkContext { page: learnt.page, position })
+            });
+            predictor.discover(&site, &request.url, link);
+        }
+        Ok(OnFollow::Keep)
+    }
+}
+
+impl Observer for AvoidDup {
+    fn event(&self, event: &Event<'_>) {
+        match event {
+            // A redirect, an error: what is asked for next is another request.
+            Event::ResponseDownloaded { request, response } if response.status != StatusCode::OK => {
+                self.landed(&request.url);
+            }
+            Event::RequestLeftDownloader { request, error: Some(_) } => self.landed(&request.url),
+            _ => {}
+        }
+    }
+}
+
+/// The text of all text nodes of the body, scripts and styles included, without separators: what MaybeDont compares.
+fn text_of_body(page: &Page) -> Result<String> {
+    if !page.kind().is_markup() {
+        return Ok(page.text().to_owned());
+    }
+    let bodies = page.select("body")?;
+    Ok(bodies.iter().map(Element::text).collect::<Vec<_>>().join("\n"))
+}
+
+/// One value for its places in the crawl and in the job.
+#[derive(Clone, Debug, Default)]
+pub struct SharedAvoidDup(Arc<OnceLock<Option<AvoidDup>>>);
+
+impl SharedAvoidDup {
+    pub(crate) fn make(&self, settings: &Settings) -> Result<Option<AvoidDup>> {
+        if let Some(made) = self.0.get() {
+            return Ok(made.clone());
+        }
+        let made = AvoidDup::from_settings(settings)?;
+        Ok(self.0.get_or_init(|| made).clone())
+    }
+
+    /// The middleware, once the crawler is built and if it is switched on.
+    pub fn get(&self) -> Option<&AvoidDup> {
+        self.0.get()?.as_ref()
+    }
+}
+
+/// The model in the job: what it was told, batch by batch.
+#[derive(Debug)]
+pub(crate) struct KeptAvoidDup(SharedAvoidDup);
+
+impl KeptAvoidDup {
+    pub(crate) fn new(avoid_dup: SharedAvoidDup) -> Self {
+        Self(avoid_dup)
+    }
+}
+
+impl Persist for KeptAvoidDup {
+    fn name(&self) -> String {
+        AvoidDup::NAME.to_owned()
+    }
+
+    fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        if let Some(avoid_dup) = self.0.get()
+            && let Model::Default(predictor) = &mut *avoid_dup.model()
+        {
+            predictor.keep_journal();
+            if let Some(state) = state {
+                predictor.set_totals(serde_json::from_slice(state)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let Some(avoid_dup) = self.0.get() else { return Ok(()) };
+        if let Ok(number) = key.try_into() {
+            let next = u64::from_be_bytes(number) + 1;
+            let mut batches = avoid_dup.0.batches.lock().unwrap_or_else(PoisonError::into_inner);
+            *batches = (*batches).max(next);
+        }
+        if let Model::Default(predictor) = &mut *avoid_dup.model() {
+            predictor.restore(value)?;
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        let totals = self.0.get().and_then(AvoidDup::totals);
+        Ok(totals.map(|totals| serde_json::to_vec(&totals)).transpose()?)
+    }
+
+    fn save_entries(&self) -> Result<Vec<Change>> {
+        let Some(avoid_dup) = self.0.get() else { return Ok(Vec::new()) };
+        let batch = match &mut *avoid_dup.model() {
+            Model::Default(predictor) => predictor.take_journal(),
+            Model::Reference(_) => None,
+        };
+        let Some(batch) = batch else { return Ok(Vec::new()) };
+        let mut batches = avoid_dup.0.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = batches.to_be_bytes().to_vec();
+        *batches += 1;
+        Ok(vec![(key, Some(batch))])
+    }
+}
