@@ -3,6 +3,7 @@
 //! What the crawler decides is judged over scripted answers in virtual time, what goes over the wire on local servers.
 
 mod accounting;
+mod avoid_dup;
 mod contract;
 mod duplicates;
 mod failures;

@@ -417,7 +417,10 @@ impl Predictor {
             Kinship::Removed => format!("{names} may be left out"),
             Kinship::Added => format!("{names} may be added"),
             Kinship::Moved => format!("{path} shows what another address with the same values shows"),
-            Kinship::Canonical => "the same but for parameters that do not matter".to_owned(),
+            Kinship::Canonical if quoted.is_empty() => {
+                "the same but for parameters that do not matter".to_owned()
+            }
+            Kinship::Canonical => format!("the same without {names}, which does not matter on any page"),
             Kinship::Link => format!("a link at this place of its page leads to the page itself ({path})"),
         };
         let model = self.sites.get(site);

@@ -127,6 +127,14 @@ struct LoggedPage {
     number: u32,
 }
 
+/// A URL without the parameters that were learnt not to matter.
+struct Canonical {
+    key: u64,
+    /// The rows that say whether that decides.
+    rows: RowKeys,
+    idle: SmallVec<[Name; 4]>,
+}
+
 /// A content that comes where another one was expected.
 #[derive(Clone, Copy, Debug, Default)]
 struct Surprise {
@@ -200,10 +208,10 @@ impl Site {
             }
         }
         if !self.flying.is_empty() {
-            let (canonical, _) = self.canonical(&target);
+            let canonical = self.canonical(&target).key;
             best.hold = self.flying.values().any(|other| {
-                let (others, rows) = self.canonical(other);
-                let by_canonical = (others == canonical).then_some(rows);
+                let others = self.canonical(other);
+                let by_canonical = (others.key == canonical).then_some(others.rows);
                 target.rows_beside(other).into_iter().chain(by_canonical).any(|rows| {
                     let (probability, row) = self.rows.believe(&rows, self.min_evidence);
                     row.total() >= 1.0 && probability > 0.5 && probability > best.probability
@@ -411,9 +419,12 @@ impl Site {
                 }
             }
         }
-        let (canonical, rows) = self.canonical(target);
-        if let Some(contents) = self.stores.canonical.get(&canonical) {
-            found.push(plain(Kinship::Canonical, rows, contents.clone()));
+        let canonical = self.canonical(target);
+        if let Some(contents) = self.stores.canonical.get(&canonical.key) {
+            found.push(Hypothesis {
+                dropped: canonical.idle,
+                ..plain(Kinship::Canonical, canonical.rows, contents.clone())
+            });
         }
         for link in links {
             if let Some(Some(content)) = self.content_of.get(link.page as usize) {
@@ -428,20 +439,23 @@ impl Site {
         found
     }
 
-    /// The URL without the parameters that were learnt not to matter, and the rows that say whether that decides.
-    fn canonical(&self, target: &Target) -> (u64, RowKeys) {
+    /// The URL without the parameters that were learnt not to matter.
+    fn canonical(&self, target: &Target) -> Canonical {
+        let mut idle: SmallVec<[Name; 4]> = SmallVec::new();
         let mut dropped = Mix::new(60);
         let mut kept: SmallVec<[Slot; 8]> = SmallVec::new();
         for slot in &target.shape.slots {
             let (parameter, value) = parameter_rows(slot);
             if slot.name.is_parameter() && self.rows.is_idle(parameter, value) {
                 dropped = dropped.with(u64::from(slot.name.0));
+                idle.push(slot.name);
             } else {
                 kept.push(*slot);
             }
         }
         let own = dropped.with(target.shape.template).0;
-        (normal_form(kept.iter()), RowKeys { template: dropped.0, own, ..RowKeys::default() })
+        let rows = RowKeys { template: dropped.0, own, ..RowKeys::default() };
+        Canonical { key: normal_form(kept.iter()), rows, idle }
     }
 
     fn store(&mut self, target: &Target, content: ContentId) {
@@ -449,7 +463,7 @@ impl Site {
             remember(self.stores.changed.entry(key).or_default(), content, CONTENTS_OF_KEY);
         }
         self.stores.exact.insert(target.key(), content);
-        let (canonical, _) = self.canonical(target);
+        let canonical = self.canonical(target).key;
         remember(self.stores.canonical.entry(canonical).or_default(), content, CONTENTS_OF_KEY);
         let sets = target.removal_sets();
         // The last set is that of all parameters.

@@ -1,0 +1,158 @@
+//! AvoidDup over whole crawls: what is skipped, what is recorded, what a restart knows.
+
+use std::path::Path;
+
+use huntsman::middleware::{Defaults, SharedAvoidDup};
+use huntsman::store::Backend;
+use huntsman::{CrawlerBuilder, Job, Output, Page, Request, Spider, spider_fn};
+use huntsman_testkit::{Reply, ScriptedDownloader};
+
+use crate::support::Log;
+
+/// Pages of the site; each links to the next ones and, with another session id each time, to itself.
+const PAGES: usize = 400;
+
+fn words(n: usize) -> String {
+    (0..40).map(|word| format!("w{}", (n * 7_919 + word * 104_729) % 99_991)).collect::<Vec<_>>().join(" ")
+}
+
+fn site() -> ScriptedDownloader {
+    ScriptedDownloader::new().otherwise(|request, _| {
+        let id = request.url.query_pairs().find(|(name, _)| name == "id");
+        let Some(n) = id.and_then(|(_, value)| value.parse::<usize>().ok()).filter(|n| *n < PAGES) else {
+            return Reply::status(404);
+        };
+        let next: String = [2 * n + 1, 2 * n + 2]
+            .into_iter()
+            .filter(|next| *next < PAGES)
+            .map(|next| {
+                format!("<li><a href='/p?id={next}'>x</a> <a href='/p?id={next}&sid=s{n}x{next}'>y</a>")
+            })
+            .collect();
+        Reply::html(format!("<title>{n}</title><main><p>{}</p></main><ul>{next}</ul>", words(n)))
+    })
+}
+
+fn spider() -> impl Spider<Item = String> {
+    spider_fn(["http://a.test/p?id=0"], |page: &Page, out: &mut Output<String>| {
+        out.item(page.title().unwrap_or_default().to_owned());
+        out.follow_links(page);
+        Ok(())
+    })
+}
+
+fn crawler<S: Spider>(spider: S, web: &ScriptedDownloader, place: &SharedAvoidDup) -> CrawlerBuilder<S> {
+    CrawlerBuilder::new(spider)
+        .plugin(Defaults.avoid_dup(place.clone()))
+        .downloader(web.clone())
+        .set("seed", 7)
+        .set("download_delay", 0.0)
+        .set("concurrent_requests_per_domain", 16)
+        .set("robotstxt_obey", false)
+        .set("avoid_dup_content_enabled", true)
+        .set("avoid_dup_content_initial_queue_limit", 60)
+}
+
+#[tokio::test(start_paused = true)]
+async fn copies_are_skipped_with_a_reason_and_no_content_is_lost() {
+    let (web, place, log) = (site(), SharedAvoidDup::default(), Log::default());
+    let report = crawler(spider(), &web, &place).observer(log.clone()).run().await.unwrap();
+    let mut ids: Vec<_> =
+        web.urls().iter().map(|url| url.split(['=', '&']).nth(1).unwrap().to_owned()).collect();
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), PAGES, "every content came");
+    let skipped: Vec<_> =
+        log.dropped().into_iter().filter(|drop| drop.reason == "duplicate_content").collect();
+    assert!(skipped.len() > PAGES / 2, "{} of {} copies were skipped", skipped.len(), PAGES - 1);
+    assert_eq!(report.pages as usize + skipped.len(), 2 * PAGES - 1, "each URL has one record");
+    let totals = place.get().unwrap().totals().unwrap();
+    assert_eq!((totals.skipped as usize, totals.learnt), (skipped.len(), report.pages));
+    assert!(totals.explored > 0 && totals.lost == 0, "{totals:?}");
+    let (estimate, most) = totals.loss().unwrap();
+    assert!(estimate == 0.0 && most > 0.0 && most < 0.5, "{most}");
+    let rules = place.get().unwrap().rules();
+    assert!(rules.iter().any(|rule| rule.dropped == ["sid"]), "{rules:?}");
+    assert!(skipped.iter().all(|drop| &*drop.component == "avoid_dup" && drop.detail.is_some()));
+    let detail = skipped[0].detail.clone().unwrap();
+    assert!(detail.contains("sid") && detail.contains("like http://a.test/p?id="), "{detail}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_marked_requests_are_judged_if_that_is_asked_for() {
+    let (web, place) = (site(), SharedAvoidDup::default());
+    let report =
+        crawler(spider(), &web, &place).set("avoid_dup_content_scope", "marked").run().await.unwrap();
+    assert_eq!(report.pages as usize, 2 * PAGES - 1);
+    assert_eq!(report.stat("avoid_dup/learnt"), 0);
+    let marking = spider_fn(["http://a.test/p?id=0"], |page: &Page, out: &mut Output<String>| {
+        for url in page.links() {
+            out.request(Request::get(url).meta("avoid_dup_content", true));
+        }
+        Ok(())
+    });
+    let place = SharedAvoidDup::default();
+    let marked = crawler(marking, &site(), &place).set("avoid_dup_content_scope", "marked");
+    let report = marked.run().await.unwrap();
+    assert!(report.stat("avoid_dup/skipped") > 100, "{:?}", report.stats);
+}
+
+#[tokio::test(start_paused = true)]
+async fn errors_are_not_learnt_from() {
+    let web = ScriptedDownloader::new().otherwise(|request, _| match request.url.path() {
+        "/" => Reply::html((0..200).map(|n| format!("<a href='/x?n={n}'>x</a>")).collect::<String>()),
+        _ => Reply::status(403).body(words(1)),
+    });
+    let place = SharedAvoidDup::default();
+    let spider = spider_fn(["http://a.test/"], |page: &Page, out: &mut Output<String>| {
+        out.follow_links(page);
+        Ok(())
+    });
+    let report =
+        crawler(spider, &web, &place).set("avoid_dup_content_initial_queue_limit", 0).run().await.unwrap();
+    assert_eq!((web.urls().len(), report.stat("avoid_dup/learnt")), (201, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_reference_mode_skips_by_maybedonts_rules() {
+    let (web, place, log) = (site(), SharedAvoidDup::default(), Log::default());
+    let builder = crawler(spider(), &web, &place).observer(log.clone());
+    // One at a time: it does not know of requests in flight.
+    let builder = builder.set("concurrent_requests", 1).set("avoid_dup_content_threshold", 0.9);
+    builder.set("avoid_dup_content_mode", "reference").run().await.unwrap();
+    let skipped: Vec<_> =
+        log.dropped().into_iter().filter(|drop| drop.reason == "duplicate_content").collect();
+    assert!(skipped.len() > 100, "{}", skipped.len());
+    let detail = skipped[0].detail.clone().unwrap();
+    assert!(detail.starts_with("`sid` changes nothing"), "{detail}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crawl_that_goes_on_knows_what_it_learnt() {
+    let dir = tempfile::tempdir().unwrap();
+    let with_job = |builder: CrawlerBuilder<_>, path: &Path| {
+        builder.job(Job::open(path.join("job"), Backend::Redb).unwrap())
+    };
+    let (web, place) = (site(), SharedAvoidDup::default());
+    let crawler_of = |place: &SharedAvoidDup| crawler(spider(), &web, place).set("download_delay", 0.05);
+    let first = with_job(crawler_of(&place), dir.path()).build().unwrap();
+    let handle = first.handle();
+    let running = tokio::spawn(first.run());
+    while handle.stats().get("pages/delivered") < 300 {
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    handle.stop("enough");
+    running.await.unwrap().unwrap();
+    let before = place.get().unwrap().totals().unwrap();
+    assert!(before.learnt >= 300 && before.explored > 0, "{before:?}");
+
+    let place = SharedAvoidDup::default();
+    let second = with_job(crawler_of(&place), dir.path()).build().unwrap();
+    assert_eq!(place.get().unwrap().totals().unwrap(), before, "it goes on counting");
+    let report = second.run().await.unwrap();
+    let after = place.get().unwrap().totals().unwrap();
+    assert_eq!(report.pages + after.skipped, 2 * PAGES as u64 - 1, "each URL has one record over both runs");
+    assert_eq!((after.learnt, after.lost), (report.pages, 0));
+    let unique: std::collections::BTreeSet<_> = web.urls().into_iter().collect();
+    assert_eq!(unique.len(), web.urls().len(), "nothing was fetched twice");
+}
