@@ -511,15 +511,15 @@ impl Site {
             Kind::Enum(values) => values >= IDENTITY_VALUES,
             Kind::Free => true,
         };
-        let sample = |(page, target): (&LoggedPage, &Target)| {
-            let values = target.slots().filter(|(_, kind)| is_identity(*kind));
-            (page.number, target.signature, values.map(|(slot, _)| (slot.name.0, slot.value)).collect())
-        };
-        let described: Vec<(u32, u64, Vec<(u32, u64)>)> = self.log.iter().zip(&targets).map(sample).collect();
-        let samples: Vec<Sample<'_>> = described
-            .into_iter()
-            .zip(&self.log)
-            .map(|((_, signature, values), page)| Sample { text: &page.text, signature, values })
+        let samples: Vec<Sample<'_>> = self
+            .log
+            .iter()
+            .zip(&targets)
+            .map(|(page, target)| {
+                let values = target.slots().filter(|(_, kind)| is_identity(*kind));
+                let values = values.map(|(slot, _)| (slot.name.0, slot.value)).collect();
+                Sample { text: &page.text, signature: target.signature, values }
+            })
             .collect();
         self.chrome = Chrome::learn(&samples);
         self.contents = Contents::default();
