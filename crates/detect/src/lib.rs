@@ -1,8 +1,9 @@
-//! Words, language, URL parts: what duplicate and plagiarism detection stand on.
+//! Words, fingerprints, language, URL parts: what duplicate and plagiarism detection stand on.
 //!
 //! The crate takes text and addresses and gives back values. It knows nothing of crawling: no
 //! requests, no pages, no network, no runtime. Somebody with a folder of text files can use it.
 
 pub mod lang;
+pub mod simhash;
 pub mod urlparts;
 pub mod words;
