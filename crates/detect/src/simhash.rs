@@ -55,9 +55,9 @@ pub enum Features {
     /// A typo changes 5 runs and not a whole word, and chrome around a text weighs less; paragraphs in another order
     /// make a difference.
     Char5,
-    /// Each distinct run of 3 words, joined by U+0001, with weight 1: nearly a test for exact copies.
+    /// Each distinct run of 3 words, joined by U+0001, with weight 1.
     ///
-    /// U+0001 is in no word, so different runs are different features.
+    /// Each word that changes takes three features with it: nearly a test for exact copies.
     Words3,
     /// Each distinct word with its count as weight, as older indexes have it.
     ///

@@ -101,9 +101,9 @@ fn the_order_of_words_and_the_layout_do_not_matter() {
 
 #[test]
 fn small_edits_make_small_distances() {
-    // 1000 words, one replaced: the distance is below 8 in all texts, and below 4 in most.
+    // Of 1000 words, one replaced, up to 50 replaced, all others.
     let (mut near, mut sums) = ([0; 4], [[0; 3]; 4]);
-    let texts = 60;
+    let texts = 24;
     for seed in 0..texts {
         let mut rng = rng(seed);
         let words = text(&mut rng, seed, 1000);

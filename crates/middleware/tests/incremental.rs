@@ -219,8 +219,7 @@ async fn a_changed_page_tells_how_far_it_is_from_what_it_was() {
         let site = Site::default();
         let distances = Arc::clone(&site.distances);
         crawls.run_with(site, &ScriptedDownloader::new().respond("http://h/", reply), None).await;
-        let distances = distances.lock().unwrap().clone();
-        distances
+        std::mem::take(&mut *distances.lock().unwrap())
     };
     let page = |text: &str| Reply::html(format!("<p>{text}"));
     assert_eq!(visit(page(&text)).await, [], "it is new");
