@@ -1,4 +1,4 @@
-//! Words, language, URL parts, signatures: what duplicate and plagiarism detection stand on.
+//! Words, fingerprints, signatures, language, URL parts: what duplicate and plagiarism detection stand on.
 //!
 //! The crate takes text and addresses and gives back values. It knows nothing of crawling: no
 //! requests, no pages, no network, no runtime. Somebody with a folder of text files can use it.
@@ -9,5 +9,6 @@ pub mod lsh;
 pub mod maybedont;
 pub mod minhash;
 pub mod shingles;
+pub mod simhash;
 pub mod urlparts;
 pub mod words;

@@ -8,6 +8,7 @@ use huntsman_crawler::{
     Context, DownloaderMiddleware, DropReason, Event, Fingerprinter, GivenRequests, Observer, OnNotModified,
     OnPage, OnRequest, OnResponse, Page, Persist, Request, Response, Result, Settings, SpiderMiddleware,
 };
+use huntsman_detect::simhash::SimHash;
 use huntsman_store::Batch;
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
@@ -25,7 +26,7 @@ use storage::{DeltaKey, Storage};
 /// With `incremental_enabled`, each page is asked for with the `ETag` and `Last-Modified` that it had. After a 304 its callback
 /// is skipped (reason `not_modified`) or called, by `on_not_modified`, and the requests that it gave when the page was last
 /// parsed are followed. What came of a visit is in the extensions of the page as a [`Revisit`]. Kept per fingerprint:
-/// validators, hash of the decoded body, status, last fetch, last change, links.
+/// validators, hash of the decoded body, [`SimHash`] of the text, status, last fetch, last change, links.
 ///
 /// With `delta_enabled`, requests whose pages gave items in earlier crawls are dropped with reason `delta`; the key is the
 /// fingerprint or meta `delta_key`. Start requests are fetched all the same unless `delta_include_start` is set.
@@ -80,7 +81,13 @@ pub enum Revisit {
     /// No earlier crawl parsed it.
     New,
     /// Its body is another one.
-    Changed,
+    Changed {
+        /// In how many of 128 bits the fingerprint of its words ([`SimHash`]) differs from the one that it had: 0 if only
+        /// markup, layout or the order of words changed, up to 3 for a few words of a long text, about 64 for another
+        /// text. Nothing if one of the two has no words, or if an earlier version, which kept no fingerprints, or an
+        /// error of the server was remembered last.
+        distance: Option<u32>,
+    },
     /// It came whole, with the body that it had.
     Unchanged,
     /// Its server said that it did not change, and sent no body.
@@ -99,6 +106,12 @@ const CONDITIONAL: [HeaderName; 5] = [
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The fingerprint of the words of a page, if it has any.
+fn simhash(page: &Page) -> Option<SimHash> {
+    let words = page.words();
+    (!words.is_empty()).then(|| SimHash::of(words))
 }
 
 impl Incremental {
@@ -206,14 +219,23 @@ impl Incremental {
         let revisit = match &known {
             Some(known) if known.hash == record.hash => {
                 record.changed = known.changed;
+                // The same body has the same words.
+                record.simhash = known.simhash.or_else(|| simhash(page));
                 Revisit::Unchanged
             }
-            Some(_) => Revisit::Changed,
-            None => Revisit::New,
+            Some(known) => {
+                record.simhash = simhash(page);
+                let both = known.simhash.zip(record.simhash);
+                Revisit::Changed { distance: both.map(|(old, new)| old.distance(new)) }
+            }
+            None => {
+                record.simhash = simhash(page);
+                Revisit::New
+            }
         };
         cx.stats().inc(match revisit {
             Revisit::New => "incremental/new",
-            Revisit::Changed => "incremental/changed",
+            Revisit::Changed { .. } => "incremental/changed",
             Revisit::Unchanged | Revisit::NotModified => "incremental/unchanged",
         });
         page.extensions.insert(revisit);

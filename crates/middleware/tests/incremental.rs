@@ -16,6 +16,8 @@ use serde_json::Value;
 struct Site {
     /// What came of each page: path, status, revisit.
     seen: Arc<Mutex<Vec<String>>>,
+    /// How far the pages that changed are from what they were.
+    distances: Arc<Mutex<Vec<Option<u32>>>>,
     /// The path of a page whose callback fails.
     fails_at: Option<&'static str>,
 }
@@ -29,8 +31,16 @@ impl Spider for Site {
 
     fn parse(&self, page: &Page, out: &mut Output<String>) -> Result<()> {
         let path = page.url().path().to_owned();
-        let revisit =
-            page.extensions.get::<Revisit>().map_or("-".to_owned(), |revisit| format!("{revisit:?}"));
+        let revisit = match page.extensions.get() {
+            Some(Revisit::New) => "New",
+            Some(Revisit::Changed { distance }) => {
+                self.distances.lock().unwrap().push(*distance);
+                "Changed"
+            }
+            Some(Revisit::Unchanged) => "Unchanged",
+            Some(Revisit::NotModified) => "NotModified",
+            None => "-",
+        };
         self.seen.lock().unwrap().push(format!("{path} {} {revisit}", page.response().status.as_u16()));
         if path.starts_with("/item") {
             out.item(path.clone());
@@ -198,6 +208,45 @@ async fn the_http_cache_may_answer_in_place_of_the_server() {
         assert_eq!(second.stat("incremental/unchanged"), 6, "{policy}: {:?}", second.seen);
         assert_eq!(again.requests().len(), asked, "{policy}: {:?}", again.urls());
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_changed_page_tells_how_far_it_is_from_what_it_was() {
+    let crawls = Crawls::new(&[("incremental_enabled", true.into())]);
+    let words = |from: u32| (from..from + 300).map(|n| format!("w{n}")).collect::<Vec<_>>().join(" ");
+    let (text, other) = (words(0), words(1000));
+    let visit = async |reply: Reply| {
+        let site = Site::default();
+        let distances = Arc::clone(&site.distances);
+        crawls.run_with(site, &ScriptedDownloader::new().respond("http://h/", reply), None).await;
+        std::mem::take(&mut *distances.lock().unwrap())
+    };
+    let page = |text: &str| Reply::html(format!("<p>{text}"));
+    assert_eq!(visit(page(&text)).await, [], "it is new");
+    assert_eq!(visit(page(&text)).await, [], "it did not change");
+    // Compared with what the crawl before kept, through an unchanged visit.
+    assert_eq!(visit(Reply::html(format!("<div class=new>{text}</div>"))).await, [Some(0)], "markup only");
+    let edited = text.replace("w7 ", "edited ");
+    let near = visit(page(&edited)).await[0].unwrap();
+    assert!((1..=20).contains(&near), "{near}");
+    let far = visit(page(&other)).await[0].unwrap();
+    assert!(far > 40, "{far}");
+    assert_eq!(visit(page("")).await, [None], "no words");
+    assert_eq!(visit(page(&text)).await, [None], "there were none");
+    assert_eq!(visit(Reply::status(404)).await, []);
+    assert_eq!(visit(page(&text)).await, [None], "an error was remembered last");
+    assert_eq!(visit(page(&edited)).await, [Some(near)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_was_not_modified_keeps_its_fingerprint() {
+    let crawls = Crawls::new(&[("incremental_enabled", true.into())]);
+    crawls.run(&web(&[])).await;
+    assert_eq!(crawls.run(&web(&[])).await.stat("incremental/not_modified"), 5);
+    let site = Site::default();
+    let distances = Arc::clone(&site.distances);
+    crawls.run_with(site, &web(&["/item/2"]), None).await;
+    assert!(matches!(distances.lock().unwrap()[..], [Some(1..)]), "{distances:?}");
 }
 
 #[tokio::test(start_paused = true)]

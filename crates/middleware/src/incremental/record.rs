@@ -4,6 +4,7 @@ use std::io::Read;
 
 use http::{HeaderName, HeaderValue, header};
 use huntsman_crawler::{Error, Request, Response, Result, Timestamp};
+use huntsman_detect::simhash::SimHash;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -16,6 +17,10 @@ pub(crate) struct Record {
     pub(crate) last_modified: Option<String>,
     /// xxh3-64 of the decoded body.
     pub(crate) hash: u64,
+    /// Fingerprint of the words of the page with that body, by the default features; none of a page without words, and
+    /// none in records of before.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "digits")]
+    pub(crate) simhash: Option<SimHash>,
     /// Status of the last answer that was no 304.
     pub(crate) status: u16,
     /// The last answer, 304 included; microseconds since the epoch.
@@ -41,6 +46,7 @@ impl Record {
             etag: text(header::ETAG),
             last_modified: text(header::LAST_MODIFIED),
             hash,
+            simhash: None,
             status: response.status.as_u16(),
             fetched: now,
             changed: now,
@@ -80,6 +86,24 @@ impl Record {
     }
 }
 
+/// A fingerprint in its text form: JSON has no numbers of 128 bits.
+mod digits {
+    use super::SimHash;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub(super) fn serialize<S: Serializer>(hash: &Option<SimHash>, to: S) -> Result<S::Ok, S::Error> {
+        match hash {
+            Some(hash) => to.collect_str(hash),
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<SimHash>, D::Error> {
+        let digits = Option::<String>::deserialize(from)?;
+        digits.map(|digits| digits.parse().map_err(D::Error::custom)).transpose()
+    }
+}
+
 /// The stored form of a link: what the engine sets anew from its page is left out.
 pub(crate) fn link(request: &Request) -> Value {
     let mut plain = request.clone();
@@ -108,6 +132,7 @@ mod tests {
         (followed.depth, followed.referer) = (3, Some("http://h/".into()));
         let special = Request::parse("http://h/b").unwrap().callback("item").meta("k", 1);
         record.links = vec![link(&followed), link(&special)];
+        record.simhash = Some(SimHash(0x1f << 120 | 3));
         assert_eq!(record.links[0], "http://h/a");
         let back = Record::from_bytes(&record.to_bytes().unwrap()).unwrap();
         assert_eq!(back, record);
@@ -115,6 +140,31 @@ mod tests {
         assert_eq!((requests[0].depth, requests[0].url.as_str()), (0, "http://h/a"));
         assert_eq!((&*requests[1].callback, &requests[1].meta["k"]), ("item", &1.into()));
         assert_eq!(back.validators().count(), 1);
+    }
+
+    #[test]
+    fn a_record_of_before_fingerprints_is_read() {
+        // Written by the program as it was then.
+        let record = Record::from_bytes(include_bytes!("../../tests/fixtures/page-1.record")).unwrap();
+        let expected = Record {
+            etag: Some("\"a1\"".into()),
+            last_modified: Some("Wed, 21 Oct 2015 07:28:00 GMT".into()),
+            hash: 0x0123_4567_89ab_cdef,
+            simhash: None,
+            status: 200,
+            fetched: Timestamp(1_700_000_000_000_000),
+            changed: Timestamp(1_600_000_000_000_000),
+            links: vec!["http://h/a".into(), link(&Request::parse("http://h/b").unwrap().callback("item"))],
+        };
+        assert_eq!(record, expected);
+        assert_eq!(record.requests().len(), 2);
+    }
+
+    #[test]
+    fn a_fingerprint_that_is_none_is_an_error() {
+        let json = r#"{"hash":1,"simhash":"12","status":200,"fetched":1,"changed":1,"links":[]}"#;
+        let error = serde_json::from_str::<Record>(json).unwrap_err();
+        assert!(error.to_string().contains("32 hexadecimal digits"), "{error}");
     }
 
     #[test]

@@ -1,0 +1,360 @@
+//! Fingerprints of texts: near-duplicates have fingerprints that differ in few bits.
+//!
+//! A text is taken for a vector with one dimension per feature (by default per distinct word). Each feature's 128-bit
+//! hash stands for 128 random hyperplanes, and bit i of the fingerprint says on which side of hyperplane i the
+//! vector lies. Two texts whose vectors enclose an angle differ in `128 * angle / pi` bits on average: M. S. Charikar,
+//! "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002; for pages of the web G. S. Manku, A. Jain,
+//! A. Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007.
+//!
+//! A distance of 3 is an angle of about 4 degrees: copies, other layouts, a few words exchanged. It does not find a
+//! text that is a part of another one. There is no index here; two fingerprints are compared, nothing more.
+
+use std::fmt;
+use std::str::FromStr;
+
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::words::Words;
+
+/// The fingerprint of a text: 128 bits.
+///
+/// Bit i, 0 the least significant, is set if the weights of the features whose hash has bit i are more than half of all
+/// weights; ties give 0, and so does a text without any feature, whose fingerprint says nothing: do not compare it.
+/// That of a short text (below some 50 words) says little, as each word is a large part of it.
+///
+/// Written as text it has 32 lower-case hexadecimal digits, as bytes it is big-endian (`hash.0.to_be_bytes()`). The value
+/// for a text is the same on every machine.
+///
+/// ```
+/// use huntsman_detect::simhash::SimHash;
+/// use huntsman_detect::words::Words;
+///
+/// let hash = SimHash::of(&Words::of("Hello, world!"));
+/// assert_eq!(hash.to_string(), "b00900a903020050811849801c121818");
+/// assert_eq!(hash, SimHash::of(&Words::of("WORLD \n hello")));
+/// assert_eq!("b00900a903020050811849801c12181f".parse(), Ok(SimHash(hash.0 ^ 7)));
+/// assert_eq!(hash.distance(SimHash(hash.0 ^ 7)), 3);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct SimHash(pub u128);
+
+/// What a text is seen as: its features and their weights.
+///
+/// Fingerprints of different feature sets cannot be compared. The hash of a feature is XXH3-128 with seed 0 of its
+/// UTF-8 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Features {
+    /// Each distinct word, with weight `round(16 * (1 + ln(tf)))` for a word that stands tf times in the text.
+    ///
+    /// The logarithm keeps the few words that every text of a language is full of from deciding all bits; with 16 steps
+    /// to the unit the weights are whole numbers, so that no order of summing changes a bit.
+    #[default]
+    WordsLog,
+    /// Each run of 5 characters (Unicode scalar values) of the words joined by one space, with its count as weight.
+    ///
+    /// A typo changes 5 runs and not a whole word, and chrome around a text weighs less; paragraphs in another order
+    /// make a difference.
+    Char5,
+    /// Each distinct run of 3 words, joined by U+0001, with weight 1.
+    ///
+    /// Each word that changes takes three features with it: nearly a test for exact copies.
+    Words3,
+    /// Each distinct word with its count as weight, as older indexes have it.
+    ///
+    /// Unsafe for long texts: the frequent words of the language decide, and texts on different subjects come
+    /// within a few bits of each other.
+    WordsTf,
+}
+
+/// What is no fingerprint: not 32 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParseSimHashError;
+
+/// What names no feature set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParseFeaturesError;
+
+impl SimHash {
+    /// How many bits a fingerprint has.
+    pub const BITS: u32 = 128;
+
+    /// The fingerprint of a text by its distinct words ([`Features::WordsLog`]).
+    ///
+    /// Takes 16 bytes per word while it works.
+    pub fn of(words: &Words) -> Self {
+        Self::with(Features::WordsLog, words)
+    }
+
+    /// The fingerprint of a text by the features of your choice.
+    pub fn with(features: Features, words: &Words) -> Self {
+        let mut sums = Sums::new();
+        match features {
+            Features::WordsLog => {
+                for (hash, count) in distinct(&mut words.hashes().to_vec()) {
+                    sums.add(hash, log_weight(count));
+                }
+            }
+            // Where the weight is the count, each occurrence adds 1.
+            Features::WordsTf => words.hashes().iter().for_each(|hash| sums.add(*hash, 1)),
+            Features::Char5 => {
+                runs_of_5(words.joined()).for_each(|run| sums.add(xxh3_128(run.as_bytes()), 1))
+            }
+            Features::Words3 => {
+                let mut hashes = runs_of_3(words);
+                distinct(&mut hashes).for_each(|(hash, _)| sums.add(hash, 1));
+            }
+        }
+        Self(sums.majority())
+    }
+
+    /// The number of bits in which two fingerprints differ, 0 to 128. Of unrelated texts it is about 64.
+    pub fn distance(self, other: SimHash) -> u32 {
+        (self.0 ^ other.0).count_ones()
+    }
+
+    /// The eight bands of 16 bits, from the most significant on: band 0 is the first four digits of the text form.
+    ///
+    /// Fingerprints that differ in at most 7 bits have a band in common, as 7 bits cannot touch 8 bands.
+    pub fn bands(self) -> [u16; 8] {
+        std::array::from_fn(|band| (self.0 >> (112 - 16 * band)) as u16)
+    }
+}
+
+impl fmt::Display for SimHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for SimHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SimHash({self})")
+    }
+}
+
+impl FromStr for SimHash {
+    type Err = ParseSimHashError;
+
+    /// Reads 32 hexadecimal digits of either case, without anything around them.
+    fn from_str(text: &str) -> Result<Self, ParseSimHashError> {
+        // from_str_radix would take a sign.
+        if text.len() != 32 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
+            return Err(ParseSimHashError);
+        }
+        u128::from_str_radix(text, 16).map(Self).map_err(|_| ParseSimHashError)
+    }
+}
+
+impl fmt::Display for ParseSimHashError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a fingerprint has 32 hexadecimal digits")
+    }
+}
+
+impl std::error::Error for ParseSimHashError {}
+
+impl Features {
+    /// All feature sets, the default first.
+    pub const ALL: [Features; 4] = [Features::WordsLog, Features::Char5, Features::Words3, Features::WordsTf];
+
+    /// The name in settings and indexes, as it is parsed: `words-log`, `char5`, `words3`, `words-tf`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Features::WordsLog => "words-log",
+            Features::Char5 => "char5",
+            Features::Words3 => "words3",
+            Features::WordsTf => "words-tf",
+        }
+    }
+}
+
+impl fmt::Display for Features {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Features {
+    type Err = ParseFeaturesError;
+
+    fn from_str(name: &str) -> Result<Self, ParseFeaturesError> {
+        Self::ALL.into_iter().find(|features| features.name() == name).ok_or(ParseFeaturesError)
+    }
+}
+
+impl fmt::Display for ParseFeaturesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("feature sets are words-log, char5, words3 and words-tf")
+    }
+}
+
+impl std::error::Error for ParseFeaturesError {}
+
+/// Each distinct hash with its count. Sorted, not put into a table: who writes a page could make its words collide there.
+fn distinct(hashes: &mut [u128]) -> impl Iterator<Item = (u128, usize)> {
+    hashes.sort_unstable();
+    hashes.chunk_by(|a, b| a == b).map(|same| (same[0], same.len()))
+}
+
+/// `round(16 * (1 + ln(count)))`, half away from zero. Below 800 for every count that a `usize` holds.
+fn log_weight(count: usize) -> u32 {
+    match count {
+        1 => 16,
+        _ => (16.0 * (1.0 + (count as f64).ln())).round() as u32,
+    }
+}
+
+fn runs_of_5(text: &str) -> impl Iterator<Item = &str> {
+    let starts = text.char_indices().map(|(at, _)| at);
+    let ends = text.char_indices().skip(4).map(|(at, last)| at + last.len_utf8());
+    starts.zip(ends).map(|(start, end)| &text[start..end])
+}
+
+fn runs_of_3(words: &Words) -> Vec<u128> {
+    let runs = words.iter().zip(words.iter().skip(1)).zip(words.iter().skip(2));
+    let mut run = String::new();
+    runs.map(|((first, second), third)| {
+        run.clear();
+        run.extend([first, "\u{1}", second, "\u{1}", third]);
+        xxh3_128(run.as_bytes())
+    })
+    .collect()
+}
+
+/// For each bit, the weights of the features whose hash has it.
+struct Sums {
+    /// Since the last flush. Half as wide as `ones`, so that twice as many are added at once.
+    new: [u32; 128],
+    /// All weights since the last flush; none of `new` is larger.
+    new_total: u32,
+    ones: [u64; 128],
+    total: u64,
+}
+
+/// For each byte, a mask of all ones for each of its bits that is set.
+static MASKS: [[u32; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            table[byte][bit] = if byte >> bit & 1 == 1 { u32::MAX } else { 0 };
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+impl Sums {
+    fn new() -> Self {
+        Self { new: [0; 128], new_total: 0, ones: [0; 128], total: 0 }
+    }
+
+    fn add(&mut self, hash: u128, weight: u32) {
+        if self.new_total.checked_add(weight).is_none() {
+            self.flush();
+        }
+        self.new_total += weight;
+        for (sums, byte) in self.new.chunks_exact_mut(8).zip(hash.to_le_bytes()) {
+            for (sum, mask) in sums.iter_mut().zip(&MASKS[usize::from(byte)]) {
+                *sum += weight & mask;
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        for (sum, new) in self.ones.iter_mut().zip(&mut self.new) {
+            *sum += u64::from(std::mem::take(new));
+        }
+        self.total += u64::from(std::mem::take(&mut self.new_total));
+    }
+
+    /// The bits that more than half of the weights have.
+    fn majority(mut self) -> u128 {
+        self.flush();
+        let bits = self.ones.iter().enumerate();
+        bits.fold(0, |hash, (bit, ones)| hash | u128::from(*ones > self.total - ones) << bit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_grow_with_the_logarithm() {
+        let counts = [1, 2, 3, 4, 10, 100, 1000, usize::MAX];
+        assert_eq!(counts.map(log_weight), [16, 27, 34, 38, 53, 90, 127, 726]);
+    }
+
+    #[test]
+    fn no_weight_stands_on_the_last_digits_of_a_logarithm() {
+        // Libraries differ in the last bit of ln; the weight of no count that a page can have does.
+        for count in 2..10_000_000_usize {
+            let exact = 16.0 * (1.0 + (count as f64).ln());
+            assert!((exact.fract() - 0.5).abs() > 1e-10, "{count}: {exact}");
+        }
+    }
+
+    #[test]
+    fn runs_are_of_characters_and_words() {
+        let runs = |text| runs_of_5(text).collect::<Vec<_>>();
+        assert_eq!(runs("abcd"), [""; 0]);
+        assert_eq!(runs("äb de"), ["äb de"]);
+        assert_eq!(runs("नई दि日"), ["नई दि", "ई दि日"]);
+        assert_eq!(runs_of_3(&Words::of("a b")), []);
+        assert_eq!(runs_of_3(&Words::of("A b, c d")), [xxh3_128(b"a\x01b\x01c"), xxh3_128(b"b\x01c\x01d")]);
+    }
+
+    #[test]
+    fn sums_do_not_overflow() {
+        let mut sums = Sums::new();
+        for _ in 0..5 {
+            sums.add(0b01, u32::MAX);
+            sums.add(0b11, u32::MAX - 1);
+        }
+        assert_eq!((sums.ones[0] + u64::from(sums.new[0])), 5 * (u64::from(u32::MAX) * 2 - 1));
+        assert_eq!(sums.majority(), 0b01);
+    }
+
+    #[test]
+    fn ties_give_zero() {
+        let mut sums = Sums::new();
+        sums.add(0b011, 4);
+        sums.add(0b110, 4);
+        assert_eq!(sums.majority(), 0b010);
+    }
+
+    #[test]
+    fn only_32_hexadecimal_digits_are_a_fingerprint() {
+        let text = "00ff00a903020050811849801c12181f";
+        let hash: SimHash = text.parse().unwrap();
+        assert_eq!((hash.0 >> 112, hash.to_string().as_str()), (0xff, text));
+        assert_eq!(text.to_uppercase().parse(), Ok(hash));
+        assert_eq!(format!("{hash:?}"), format!("SimHash({text})"));
+        for wrong in [
+            "",
+            "0",
+            &text[1..],
+            &format!("{text}0"),
+            &format!("+{}", &text[1..]),
+            &format!(" {}", &text[1..]),
+            "00ff00a903020050811849801c12181g",
+            "éééééééééééééééé",
+        ] {
+            assert_eq!(wrong.parse::<SimHash>(), Err(ParseSimHashError), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn feature_sets_have_names() {
+        for features in Features::ALL {
+            assert_eq!(features.to_string().parse(), Ok(features));
+        }
+        assert_eq!(Features::default().name(), "words-log");
+        assert_eq!("words".parse::<Features>(), Err(ParseFeaturesError));
+    }
+}
