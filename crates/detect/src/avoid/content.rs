@@ -10,7 +10,7 @@ const LEAST_SHINGLES: usize = 8;
 /// Two texts are one content from this Jaccard similarity on.
 const SIMILAR: f64 = 0.9;
 /// Smallest hashes of a text that are kept: exact below, a bottom-k sketch (Broder 1997) above.
-const SKETCH: usize = 256;
+const SKETCH: usize = 128;
 /// Bands of the MinHash signature by which candidates are found, and values of each: a similarity of 0.9 is found in
 /// 1 - (1 - 0.9^8)^16 = 0.9999 of all cases.
 const BANDS: usize = 16;
@@ -71,45 +71,59 @@ impl Sketch {
         Some(Self { hashes: hashes.into(), all, bands: bands.try_into().ok()? })
     }
 
-    fn bands(&self) -> [(u8, u32); BANDS] {
-        std::array::from_fn(|band| (band as u8, self.bands[band]))
+    /// Each band with its key in the index.
+    fn bands(&self) -> [(usize, u64); BANDS] {
+        std::array::from_fn(|band| (band, (band as u64) << 32 | u64::from(self.bands[band])))
     }
+}
 
-    /// Jaccard similarity; exact if both texts are short.
-    pub(crate) fn similarity(&self, other: &Self) -> f64 {
-        let is_exact = self.all as usize <= SKETCH && other.all as usize <= SKETCH;
-        let most = if is_exact { usize::MAX } else { SKETCH };
-        let (mut a, mut b, mut union, mut both) = (0, 0, 0usize, 0usize);
-        while union < most && (a < self.hashes.len() || b < other.hashes.len()) {
-            union += 1;
-            match (self.hashes.get(a), other.hashes.get(b)) {
-                (Some(x), Some(y)) if x == y => {
-                    both += 1;
-                    a += 1;
-                    b += 1;
-                }
-                (Some(x), Some(y)) if x < y => a += 1,
-                (Some(_), None) => a += 1,
-                _ => b += 1,
+/// Jaccard similarity of two sketches, each with the number of all hashes; exact if both texts are short.
+fn similarity(one: (&[u32], u32), other: (&[u32], u32)) -> f64 {
+    let is_exact = one.1 as usize <= SKETCH && other.1 as usize <= SKETCH;
+    let most = if is_exact { usize::MAX } else { SKETCH };
+    let (mut a, mut b, mut union, mut both) = (0, 0, 0usize, 0usize);
+    while union < most && (a < one.0.len() || b < other.0.len()) {
+        union += 1;
+        match (one.0.get(a), other.0.get(b)) {
+            (Some(x), Some(y)) if x == y => {
+                both += 1;
+                a += 1;
+                b += 1;
             }
+            (Some(x), Some(y)) if x < y => a += 1,
+            (Some(_), None) => a += 1,
+            _ => b += 1,
         }
-        both as f64 / union.max(1) as f64
     }
+    both as f64 / union.max(1) as f64
+}
 
-    /// Whether sizes allow the similarity.
-    fn may_equal(&self, other: &Self) -> bool {
-        let (a, b) = (f64::from(self.all), f64::from(other.all));
-        a.min(b) >= SIMILAR * a.max(b)
-    }
+/// Whether the numbers of hashes allow two texts to be one content.
+fn may_equal(one: u32, other: u32) -> bool {
+    let (a, b) = (f64::from(one), f64::from(other));
+    a.min(b) >= SIMILAR * a.max(b)
 }
 
 /// The first page of each content stands for it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
-    /// The sketch and the number of the page that stands for it.
-    leaders: Vec<(Sketch, u32)>,
-    by_band: HashMap<(u8, u32), SmallVec<[ContentId; 2]>>,
+    leaders: Vec<Leader>,
+    /// The newest content of each band.
+    newest: HashMap<u64, ContentId>,
 }
+
+#[derive(Clone, Debug)]
+struct Leader {
+    hashes: Box<[u32]>,
+    all: u32,
+    /// Number of the page.
+    page: u32,
+    /// The next older content of each band: lists that cost 4 bytes an entry.
+    older: [ContentId; BANDS],
+}
+
+/// The end of a list.
+const NONE: ContentId = ContentId::MAX;
 
 impl Contents {
     pub(crate) fn len(&self) -> usize {
@@ -118,28 +132,33 @@ impl Contents {
 
     /// The page that stands for a content.
     pub(crate) fn leader(&self, id: ContentId) -> u32 {
-        self.leaders[id as usize].1
+        self.leaders[id as usize].page
     }
 
     /// The content of the text of a page, a new one if there is none like it.
     pub(crate) fn id(&mut self, sketch: Sketch, page: u32) -> ContentId {
         let mut looked_at: SmallVec<[ContentId; 32]> = SmallVec::new();
-        for band in sketch.bands() {
-            for id in self.by_band.get(&band).into_iter().flatten() {
-                if looked_at.len() < MOST_CANDIDATES && !looked_at.contains(id) {
-                    looked_at.push(*id);
-                    let leader = &self.leaders[*id as usize].0;
-                    if leader.may_equal(&sketch) && leader.similarity(&sketch) >= SIMILAR {
-                        return *id;
+        for (band, key) in sketch.bands() {
+            let mut next = self.newest.get(&key).copied().unwrap_or(NONE);
+            while next != NONE && looked_at.len() < MOST_CANDIDATES {
+                let leader = &self.leaders[next as usize];
+                if !looked_at.contains(&next) {
+                    looked_at.push(next);
+                    if may_equal(leader.all, sketch.all)
+                        && similarity((&leader.hashes, leader.all), (&sketch.hashes, sketch.all)) >= SIMILAR
+                    {
+                        return next;
                     }
                 }
+                next = leader.older[band];
             }
         }
         let id = self.leaders.len() as ContentId;
-        for band in sketch.bands() {
-            self.by_band.entry(band).or_default().push(id);
+        let mut older = [NONE; BANDS];
+        for (band, key) in sketch.bands() {
+            older[band] = self.newest.insert(key, id).unwrap_or(NONE);
         }
-        self.leaders.push((sketch, page));
+        self.leaders.push(Leader { hashes: sketch.hashes, all: sketch.all, page, older });
         id
     }
 }

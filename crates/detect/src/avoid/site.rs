@@ -91,14 +91,42 @@ struct Hypothesis {
 
 type Ids = SmallVec<[ContentId; 2]>;
 
-/// A page with more slots than the URL under which it is stored: the rows that say whether they matter.
+/// A page with more slots than the URL under which it is stored: the rows that say whether they matter. There are many.
 #[derive(Clone, Copy, Debug)]
 struct Longer {
     template: u64,
     own: u64,
-    value: Option<u64>,
-    parameter: Option<Slot>,
+    /// Of the slot, if it is one parameter.
+    value: u64,
+    /// Of the slot; 0, which no parameter has, if it is not one parameter.
+    name: Name,
     content: ContentId,
+}
+
+const _: () = assert!(size_of::<Longer>() == 32, "there are several for each page");
+
+impl Longer {
+    fn of(target: &Target, set: u16, content: ContentId) -> Self {
+        let rows = target.removed_rows(set);
+        let slot = target.parameter(set);
+        Self {
+            template: rows.template,
+            own: rows.own,
+            value: slot.map_or(0, |slot| slot.value),
+            name: slot.map_or(Name(0), |slot| slot.name),
+            content,
+        }
+    }
+
+    fn parameter(&self) -> Option<Slot> {
+        self.name.is_parameter().then_some(Slot { name: self.name, value: self.value, is_part: false })
+    }
+
+    fn rows(&self) -> RowKeys {
+        let mut rows = RowKeys { template: self.template, own: self.own, ..RowKeys::default() };
+        rows.values.extend(self.parameter().map(|slot| Target::value_row(self.own, &slot)));
+        rows
+    }
 }
 
 /// Pages of one signature with the same free values.
@@ -389,15 +417,10 @@ impl Site {
         for longer in self.stores.longer.get(&target.key()).into_iter().flatten() {
             found.push(Hypothesis {
                 kinship: Kinship::Added,
-                dropped: longer.parameter.iter().map(|slot| slot.name).collect(),
-                rows: RowKeys {
-                    template: longer.template,
-                    own: longer.own,
-                    values: longer.value.into_iter().collect(),
-                    ..RowKeys::default()
-                },
+                dropped: longer.parameter().iter().map(|slot| slot.name).collect(),
+                rows: longer.rows(),
                 contents: Ids::from_slice(&[longer.content]),
-                parameter: longer.parameter,
+                parameter: longer.parameter(),
             });
         }
         let plain = |kinship, rows, contents| Hypothesis {
@@ -469,20 +492,12 @@ impl Site {
         // The last set is that of all parameters.
         let all = sets.last().copied().unwrap_or_default();
         for set in sets.into_iter().filter(|set| set.count_ones() <= 2 || *set == all) {
-            let rows = target.removed_rows(set);
+            let longer = Longer::of(target, set, content);
             let variants = self.stores.longer.entry(target.key_without(set)).or_default();
-            if let Some(known) = variants.iter_mut().find(|known| known.own == rows.own) {
-                known.content = content;
-                known.value = rows.values.first().copied().filter(|_| rows.values.len() == 1);
-                known.parameter = target.parameter(set);
+            if let Some(known) = variants.iter_mut().find(|known| known.own == longer.own) {
+                *known = longer;
             } else if variants.len() < LONGER_VARIANTS {
-                variants.push(Longer {
-                    template: rows.template,
-                    own: rows.own,
-                    value: rows.values.first().copied().filter(|_| rows.values.len() == 1),
-                    parameter: target.parameter(set),
-                    content,
-                });
+                variants.push(longer);
             }
         }
         if let Some(bag) = target.bag_key() {

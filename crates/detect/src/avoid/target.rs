@@ -123,10 +123,15 @@ impl Target {
         keys.own = own.0;
         for (index, slot) in slots.iter().enumerate() {
             if has(set, index) && by_value(index) {
-                keys.values.push(own.with(3).with(u64::from(slot.name.0)).with(slot.value).0);
+                keys.values.push(Self::value_row(keys.own, slot));
             }
         }
         keys
+    }
+
+    /// The row of one dropped value, below the row of all choices.
+    pub(crate) fn value_row(own: u64, slot: &Slot) -> u64 {
+        Mix(own).with(3).with(u64::from(slot.name.0)).with(slot.value).0
     }
 
     /// The one parameter of a set, if it is one.
