@@ -351,6 +351,12 @@ impl Observer for AvoidDup {
                 self.landed(&request.url);
             }
             Event::RequestLeftDownloader { request, error: Some(_) } => self.landed(&request.url),
+            // By a middleware between this one and the network.
+            Event::RequestDropped(dropped) if dropped.component != Self::NAME => {
+                if let Ok(url) = Url::parse(&dropped.url) {
+                    self.landed(&url);
+                }
+            }
             _ => {}
         }
     }

@@ -236,8 +236,8 @@ impl Site {
             }
         }
         if !self.flying.is_empty() {
-            let canonical = self.canonical(&target).key;
-            best.hold = self.flying.values().any(|other| {
+            let (own, canonical) = (target.key(), self.canonical(&target).key);
+            best.hold = self.flying.iter().filter(|(key, _)| **key != own).any(|(_, other)| {
                 let others = self.canonical(other);
                 let by_canonical = (others.key == canonical).then_some(others.rows);
                 target.rows_beside(other).into_iter().chain(by_canonical).any(|rows| {
