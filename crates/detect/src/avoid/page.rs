@@ -51,6 +51,11 @@ impl PageText {
         page
     }
 
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of_val(&*self.words) + size_of_val(&*self.blocks)
+    }
+
     /// How many words are known.
     pub fn word_count(&self) -> usize {
         self.words.len()

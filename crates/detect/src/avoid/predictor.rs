@@ -19,6 +19,12 @@ use super::site::{Belief, Kinship, LINKS, LinkContext, Site};
 const MOST_LINKS: usize = 1_000_000;
 /// Names of parameters that are remembered for explanations.
 const MOST_NAMES: usize = 10_000;
+/// Bytes of the texts of all sites from which something may be learnt anew. Beyond it the sites with most of it learn nothing
+/// anew any more, until this share is left.
+const LOG_BYTES: usize = 128 << 20;
+const LOG_LEFT: usize = LOG_BYTES / 4 * 3;
+/// Pages of all sites that are remembered: about 1.6 GB. Later ones are judged and not learnt.
+const MOST_PAGES: u64 = 1_000_000;
 /// Rules that are remembered.
 const MOST_RULES: usize = 10_000;
 
@@ -177,6 +183,10 @@ pub struct Predictor {
     /// Explored URLs on their way, with the row that would have skipped them.
     exploring: HashMap<u64, (u64, u64)>,
     totals: Totals,
+    /// Pages that were learnt.
+    pages: u64,
+    /// Bytes of the texts from which something may be learnt anew.
+    log_bytes: usize,
     pub(crate) journal: Journal,
 }
 
@@ -209,7 +219,14 @@ impl Predictor {
         self.journal.add(|| Event::Discover { site: site.into(), url: url.as_str().into(), link });
         if is_new {
             let raw = self.slots_of(url);
-            self.site(site).discover(raw);
+            let model = self.site(site);
+            let before = model.log_bytes();
+            model.discover(raw);
+            let grown = model.log_bytes() - before;
+            self.log_bytes += grown;
+            if self.log_bytes > LOG_BYTES {
+                self.freeze_the_largest();
+            }
         }
     }
 
@@ -285,10 +302,15 @@ impl Predictor {
         self.site(site).flies(&raw, starts);
     }
 
-    /// Learns from a page that was fetched; the answer is its number on its site, for [`LinkContext`].
+    /// Learns from a page that was fetched; the answer is its number on its site, for [`LinkContext`]. Beyond a million pages
+    /// nothing more is learnt: the number is then that of no page.
     pub fn learn(&mut self, site: &str, url: &Url, text: PageText) -> u32 {
         let hash = hash_of(url);
         let links = self.links.remove(&hash).unwrap_or_default();
+        if self.pages >= MOST_PAGES {
+            self.exploring.remove(&hash);
+            return u32::MAX;
+        }
         let raw = self.slots_of(url);
         let model = self.sites.entry_ref(site).or_insert_with(|| Site::new(self.options.min_evidence));
         let (number, is_new) = match model.sketch(&text) {
@@ -306,14 +328,36 @@ impl Predictor {
                     url: url.as_str().into(),
                     text: text.clone(),
                 });
-                model.learn(raw, text, &links)
+                let before = model.log_bytes();
+                let learnt = model.learn(raw, text, &links);
+                self.log_bytes = (self.log_bytes + model.log_bytes()).saturating_sub(before);
+                learnt
             }
         };
+        if self.log_bytes > LOG_BYTES {
+            self.freeze_the_largest();
+        }
         self.learnt(site, url, number, is_new);
         number
     }
 
+    /// Frees memory: sites with much text to learn from know most by now.
+    fn freeze_the_largest(&mut self) {
+        let mut sites: Vec<(&String, &mut Site)> =
+            self.sites.iter_mut().filter(|(_, site)| site.log_bytes() > 0).collect();
+        // By name, too: a restart must do the same.
+        sites.sort_by(|(a, one), (b, other)| other.log_bytes().cmp(&one.log_bytes()).then_with(|| a.cmp(b)));
+        for (_, site) in sites {
+            if self.log_bytes <= LOG_LEFT {
+                return;
+            }
+            self.log_bytes = self.log_bytes.saturating_sub(site.log_bytes());
+            site.freeze();
+        }
+    }
+
     fn learnt(&mut self, site: &str, url: &Url, number: u32, is_new: bool) {
+        self.pages += 1;
         self.totals.learnt += 1;
         let of_site = xxh3_64(site.as_bytes());
         // Contents are made anew at a rebuild: other pages may stand for them then.
@@ -343,6 +387,11 @@ impl Predictor {
     /// Totals.
     pub fn totals(&self) -> Totals {
         self.totals
+    }
+
+    /// Bytes of texts and URLs that are kept to learn anew from. Bounded, whatever the sites are like.
+    pub fn bytes_to_learn_from(&self) -> usize {
+        self.log_bytes
     }
 
     /// Sizes of all sites together: pages, contents, rows, keys.

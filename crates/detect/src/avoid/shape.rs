@@ -64,6 +64,13 @@ pub(crate) struct RawSlot {
     pub(crate) value: String,
 }
 
+impl RawSlot {
+    /// Bytes that it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        size_of::<Self>() + self.label.len() + self.value.len()
+    }
+}
+
 /// Hashes that build on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Mix(pub(crate) u64);

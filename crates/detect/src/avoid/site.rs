@@ -20,6 +20,8 @@ const CONTENTS_OF_SIGNATURE: usize = 8;
 const LONGER_VARIANTS: usize = 8;
 /// Pages that are kept for learning anew what the content of a page is.
 pub(crate) const LOG: usize = 2_000;
+/// Bytes of their texts.
+const LOG_BYTES: usize = 32 << 20;
 /// Discovered URLs that are kept for counting anew.
 const DISCOVERED: usize = 4 * LOG;
 /// First rebuild, and the growth of the log after which the next one comes.
@@ -181,6 +183,10 @@ pub(crate) struct Site {
     rows: Rows,
     stores: Stores,
     log: Vec<LoggedPage>,
+    /// Bytes of the texts in the log, and of what was discovered.
+    log_bytes: usize,
+    /// Nothing is learnt anew any more: there is no log.
+    is_frozen: bool,
     discovered: Vec<Vec<RawSlot>>,
     content_of: Vec<Option<ContentId>>,
     flying: HashMap<u64, Target>,
@@ -200,9 +206,10 @@ impl Site {
 
     /// A URL was found that was not known before.
     pub(crate) fn discover(&mut self, raw: Vec<RawSlot>) {
-        if self.discovered.len() < DISCOVERED {
+        if !self.is_frozen && self.discovered.len() < DISCOVERED {
             self.kinds.look(&raw);
             self.kinds.count(&Target::of(&raw, &self.kinds).shape);
+            self.log_bytes += raw.iter().map(RawSlot::bytes).sum::<usize>();
             self.discovered.push(raw);
         }
     }
@@ -278,32 +285,40 @@ impl Site {
 
     /// The text of a page in the form that is kept of it once the log is full; `None` before.
     pub(crate) fn sketch(&self, text: &PageText) -> Option<Option<Sketch>> {
-        (self.log.len() >= LOG).then(|| Sketch::of(&self.chrome.content(text)))
+        self.is_frozen.then(|| Sketch::of(&self.chrome.content(text)))
     }
 
     /// Learns from a page that was fetched; the answer is its number, and whether its content is new.
     pub(crate) fn learn(&mut self, raw: Vec<RawSlot>, text: PageText, links: &[LinkContext]) -> (u32, bool) {
         let (number, is_new) = self.learn_sketch(&raw, Sketch::of(&self.chrome.content(&text)), links);
         let links = links.iter().copied().take(LINKS).collect();
+        self.log_bytes += text.bytes();
         self.log.push(LoggedPage { raw, text, links, number });
         if self.log.len() >= self.next_rebuild {
             self.rebuild();
             let growth = (self.log.len() as f64 * GROWTH) as usize;
             self.next_rebuild = self.log.len() + growth.max(LEAST_GROWTH);
         }
-        if self.log.len() >= LOG {
-            // It only served to be learnt from again, and nothing is learnt again from here on.
-            for page in &mut self.log {
-                *page = LoggedPage {
-                    raw: Vec::new(),
-                    text: PageText::default(),
-                    links: SmallVec::new(),
-                    number: page.number,
-                };
-            }
-            self.discovered = Vec::new();
+        if self.log.len() >= LOG || self.log_bytes >= LOG_BYTES {
+            self.freeze();
         }
         (number, is_new)
+    }
+
+    /// Bytes that [`freeze`](Self::freeze) gives back.
+    pub(crate) fn log_bytes(&self) -> usize {
+        self.log_bytes
+    }
+
+    /// Learns nothing anew from here on, and gives back what served for that.
+    pub(crate) fn freeze(&mut self) {
+        if !self.is_frozen && self.log.len() > FIRST_REBUILD {
+            self.rebuild();
+        }
+        self.is_frozen = true;
+        self.log = Vec::new();
+        self.log_bytes = 0;
+        self.discovered = Vec::new();
     }
 
     /// Learns from a page of which only the sketch is known.
