@@ -19,10 +19,6 @@ use super::site::{Belief, Kinship, LINKS, LinkContext, Site};
 const MOST_LINKS: usize = 1_000_000;
 /// Names of parameters that are remembered for explanations.
 const MOST_NAMES: usize = 10_000;
-/// Bytes of the texts of all sites from which something may be learnt anew. Beyond it the sites with most of it learn nothing
-/// anew any more, until this share is left.
-const LOG_BYTES: usize = 128 << 20;
-const LOG_LEFT: usize = LOG_BYTES / 4 * 3;
 /// Pages of all sites that are remembered: about 1.6 GB. Later ones are judged and not learnt.
 const MOST_PAGES: u64 = 1_000_000;
 /// Rules that are remembered.
@@ -41,11 +37,21 @@ pub struct Options {
     pub min_evidence: f64,
     /// Decides which skips are explored, together with the URL. Default: 0.
     pub seed: u64,
+    /// Bytes of texts and URLs of all sites that are kept to learn anew from. Beyond it the sites with most of it go on with what
+    /// they know, until a quarter is free. Default: 128 MiB.
+    pub learning_bytes: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { warmup: 300, threshold: 0.98, exploration: 0.05, min_evidence: 10.0, seed: 0 }
+        Self {
+            warmup: 300,
+            threshold: 0.98,
+            exploration: 0.05,
+            min_evidence: 10.0,
+            seed: 0,
+            learning_bytes: 128 << 20,
+        }
     }
 }
 
@@ -224,7 +230,7 @@ impl Predictor {
             model.discover(raw);
             let grown = model.log_bytes() - before;
             self.log_bytes += grown;
-            if self.log_bytes > LOG_BYTES {
+            if self.log_bytes > self.options.learning_bytes {
                 self.freeze_the_largest();
             }
         }
@@ -334,7 +340,7 @@ impl Predictor {
                 learnt
             }
         };
-        if self.log_bytes > LOG_BYTES {
+        if self.log_bytes > self.options.learning_bytes {
             self.freeze_the_largest();
         }
         self.learnt(site, url, number, is_new);
@@ -343,12 +349,13 @@ impl Predictor {
 
     /// Frees memory: sites with much text to learn from know most by now.
     fn freeze_the_largest(&mut self) {
+        let left = self.options.learning_bytes / 4 * 3;
         let mut sites: Vec<(&String, &mut Site)> =
             self.sites.iter_mut().filter(|(_, site)| site.log_bytes() > 0).collect();
         // By name, too: a restart must do the same.
         sites.sort_by(|(a, one), (b, other)| other.log_bytes().cmp(&one.log_bytes()).then_with(|| a.cmp(b)));
         for (_, site) in sites {
-            if self.log_bytes <= LOG_LEFT {
+            if self.log_bytes <= left {
                 return;
             }
             self.log_bytes = self.log_bytes.saturating_sub(site.log_bytes());

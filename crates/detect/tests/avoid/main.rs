@@ -130,19 +130,19 @@ fn what_is_stored_is_checked_and_damage_is_borne() {
 fn many_large_sites_do_not_fill_the_memory() {
     use huntsman_detect::avoid::{Options, PageText, Predictor};
     use url::Url;
-    let text = |n: usize| (0..20_000).map(|word| format!("w{} ", word * 31 + n * 7)).collect::<String>();
-    let texts: Vec<PageText> = (0..12).map(|n| PageText::of([(1, text(n).as_str())])).collect();
-    let mut predictor = Predictor::new(Options::default());
-    // 48 million words in all: far more than is kept to learn from.
-    for site in 0..200 {
+    let text = |n: usize| (0..500).map(|word| format!("w{} ", word * 31 + n * 7)).collect::<String>();
+    let texts: Vec<PageText> = (0..20).map(|n| PageText::of([(1, text(n).as_str())])).collect();
+    let most = 1 << 20;
+    let mut predictor = Predictor::new(Options { learning_bytes: most, ..Options::default() });
+    for site in 0..60 {
         let host = format!("s{site}.example");
         for (n, text) in texts.iter().enumerate() {
             let url = Url::parse(&format!("http://{host}/p?id={n}")).expect("a URL");
             predictor.discover(&host, &url, None);
             predictor.learn(&host, &url, text.clone());
+            assert!(predictor.bytes_to_learn_from() <= most);
         }
     }
-    let kept = predictor.bytes_to_learn_from();
-    assert!((64 << 20..=128 << 20).contains(&kept), "{kept} bytes");
-    assert_eq!(predictor.totals().learnt, 2_400);
+    assert!(predictor.bytes_to_learn_from() > most / 2, "no more is given up than has to be");
+    assert_eq!(predictor.totals().learnt, 1_200);
 }
