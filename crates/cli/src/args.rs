@@ -421,7 +421,8 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) text: bool,
 
-    /// Where the queue lives. This build has `memory`: an interrupted crawl starts anew.
+    /// Where the queue lives: `redb` or `sled` in the directory, so that an interrupted crawl goes on, or `memory`, where it starts
+    /// anew [default: redb; memory with --profile test and with --out -].
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
 
