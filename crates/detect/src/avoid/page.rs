@@ -55,9 +55,4 @@ impl PageText {
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.words) + size_of_val(&*self.blocks)
     }
-
-    /// How many words are known.
-    pub fn word_count(&self) -> usize {
-        self.words.len()
-    }
 }

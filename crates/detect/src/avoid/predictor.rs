@@ -402,12 +402,6 @@ impl Predictor {
         self.log_bytes
     }
 
-    /// Sizes of all sites together: pages, contents, rows, keys.
-    pub fn sizes(&self) -> [usize; 4] {
-        let add = |sum: [usize; 4], sizes: [usize; 4]| std::array::from_fn(|at| sum[at] + sizes[at]);
-        self.sites.values().map(Site::sizes).fold([0; 4], add)
-    }
-
     /// Does again what a journal says.
     pub(crate) fn apply(&mut self, event: Event) {
         match event {

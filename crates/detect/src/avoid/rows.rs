@@ -62,10 +62,6 @@ pub(crate) struct RowKeys {
 pub(crate) struct Rows(HashMap<u64, Row>);
 
 impl Rows {
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-
     fn get(&self, key: u64) -> Row {
         self.0.get(&key).copied().unwrap_or_default()
     }

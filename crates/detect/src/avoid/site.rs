@@ -570,12 +570,6 @@ impl Site {
         }
         self.log = log;
     }
-
-    /// Sizes: pages, contents, rows, keys.
-    pub(crate) fn sizes(&self) -> [usize; 4] {
-        let keys = self.stores.changed.len() + self.stores.longer.len() + self.stores.bags.len();
-        [self.content_of.len(), self.contents.len(), self.rows.len(), keys]
-    }
 }
 
 fn remember(ids: &mut Ids, content: ContentId, most: usize) {
