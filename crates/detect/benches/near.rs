@@ -163,6 +163,13 @@ fn seconds(since: Instant) -> f64 {
     since.elapsed().as_secs_f64()
 }
 
+/// What this thread has used of a processor, in seconds: on a machine with other work, what counts.
+fn cpu() -> f64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanoseconds = text.split(' ').next().and_then(|text| text.parse::<f64>().ok());
+    nanoseconds.map_or(f64::NAN, |nanoseconds| nanoseconds / 1e9)
+}
+
 /// The most memory that the process had so far.
 fn peak_rss() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -173,17 +180,18 @@ fn peak_rss() -> String {
 
 fn on_disk(documents: u64, identity: Identity, is_skewed: bool, directory: &PathBuf) {
     let mut source = Source::new(1, documents, is_skewed);
-    let start = Instant::now();
+    let (start, cpu_start) = (Instant::now(), cpu());
     let index = DiskIndex::build(directory, identity, (0..documents).map(|_| source.next())).expect("build");
     index.flush().expect("flush");
-    println!("disk: build and flush {:.2} s", seconds(start));
+    println!("disk: build and flush {:.2} s, {:.2} s of a core", seconds(start), cpu() - cpu_start);
     drop(index);
-    let start = Instant::now();
+    let (start, cpu_start) = (Instant::now(), cpu());
     let index = DiskIndex::open(directory, identity).expect("open");
     let stats = index.stats().expect("stats");
     println!(
-        "disk: open {:.2} s, {} documents, log {} MiB, peak RSS so far {}",
+        "disk: open {:.2} s, {:.2} s of a core, {} documents, log {} MiB, peak RSS so far {}",
         seconds(start),
+        cpu() - cpu_start,
         stats.documents(),
         stats.bytes["log"] >> 20,
         peak_rss()
@@ -194,19 +202,19 @@ fn on_disk(documents: u64, identity: Identity, is_skewed: bool, directory: &Path
 
 fn build(documents: u64, identity: Identity, is_skewed: bool) -> MemoryIndex {
     let mut source = Source::new(1, documents, is_skewed);
-    let start = Instant::now();
-    let mut sum = 0;
-    (0..documents).for_each(|_| sum ^= std::hint::black_box(source.next()).hash.0);
-    let generating = seconds(start);
+    let start = cpu();
+    (0..documents).for_each(|_| drop(std::hint::black_box(source.next())));
+    let generating = cpu() - start;
     let mut source = Source::new(1, documents, is_skewed);
     let before = HEAP.bytes.load(Ordering::Relaxed);
     HEAP.peak.store(before, Ordering::Relaxed);
-    let start = Instant::now();
+    let (start, cpu_start) = (Instant::now(), cpu());
     let index = MemoryIndex::build(identity, (0..documents).map(|_| source.next())).expect("build");
     let building = seconds(start) - generating;
+    let of_a_core = cpu() - cpu_start - generating;
     let per_document = |bytes: usize| (bytes - before) as f64 / documents as f64;
     println!(
-        "memory: build {building:.2} s ({generating:.2} s of generating left out), {:.1} B a document, at most {:.1} while building, peak RSS so far {}",
+        "memory: build {building:.2} s, {of_a_core:.2} s of a core ({generating:.2} s of generating left out), {:.1} B a document, at most {:.1} while building, peak RSS so far {}",
         per_document(HEAP.bytes.load(Ordering::Relaxed)),
         per_document(HEAP.peak.load(Ordering::Relaxed)),
         peak_rss()
@@ -260,13 +268,13 @@ fn ask(index: &MemoryIndex, documents: u64, is_skewed: bool, k: u32) {
             start.elapsed()
         });
         let times = quantiles(times.collect());
-        let start = Instant::now();
+        let start = cpu();
         for queries in queries.chunks(1000) {
             std::hint::black_box(index.near(queries).expect("near"));
         }
-        let each = seconds(start) / queries.len() as f64 * 1e6;
+        let each = (cpu() - start) / queries.len() as f64 * 1e6;
         println!(
-            "{name}: {times}; in batches {each:.2} us each; {:.2} found",
+            "{name}: {times}; in batches {each:.2} us of a core each; {:.2} found",
             found as f64 / queries.len() as f64
         );
     }
@@ -298,13 +306,13 @@ fn scan(index: &MemoryIndex, documents: u64, is_skewed: bool, k: u32) {
 }
 
 fn all_pairs(index: &MemoryIndex) {
-    let start = Instant::now();
+    let start = cpu();
     let mut count = 0_u64;
     index.pairs(&mut |_| {
         count += 1;
         ControlFlow::Continue(())
     });
-    println!("pairs: {count} in {:.2} s", seconds(start));
+    println!("pairs: {count} in {:.2} s of a core", cpu() - start);
 }
 
 fn insert_while_asking(index: &MemoryIndex, documents: u64, is_skewed: bool, k: u32) {
@@ -334,16 +342,17 @@ fn insert_while_asking(index: &MemoryIndex, documents: u64, is_skewed: bool, k: 
                 times
             });
             let mut times = Vec::new();
-            let start = Instant::now();
+            let (start, cpu_start) = (Instant::now(), cpu());
             for batch in new.chunks(BATCH) {
                 let start = Instant::now();
                 index.insert(batch).expect("insert");
                 times.push(start.elapsed());
             }
             let rate = new.len() as f64 / seconds(start);
+            let cpu_each = (cpu() - cpu_start) / new.len() as f64 * 1e6;
             has_ended.store(true, Ordering::Relaxed);
             println!(
-                "insert while asking, {name}: {rate:.0} documents/s; a batch of {BATCH}: {}",
+                "insert while asking, {name}: {rate:.0} documents/s, {cpu_each:.2} us of a core each; a batch of {BATCH}: {}",
                 quantiles(times)
             );
             println!("  queries meanwhile: {}", quantiles(asking.join().expect("who asks ends")));
