@@ -29,6 +29,8 @@ mod partition;
 mod rows;
 mod scan;
 mod segment;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod work;
 

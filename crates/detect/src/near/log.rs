@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::engine::Journal;
 use super::error::{IndexError, IndexErrorKind};
@@ -26,7 +26,7 @@ pub(super) struct Log {
 #[derive(Debug)]
 struct Tail {
     segment: Segment,
-    medium: Box<dyn Medium>,
+    medium: Arc<dyn Medium>,
     len: u64,
     /// Bytes of all other segments.
     other_bytes: u64,
@@ -38,17 +38,26 @@ struct Tail {
 }
 
 /// What a segment is written to: a file, but for tests of what happens when writing fails.
-trait Medium: Write + Seek + Send + std::fmt::Debug {
-    fn set_len(&mut self, len: u64) -> io::Result<()>;
-    fn sync(&mut self) -> io::Result<()>;
+trait Medium: std::fmt::Debug + Send + Sync {
+    fn write(&self, bytes: &[u8]) -> io::Result<()>;
+    /// Takes back what was written behind so many bytes; the next bytes are written there.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+    fn sync(&self) -> io::Result<()>;
 }
 
 impl Medium for File {
-    fn set_len(&mut self, len: u64) -> io::Result<()> {
-        File::set_len(self, len)
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self;
+        file.write_all(bytes)
     }
 
-    fn sync(&mut self) -> io::Result<()> {
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        let mut file = self;
+        file.set_len(len)?;
+        file.seek(SeekFrom::Start(len)).map(|_| ())
+    }
+
+    fn sync(&self) -> io::Result<()> {
         self.sync_data()
     }
 }
@@ -108,18 +117,17 @@ impl Log {
             segment.read(&mut |group| keep(&mut kept, group))?;
         }
         let failed = last.failed("opening the log to write");
-        let mut file = OpenOptions::new().write(true).open(&last.path).map_err(&failed)?;
+        let file = OpenOptions::new().write(true).open(&last.path).map_err(&failed)?;
         if contents.torn > 0 {
             tracing::warn!(
                 file = %last.path.display(), offset = len, bytes = contents.torn,
                 "the last record was not written to its end and is dropped"
             );
-            file.set_len(len).map_err(&failed)?;
         }
-        file.seek(SeekFrom::Start(len)).map_err(&failed)?;
+        file.truncate(len).map_err(&failed)?;
         let tail = Tail {
             segment: last.clone(),
-            medium: Box::new(file),
+            medium: Arc::new(file),
             len,
             other_bytes,
             records,
@@ -146,9 +154,17 @@ impl Log {
         self.tail().records.iter().sum()
     }
 
-    /// Makes durable what was written.
+    /// Makes durable what was written. Others may write meanwhile.
     pub(super) fn sync(&self) -> Result<(), IndexError> {
-        self.tail().sync()
+        let tail = self.tail();
+        tail.check()?;
+        let (medium, segment) = (Arc::clone(&tail.medium), tail.segment.clone());
+        drop(tail);
+        medium.sync().map_err(|error| {
+            // What could not be written once may be forgotten by the system.
+            self.tail().is_broken = true;
+            IndexError::io("syncing the log", error).at(&segment.path)
+        })
     }
 
     /// Writes what there is as one segment, in the place of all that there are. `write` gives it, by changes that put in.
@@ -181,14 +197,20 @@ impl Log {
 
     /// Begins another segment; gives the one that grows no more.
     fn roll(&self) -> Result<Segment, IndexError> {
+        // Nearly all is on the disk before anybody has to wait.
+        self.sync()?;
         let mut tail = self.tail();
-        tail.sync()?;
+        tail.check()?;
+        if let Err(error) = tail.medium.sync() {
+            tail.is_broken = true;
+            return Err(IndexError::io("syncing the log", error).at(&tail.segment.path));
+        }
         let next = Segment::new(&self.directory, tail.segment.number + 1);
         let len = NewSegment::create(&next, false)?.publish()?;
         let failed = next.failed("opening the log to write");
-        let mut file = OpenOptions::new().write(true).open(&next.path).map_err(&failed)?;
-        file.seek(SeekFrom::Start(len)).map_err(&failed)?;
-        tail.medium = Box::new(file);
+        let file = OpenOptions::new().write(true).open(&next.path).map_err(&failed)?;
+        file.truncate(len).map_err(&failed)?;
+        tail.medium = Arc::new(file);
         tail.other_bytes += tail.len;
         tail.len = len;
         tail.records = [0, tail.records[0] + tail.records[1]];
@@ -225,25 +247,14 @@ impl Tail {
 
     fn append(&mut self, payload: &[u8]) -> Result<(), IndexError> {
         self.check()?;
-        let header = FrameHeader::of(payload).to_bytes(self.segment.number, self.len);
-        let written = self.medium.write_all(&header).and_then(|()| self.medium.write_all(payload));
+        let header = FrameHeader::of(payload, self.len).to_bytes(self.segment.number);
+        let written = self.medium.write(&header).and_then(|()| self.medium.write(payload));
         if let Err(error) = written {
             // The next one is written in the place of what there is of this one.
-            let undone =
-                self.medium.set_len(self.len).and_then(|()| self.medium.seek(SeekFrom::Start(self.len)));
-            self.is_broken = undone.is_err();
+            self.is_broken = self.medium.truncate(self.len).is_err();
             return Err(IndexError::io("writing the log", error).at(&self.segment.path));
         }
         self.len += (header.len() + payload.len()) as u64;
         Ok(())
-    }
-
-    fn sync(&mut self) -> Result<(), IndexError> {
-        self.check()?;
-        self.medium.sync().map_err(|error| {
-            // What could not be written once may be forgotten by the system.
-            self.is_broken = true;
-            IndexError::io("syncing the log", error).at(&self.segment.path)
-        })
     }
 }
