@@ -2,6 +2,7 @@
 //!
 //! `cargo bench -p huntsman-detect --bench near -- [DOCUMENTS] [K] [even|skewed] [DIRECTORY]`; 100,000 documents for k = 3 if nothing is
 //! said. The documents are spread over ten languages, more than a quarter of them Hindi, and have random numbers of 16 digits for ids.
+//! `skewed`: each bit is as often set as among texts whose words are spread as in a language.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ops::ControlFlow;
@@ -11,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use huntsman_detect::near::{DiskIndex, DocId, Document, Identity, Language, MemoryIndex, NearIndex};
 use huntsman_detect::simhash::{Features, SimHash};
+use huntsman_detect::words::Words;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -75,8 +77,8 @@ unsafe impl GlobalAlloc for Counting {
 /// Documents as they come, the same for a seed.
 struct Source {
     random: Xoshiro256PlusPlus,
-    /// For each bit how many of 16 fingerprints have it; all random if there is none.
-    shares: Option<Vec<u32>>,
+    /// For each bit how many of 65,536 fingerprints have it; all random if there is none.
+    shares: Option<Vec<u16>>,
     languages: Vec<(Language, u64)>,
     total: u64,
     /// Of how many documents one is near to an earlier one.
@@ -86,8 +88,8 @@ struct Source {
 
 impl Source {
     fn new(seed: u64, documents: u64, is_skewed: bool) -> Self {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        let shares = (0..128).map(|_| [1, 2, 4, 8, 8, 8, 12, 14, 15][random.random_range(0..9)]).collect();
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let shares = is_skewed.then(shares_of_texts);
         let all: u64 = LANGUAGES.iter().map(|(_, count)| count).sum();
         let language = |(name, count): (&str, u64)| {
             (
@@ -97,21 +99,15 @@ impl Source {
         };
         let languages: Vec<_> = LANGUAGES.into_iter().map(language).collect();
         let total = languages.iter().map(|(_, count)| count).sum();
-        Self { random, shares: is_skewed.then_some(shares), languages, total, copies: 1000, last: 1 }
+        Self { random, shares, languages, total, copies: 1000, last: 1 }
     }
 
     fn hash(&mut self) -> u128 {
         match &self.shares {
             None => self.random.random(),
-            // Four random numbers at once: a bit is set if its four bits are below its share.
             Some(shares) => {
-                let numbers: [u128; 4] = self.random.random();
-                let mut hash = 0;
-                for (bit, share) in shares.iter().enumerate() {
-                    let four = numbers.iter().fold(0, |four, number| four << 1 | (number >> bit & 1) as u32);
-                    hash |= u128::from(four < *share) << bit;
-                }
-                hash
+                let bits = shares.iter().map(|share| u128::from(self.random.random::<u16>() < *share));
+                bits.enumerate().fold(0, |hash, (at, bit)| hash | bit << at)
             }
         }
     }
@@ -137,6 +133,20 @@ impl Source {
         let id = DocId::Number(self.random.random_range(0..10_u64.pow(16)));
         Document { language, id, hash: SimHash(hash) }
     }
+}
+
+/// For each bit how many of 65,536 texts of 300 words have it, by those of a sample, the n-th frequent word having a share of about 1/n.
+fn shares_of_texts() -> Vec<u16> {
+    const TEXTS: u32 = 4000;
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(9);
+    let mut counts = vec![0_u32; 128];
+    for _ in 0..TEXTS {
+        let word = |_| format!("w{}", 50_000.0_f64.powf(random.random_range(0.0..1.0)) as usize);
+        let text: Vec<String> = (0..300).map(word).collect();
+        let hash = SimHash::of(&Words::of(&text.join(" "))).0;
+        counts.iter_mut().enumerate().for_each(|(bit, count)| *count += (hash >> bit & 1) as u32);
+    }
+    counts.into_iter().map(|count| (count * 65_535 / TEXTS) as u16).collect()
 }
 
 fn main() {
@@ -195,6 +205,14 @@ fn on_disk(documents: u64, identity: Identity, is_skewed: bool, directory: &Path
         stats.documents(),
         stats.bytes["log"] >> 20,
         peak_rss()
+    );
+    let new: Vec<Document> = (0..(documents / 10).max(1000)).map(|_| source.next()).collect();
+    let (start, cpu_start) = (Instant::now(), cpu());
+    new.chunks(1000).for_each(|batch| index.insert(batch).expect("insert"));
+    println!(
+        "disk: insert {:.0} documents/s, {:.2} us of a core each, in batches of 1000",
+        new.len() as f64 / seconds(start),
+        (cpu() - cpu_start) / new.len() as f64 * 1e6
     );
     drop(index);
     std::fs::remove_dir_all(directory).expect("remove the directory of the bench");

@@ -164,10 +164,7 @@ impl Frozen {
     /// Puts all rows within k bits into the hits of `work`.
     pub(super) fn near(&self, query: SimHash, k: u32, work: &mut Work) {
         let cut = self.bands.cut();
-        let mut sharing: [&[u32]; Cut::MOST] = [&[]; Cut::MOST];
-        for (band, entries) in sharing[..cut.bands()].iter_mut().enumerate() {
-            *entries = self.bands.sharing(query, band);
-        }
+        let sharing = self.bands.sharing(query);
         let candidates = sharing.iter().map(|entries| entries.len()).sum();
         if work.is_too_much(candidates) || candidates > self.rows() / ROWS_SCANNED_PER_CANDIDATE {
             return self.scan(query, k, work);
