@@ -1,6 +1,7 @@
 //! Crawls of the spider crate whose downloads are done here.
 
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::time::Duration;
 
 use huntsman::spider::spider_rs::configuration::Configuration;
@@ -49,7 +50,7 @@ struct Crawled {
 }
 
 /// A crawl of the spider crate over the shop.
-async fn crawl(site: &RunningSite, avoid_dup: bool) -> Crawled {
+async fn crawl(site: &RunningSite, avoid_dup: bool, permits: usize) -> Crawled {
     let port = site.port();
     let fetcher = Fetcher::start(|crawler| {
         crawler
@@ -63,7 +64,7 @@ async fn crawl(site: &RunningSite, avoid_dup: bool) -> Crawled {
     .unwrap();
     let mut website = Website::new(site.url("/a?id=0").as_str());
     fetcher.attach(&mut website);
-    website.with_concurrency_limit(Some(32));
+    website.with_concurrency_limit(Some(permits));
     let mut subscription = website.subscribe(10_000);
     let reader = tokio::spawn(async move {
         let mut pages = Vec::new();
@@ -95,7 +96,7 @@ fn requests(site: &RunningSite) -> usize {
 #[tokio::test(flavor = "multi_thread")]
 async fn copies_are_skipped_and_no_content_is_lost() {
     let site = shop().await;
-    let all = crawl(&site, false).await;
+    let all = crawl(&site, false, 32).await;
     let asked_for_all = requests(&site);
     assert_eq!(articles(&all.pages).len(), ARTICLES);
     // Each article but the first has two addresses.
@@ -103,7 +104,7 @@ async fn copies_are_skipped_and_no_content_is_lost() {
     assert!(all.fetcher.avoid_dup().is_none());
 
     let site = shop().await;
-    let Crawled { pages, fetcher, report } = crawl(&site, true).await;
+    let Crawled { pages, fetcher, report } = crawl(&site, true, 32).await;
     assert_eq!(articles(&pages), articles(&all.pages));
     let asked = requests(&site);
     assert!(asked < asked_for_all * 3 / 4, "{asked} of {asked_for_all} requests were sent");
@@ -127,10 +128,38 @@ async fn copies_are_skipped_and_no_content_is_lost() {
     assert_eq!(report.pages as usize, asked);
 }
 
+#[tokio::test]
+async fn one_permit_is_enough_to_decide() {
+    let site = shop().await;
+    let Crawled { pages, .. } = crawl(&site, true, 1).await;
+    assert_eq!(articles(&pages).len(), ARTICLES);
+    let asked = requests(&site);
+    assert!(asked < 3 * ARTICLES / 2, "{asked} requests were sent");
+}
+
+#[tokio::test]
+async fn bodies_are_decoded_here_whatever_the_spider_crate_switches_on_in_the_http_library() {
+    let html = format!("<html><body>{}</body></html>", "word ".repeat(100_000));
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packed.write_all(html.as_bytes()).unwrap();
+    let packed = packed.finish().unwrap();
+    let sent = packed.len();
+    let answer = Answer::html(packed).header("content-encoding", "gzip");
+    let site = Site::builder().answer("/", answer).start().await;
+    let port = site.port();
+    let fetcher =
+        Fetcher::start(|crawler| crawler.set("allow_addresses", vec![format!("127.0.0.1:{port}")])).unwrap();
+    let page = fetch(&fetcher, site.url("/").as_str()).await;
+    assert_eq!(page.get_html(), html);
+    assert!(page.headers.unwrap().get("content-encoding").is_none());
+    let received = fetcher.finish().await.unwrap().wire_bytes;
+    assert!(received < 2 * sent as u64 + 10_000, "{received} bytes for {sent}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn what_robots_txt_forbids_is_not_fetched() {
     let site = shop().await;
-    let Crawled { pages, .. } = crawl(&site, false).await;
+    let Crawled { pages, .. } = crawl(&site, false, 32).await;
     assert_eq!(site.count("/robots.txt"), 1);
     assert!(site.targets().iter().all(|target| !target.starts_with("/private")));
     let forbidden: Vec<_> = pages.iter().filter(|page| page.get_url().contains("/private/")).collect();
