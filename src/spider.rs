@@ -17,7 +17,7 @@
 //! # }
 //! ```
 //!
-//! Every request goes through the whole chain of [`Defaults`](crate::middleware::Defaults), as in a crawl of our own:
+//! Every request goes through the whole chain of [`Defaults`], as in a crawl of our own:
 //! robots.txt, AvoidDup, delays and back-off per host, retries, redirects, cookies, the address guard, all limits. So it is
 //! configured here, by [settings](crate::Settings), and what a `Website` says about the network (user agent, headers, proxies,
 //! delay, time-outs, retries, redirects, robots.txt, sitemaps) is not used.
@@ -45,6 +45,9 @@
 //! speaks against them. So a skip is taken back only as long as it waits; once its page was given as 204, the
 //! spider crate asks for it no more, whatever is learnt later. With more permits more is learnt before a skip is final, so permits
 //! should be several times the downloads in flight that the settings allow a host.
+//!
+//! A host that rests (`Retry-After`, down, robots.txt unreachable) has the requests for it wait, `max_parked_wait` at most after the last
+//! thing that happened.
 //!
 //! Links are learnt from pages as they come, before the spider crate applies its lists to them.
 
@@ -84,7 +87,7 @@ const MOST_DROPPED: usize = 10_000;
 const MOST_TRIES: usize = 3;
 
 /// Downloads for `Website`s of the spider crate; cheap to clone. It may serve several: they share what is learnt, and the
-/// politeness towards each host.
+/// politeness towards each host. A later crawl of the same site wants a new one: this one has its pages.
 ///
 /// Ends with [`finish`](Self::finish), or when the last clone and all websites that it is attached to are dropped.
 #[derive(Clone)]
