@@ -43,8 +43,8 @@
 //! A request that is put off (likely known, to be skipped, waiting for a page on its way) waits within Huntsman's queue, where it
 //! holds one of the permits of `with_concurrency_limit`. When all permits wait, they are decided: nothing else could come that
 //! speaks against them. So a skip is taken back only as long as it waits; once its page was given as 204, the
-//! spider crate asks for it no more, whatever is learnt later. With more permits more is learnt before a skip is final, so permits
-//! should be several times the downloads in flight that the settings allow a host.
+//! spider crate asks for it no more, whatever is learnt later. With more permits more is learnt before a skip is final: give at least
+//! the downloads in flight that the settings allow a host, better some times as many.
 //!
 //! A host that rests (`Retry-After`, down, robots.txt unreachable) has the requests for it wait, `max_parked_wait` at most after the last
 //! thing that happened.
