@@ -170,9 +170,12 @@ fn trees_of(discovered: &[Vec<RawSlot>]) -> HashMap<u64, u8> {
     }
     let mut trees = HashMap::new();
     for (first, paths) in groups {
+        let depths: HashSet<usize> = paths.values().map(SmallVec::len).collect();
+        if paths.len() < LEAST_PATHS || depths.len() < LEAST_DEPTHS {
+            continue;
+        }
         let cut = (1..=MOST_ABOVE).filter_map(|above| Some((parts(&paths, above)?, above))).min();
         if let Some((parts, above)) = cut
-            && paths.len() >= LEAST_PATHS
             && parts as f64 <= EXPLAINED * paths.len() as f64
         {
             trees.insert(first, above as u8);
