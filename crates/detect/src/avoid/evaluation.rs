@@ -21,7 +21,9 @@ mod dice;
 mod made_up;
 mod outcome;
 mod simulation;
+mod truth;
 
 pub use case::{Case, CaseRequest};
 pub use outcome::{Outcome, Times};
 pub use simulation::Simulation;
+pub use truth::{Score, Truth, TruthError, View, ViewScore};
