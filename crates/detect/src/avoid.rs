@@ -2,6 +2,7 @@
 
 mod chrome;
 mod content;
+pub mod evaluation;
 mod journal;
 mod kinds;
 mod page;
