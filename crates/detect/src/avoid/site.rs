@@ -272,6 +272,9 @@ impl Site {
             let (kinship, page) = (Some(Kinship::Pinned), Some(*page));
             return Belief { probability: 1.0, kinship, dropped, page, ..best };
         }
+        if self.has_pins && self.flying.contains_key(&target.key()) {
+            return Belief { hold: true, ..best };
+        }
         for hypothesis in self.hypotheses(&target, links) {
             let (probability, row) = self.rows.believe(&hypothesis.rows, self.min_evidence);
             if probability > best.probability {

@@ -1,5 +1,6 @@
 //! What the predictor skips and what it loses, over requests of made-up sites with 16 in flight.
 
+mod evidence;
 mod run;
 
 use huntsman_detect::avoid::Options;
