@@ -411,6 +411,19 @@ pub(crate) struct AvoidDupArgs {
     #[arg(long, value_name = "SHARE", requires = "avoid_dup", value_parser = share)]
     pub(crate) avoid_dup_exploration: Option<f64>,
 
+    /// Lets that share fall with the age of a rule, down to this.
+    #[arg(long, value_name = "SHARE", requires = "avoid_dup", value_parser = share)]
+    pub(crate) avoid_dup_exploration_min: Option<f64>,
+
+    /// Never matters: a parameter (`sid`, `utm_*`), a path segment (`/2`, from 0) or `host`. What differs in it only is skipped
+    /// from the start; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "avoid_dup")]
+    pub(crate) avoid_dup_pin: Vec<String>,
+
+    /// Always matters: nothing is skipped because of it; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "avoid_dup")]
+    pub(crate) avoid_dup_forbid: Vec<String>,
+
     /// Says at the end what is believed of this URL, and why.
     #[arg(long, value_name = "URL", requires = "avoid_dup", value_hint = ValueHint::Url)]
     pub(crate) explain: Option<url::Url>,
@@ -869,6 +882,9 @@ impl CrawlArgs {
         set(&mut flags, "avoid_dup_content_initial_queue_limit", self.avoid_dup.avoid_dup_warmup);
         set(&mut flags, "avoid_dup_content_threshold", self.avoid_dup.avoid_dup_threshold);
         set(&mut flags, "avoid_dup_content_exploration", self.avoid_dup.avoid_dup_exploration);
+        set(&mut flags, "avoid_dup_content_exploration_min", self.avoid_dup.avoid_dup_exploration_min);
+        list(&mut flags, "avoid_dup_content_pinned", &self.avoid_dup.avoid_dup_pin);
+        list(&mut flags, "avoid_dup_content_forbidden", &self.avoid_dup.avoid_dup_forbid);
         flags
     }
 }
