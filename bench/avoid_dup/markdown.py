@@ -23,40 +23,29 @@ def percent(value, digits=1):
     return "-" if value is None else f"{100 * value:.{digits}f} %"
 
 
-def times(of):
-    return f"{of['median']:,.0f}, {of['p99']:,.0f}"
-
-
 def cases(result):
     print(f"Seeds {', '.join(map(str, result['seeds']))}; {result['build']} build.\n")
-    print("| case | in flight | URLs, contents | recall | lost | skipped | own estimate | reference: recall | lost | skipped |")
+    print("| case | in flight | URLs / contents | recall | lost | skipped | own estimate | reference: recall | lost | skipped |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for row in result["cases"]:
-        cells = [row["about"], str(row["in_flight"]), f"{row['requests']:,.0f}, {row['contents']:,.0f}"]
+        cells = [row["about"], str(row["in_flight"]), f"{row['requests']:,.0f} / {row['contents']:,.0f}"]
         for mode in "default", "reference":
             runs = row[mode]["runs"]
-            cells += [spread(runs, "recall", two), spread(runs, "lost", str), spread(runs, "skipped", str)]
+            cells += [spread(runs, "recall", two), spread(runs, "lost", "{:,}".format), spread(runs, "skipped", "{:,}".format)]
             if mode == "default":
                 loss, most = row[mode]["estimated_loss"], row[mode]["estimated_loss_most"]
                 cells.append("-" if loss is None else f"{percent(loss)} (< {percent(most)})")
         print("| " + " | ".join(cells) + " |")
-    print("\n| case | in flight | learn us: median, p99 | ask us: median, p99 | reference: learn us | ask us |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for row in result["cases"]:
-        cells = [row["about"], str(row["in_flight"])]
-        for mode in "default", "reference":
-            cells += [times(row[mode]["learn_us"]), times(row[mode]["ask_us"])]
-        print("| " + " | ".join(cells) + " |")
 
 
 def sites(results):
-    print("| site | pages, contents | could be saved | saved | lost | own estimate | reference: saved | lost |")
+    print("| site | pages / contents | could be saved | saved | lost | own estimate | reference: saved | lost |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for result in results:
         view = result["view"]
         first = next(result[mode] for mode in ("default", "reference") if mode in result)
         score = first["runs"][0][view]
-        cells = [result["site"], f"{score['pages']:,}, {score['contents']:,}", percent(score["possible"])]
+        cells = [result["site"], f"{score['pages']:,} / {score['contents']:,}", percent(score["possible"])]
         for mode in "default", "reference":
             of = result.get(mode)
             cells += [percent(of["saved"]), f"{of['lost']:.0f} ({percent(of['lost_share'], 2)})"] if of else ["-", "-"]
