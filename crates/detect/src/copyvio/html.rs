@@ -12,9 +12,10 @@ use super::words::trim;
 /// `nav`, `footer`, fallbacks of frames and hidden elements do. Attributes are not read. A text node is a line, so
 /// `W<i>o</i>rd` gives three words: that is the reference's, and [`huntsman_html::Scan`] does better.
 ///
-/// One pass over the tokens, without a tree. End tags without a start tag do not end a node, and text that stands bare
-/// behind `</body>` is lost, as in the reference. Other repairs of a tree (text in tables that is moved before them) are
-/// not made: they change no word.
+/// One pass over the tokens, without a tree. End tags without a start tag do not end a node, and everything behind
+/// `</body>` or `</html>` is lost, as in the reference. Other repairs of a tree (text in tables that is moved before them)
+/// are not made: they change no word. Where the reference's parser (libxml2) and the HTML standard differ, the standard
+/// holds: a stray `</p>` or `</br>` makes an element and ends a node, an annotation needs a `ruby` around it.
 pub fn html_text(html: &str) -> String {
     read(html, &[]).0
 }
@@ -65,7 +66,7 @@ fn read(html: &str, hints: &[String]) -> (String, Option<usize>) {
 enum Body {
     Before,
     Open,
-    /// `</body>` or `</html>` was there, and no start tag since.
+    /// `</body>` or `</html>` was there.
     Behind,
     /// There are frames in its place.
     None,
@@ -101,6 +102,9 @@ const TEMPLATE: u64 = Name::pack("template");
 const TEXTAREA: u64 = Name::pack("textarea");
 const TITLE: u64 = Name::pack("title");
 const PLAIN: u64 = 0; // `plaintext` has more than eight bytes
+const IFRAME: u64 = Name::pack("iframe");
+const NOEMBED: u64 = Name::pack("noembed");
+const NOFRAMES: u64 = Name::pack("noframes");
 const XMP: u64 = Name::pack("xmp");
 
 /// Elements that stand in the head and open no body.
@@ -190,7 +194,6 @@ impl Sink for TextNodes<'_> {
         match self.body {
             Body::Before if key == FRAMESET => self.body = Body::None,
             Body::Before if key != HTML && !HEAD.contains(&key) => self.body = Body::Open,
-            Body::Behind if key != HTML && key != BODY => self.body = Body::Open,
             _ => {}
         }
         let muted = self.muted.last().copied();
@@ -216,9 +219,7 @@ impl Sink for TextNodes<'_> {
         match key {
             TITLE | TEXTAREA => State::Rcdata,
             SCRIPT => State::Script,
-            // Markup within `iframe`, `noembed` and `noframes` is read as such, as the reference's parser does: the
-            // standard would give it out with its tags.
-            STYLE | XMP => State::Rawtext,
+            STYLE | XMP | IFRAME | NOEMBED | NOFRAMES => State::Rawtext,
             PLAIN if self.name(name) == b"plaintext" => State::Plaintext,
             _ => {
                 self.raw = false;
@@ -267,7 +268,7 @@ mod tests {
     #[test]
     fn a_text_node_is_a_line() {
         let html = "<title>T</title><body>a<b>b</b>c<!-- d -->e\nf</x>g<p> </p>h<br>i</body>lost<p>j";
-        assert_eq!(html_text(html), "a\nb\nc\ne fg\nh\ni\nj");
+        assert_eq!(html_text(html), "a\nb\nc\ne fg\nh\ni");
     }
 
     #[test]

@@ -491,6 +491,10 @@ impl<'t> Parser<'t> {
 
     fn right_bracket(&mut self) {
         let is_double = self.byte(1) == Some(b']');
+        let below_tags = self.stack.iter().rposition(|item| !is_inline(item.open));
+        if let Some(index) = below_tags.filter(|index| is_double && self.is_label(*index)) {
+            return self.close(index, Frame::Link, 2);
+        }
         if let Some(index) = self.below_styles() {
             let item = self.stack[index];
             match item.open {
@@ -502,6 +506,12 @@ impl<'t> Parser<'t> {
             }
         }
         self.skip(1 + usize::from(is_double));
+    }
+
+    /// Whether the construct at `index` of the stack is a link whose label is being read.
+    fn is_label(&self, index: usize) -> bool {
+        let item = self.stack[index];
+        item.open == Open::Link && !item.in_name
     }
 
     fn less_than(&mut self) {
@@ -604,12 +614,11 @@ impl<'t> Parser<'t> {
                 continue;
             };
             match (byte, quote) {
-                (byte, Some((_, mark))) => {
-                    if byte == mark {
-                        quote = None;
-                    }
-                }
+                (byte, Some((_, mark))) if byte == mark => quote = None,
+                (_, Some(_)) => {}
                 (b'>', None) => return Some(at),
+                // Another tag begins: this one was none.
+                (b'<', None) => return None,
                 (b'"' | b'\'', None) if may_quote => quote = Some((at, byte)),
                 _ => {}
             }
@@ -648,8 +657,7 @@ impl<'t> Parser<'t> {
     }
 
     fn bar(&mut self) {
-        if let Some(index) = self.below_styles()
-            && matches!(self.stack[index].open, Open::Table | Open::Cell)
+        if let Some(index) = self.table_here()
             && self.table_bar(index)
         {
             return;
@@ -662,10 +670,19 @@ impl<'t> Parser<'t> {
             }
             Some(item) => {
                 item.in_name = false;
-                item.in_key = matches!(item.open, Open::Braces(_));
+                item.in_key = matches!(item.open, Open::Braces(2));
                 self.take(Kind::Bar, 1);
             }
         }
+    }
+
+    /// The table or cell whose markup may stand here. At the beginning of a line it ends tags that were left open.
+    fn table_here(&self) -> Option<usize> {
+        let at_line = self.is_indented_line_start();
+        let is_within =
+            |open| if at_line { is_inline(open) } else { matches!(open, Open::Italic | Open::Bold) };
+        let index = self.stack.iter().rposition(|item| !is_within(item.open))?;
+        matches!(self.stack[index].open, Open::Table | Open::Cell).then_some(index)
     }
 
     /// A bar in the table or cell at `index` of the stack; says whether it belongs to the table.
@@ -721,10 +738,10 @@ impl<'t> Parser<'t> {
     }
 
     fn exclamation_mark(&mut self) {
-        if let Some(index) = self.below_styles() {
+        if let Some(index) = self.table_here() {
             let Item { open, is_header, in_first_line, .. } = self.stack[index];
             let is_double = self.byte(1) == Some(b'!') && open == Open::Cell && is_header && in_first_line;
-            if matches!(open, Open::Table | Open::Cell) && (is_double || self.is_indented_line_start()) {
+            if is_double || self.is_indented_line_start() {
                 self.end_cell(index);
                 self.open(Open::Cell, Frame::Cell, if is_double { 2 } else { 1 });
                 self.stack.last_mut().expect("it was opened").is_header = true;
@@ -929,6 +946,11 @@ impl<'t> Parser<'t> {
         self.links.push(address.trim_end_matches(is_tail));
         Some(end)
     }
+}
+
+/// What is often left open within a label or a cell.
+fn is_inline(open: Open) -> bool {
+    matches!(open, Open::Italic | Open::Bold | Open::Tag(_))
 }
 
 /// The longest name of a tag that is read.

@@ -160,6 +160,14 @@ struct Facts {
     is_long: Vec<bool>,
 }
 
+/// A construct of which facts are being gathered.
+struct OpenFacts {
+    at: usize,
+    construct: Construct,
+    /// Of a template: the piece before the value, and the characters up to there.
+    value: Option<(usize, usize)>,
+}
+
 impl Facts {
     fn of(pieces: &Pieces<'_>) -> Self {
         let list = &pieces.list;
@@ -168,8 +176,7 @@ impl Facts {
             has_bar: vec![false; list.len()],
             is_long: vec![false; list.len()],
         };
-        // The constructs that are open: their pieces, and for templates where the value began and at which length.
-        let mut open: Vec<(usize, Construct, Option<(usize, usize)>)> = Vec::new();
+        let mut open: Vec<OpenFacts> = Vec::new();
         // Characters so far, without those of what is dropped before templates are looked at.
         let mut length = 0;
         let mut at = 0;
@@ -193,19 +200,19 @@ impl Facts {
                     }
                     let context =
                         Construct { frame, bars: 0, in_key: false, is_muted: false, has_long: false };
-                    open.push((at, context, None));
+                    open.push(OpenFacts { at, construct: context, value: None });
                 }
                 Kind::Close(_) => {
-                    let (_, _, value) = open.pop().expect("every end has a beginning");
-                    if let Some((start, before)) = value {
+                    let ended = open.pop().expect("every end has a beginning");
+                    if let Some((start, before)) = ended.value {
                         facts.is_long[start] = length - before >= LONG_VALUE;
                     }
                 }
                 Kind::Bar | Kind::Equals => {
-                    if let Some((place, context, value)) = open.last_mut()
-                        && context.separates(piece.kind)
+                    if let Some(OpenFacts { at: place, construct, value }) = open.last_mut()
+                        && construct.separates(piece.kind)
                     {
-                        match context.frame {
+                        match construct.frame {
                             Frame::Template => {
                                 if let Some((start, before)) = value.filter(|_| piece.kind == Kind::Bar) {
                                     facts.is_long[start] = length - before >= LONG_VALUE;
@@ -215,6 +222,11 @@ impl Facts {
                             _ => facts.has_bar[*place] = true,
                         }
                     }
+                }
+                // A reference that has no content is dropped as well.
+                Kind::Markup if source.starts_with('<') && tag_name(source) == "ref" => {
+                    at += 1;
+                    continue;
                 }
                 _ => {}
             }
