@@ -55,6 +55,7 @@ fn cases<T: DeserializeOwned>(test: &str, name: &str, judge: impl Fn(&T) -> Resu
     assert!(wrong.is_empty(), "{} of {count} cases wrong:\n{}", wrong.len(), wrong.join("\n"));
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "what is found is made for the call")]
 fn equal<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err(format!("{what}\n   is {found:?}\n  not {expected:?}")) }
 }

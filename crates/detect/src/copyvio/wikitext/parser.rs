@@ -753,12 +753,13 @@ impl<'t> Parser<'t> {
 
     fn equals(&mut self) {
         let count = self.run_len(b'=');
+        if let Some(index) = self.below_styles()
+            && self.stack[index].open == Open::Heading
+        {
+            self.stack[index].last = self.take(Kind::Text, count);
+            return;
+        }
         let in_key = match self.stack.last() {
-            Some(Item { open: Open::Heading, .. }) => {
-                let piece = self.take(Kind::Text, count);
-                self.stack.last_mut().expect("the heading").last = piece;
-                return;
-            }
             Some(Item { open: Open::Braces(_), in_key, .. }) => Some(*in_key),
             _ => None,
         };
@@ -850,6 +851,14 @@ impl<'t> Parser<'t> {
             self.stack[index].open = inner.open;
             self.stack[index + 1].open = outer.open;
             index += 1;
+        }
+        // A heading does not end within a style.
+        let begin = self.stack[index].piece;
+        if let Some(heading) = self.below_styles().map(|index| &mut self.stack[index])
+            && heading.last != NONE
+            && heading.last > begin
+        {
+            heading.last = NONE;
         }
         self.close(index, Frame::Style, len);
     }
