@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::Instant;
 
-use huntsman_detect::copyvio::{Chain, Confidence, Degree, Windows, for_each_word};
+use huntsman_detect::copyvio::{Article, Chain, Confidence, Degree, Document, Windows, for_each_word};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -89,6 +89,14 @@ fn main() {
         let chain = Chain::of(black_box(&article), degree);
         let delta = chain.delta(&Windows::of(black_box(&source), degree));
         black_box(Confidence::of(chain.size(), delta.size));
+    });
+    micros("words with places of one text", rounds, &mut || {
+        black_box(Document::new(black_box(&source)).words());
+    });
+    let prepared = Article::new(Document::new(&article));
+    let document = Document::new(&source);
+    micros("evidence of a source against a prepared article", rounds, &mut || {
+        black_box(prepared.compare(black_box(&document)));
     });
     let rounds = rounds.div_ceil(10);
     let strings = micros("the same with maps of strings", rounds, &mut || {

@@ -12,6 +12,7 @@
 mod chain;
 mod check;
 mod confidence;
+mod evidence;
 mod exclusions;
 mod highlight;
 mod html;
@@ -23,6 +24,10 @@ mod words;
 pub use chain::{Chain, Degree, DegreeError, Delta, Windows};
 pub use check::{Check, CheckOptions, CheckResult, Source, SourceStatus, sort_sources};
 pub use confidence::{Band, Confidence};
+pub use evidence::{
+    Article, Boilerplate, Dates, Direction, Disguise, Document, Evidence, LicenceHint, LicenceKind,
+    MAX_DOCUMENT, Passage, Score, Span, Verdict, licence_hint,
+};
 pub use exclusions::{ExclusionList, Exclusions, InvalidRule, mirror_hints};
 pub use highlight::highlight_html;
 pub use html::{MirrorHint, html_text, html_text_unless_mirror};
