@@ -54,7 +54,7 @@ impl Passage {
 ///
 /// Passages are found by seeds of three equal words; between the parts of a passage up to six words may differ, on either
 /// side. So they bear changed words, and moved sentences are passages of their own. A passage has at least five equal words,
-/// and half of its words are equal. Each word of the article is in one passage at most.
+/// and half of its words are equal. Passages do not overlap in the article.
 ///
 /// A comparison costs a binary search per word of the source and what it finds; memory is 16 bytes per word of the article
 /// beside the document's.

@@ -38,18 +38,35 @@ pub(super) struct TokenRun {
     pub(super) matched: u32,
     /// Words of the longest block, in quarters.
     pub(super) longest: u32,
-    /// Places in the article that are equal, as ranges.
-    blocks: Vec<(usize, usize)>,
+    blocks: Vec<Block>,
 }
 
 impl TokenRun {
-    /// Words of the longer side, in quarters.
-    fn span(&self, article: &[Token], source: &[Token]) -> u32 {
-        let quarters = |tokens: &[Token], range: (usize, usize)| -> u32 {
-            tokens[range.0..range.1].iter().map(|token| u32::from(token.weight)).sum()
-        };
-        quarters(article, self.article).max(quarters(source, self.source))
+    fn new(block: Block, article: &[Token]) -> Self {
+        let (at, source) = ((block.article, block.article), (block.source, block.source));
+        let mut run = Self { article: at, source, matched: 0, longest: 0, blocks: Vec::new() };
+        run.push(block, article);
+        run
     }
+
+    fn push(&mut self, block: Block, article: &[Token]) {
+        let quarters = quarters(article, (block.article, block.article + block.len));
+        self.article.1 = block.article + block.len;
+        self.source.1 = block.source + block.len;
+        self.matched += quarters;
+        self.longest = self.longest.max(quarters);
+        self.blocks.push(block);
+    }
+
+    /// Enough equal words, and half of all.
+    fn is_evidence(&self, article: &[Token], source: &[Token], min_matched: u32) -> bool {
+        let span = || quarters(article, self.article).max(quarters(source, self.source));
+        self.matched >= min_matched && self.matched * 2 >= span()
+    }
+}
+
+fn quarters(tokens: &[Token], range: (usize, usize)) -> u32 {
+    tokens[range.0..range.1].iter().map(|token| u32::from(token.weight)).sum()
 }
 
 /// The windows of three words of a text, sorted by hash and place.
@@ -78,7 +95,7 @@ fn seed(window: &[Token]) -> u64 {
 }
 
 /// The runs of an article and a source that have at least `min_matched` equal words (in quarters) and are equal in at least
-/// half of their words, each word of the article in one run at most, in the order of the article.
+/// half of their words, in the order of the article, where they do not overlap.
 pub(super) fn runs(
     article: &Document<'_>,
     seeds: &Seeds,
@@ -87,9 +104,8 @@ pub(super) fn runs(
 ) -> Vec<TokenRun> {
     let blocks = blocks(&article.tokens, seeds, &source.tokens);
     let mut runs = join(&blocks, &article.tokens);
-    let is_dense = |run: &TokenRun| run.matched * 2 >= run.span(&article.tokens, &source.tokens);
-    runs.retain(|run| run.matched >= min_matched && is_dense(run));
-    without_overlap(runs, &article.tokens, min_matched)
+    runs.retain(|run| run.is_evidence(&article.tokens, &source.tokens, min_matched));
+    without_overlap(runs, &article.tokens, &source.tokens, min_matched)
 }
 
 fn blocks(article: &[Token], seeds: &Seeds, source: &[Token]) -> Vec<Block> {
@@ -132,54 +148,59 @@ fn join(blocks: &[Block], article: &[Token]) -> Vec<TokenRun> {
             fits.then(|| (gaps.0.abs_diff(gaps.1) + gaps.0.max(gaps.1) + overlap, overlap))
         };
         let best = open.iter().enumerate().filter_map(|(at, run)| Some((fit(run)?, at))).min();
-        let (run, overlap) = match best {
-            Some(((_, overlap), at)) => (&mut open[at], overlap),
+        match best {
+            Some(((_, overlap), at)) => {
+                let (place, source) = (block.article + overlap, block.source + overlap);
+                open[at].push(Block { article: place, source, len: block.len - overlap }, article);
+            }
             None => {
                 if open.len() == MAX_OPEN {
                     ended.extend(open.pop_front());
                 }
-                open.push_back(TokenRun {
-                    article: (block.article, block.article),
-                    source: (block.source, block.source),
-                    matched: 0,
-                    longest: 0,
-                    blocks: Vec::new(),
-                });
-                (open.back_mut().expect("it was pushed"), 0)
+                open.push_back(TokenRun::new(*block, article));
             }
-        };
-        let range = (block.article + overlap, block.article + block.len);
-        let quarters = article[range.0..range.1].iter().map(|token| u32::from(token.weight)).sum();
-        run.article.1 = range.1;
-        run.source.1 = block.source + block.len;
-        run.matched += quarters;
-        run.longest = run.longest.max(quarters);
-        run.blocks.push(range);
+        }
     }
     ended.extend(open);
     ended
 }
 
-/// Of runs that overlap in the article the one with more equal words goes first; what is left of the others stays if it is
-/// enough.
-fn without_overlap(mut runs: Vec<TokenRun>, article: &[Token], min_matched: u32) -> Vec<TokenRun> {
+/// Of runs that overlap in the article the one with more equal words goes first; pieces of the others that lie outside stay
+/// if they are enough by themselves.
+fn without_overlap(
+    mut runs: Vec<TokenRun>,
+    article: &[Token],
+    source: &[Token],
+    min_matched: u32,
+) -> Vec<TokenRun> {
     runs.sort_by_key(|run| (std::cmp::Reverse(run.matched), run.article, run.source));
     let mut is_taken = vec![false; article.len()];
-    runs.retain_mut(|run| {
-        let free = run.blocks.iter().flat_map(|(start, end)| *start..*end).filter(|at| !is_taken[*at]);
-        let matched = free.clone().map(|at| u32::from(article[at].weight)).sum();
-        if matched < min_matched {
-            return false;
+    let mut kept: Vec<TokenRun> = Vec::new();
+    for run in runs {
+        let mut pieces: Vec<TokenRun> = Vec::new();
+        for block in &run.blocks {
+            let mut at = 0;
+            while at < block.len {
+                let taken = &is_taken[block.article + at..block.article + block.len];
+                let len = taken.iter().take_while(|taken| !**taken).count();
+                if len == 0 {
+                    at += 1;
+                    continue;
+                }
+                let free = Block { article: block.article + at, source: block.source + at, len };
+                at += len;
+                match pieces.last_mut() {
+                    Some(piece) if !is_taken[piece.article.1..free.article].contains(&true) => {
+                        piece.push(free, article);
+                    }
+                    _ => pieces.push(TokenRun::new(free, article)),
+                }
+            }
         }
-        let (first, last) = (free.clone().next(), free.clone().next_back());
-        free.collect::<Vec<_>>().into_iter().for_each(|at| is_taken[at] = true);
-        if let (Some(first), Some(last)) = (first, last) {
-            run.article = (first, last + 1);
-        }
-        run.matched = matched;
-        run.longest = run.longest.min(matched);
-        true
-    });
-    runs.sort_by_key(|run| run.article);
-    runs
+        pieces.retain(|piece| piece.is_evidence(article, source, min_matched));
+        pieces.iter().for_each(|piece| is_taken[piece.article.0..piece.article.1].fill(true));
+        kept.extend(pieces);
+    }
+    kept.sort_by_key(|run| run.article);
+    kept
 }
