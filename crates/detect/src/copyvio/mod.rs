@@ -7,6 +7,10 @@
 //!
 //! Numbers equal the reference's. Where we differ on purpose, the item says so, with "deliberately different".
 //!
+//! Beside that, and never changing it, lies [`Evidence`]: an [`Article`] compared with a [`Document`] gives the passages that
+//! both have, with their places, also where words were changed, moved or disguised; what excuses them; a [`Score`] and a
+//! [`Verdict`] that are calibrated.
+//!
 //! Nothing here fetches anything: texts and addresses in, values out.
 
 mod chain;
