@@ -268,6 +268,45 @@ fn hostile_markup_is_read_in_linear_time() {
     }
 }
 
+/// A line of a golden table: what the reference made of a generated page.
+#[derive(serde::Deserialize)]
+struct Golden {
+    #[serde(default)]
+    wikitext: String,
+    #[serde(default)]
+    html: String,
+    text: String,
+    #[serde(default)]
+    links: Vec<String>,
+}
+
+fn golden(table: &str) -> impl Iterator<Item = Golden> {
+    table.lines().map(|line| serde_json::from_str(line).unwrap())
+}
+
+#[test]
+fn generated_wiki_pages_are_read_as_the_reference_does() {
+    // Of 270 pages, 120 of them damaged; those that it reads otherwise (overlapping markup) are left out.
+    let mut count = 0;
+    for case in golden(include_str!("data/wikitext-mwparserfromhell-0.7.2.jsonl")) {
+        let page = Wikitext::new(&case.wikitext);
+        assert_eq!((page.text(), page.links()), (case.text, case.links.iter().map(|link| &**link).collect()));
+        count += 1;
+    }
+    assert!(count > 200);
+}
+
+#[test]
+fn generated_html_pages_are_read_as_the_reference_does() {
+    // Of 120 pages; those that HTML 5 reads otherwise than libxml2 are left out.
+    let mut count = 0;
+    for case in golden(include_str!("data/html-lxml-6.1.3.jsonl")) {
+        assert_eq!(html_text(&case.html), case.text, "{}", case.html);
+        count += 1;
+    }
+    assert!(count > 90);
+}
+
 #[test]
 fn what_is_not_closed_stays_as_it_is() {
     for text in [
