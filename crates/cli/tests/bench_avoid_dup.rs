@@ -57,10 +57,8 @@ fn value(said: &Said) -> Value {
 #[test]
 fn made_up_sites_give_the_figures_of_the_library_for_both_models() {
     let dir = tempfile::tempdir().unwrap();
-    let out = value(&bench(
-        dir.path(),
-        &["--case", "two-hosts", "--in-flight", "4", "--seed", "9", "--json"],
-    ));
+    let out =
+        value(&bench(dir.path(), &["--case", "two-hosts", "--in-flight", "4", "--seed", "9", "--json"]));
     assert_eq!(out["seeds"], json!([9]));
     let cases = out["cases"].as_array().unwrap();
     let named: Vec<(&str, u64)> = cases
