@@ -12,6 +12,8 @@ mod error;
 mod identity;
 mod index;
 mod language;
+#[cfg(feature = "redis")]
+pub mod redis;
 
 pub use document::{DocId, Document, Near};
 pub use error::{IndexError, IndexErrorKind};
