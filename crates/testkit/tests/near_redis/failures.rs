@@ -7,14 +7,14 @@ use huntsman_detect::near::{Document, IndexErrorKind, NearIndex};
 use huntsman_detect::simhash::SimHash;
 use huntsman_testkit::redis::{Cuts, Proxy, Server};
 
-use crate::model::{Model, Source, identity, language, open, random_steps, settings};
+use crate::model::{Model, Source, identity, language, open, settings, steps_without_end};
 
 const LAYOUTS: [Layout; 2] = [Layout::Compact, Layout::Seed];
 
 #[test]
 fn cuts_at_any_byte_lose_and_double_nothing() {
     for (layout, seed) in LAYOUTS.into_iter().zip(21..) {
-        for most_bytes in [3000, 30_000] {
+        for most_bytes in [15_000, 60_000] {
             let server = Server::start();
             let proxy = Proxy::start(server.port());
             let url = format!("redis://127.0.0.1:{}", proxy.port());
@@ -23,9 +23,11 @@ fn cuts_at_any_byte_lose_and_double_nothing() {
             println!("{layout}, seed {seed}, cut within {most_bytes}");
             proxy.cut(Some(Cuts { seed, most_bytes }));
             proxy.cut_now();
-            let mut source = Source::new(seed, 40);
-            random_steps(&index, &mut Model::default(), &mut source, 12);
-            assert!(proxy.count() > 10, "{} cuts", proxy.count());
+            let (mut source, mut model) = (Source::new(seed, 40), Model::default());
+            steps_without_end(&index, &mut model, &mut source, 25);
+            assert!(proxy.count() > 5, "{} cuts", proxy.count());
+            proxy.cut(None);
+            model.check(&index, &source.queries(50), "at the end");
         }
     }
 }
@@ -37,7 +39,7 @@ fn a_server_that_is_killed_and_starts_again_has_everything_once() {
         let settings = settings(&server.url(), layout).patience(Duration::from_secs(120));
         let index = RedisIndex::open(settings, identity(3)).expect("an index");
         let (mut source, mut model) = (Source::new(seed, 3000), Model::default());
-        let batches: Vec<Vec<Document>> = (0..12).map(|_| source.documents(300)).collect();
+        let batches: Vec<Vec<Document>> = (0..8).map(|_| source.documents(250)).collect();
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 for batch in &batches {
@@ -45,11 +47,14 @@ fn a_server_that_is_killed_and_starts_again_has_everything_once() {
                 }
             });
             // In the middle of whatever it is doing then.
-            while !writer.is_finished() {
-                std::thread::sleep(Duration::from_millis(source.below(150)));
+            let mut kills = 0;
+            while !writer.is_finished() && kills < 6 {
+                std::thread::sleep(Duration::from_millis(source.below(400)));
                 server.kill();
                 server.start_again();
+                kills += 1;
             }
+            assert!(kills > 1, "it was over too soon");
             writer.join().expect("no panic");
         });
         batches.iter().for_each(|batch| model.insert(batch));
