@@ -7,16 +7,37 @@
 //! [`NearIndex`] is what an index does. There is no text here: make fingerprints with [`simhash`](crate::simhash), all with the
 //! same [`Features`](crate::simhash::Features).
 
+mod bands;
+mod dead;
+mod delta;
+mod directory;
+mod disk;
 mod document;
+mod engine;
 mod error;
+mod frame;
+mod frozen;
 mod identity;
 mod index;
 mod language;
+mod log;
+mod memory;
+mod numbers;
+mod pairs;
+mod partition;
 #[cfg(feature = "redis")]
 pub mod redis;
+mod rows;
+mod scan;
+mod segment;
+mod texts;
+mod work;
 
+pub use disk::DiskIndex;
 pub use document::{DocId, Document, Near};
 pub use error::{IndexError, IndexErrorKind};
 pub use identity::Identity;
 pub use index::{CandidateCounts, IndexStats, LanguageStats, NearIndex};
 pub use language::{Language, ParseLanguageError};
+pub use memory::MemoryIndex;
+pub use pairs::Pair;

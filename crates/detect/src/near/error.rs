@@ -17,7 +17,7 @@ pub struct IndexError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IndexErrorKind {
-    /// What was asked cannot be: k above 7, an id that is too long, more documents or languages than there is room for.
+    /// What was asked cannot be: k above 7, an id that is too long, more languages than there is room for.
     Input,
     /// The index is made for another k or other features.
     Identity,

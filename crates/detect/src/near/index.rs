@@ -121,7 +121,7 @@ impl IndexStats {
 
 impl CandidateCounts {
     /// Classes of queries: none compared, 1, 2 and 3, 4 to 7, and so on; the last one has no end.
-    const CLASSES: usize = 32;
+    pub(super) const CLASSES: usize = 32;
 
     /// Counts a query.
     pub fn record(&mut self, candidates: u64) {
@@ -129,12 +129,12 @@ impl CandidateCounts {
     }
 
     /// The number of a class of queries.
-    pub(crate) fn class(candidates: u64) -> usize {
+    pub(super) fn class(candidates: u64) -> usize {
         (candidates.checked_ilog2().map_or(0, |log| log as usize + 1)).min(Self::CLASSES - 1)
     }
 
     /// Counts queries of a class which took `sum` in all.
-    pub(crate) fn add(&mut self, class: usize, queries: u64, sum: u64) {
+    pub(super) fn add(&mut self, class: usize, queries: u64, sum: u64) {
         self.counts[class] += queries;
         self.sum += sum;
     }
@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn queries_are_counted_by_how_many_they_compared() {
         let mut counts = CandidateCounts::default();
-        [0, 1, 2, 3, 4, 7, 8, u64::MAX / 2].map(|candidates| counts.record(candidates));
+        [0, 1, 2, 3, 4, 7, 8, u64::MAX / 2].into_iter().for_each(|candidates| counts.record(candidates));
         let buckets: Vec<(u64, u64)> = counts.buckets().take(5).collect();
         assert_eq!(buckets, [(0, 1), (1, 2), (3, 4), (7, 6), (15, 7)]);
         assert_eq!(counts.buckets().last(), Some(((1 << 30) - 1, 7)));

@@ -24,7 +24,7 @@ mod client;
 mod compact;
 mod latest;
 mod link;
-//LOG mod log;
+mod log;
 mod meta;
 mod mix;
 mod refusal;
@@ -41,7 +41,7 @@ use std::ops::ControlFlow;
 pub use settings::{HashTag, Layout, ParseHashTagError, ParseLayoutError, RedisSettings};
 
 use self::compact::Compact;
-//LOG use self::log::Log;
+use self::log::Log;
 use self::seed::Seed;
 use self::server::Server;
 use super::{DocId, Document, Identity, IndexError, IndexStats, Language, Near, NearIndex};
@@ -73,7 +73,7 @@ pub struct RedisIndex(Kind);
 enum Kind {
     Compact(Compact),
     Seed(Seed),
-    //LOG Log(Log),
+    Log(Log),
 }
 
 /// Hands a call on to the layout.
@@ -82,7 +82,7 @@ macro_rules! layout {
         match &$index.0 {
             Kind::Compact($layout) => $call,
             Kind::Seed($layout) => $call,
-            //LOG Kind::Log($layout) => $call,
+            Kind::Log($layout) => $call,
         }
     };
 }
@@ -101,7 +101,7 @@ impl RedisIndex {
         Ok(Self(match layout {
             Layout::Compact => Kind::Compact(Compact::open(server, identity)?),
             Layout::Seed => Kind::Seed(Seed::open(server, identity)?),
-            Layout::Log => unimplemented!(), //LOG Kind::Log(Log::open(server, identity)?),
+            Layout::Log => unimplemented!(), Kind::Log(Log::open(server, identity)?),
         }))
     }
 
