@@ -101,7 +101,7 @@ impl RedisIndex {
         Ok(Self(match layout {
             Layout::Compact => Kind::Compact(Compact::open(server, identity)?),
             Layout::Seed => Kind::Seed(Seed::open(server, identity)?),
-            Layout::Log => unimplemented!(), Kind::Log(Log::open(server, identity)?),
+            Layout::Log => Kind::Log(Log::open(server, identity)?),
         }))
     }
 

@@ -71,11 +71,13 @@ impl Cluster {
         let slot = slot.to_string();
         let nodes_of = self.nodes[0].cli(&["CLUSTER", "SLOTS"]);
         let owns = |node: &&Server| {
-            let first_and_last = |lines: &[&str]| Some((lines[0].parse::<u32>().ok()?, lines[1].parse::<u32>().ok()?));
+            let first_and_last =
+                |lines: &[&str]| Some((lines[0].parse::<u32>().ok()?, lines[1].parse::<u32>().ok()?));
             let lines: Vec<&str> = nodes_of.lines().collect();
             let number: u32 = slot.parse().expect("a number");
             lines.windows(4).any(|lines| {
-                let range = first_and_last(lines).is_some_and(|(first, last)| (first..=last).contains(&number));
+                let range =
+                    first_and_last(lines).is_some_and(|(first, last)| (first..=last).contains(&number));
                 range && lines[2] == "127.0.0.1" && lines[3] == node.port().to_string()
             })
         };

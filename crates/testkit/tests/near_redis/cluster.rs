@@ -18,8 +18,11 @@ fn a_cluster_is_the_naive_index_with_every_tag() {
         let index = RedisIndex::open(settings, identity(3)).expect("an index");
         random_steps(&index, &mut Model::default(), &mut Source::new(seed, 40), 15);
         index.flush().expect("a flush");
-        let keys: Vec<usize> =
-            cluster.nodes().iter().map(|node| node.cli(&["DBSIZE"]).trim().parse().expect("a number")).collect();
+        let keys: Vec<usize> = cluster
+            .nodes()
+            .iter()
+            .map(|node| node.cli(&["DBSIZE"]).trim().parse().expect("a number"))
+            .collect();
         println!("{tag}: {keys:?} keys");
         if tag == HashTag::Bucket {
             assert!(keys.iter().all(|count| *count > keys.iter().sum::<usize>() / 5), "{keys:?}");

@@ -44,7 +44,10 @@ fn rows_and_members_are_those_of_the_layout() {
     assert_eq!(encoding, "intset\n");
     assert_eq!(lines(&["OBJECT", "ENCODING", "sh:{HINDI}:d:0"]), "listpack\n");
     index.flush().expect("a flush");
-    assert_eq!(lines(&["HMGET", "sh:{HINDI}:meta", "version", "p", "features", "tag", "count"]), "1\n1\nwords-log\nlanguage\n2\n");
+    assert_eq!(
+        lines(&["HMGET", "sh:{HINDI}:meta", "version", "p", "features", "tag", "count"]),
+        "1\n1\nwords-log\nlanguage\n2\n"
+    );
 
     // Everything that belongs to a document goes with it, but for its number.
     assert_eq!(index.remove(&hindi, &[258.into(), "a".into()]).expect("a removal"), 2);

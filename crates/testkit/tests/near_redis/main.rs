@@ -2,7 +2,9 @@
 
 mod cluster;
 mod compact;
+mod conformance;
 mod failures;
+mod log;
 mod model;
 mod secrets;
 mod seed;

@@ -48,7 +48,8 @@ impl Model {
             })
             .expect("a visit");
         assert!(held == self.0, "{context}: {} documents are held, {} should be", held.len(), self.0.len());
-        let own: Vec<(Language, SimHash)> = self.0.iter().map(|((language, _), hash)| (*language, *hash)).collect();
+        let own: Vec<(Language, SimHash)> =
+            self.0.iter().map(|((language, _), hash)| (*language, *hash)).collect();
         for queries in [queries, &own] {
             let found = index.near(queries).expect("an answer");
             for (query, found) in queries.iter().zip(found) {
@@ -146,12 +147,7 @@ pub(crate) fn random_steps(index: &dyn NearIndex, model: &mut Model, source: &mu
 }
 
 /// As [`random_steps`], without the comparison of everything at the end.
-pub(crate) fn steps_without_end(
-    index: &dyn NearIndex,
-    model: &mut Model,
-    source: &mut Source,
-    steps: usize,
-) {
+pub(crate) fn steps_without_end(index: &dyn NearIndex, model: &mut Model, source: &mut Source, steps: usize) {
     for step in 0..steps {
         if source.below(3) > 0 {
             let count = source.below(60) as usize;

@@ -21,7 +21,10 @@ fn a_password_is_needed_taken_and_never_told() {
     assert!(error.to_string().contains("wants a password"), "{error}");
     let error = RedisIndex::open(bare.clone().password("wrong-one"), identity(3)).expect_err("a wrong one");
     assert_eq!(error.kind(), IndexErrorKind::Refused);
-    assert!(error.to_string().contains("password is wrong") && !told(&error).contains("wrong-one"), "{error}");
+    assert!(
+        error.to_string().contains("password is wrong") && !told(&error).contains("wrong-one"),
+        "{error}"
+    );
 
     let index = RedisIndex::open(bare.password("hush-hush"), identity(3)).expect("an index");
     random_steps(&index, &mut Model::default(), &mut Source::new(81, 20), 3);
@@ -39,7 +42,7 @@ fn a_user_may_do_what_the_advice_says_and_no_more() {
     let server = Server::start();
     server.cli(&["ACL", "SETUSER", "crawler", "on", ">pw", "~*", "+@read", "+@write", "+@connection"]);
     server.cli(&["ACL", "SETUSER", "reader", "on", ">pw", "~*", "+@read", "+@connection"]);
-    for layout in [Layout::Compact, Layout::Seed] {
+    for layout in Layout::ALL {
         let as_user = |user: &str| settings(&server.url(), layout).user(user).password("pw");
         let index = RedisIndex::open(as_user("crawler"), identity(3)).expect("an index");
         server.cli(&["FLUSHALL"]);
@@ -58,12 +61,17 @@ fn a_user_may_do_what_the_advice_says_and_no_more() {
 #[test]
 fn databases_are_apart() {
     let server = Server::start();
-    let at = |database: &str| RedisIndex::open(settings(&format!("{}/{database}", server.url()), Layout::Compact), identity(3));
+    let at = |database: &str| {
+        RedisIndex::open(settings(&format!("{}/{database}", server.url()), Layout::Compact), identity(3))
+    };
     let (zero, two) = (at("0").expect("an index"), at("2").expect("an index"));
     let document = Document { language: language("hi"), id: 1.into(), hash: SimHash(1) };
     two.insert(std::slice::from_ref(&document)).expect("an insert");
     let query = [(document.language, document.hash)];
-    assert_eq!((zero.near(&query).expect("an answer")[0].len(), two.near(&query).expect("an answer")[0].len()), (0, 1));
+    assert_eq!(
+        (zero.near(&query).expect("an answer")[0].len(), two.near(&query).expect("an answer")[0].len()),
+        (0, 1)
+    );
     let error = at("16").expect_err("there are 16");
     assert_eq!(error.kind(), IndexErrorKind::Input);
 }
@@ -75,7 +83,8 @@ fn tls_is_spoken_and_the_server_must_be_the_one() {
     let index = RedisIndex::open(bare.clone().ca(server.ca()), identity(3)).expect("an index");
     random_steps(&index, &mut Model::default(), &mut Source::new(83, 20), 5);
 
-    let error = RedisIndex::open(bare.clone(), identity(3)).expect_err("an authority that the system does not know");
+    let error =
+        RedisIndex::open(bare.clone(), identity(3)).expect_err("an authority that the system does not know");
     assert_eq!(error.kind(), IndexErrorKind::Refused);
     assert!(error.to_string().contains("ca=FILE"), "{error}");
     let other = Server::builder().tls().start();

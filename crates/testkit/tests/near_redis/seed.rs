@@ -51,9 +51,8 @@ fn what_the_seed_layout_writes_is_what_redis_cli_reads() {
         }
         hashes.entry(format!("simhashes:{language}")).or_default().insert(id, format!("{:032x}", hash.0));
     }
-    let lines = |arguments: &[&str]| -> Vec<String> {
-        server.cli(arguments).lines().map(str::to_owned).collect()
-    };
+    let lines =
+        |arguments: &[&str]| -> Vec<String> { server.cli(arguments).lines().map(str::to_owned).collect() };
     let mut found: BTreeSet<String> = lines(&["KEYS", "*"]).into_iter().collect();
     assert!(found.remove("simhashes-meta"));
     assert_eq!(found, sets.keys().chain(hashes.keys()).cloned().collect());
@@ -121,7 +120,8 @@ fn only_what_we_began_says_of_which_features_it_is() {
     }
     assert_eq!(server.cli(&["HGETALL", "simhashes-meta"]), "TAMIL\nwords-log\n");
     let other = Identity::new(3, Features::Char5).expect("k is 3");
-    let error = RedisIndex::open(settings(&server.url(), Layout::Seed), other).expect_err("of other features");
+    let error =
+        RedisIndex::open(settings(&server.url(), Layout::Seed), other).expect_err("of other features");
     assert_eq!(error.kind(), IndexErrorKind::Identity);
     assert!(error.to_string().contains("words-log"), "{error}");
     // Eight bands serve every k.

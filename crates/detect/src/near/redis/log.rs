@@ -23,8 +23,7 @@ use super::resp::Reply;
 use super::server::Server;
 use super::settings::HashTag;
 use crate::near::{
-    DocId, Document, Identity, IndexError, IndexErrorKind, IndexStats, Language, MemoryIndex, Near,
-    NearIndex,
+    DocId, Document, Identity, IndexError, IndexStats, Language, MemoryIndex, Near, NearIndex,
 };
 use crate::simhash::SimHash;
 
@@ -74,7 +73,8 @@ impl Log {
         }
         drop(client);
         let mut failed = None;
-        let mut replay = Replay { server: &server, languages: tails.iter_mut(), now: None, read: Vec::new().into_iter() };
+        let mut replay =
+            Replay { server: &server, languages: tails.iter_mut(), now: None, read: Vec::new().into_iter() };
         let documents = std::iter::from_fn(|| match replay.next() {
             Ok(document) => document,
             Err(error) => {
@@ -183,7 +183,16 @@ impl Log {
         if !tails.contains_key(&language) {
             if !is_described(&self.server, &mut client, self.identity(), language)? {
                 let key = meta_key(language);
-                meta::create(&self.server, &mut client, REGISTRY, language, &key, "log", self.identity(), &[])?;
+                meta::create(
+                    &self.server,
+                    &mut client,
+                    REGISTRY,
+                    language,
+                    &key,
+                    "log",
+                    self.identity(),
+                    &[],
+                )?;
                 is_described(&self.server, &mut client, self.identity(), language)?;
             }
             tails.insert(language, Tails::default());
@@ -372,8 +381,8 @@ fn read(
         if bytes.is_empty() {
             continue;
         }
-        let taken = read_records(language, ids, &bytes, &mut documents)
-            .map_err(|what| server.damaged(&key, what))?;
+        let taken =
+            read_records(language, ids, &bytes, &mut documents).map_err(|what| server.damaged(&key, what))?;
         let tail = tails.of(ids);
         let is_last = segment + 1 >= tail.read.len();
         // A new segment is one even if all that is in it is the beginning of a record.
