@@ -43,7 +43,7 @@ impl Cluster {
         cluster.wait_until("all nodes know all slots", |node| {
             let info = node.cli(&["CLUSTER", "INFO"]);
             let known = format!("cluster_known_nodes:{}", cluster.nodes.len());
-            info.contains("cluster_slots_ok:16384") && info.contains(&known)
+            ["cluster_state:ok", "cluster_slots_ok:16384", &known].iter().all(|line| info.contains(line))
         });
         cluster
     }

@@ -36,6 +36,25 @@ fn cuts_at_any_byte_lose_and_double_nothing() {
 }
 
 #[test]
+fn an_answer_that_is_lost_appends_nothing_twice() {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let url = format!("redis://127.0.0.1:{}", proxy.port());
+    let index = open(&url, Layout::Log, 3);
+    proxy.cut(Some(Cuts { seed: 27, most_bytes: 2000 }));
+    proxy.cut_now();
+    let mut source = Source::new(27, 1);
+    let language = language("hi");
+    for batch in 0..60_u64 {
+        let ids = batch * 20..(batch + 1) * 20;
+        let documents = ids.map(|id| Document { language, id: id.into(), hash: source.hash() });
+        index.insert(&documents.collect::<Vec<_>>()).expect("an insert");
+    }
+    assert!(proxy.count() > 10, "{} cuts", proxy.count());
+    assert_eq!(server.cli(&["STRLEN", "sh:{HINDI}:log:0"]).trim(), (60 * 20 * 24).to_string());
+}
+
+#[test]
 fn a_server_that_is_killed_and_starts_again_has_everything_once() {
     for (layout, seed) in LAYOUTS.into_iter().zip(31..) {
         let mut server = Server::builder().durable().start();
@@ -43,8 +62,8 @@ fn a_server_that_is_killed_and_starts_again_has_everything_once() {
         let index = RedisIndex::open(settings, identity(3)).expect("an index");
         let (mut source, mut model) = (Source::new(seed, 3000), Model::default());
         let batches: Vec<Vec<Document>> = (0..8).map(|_| source.documents(250)).collect();
+        let is_enough = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            let is_enough = AtomicBool::new(false);
             let (batches, index, is_enough) = (&batches, &index, &is_enough);
             let writer = scope.spawn(move || {
                 loop {

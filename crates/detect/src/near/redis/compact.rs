@@ -20,8 +20,10 @@
 //! the 32 neighbours of each band are asked for as well: exact, and 33 times the work.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
+use std::panic::resume_unwind;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -144,10 +146,25 @@ impl Compact {
             }
         }
         let neighbours = if self.identity.k() < 4 { 1 } else { 33 };
-        let mut found = Vec::with_capacity(queries.len());
-        for queries in queries.chunks((SETS / (4 * neighbours)).max(1)) {
-            self.near_some(&mut client, &names, neighbours, queries, &mut found)?;
+        let together = (SETS / (4 * neighbours)).max(1);
+        let ask = |client: &mut Client, queries: &[(Language, SimHash)]| {
+            let mut found = Vec::with_capacity(queries.len());
+            for queries in queries.chunks(together) {
+                self.near_some(client, &names, neighbours, queries, &mut found)?;
+            }
+            Ok::<_, IndexError>(found)
+        };
+        if queries.len() <= 2 * together {
+            return ask(&mut client, queries);
         }
+        // While the answers to one half are read here, the server works on the other.
+        let (one, other) = queries.split_at(queries.len() / 2);
+        let (one, other) = thread::scope(|scope| {
+            let other = scope.spawn(|| ask(&mut self.server.client(), other));
+            (ask(&mut client, one), other.join())
+        });
+        let mut found = one?;
+        found.extend(other.unwrap_or_else(|panic| resume_unwind(panic))?);
         Ok(found)
     }
 
@@ -374,9 +391,11 @@ impl Compact {
     ) -> Result<(), IndexError> {
         let ids: Vec<&DocId> = documents.iter().map(|(id, _)| *id).collect();
         let mut numbers = self.numbers(client, names, &ids)?;
-        self.claim(client, names, &ids, &mut numbers)?;
-        // Also of those that were just given a number: another process may have given them the same.
-        let old = self.hashes(client, names, &ids, &numbers)?;
+        let reserved = self.claim(client, names, &ids, &mut numbers)?;
+        // A number that another process has given may have a row already.
+        let known: Vec<Option<u32>> =
+            numbers.iter().map(|number| number.filter(|number| !reserved.contains(number))).collect();
+        let old = self.hashes(client, names, &ids, &known)?;
         // First the new bands, then the row, then the old bands go: at each moment a document is found by what its row says, and who
         // is stopped in between leaves nothing worse than a number in a set where it is not needed.
         let (mut add, mut write, mut remove) = (Batch::new(), Batch::new(), Batch::new());
@@ -404,7 +423,7 @@ impl Compact {
         client.run_in_order(vec![add, write, remove])
     }
 
-    /// Gives numbers to ids that have none.
+    /// Gives numbers to ids that have none; says which numbers nobody had before.
     ///
     /// What is reserved and then not used, as the process ends or another one is faster, is never used.
     fn claim(
@@ -413,10 +432,10 @@ impl Compact {
         names: &Names,
         ids: &[&DocId],
         numbers: &mut [Option<u32>],
-    ) -> Result<(), IndexError> {
+    ) -> Result<Range<u32>, IndexError> {
         let new: Vec<usize> = (0..ids.len()).filter(|at| numbers[*at].is_none()).collect();
         if new.is_empty() {
-            return Ok(());
+            return Ok(0..0);
         }
         let key = next_key(names.language);
         let next = client.call(&[b"INCRBY", &key, new.len().to_string().as_bytes()])?.number();
@@ -427,21 +446,32 @@ impl Compact {
             let message = format!("{} has had 2^32 documents, and there is no number left", names.language);
             IndexError::new(IndexErrorKind::Full, message).at(self.server.settings().address())
         })?;
+        let reserved = first..first + new.len() as u32;
         let mut batch = Batch::new();
-        for (number, at) in (first..).zip(&new) {
+        for (number, at) in reserved.clone().zip(&new) {
             let (key, field) = names.id(ids[*at]);
             batch.push(&[b"HSETNX", &key, &field, number.to_string().as_bytes()]);
-            batch.push(&[b"HGET", &key, &field]);
         }
         let replies = client.run(&batch)?;
-        for (at, replies) in new.into_iter().zip(replies.chunks_exact(2)) {
-            let key = names.id(ids[at]).0;
-            numbers[at] = self.number(&key, &replies[1])?;
-            if numbers[at].is_none() {
-                return Err(self.server.damaged(&key, "no number, though it was just written"));
+        let mut others = Vec::new();
+        for ((number, at), reply) in reserved.clone().zip(new).zip(replies) {
+            if reply == Reply::Number(1) {
+                numbers[at] = Some(number);
+            } else {
+                others.push(at);
             }
         }
-        Ok(())
+        // Another process was faster; or it was this one, and the answer was lost.
+        let other_ids: Vec<&DocId> = others.iter().map(|at| ids[*at]).collect();
+        for (at, number) in others.into_iter().zip(self.numbers(client, names, &other_ids)?) {
+            numbers[at] = number;
+            if number.is_none() {
+                return Err(self
+                    .server
+                    .damaged(&names.id(ids[at]).0, "no number, though it was just written"));
+            }
+        }
+        Ok(reserved)
     }
 
     pub(super) fn remove(&self, language: Language, ids: &[DocId]) -> Result<usize, IndexError> {
@@ -554,11 +584,7 @@ impl Compact {
         Ok(())
     }
 
-    fn bucket_documents(
-        &self,
-        names: &Names,
-        buckets: std::ops::Range<u32>,
-    ) -> Result<Vec<Document>, IndexError> {
+    fn bucket_documents(&self, names: &Names, buckets: Range<u32>) -> Result<Vec<Document>, IndexError> {
         let mut client = self.server.client();
         let mut batch = Batch::new();
         buckets.clone().for_each(|bucket| batch.push(&[b"HGETALL", &names.key(b"d", bucket)]));
