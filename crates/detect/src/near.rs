@@ -15,6 +15,7 @@ mod disk;
 mod document;
 mod engine;
 mod error;
+mod filter;
 mod frame;
 mod frozen;
 mod identity;

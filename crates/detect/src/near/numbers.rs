@@ -10,6 +10,9 @@ const BLOCK: usize = 64;
 #[derive(Debug)]
 pub(super) struct Numbers {
     len: usize,
+    last: u64,
+    /// How many blocks there are to the distance of the first number to the last one.
+    blocks_per_number: f64,
     /// The first number of each block.
     firsts: Box<[u64]>,
     /// Where the words of each block begin, and behind the last one where they end. As many as its numbers have bits.
@@ -77,8 +80,12 @@ impl NumbersBuilder {
         }
         self.starts
             .push(u32::try_from(self.words.len()).expect("a part has too few rows for 32 GB of numbers"));
+        let last = self.block[(self.len + BLOCK - 1) % BLOCK];
+        let distance = last - self.firsts.first().copied().unwrap_or(last);
         Numbers {
             len: self.len,
+            last,
+            blocks_per_number: self.firsts.len() as f64 / (distance as f64 + 1.0),
             firsts: self.firsts.into(),
             starts: self.starts.into(),
             words: self.words.into(),
@@ -101,20 +108,35 @@ impl Numbers {
 
     /// The place of a number.
     pub(super) fn find(&self, number: u64) -> Option<usize> {
-        let block = self.firsts.partition_point(|first| *first <= number).checked_sub(1)?;
+        if number > self.last {
+            return None;
+        }
+        let block = self.block_of(number)?;
         let words = &self.words[self.starts[block] as usize..self.starts[block + 1] as usize];
         let difference = number - self.firsts[block];
-        let mut low = 0;
-        let mut high = BLOCK.min(self.len - block * BLOCK);
-        while low < high {
-            let middle = (low + high) / 2;
-            match read(words, middle).cmp(&difference) {
-                std::cmp::Ordering::Less => low = middle + 1,
-                std::cmp::Ordering::Equal => return Some(block * BLOCK + middle),
-                std::cmp::Ordering::Greater => high = middle,
-            }
+        // Always as many steps, none of which is a jump: which way each goes cannot be foretold.
+        let mut len = BLOCK.min(self.len - block * BLOCK);
+        let mut at = 0;
+        while len > 1 {
+            let half = len / 2;
+            at = if read(words, at + half) <= difference { at + half } else { at };
+            len -= half;
         }
-        None
+        (read(words, at) == difference).then_some(block * BLOCK + at)
+    }
+
+    /// The last block whose first number is not above a number.
+    fn block_of(&self, number: u64) -> Option<usize> {
+        // Where it would be among numbers that are spread evenly, as ids mostly are. To look around there first saves the reads
+        // far apart from each other by which a search begins.
+        const AROUND: usize = 32;
+        let guess = (number.checked_sub(*self.firsts.first()?)? as f64 * self.blocks_per_number) as usize;
+        let (from, to) = (guess.saturating_sub(AROUND), (guess + AROUND).min(self.firsts.len()));
+        let is_there = from < to
+            && self.firsts[from] <= number
+            && self.firsts.get(to).is_none_or(|behind| number < *behind);
+        let (from, to) = if is_there { (from, to) } else { (0, self.firsts.len()) };
+        (from + self.firsts[from..to].partition_point(|first| *first <= number)).checked_sub(1)
     }
 
     /// Bytes that they take.
@@ -183,6 +205,14 @@ mod tests {
         check(&[0, u64::MAX]);
         check(&[u64::MAX]);
         check(&(0..64).chain([u64::MAX - 1, u64::MAX]).collect::<Vec<u64>>());
+    }
+
+    #[test]
+    fn numbers_that_are_spread_unevenly_are_found_as_well() {
+        check(&(0..5000).map(|n: u64| n * n * n * n * n).collect::<Vec<u64>>());
+        check(&(0..5000).map(|n| u64::MAX - 1000 * n).rev().collect::<Vec<u64>>());
+        let dense = (0..3000).chain(1 << 40..(1 << 40) + 3000).chain(u64::MAX - 3000..=u64::MAX);
+        check(&dense.collect::<Vec<u64>>());
     }
 
     #[test]

@@ -19,9 +19,14 @@ pub(super) fn within(halves: &[u64], query: u64, k: u32, rows: &mut Vec<u32>) {
 #[inline(always)]
 fn portable(halves: &[u64], query: u64, k: u32, rows: &mut Vec<u32>) {
     let (blocks, rest) = halves.as_chunks::<BLOCK>();
+    let k = u64::from(k);
     let mut first = 0;
     for block in blocks {
-        let near: u64 = block.iter().map(|half| u64::from((half ^ query).count_ones() <= k)).sum();
+        // A loop and not an iterator's sum: that would be a function of its own, and not compiled to the same instructions.
+        let mut near = 0;
+        for half in block {
+            near |= u64::from(u64::from((half ^ query).count_ones()) <= k);
+        }
         if near > 0 {
             push_near(block, first, query, k, rows);
         }
@@ -30,8 +35,9 @@ fn portable(halves: &[u64], query: u64, k: u32, rows: &mut Vec<u32>) {
     push_near(rest, first, query, k, rows);
 }
 
-fn push_near(halves: &[u64], first: u32, query: u64, k: u32, rows: &mut Vec<u32>) {
-    let near = (first..).zip(halves).filter(|(_, half)| (*half ^ query).count_ones() <= k);
+#[cold]
+fn push_near(halves: &[u64], first: u32, query: u64, k: u64, rows: &mut Vec<u32>) {
+    let near = (first..).zip(halves).filter(|(_, half)| u64::from((*half ^ query).count_ones()) <= k);
     rows.extend(near.map(|(row, _)| row));
 }
 
