@@ -48,7 +48,7 @@ step "examples"
 for example in examples/*.rs; do
     name=$(basename "$example" .rs)
     printf '%s ... ' "$name"
-    cargo run --quiet --example "$name" >"${TMPDIR:-/tmp}/huntsman-example.log" 2>&1 || {
+    cargo run --quiet --all-features --example "$name" >"${TMPDIR:-/tmp}/huntsman-example.log" 2>&1 || {
         cat "${TMPDIR:-/tmp}/huntsman-example.log"
         exit 1
     }
