@@ -29,7 +29,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::client::{Batch, Client};
 use super::latest::{distinct, latest};
-use super::meta::{self, Meta};
+use super::meta::{self, Meta, Scheme};
 use super::mix::{fmix32, fmix64};
 use super::resp::{Reply, Shape};
 use super::sample::Sample;
@@ -61,9 +61,9 @@ struct Names {
 /// A document's number and what stands in its row.
 type Row = (SimHash, Option<u64>);
 
-const REGISTRY: &[u8] = b"sh:languages";
+const SCHEME: Scheme = Scheme { layout: "compact", registry: b"sh:languages" };
 /// Sets that are asked for together, of some 100 members each.
-const SETS: usize = 1024;
+const SETS: usize = 256;
 /// Documents that are written together, with up to twelve commands each.
 const DOCUMENTS: usize = 512;
 /// Commands of other kinds that are sent together.
@@ -81,7 +81,7 @@ impl Compact {
             tally: Tally::default(),
         };
         let mut client = compact.server.client();
-        for language in meta::languages(&compact.server, &mut client, REGISTRY)? {
+        for language in meta::languages(&compact.server, &mut client, SCHEME.registry)? {
             compact.names(&mut client, language)?;
         }
         drop(client);
@@ -107,7 +107,7 @@ impl Compact {
         }
         let key = meta_key(language);
         let Some(meta) = Meta::read(&self.server, client, &key)? else { return Ok(None) };
-        meta.check("compact", &self.server, &self.identity, &key)?;
+        meta.check(SCHEME.layout, &self.server, &self.identity, &key)?;
         let p = meta.number("p").filter(|p| (1..=24).contains(p));
         let p = p.ok_or_else(|| self.server.damaged(&key, "no number of bits"))? as u32;
         let names = Arc::new(Names { language, tag: self.server.settings().tag, p });
@@ -122,16 +122,7 @@ impl Compact {
         }
         let p = bits(self.server.settings().design_size_for(language)).to_string();
         let own = [("p", p.as_str())];
-        meta::create(
-            &self.server,
-            client,
-            REGISTRY,
-            language,
-            &meta_key(language),
-            "compact",
-            &self.identity,
-            &own,
-        )?;
+        meta::create(&self.server, client, SCHEME, language, &meta_key(language), &self.identity, &own)?;
         let names = self.names(client, language)?;
         names.ok_or_else(|| self.server.damaged(&meta_key(language), "nothing, though it was just written"))
     }
@@ -197,7 +188,7 @@ impl Compact {
             let mut numbers = Vec::new();
             for (reply, rest) in sets.by_ref().take(if is_asked { 4 * neighbours } else { 0 }) {
                 let Reply::Numbers(members) = reply else {
-                    return Err(self.server.damaged(REGISTRY, "languages whose buckets are no sets"));
+                    return Err(self.server.damaged(SCHEME.registry, "languages whose buckets are no sets"));
                 };
                 let common = members.into_iter().filter(|member| member >> 32 == u64::from(rest));
                 numbers.extend(common.map(|member| member as u32));
@@ -515,7 +506,7 @@ impl Compact {
     pub(super) fn stats(&self) -> Result<IndexStats, IndexError> {
         let mut stats = IndexStats::default();
         let mut client = self.server.client();
-        for language in meta::languages(&self.server, &mut client, REGISTRY)? {
+        for language in meta::languages(&self.server, &mut client, SCHEME.registry)? {
             let Some(names) = self.names(&mut client, language)? else { continue };
             let buckets = self.row_buckets(&mut client, language)?;
             let documents = self.documents(&mut client, &names, buckets)?;
@@ -568,7 +559,7 @@ impl Compact {
         &self,
         each: &mut dyn FnMut(&Document) -> ControlFlow<()>,
     ) -> Result<(), IndexError> {
-        let languages = meta::languages(&self.server, &mut self.server.client(), REGISTRY)?;
+        let languages = meta::languages(&self.server, &mut self.server.client(), SCHEME.registry)?;
         for language in languages {
             let Some(names) = self.names(&mut self.server.client(), language)? else { continue };
             let buckets = self.row_buckets(&mut self.server.client(), language)?;

@@ -1,19 +1,18 @@
 //! What of a batch counts: the last document of each id.
 
-use std::collections::BTreeMap;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::near::{DocId, Document, IndexError, Language};
 use crate::simhash::SimHash;
+
+pub(super) type Latest<'a> = BTreeMap<Language, Vec<(&'a DocId, SimHash)>>;
 
 /// The documents of a batch by language, of each id the last one, in the order in which they came first.
 ///
 /// # Errors
 /// An id is too long.
-pub(super) fn latest(
-    documents: &[Document],
-) -> Result<BTreeMap<Language, Vec<(&DocId, SimHash)>>, IndexError> {
-    let mut languages: BTreeMap<Language, Vec<(&DocId, SimHash)>> = BTreeMap::new();
+pub(super) fn latest(documents: &[Document]) -> Result<Latest<'_>, IndexError> {
+    let mut languages = Latest::new();
     let mut places: HashMap<(Language, &DocId), usize> = HashMap::with_capacity(documents.len());
     for Document { language, id, hash } in documents {
         id.check()?;
@@ -29,6 +28,6 @@ pub(super) fn latest(
 
 /// Ids without repetition, in the order in which they came first.
 pub(super) fn distinct(ids: &[DocId]) -> Vec<&DocId> {
-    let mut seen = std::collections::HashSet::with_capacity(ids.len());
+    let mut seen = HashSet::with_capacity(ids.len());
     ids.iter().filter(|id| seen.insert(*id)).collect()
 }

@@ -12,13 +12,14 @@
 //! segment begun. Every call reads what other processes appended since the one before.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::ControlFlow;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use super::client::{Batch, Client};
 use super::latest::{distinct, latest};
-use super::meta::{self, Meta};
+use super::meta::{self, Meta, Scheme};
 use super::resp::Reply;
 use super::server::Server;
 use super::settings::HashTag;
@@ -56,7 +57,7 @@ enum Ids {
     Texts,
 }
 
-const REGISTRY: &[u8] = b"sh:log:languages";
+const SCHEME: Scheme = Scheme { layout: "log", registry: b"sh:log:languages" };
 /// Bytes that are read with one command.
 const PIECE: u64 = 4 << 20;
 /// Documents that are appended with one command, some 200 KB.
@@ -66,7 +67,7 @@ impl Log {
     pub(super) fn open(server: Server, identity: Identity) -> Result<Self, IndexError> {
         let mut client = server.client();
         let mut tails = BTreeMap::new();
-        for language in meta::languages(&server, &mut client, REGISTRY)? {
+        for language in meta::languages(&server, &mut client, SCHEME.registry)? {
             if is_described(&server, &mut client, &identity, language)? {
                 tails.insert(language, Tails::default());
             }
@@ -106,13 +107,13 @@ impl Log {
         let mut tails = self.tails();
         let mut client = self.server.client();
         for language in languages {
-            if !tails.contains_key(&language) {
-                if !is_described(&self.server, &mut client, self.identity(), language)? {
+            let tails = match tails.entry(language) {
+                Entry::Occupied(tails) => tails.into_mut(),
+                Entry::Vacant(_) if !is_described(&self.server, &mut client, self.identity(), language)? => {
                     continue;
                 }
-                tails.insert(language, Tails::default());
-            }
-            let tails = tails.get_mut(&language).expect("it is there now");
+                Entry::Vacant(tails) => tails.insert(Tails::default()),
+            };
             while let Some(documents) = read(&self.server, &mut client, language, tails)? {
                 self.memory.insert(&documents)?;
             }
@@ -122,7 +123,7 @@ impl Log {
 
     fn catch_up_all(&self) -> Result<(), IndexError> {
         let mut client = self.server.client();
-        let mut languages = meta::languages(&self.server, &mut client, REGISTRY)?;
+        let mut languages = meta::languages(&self.server, &mut client, SCHEME.registry)?;
         drop(client);
         languages.sort_unstable();
         self.catch_up(languages)
@@ -180,24 +181,18 @@ impl Log {
             return Ok(0);
         }
         let mut client = self.server.client();
-        if !tails.contains_key(&language) {
-            if !is_described(&self.server, &mut client, self.identity(), language)? {
-                let key = meta_key(language);
-                meta::create(
-                    &self.server,
-                    &mut client,
-                    REGISTRY,
-                    language,
-                    &key,
-                    "log",
-                    self.identity(),
-                    &[],
-                )?;
-                is_described(&self.server, &mut client, self.identity(), language)?;
+        let tails = match tails.entry(language) {
+            Entry::Occupied(tails) => tails.into_mut(),
+            Entry::Vacant(tails) => {
+                if !is_described(&self.server, &mut client, self.identity(), language)? {
+                    let key = meta_key(language);
+                    meta::create(&self.server, &mut client, SCHEME, language, &key, self.identity(), &[])?;
+                    // Another process may have been faster, with other features.
+                    is_described(&self.server, &mut client, self.identity(), language)?;
+                }
+                tails.insert(Tails::default())
             }
-            tails.insert(language, Tails::default());
-        }
-        let tails = tails.get_mut(&language).expect("it is there now");
+        };
         let count = new.len();
         let (numbers, texts): (Vec<_>, Vec<_>) =
             new.into_iter().partition(|document| matches!(document.id, DocId::Number(_)));
@@ -451,7 +446,7 @@ fn is_described(
     let key = meta_key(language);
     match Meta::read(server, client, &key)? {
         None => Ok(false),
-        Some(meta) => meta.check("log", server, identity, &key).map(|()| true),
+        Some(meta) => meta.check(SCHEME.layout, server, identity, &key).map(|()| true),
     }
 }
 

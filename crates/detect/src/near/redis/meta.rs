@@ -9,6 +9,13 @@ use crate::near::{Identity, IndexError, IndexErrorKind, Language};
 /// The version of our layouts that this program writes, and the only one that it reads.
 const VERSION: &str = "1";
 
+/// One of our layouts, and the set that names the languages which have it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Scheme {
+    pub(super) layout: &'static str,
+    pub(super) registry: &'static [u8],
+}
+
 #[derive(Debug)]
 pub(super) struct Meta(BTreeMap<String, String>);
 
@@ -70,20 +77,18 @@ impl Meta {
 }
 
 /// Writes it down, unless another process does at the same time: then what that one writes stays.
-#[allow(clippy::too_many_arguments)]
 pub(super) fn create(
     server: &Server,
     client: &mut Client,
-    registry: &[u8],
+    scheme: Scheme,
     language: Language,
     key: &[u8],
-    layout: &str,
     identity: &Identity,
     own: &[(&str, &str)],
 ) -> Result<(), IndexError> {
-    client.call(&[b"SADD", registry, language.as_str().as_bytes()])?;
+    client.call(&[b"SADD", scheme.registry, language.as_str().as_bytes()])?;
     let tag = server.settings().tag.name();
-    let common = [("layout", layout), ("features", identity.features().name()), ("tag", tag)];
+    let common = [("layout", scheme.layout), ("features", identity.features().name()), ("tag", tag)];
     let mut batch = Batch::new();
     // The version last: without it there is no description yet.
     for (field, value) in common.iter().chain(own).chain(&[("version", VERSION)]) {
