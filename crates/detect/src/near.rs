@@ -31,6 +31,8 @@ pub mod redis;
 mod rows;
 mod scan;
 mod segment;
+#[cfg(test)]
+mod tests;
 mod texts;
 mod work;
 

@@ -11,8 +11,8 @@ use super::frozen::IdRef;
 use super::work::Work;
 use crate::simhash::SimHash;
 
-/// The most rows of a delta. What is behind the last one is no row.
-pub(super) const MAX_ROWS: usize = u16::MAX as usize;
+/// The most rows of a delta; the number behind the last one is of no row. Fewer in tests, so that deltas become full.
+pub(super) const MAX_ROWS: usize = if cfg!(test) { 2000 } else { NO_ROW as usize };
 
 /// Up to so many rows a scan is quicker than chains are.
 const SCANNED: usize = 512;

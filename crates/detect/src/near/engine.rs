@@ -22,8 +22,14 @@ use crate::simhash::SimHash;
 /// Documents of a batch that are looked up, logged and added in one step.
 pub(super) const DOCUMENTS_AT_ONCE: usize = 2048;
 
-/// Queries that are answered under one hold of a lock.
-const QUERIES_AT_ONCE: usize = 64;
+/// Documents that are compared under one hold of a lock: about 0.1 ms, one query if it takes longer.
+const COMPARED_AT_ONCE: u64 = 1 << 15;
+
+/// What a query takes if nothing is compared, in documents.
+const COMPARED_PER_QUERY: u64 = 500;
+
+/// Ids that are looked up under one hold of a lock.
+const IDS_AT_ONCE: usize = 64;
 
 /// Languages that an index has room for; each takes about a kilobyte before its first document.
 const MOST_LANGUAGES: usize = 1 << 16;
@@ -146,19 +152,26 @@ impl Engine {
         let mut answers = Vec::with_capacity(queries.len());
         for queries in queries.chunk_by(|a, b| a.0 == b.0) {
             let partition = self.partition(&queries[0].0);
-            for queries in queries.chunks(QUERIES_AT_ONCE) {
-                let view = partition.as_ref().map(|partition| partition.view());
-                for (_, hash) in queries {
-                    answers.push(match &view {
-                        Some(view) if *hash != SimHash::default() => match by_scan {
-                            true => view.scan(*hash, k, &mut work),
-                            false => view.near(*hash, k, &mut work),
-                        },
-                        _ => Vec::new(),
-                    });
-                    if !by_scan {
-                        self.counters.record(&mut work);
-                    }
+            let Some(partition) = partition else {
+                answers.extend(queries.iter().map(|_| Vec::new()));
+                continue;
+            };
+            let (mut view, mut compared) = (partition.view(), 0);
+            for (_, hash) in queries {
+                if compared > COMPARED_AT_ONCE {
+                    // Who inserts has a turn.
+                    drop(view);
+                    (view, compared) = (partition.view(), 0);
+                }
+                answers.push(match by_scan {
+                    _ if *hash == SimHash::default() => Vec::new(),
+                    true => view.scan(*hash, k, &mut work),
+                    false => view.near(*hash, k, &mut work),
+                });
+                let (candidates, is_heavy) = work.next();
+                compared += candidates + COMPARED_PER_QUERY;
+                if !by_scan {
+                    self.counters.record(candidates, is_heavy);
                 }
             }
         }
@@ -167,7 +180,7 @@ impl Engine {
 
     pub(super) fn get(&self, language: &Language, ids: &[DocId]) -> Vec<Option<SimHash>> {
         let Some(partition) = self.partition(language) else { return vec![None; ids.len()] };
-        let chunks = ids.chunks(QUERIES_AT_ONCE);
+        let chunks = ids.chunks(IDS_AT_ONCE);
         chunks
             .flat_map(|ids| {
                 let view = partition.view();
@@ -310,8 +323,7 @@ pub(super) fn check_languages(count: usize) -> Result<(), IndexError> {
 const DEFAULT_MAX_CANDIDATES: usize = 100_000;
 
 impl Counters {
-    fn record(&self, work: &mut Work) {
-        let (candidates, is_heavy) = work.next();
+    fn record(&self, candidates: u64, is_heavy: bool) {
         self.queries[CandidateCounts::class(candidates)].fetch_add(1, Ordering::Relaxed);
         self.candidates.fetch_add(candidates, Ordering::Relaxed);
         if is_heavy {

@@ -27,7 +27,7 @@ impl Filter {
             IdRef::Number(number) => mix64(number),
             IdRef::Text(text) => xxh3_64(text.as_bytes()),
         };
-        let word = (hash >> 32) * self.words.len() as u64 >> 32;
+        let word = ((hash >> 32) * self.words.len() as u64) >> 32;
         let bits = [0, 6, 12].into_iter().fold(0, |bits, shift| bits | 1 << (hash >> shift & 63));
         (word as usize, bits)
     }

@@ -29,13 +29,15 @@ pub(super) struct SegmentHeader {
     pub(super) is_base: bool,
 }
 
-/// What a frame begins with: 4 bytes of magic, the length of what follows the header, its checksum, and one of these 16 bytes.
+/// What a frame begins with: 4 bytes of magic, the length of what follows the header, its checksum, the byte of the segment where the
+/// frame is, and a checksum of these 24 bytes, seeded with the number of the segment.
 ///
-/// The last one is seeded with where the frame is, so that nothing within a record is taken for a frame, nor a frame in another place.
+/// So nothing within a record is taken for a frame, and a frame that is not in its place is known as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameHeader {
     pub(super) length: u32,
     checksum: u64,
+    pub(super) at: u64,
 }
 
 const SEGMENT_MAGIC: [u8; 8] = *b"HNTSNEAR";
@@ -72,40 +74,39 @@ impl SegmentHeader {
 }
 
 impl FrameHeader {
-    pub(super) const LENGTH: usize = 24;
+    pub(super) const LENGTH: usize = 32;
 
-    pub(super) fn of(payload: &[u8]) -> Self {
+    /// The header of a frame at a byte of its segment.
+    pub(super) fn of(payload: &[u8], at: u64) -> Self {
         let length = u32::try_from(payload.len()).expect("a frame has at most 2,048 documents");
-        Self { length, checksum: xxh3_64(payload) }
+        Self { length, checksum: xxh3_64(payload), at }
     }
 
-    pub(super) fn to_bytes(self, segment: u64, at: u64) -> [u8; Self::LENGTH] {
+    pub(super) fn to_bytes(self, segment: u64) -> [u8; Self::LENGTH] {
         let mut bytes = [0; Self::LENGTH];
         bytes[..4].copy_from_slice(&FRAME_MAGIC);
         bytes[4..8].copy_from_slice(&self.length.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.checksum.to_le_bytes());
-        let checksum = Self::checksum(&bytes[..16], segment, at);
-        bytes[16..].copy_from_slice(&checksum.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.at.to_le_bytes());
+        let checksum = xxh3_64_with_seed(&bytes[..24], segment);
+        bytes[24..].copy_from_slice(&checksum.to_le_bytes());
         bytes
     }
 
-    /// The header of a frame at this byte of a segment, if there is one.
-    pub(super) fn read(bytes: &[u8; Self::LENGTH], segment: u64, at: u64) -> Option<Self> {
-        if bytes[..4] != FRAME_MAGIC || bytes[16..] != Self::checksum(&bytes[..16], segment, at).to_le_bytes()
+    /// The header of a frame of this segment, if it is one.
+    pub(super) fn read(bytes: &[u8; Self::LENGTH], segment: u64) -> Option<Self> {
+        if bytes[..4] != FRAME_MAGIC || bytes[24..] != xxh3_64_with_seed(&bytes[..24], segment).to_le_bytes()
         {
             return None;
         }
         let length = u32::from_le_bytes(bytes[4..8].try_into().expect("4 bytes"));
         let checksum = u64::from_le_bytes(bytes[8..16].try_into().expect("8 bytes"));
-        (length <= LONGEST).then_some(Self { length, checksum })
+        let at = u64::from_le_bytes(bytes[16..24].try_into().expect("8 bytes"));
+        (length <= LONGEST).then_some(Self { length, checksum, at })
     }
 
     pub(super) fn is_of(self, payload: &[u8]) -> bool {
-        self == Self::of(payload)
-    }
-
-    fn checksum(bytes: &[u8], segment: u64, at: u64) -> u64 {
-        xxh3_64_with_seed(bytes, segment << 48 ^ at)
+        self == Self::of(payload, self.at)
     }
 }
 
@@ -291,17 +292,16 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_a_frame_only_where_it_was_written() {
-        let header = FrameHeader::of(b"payload");
-        let bytes = header.to_bytes(3, 1000);
-        assert_eq!(FrameHeader::read(&bytes, 3, 1000), Some(header));
+    fn a_frame_is_a_frame_only_in_its_segment() {
+        let header = FrameHeader::of(b"payload", 1000);
+        let bytes = header.to_bytes(3);
+        assert_eq!(FrameHeader::read(&bytes, 3), Some(header));
         assert!(header.is_of(b"payload") && !header.is_of(b"paylaod"));
-        assert_eq!(FrameHeader::read(&bytes, 3, 1001), None);
-        assert_eq!(FrameHeader::read(&bytes, 4, 1000), None);
+        assert_eq!(FrameHeader::read(&bytes, 4), None);
         for bit in 0..bytes.len() * 8 {
             let mut other = bytes;
             other[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(FrameHeader::read(&other, 3, 1000), None, "bit {bit}");
+            assert_eq!(FrameHeader::read(&other, 3), None, "bit {bit}");
         }
     }
 

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Rw
 use std::time::Duration;
 
 use super::bands::{self, Cut};
-use super::delta::Delta;
+use super::delta::{self, Delta};
 use super::document::{DocId, Near};
 use super::frozen::{Frozen, FrozenBuilder, IdRef, merged_order};
 use super::index::LanguageStats;
@@ -19,7 +19,7 @@ use crate::simhash::SimHash;
 /// Rows that are added under one hold of the lock: some 0.1 ms, which is what a query waits.
 const ROWS_AT_ONCE: usize = 256;
 
-/// Full deltas that may wait to be frozen, 5 MB each; then those who insert wait.
+/// Full deltas that may wait to be frozen, 5 MB each; then those who insert lend a hand.
 const MOST_SEALED: usize = 48;
 
 /// Ids that are looked up in a new part while everybody waits.
@@ -194,13 +194,13 @@ impl Partition {
         View(self.read())
     }
 
-    /// To be held from looking what there is until it is changed. Waits while too much is to be merged.
+    /// To be held from looking what there is until it is changed. While too much is to be merged, lends a hand first.
     pub(super) fn writer(&self) -> MutexGuard<'_, ()> {
-        let mut guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         while self.read().sealed() >= MOST_SEALED {
-            drop(guard);
-            std::thread::sleep(Duration::from_millis(1));
-            guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+            if !self.merge(4 * delta::MAX_ROWS, &AtomicBool::new(false)) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
         guard
     }

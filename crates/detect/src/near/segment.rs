@@ -136,13 +136,14 @@ impl Segment {
         let mut at = HEADER;
         let mut payload = Vec::new();
         while at < end {
-            if !read_frame(&mut reader, self.number, at, end, &mut payload).map_err(&failed)? {
-                let Some(next) = self.next_whole(at + 1)? else {
-                    return Ok(End::Torn { at, bytes: end - at });
-                };
-                return Err(
-                    self.damaged(at, &format!("the checksum is wrong, and from byte {next} on it is right"))
+            let frame = read_frame(&mut reader, self.number, at, end, &mut payload).map_err(&failed)?;
+            if frame != Some(at) {
+                let next = if frame.is_some() { Some(at) } else { self.next_whole(at + 1)? };
+                let Some(next) = next else { return Ok(End::Torn { at, bytes: end - at }) };
+                let what = format!(
+                    "what should be here is missing or changed, and from byte {next} on there is more"
                 );
+                return Err(self.damaged(at, &what));
             }
             for group in frame::groups(&payload) {
                 visit(&group.map_err(|what| self.damaged(at, what))?);
@@ -152,7 +153,7 @@ impl Segment {
         Ok(End::Whole(end))
     }
 
-    /// The first byte from `from` on where a whole frame begins.
+    /// The first byte from `from` on where a whole frame begins, be it in its place or not.
     fn next_whole(&self, from: u64) -> Result<Option<u64>, IndexError> {
         const PIECE: u64 = 1 << 20;
         let failed = self.failed("reading the log");
@@ -164,9 +165,9 @@ impl Segment {
             piece.clear();
             (&file).take(PIECE).read_to_end(&mut piece).map_err(&failed)?;
             for (at, header) in (start..).zip(piece.array_windows()) {
-                if FrameHeader::read(header, self.number, at).is_some() {
+                if FrameHeader::read(header, self.number).is_some() {
                     file.seek(SeekFrom::Start(at)).map_err(&failed)?;
-                    if read_frame(&mut file, self.number, at, end, &mut payload).map_err(&failed)? {
+                    if read_frame(&mut file, self.number, at, end, &mut payload).map_err(&failed)?.is_some() {
                         return Ok(Some(at));
                     }
                 }
@@ -207,7 +208,7 @@ impl Segment {
         while at < end {
             file.seek(SeekFrom::Start(at)).map_err(&failed)?;
             let is_whole = read_frame(&mut file, self.number, at, end, &mut payload).map_err(&failed)?;
-            if is_whole && frame::groups(&payload).all(|group| group.is_ok()) {
+            if is_whole.is_some() && frame::groups(&payload).all(|group| group.is_ok()) {
                 repaired.write(&payload)?;
                 at += FRAME_HEADER + payload.len() as u64;
             } else {
@@ -227,24 +228,24 @@ impl Segment {
     }
 }
 
-/// Reads the frame at the byte `at` of a segment into `payload`; says whether it is whole.
+/// Reads the frame at the byte `at` of a segment into `payload`; if it is whole, tells where it should be.
 fn read_frame(
     reader: &mut impl Read,
     segment: u64,
     at: u64,
     end: u64,
     payload: &mut Vec<u8>,
-) -> io::Result<bool> {
+) -> io::Result<Option<u64>> {
     payload.clear();
-    let Some(rest) = end.checked_sub(at + FRAME_HEADER) else { return Ok(false) };
+    let Some(rest) = end.checked_sub(at + FRAME_HEADER) else { return Ok(None) };
     let mut header = [0; FrameHeader::LENGTH];
     reader.read_exact(&mut header)?;
     // The length is in the checksum of the header: it is what was written.
-    let header = FrameHeader::read(&header, segment, at).filter(|header| u64::from(header.length) <= rest);
-    let Some(header) = header else { return Ok(false) };
+    let header = FrameHeader::read(&header, segment).filter(|header| u64::from(header.length) <= rest);
+    let Some(header) = header else { return Ok(None) };
     payload.resize(header.length as usize, 0);
     reader.read_exact(payload)?;
-    Ok(header.is_of(payload))
+    Ok(header.is_of(payload).then_some(header.at))
 }
 
 /// A segment that has another name until it is whole.
@@ -268,7 +269,7 @@ impl NewSegment {
 
     /// Writes a frame.
     pub(super) fn write(&mut self, payload: &[u8]) -> Result<(), IndexError> {
-        let header = FrameHeader::of(payload).to_bytes(self.segment.number, self.len);
+        let header = FrameHeader::of(payload, self.len).to_bytes(self.segment.number);
         let written = self.file.write_all(&header).and_then(|()| self.file.write_all(payload));
         written.map_err(|e| IndexError::io("writing a segment of the log", e).at(&self.path))?;
         self.len += FRAME_HEADER + payload.len() as u64;
