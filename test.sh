@@ -20,6 +20,9 @@ step() { printf '\n== %s\n' "$1"; }
 
 need cargo cargo
 need cc gcc
+# Tests of indexes in Redis start servers of their own.
+need redis-server redis-server
+need redis-cli redis-tools
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 RUSTDOCFLAGS="-D warnings"
 
 step "format"
@@ -45,7 +48,7 @@ step "examples"
 for example in examples/*.rs; do
     name=$(basename "$example" .rs)
     printf '%s ... ' "$name"
-    cargo run --quiet --example "$name" >"${TMPDIR:-/tmp}/huntsman-example.log" 2>&1 || {
+    cargo run --quiet --all-features --example "$name" >"${TMPDIR:-/tmp}/huntsman-example.log" 2>&1 || {
         cat "${TMPDIR:-/tmp}/huntsman-example.log"
         exit 1
     }

@@ -33,6 +33,9 @@
 //! }
 //! ```
 
+#[cfg(feature = "spider")]
+pub mod spider;
+
 pub use huntsman_crawler::*;
 pub use huntsman_detect as detect;
 pub use huntsman_html as html;

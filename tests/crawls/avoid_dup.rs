@@ -156,3 +156,79 @@ async fn a_crawl_that_goes_on_knows_what_it_learnt() {
     let unique: std::collections::BTreeSet<_> = web.urls().into_iter().collect();
     assert_eq!(unique.len(), web.urls().len(), "nothing was fetched twice");
 }
+
+#[tokio::test(start_paused = true)]
+async fn eight_pages_behind_endless_session_ids_cost_less_than_700_requests() {
+    for seed in [1, 2, 3] {
+        let made = std::sync::atomic::AtomicU64::new(0);
+        let web = ScriptedDownloader::new().otherwise(move |request, _| {
+            let page = request.url.path().rsplit('p').next().and_then(|n| n.parse().ok()).unwrap_or(0);
+            // Each link of each answer has a session id of its own, so there is no end of addresses.
+            let links: String = (0..8)
+                .map(|n| {
+                    let id = made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    format!(
+                        "<a href='/in;jsessionid={:x}/p{n}'>x</a>",
+                        id.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+                    )
+                })
+                .collect();
+            Reply::html(format!("<main><p>{}</p></main><nav>{links}</nav>", words(page)))
+        });
+        let spider = spider_fn(["http://a.test/in/p0"], |page: &Page, out: &mut Output<String>| {
+            out.follow_links(page);
+            Ok(())
+        });
+        let place = SharedAvoidDup::default();
+        let report = crawler(spider, &web, &place)
+            .set("seed", seed)
+            .set("avoid_dup_content_initial_queue_limit", 300)
+            .set("closespider_pagecount", 5_000)
+            .run()
+            .await
+            .unwrap();
+        let requests = web.urls().len();
+        println!("seed {seed}: {requests} requests");
+        assert!(requests <= 700, "seed {seed}: {requests}");
+        assert_eq!(report.finish_reason, "finished");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn links_that_redirect_to_their_own_page_are_not_followed_for_ever() {
+    let web = ScriptedDownloader::new().otherwise(|request, _| {
+        let path = request.url.path();
+        if let Some(post) = path.strip_prefix("/post/") {
+            let topic = post.parse::<usize>().unwrap() / 10;
+            return Reply::redirect(302, &format!("/topic/{topic}"));
+        }
+        let Some(topic) = path.strip_prefix("/topic/").and_then(|n| n.parse::<usize>().ok()) else {
+            let topics: String = (0..200).map(|n| format!("<li><a href='/topic/{n}'>t</a></li>")).collect();
+            return Reply::html(format!("<ul>{topics}</ul>"));
+        };
+        let posts: String =
+            (0..5).map(|n| format!("<h3><a href='/post/{}'>#</a></h3>", topic * 10 + n)).collect();
+        Reply::html(format!("<main><p>{}</p></main>{posts}", words(topic)))
+    });
+    let (place, log) = (SharedAvoidDup::default(), Log::default());
+    let spider = spider_fn(["http://a.test/"], |page: &Page, out: &mut Output<String>| {
+        out.follow_links(page);
+        Ok(())
+    });
+    crawler(spider, &web, &place).observer(log.clone()).run().await.unwrap();
+    let asked = |start: &str| web.urls().iter().filter(|url| url.contains(start)).count();
+    assert_eq!(asked("/topic/"), 200);
+    assert!(asked("/post/") < 400, "{} of 1,000 redirects were asked for", asked("/post/"));
+    assert!(log.dropped().iter().any(|drop| drop.reason == "duplicate_content"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pinned_parameter_is_skipped_from_the_start_and_a_forbidden_one_never() {
+    for (setting, fetched) in
+        [("avoid_dup_content_pinned", PAGES), ("avoid_dup_content_forbidden", 2 * PAGES - 1)]
+    {
+        let (web, place) = (site(), SharedAvoidDup::default());
+        crawler(spider(), &web, &place).set(setting, vec!["sid"]).run().await.unwrap();
+        assert_eq!(web.urls().len(), fetched, "{setting}");
+    }
+}

@@ -170,6 +170,29 @@ async fn an_idle_crawl_takes_work_from_its_observer() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_crawl_that_is_kept_open_waits_for_requests() {
+    let web = ScriptedDownloader::pages(tree("a.test", 2));
+    let crawler = quick(spider_fn([""; 0], |_: &Page, _: &mut Output<String>| Ok(())), &web)
+        .set("max_parked_wait", 5.0)
+        .build()
+        .unwrap();
+    let handle = crawler.handle();
+    handle.keep_open(true);
+    let crawl = tokio::spawn(crawler.run());
+    for path in ["0", "1"] {
+        // Longer than parked requests would be waited for: there are none.
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        assert!(!crawl.is_finished());
+        handle.push(Request::parse(&format!("http://a.test/{path}")).unwrap());
+    }
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    handle.keep_open(false);
+    let report = crawl.await.unwrap().unwrap();
+    assert_eq!(report.pages, 2);
+    assert!(report.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
 async fn an_idle_observer_may_give_another_reason() {
     let web = ScriptedDownloader::pages(tree("a.test", 3));
     let handle: Arc<OnceLock<Handle>> = Arc::default();

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use huntsman::detect::copyvio::{Chain, Degree, Wikitext, highlight_html, html_text, sentences};
 use huntsman::detect::urlparts::canonical;
 use huntsman::detect::urlparts::guard::{most_repeated_segment, repeated_sequence, template_into};
 use huntsman::html::{Scan, ScanOptions};
@@ -19,7 +20,7 @@ use url::Url;
 pub(crate) type Target = fn(&[u8]);
 
 /// The targets by name.
-pub(crate) const TARGETS: [(&str, Target); 7] = [
+pub(crate) const TARGETS: [(&str, Target); 8] = [
     ("headers", headers),
     ("robots", robots),
     ("html", html),
@@ -27,6 +28,7 @@ pub(crate) const TARGETS: [(&str, Target); 7] = [
     ("store", store),
     ("cookies", cookies),
     ("sitemap", sitemap),
+    ("wikitext", wikitext),
 ];
 
 /// The first line and the rest.
@@ -243,4 +245,17 @@ fn stored(data: &[u8]) -> Vec<u8> {
     out.extend(crc.to_le_bytes());
     out.extend(u32::from(length).to_le_bytes());
     out
+}
+
+/// A wiki page: its text, its links, and what is made of the text.
+pub(crate) fn wikitext(data: &[u8]) {
+    let source = String::from_utf8_lossy(data);
+    let page = Wikitext::new(&source);
+    let text = page.text();
+    assert!(!text.contains("\n\n"));
+    assert!(page.links().iter().all(|link| source.contains(link)));
+    assert!(sentences(&text).iter().all(|sentence| text.contains(sentence)));
+    let chain = Chain::of(&html_text(&source), Degree::default());
+    let marked = highlight_html(&text, &chain);
+    assert_eq!(marked.matches("<span").count(), marked.matches("</span>").count());
 }

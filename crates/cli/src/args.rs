@@ -6,8 +6,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use huntsman::detect::avoid::evaluation::{Case, View};
 use serde_json::{Value, json};
 
 /// A polite, fast web crawler.
@@ -82,7 +84,9 @@ pub(crate) enum Command {
     Demo(DemoArgs),
 
     /// Measures this machine and this build.
-    #[command(before_help = "Example:\n  huntsman bench crawl --pages 2000")]
+    #[command(before_help = "Examples:\n  \
+        huntsman bench crawl --pages 2000\n  \
+        huntsman bench avoid-dup --case forum-adjacent")]
     Bench {
         #[command(subcommand)]
         what: Bench,
@@ -118,7 +122,33 @@ pub(crate) enum Bench {
         huntsman bench crawl\n  \
         huntsman bench crawl --pages 20000 --text --json")]
     Crawl(BenchCrawlArgs),
+
+    /// Measures the avoidance of duplicates: what is saved and what is lost, beside MaybeDont's rules, on made-up sites without a
+    /// network, or on a site that runs.
+    #[command(
+        name = "avoid-dup",
+        before_help = "Examples:\n  \
+        huntsman bench avoid-dup\n  \
+        huntsman bench avoid-dup --case forum-adjacent --case tracking --in-flight 16 --seed 7 --json\n  \
+        huntsman bench avoid-dup --site http://127.0.0.1:8104/ --truth forum.tsv.gz --out runs",
+        after_help = AVOID_DUP_HELP
+    )]
+    AvoidDup(Box<BenchAvoidDupArgs>),
 }
+
+const AVOID_DUP_HELP: &str = "\
+Made-up sites: recall is the share of the requests for known contents that were not sent, the warm-up included; lost are contents \
+that never came; the estimate is the model's own, with the upper end of its 95 % interval. Ranges are over the seeds.\n\n\
+A site that runs: each crawl is that of\n  \
+huntsman crawl URL --profile test --no-cookies --only LIST --concurrency N --per-host N --avoid-dup[=reference] --seed N\n\
+with the address of the site allowed. LIST is --list, or the URLs of the truth. Downloads are url and final_url of \
+pages.jsonl.\n\n\
+The truth is a text of lines (.gz is unpacked) with four columns, separated by tabs:\n  \
+1  number of the content, compared by the area with the content proper\n  \
+2  number of the content, compared by all visible text but what most pages have\n  \
+3  kind: page; all others (redirect, other, error) are not scored and have -1 in both numbers\n  \
+4  path and query, such as /viewtopic.php?t=7\n\
+Pages with the same number show the same. Lines that begin with # are comments.";
 
 /// What is done with an HTTP cache.
 #[derive(Debug, Subcommand)]
@@ -381,18 +411,41 @@ pub(crate) struct AvoidDupArgs {
     #[arg(long, value_name = "SHARE", requires = "avoid_dup", value_parser = share)]
     pub(crate) avoid_dup_exploration: Option<f64>,
 
+    /// Lets that share fall with the age of a rule, down to this.
+    #[arg(long, value_name = "SHARE", requires = "avoid_dup", value_parser = share)]
+    pub(crate) avoid_dup_exploration_min: Option<f64>,
+
+    /// Never matters: a parameter (`sid`, `utm_*`), a path segment (`/2`, from 0) or `host`. What differs in it only is skipped
+    /// from the start; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "avoid_dup")]
+    pub(crate) avoid_dup_pin: Vec<String>,
+
+    /// Always matters: nothing is skipped because of it; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "avoid_dup")]
+    pub(crate) avoid_dup_forbid: Vec<String>,
+
     /// Says at the end what is believed of this URL, and why.
     #[arg(long, value_name = "URL", requires = "avoid_dup", value_hint = ValueHint::Url)]
     pub(crate) explain: Option<url::Url>,
 }
 
 /// How duplicate contents are avoided.
-#[derive(Clone, Copy, Debug, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AvoidDupArg {
     /// Our own model.
     Default,
     /// MaybeDont's rules.
     Reference,
+}
+
+impl AvoidDupArg {
+    /// The name in commands and settings.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Reference => "reference",
+        }
+    }
 }
 
 /// A number from 0 to 1.
@@ -619,6 +672,113 @@ pub(crate) struct BenchCrawlArgs {
     pub(crate) json: bool,
 }
 
+/// Flags of `bench avoid-dup`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchAvoidDupArgs {
+    /// Made-up site (repeatable) [default: all].
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Case::ALL.map(case_value)))]
+    pub(crate) case: Vec<String>,
+
+    /// Requests in flight when the next one is decided (repeatable) [default: 0 and 16; of the forums 0, 1, 4 and 16].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=10_000))]
+    pub(crate) in_flight: Vec<u64>,
+
+    /// This seed only.
+    #[arg(long, value_name = "N", conflicts_with = "seeds")]
+    pub(crate) seed: Option<u64>,
+
+    /// So many seeds, from 1 on.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1_000))]
+    pub(crate) seeds: u64,
+
+    /// Which model: our own, MaybeDont's rules, or both side by side.
+    #[arg(long, value_name = "MODE", default_value = "both")]
+    pub(crate) mode: BenchModes,
+
+    /// A site that runs, by its start URL.
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url, requires = "truth", conflicts_with_all = ["case", "in_flight"])]
+    pub(crate) site: Option<url::Url>,
+
+    /// Which of its URLs show the same: see below.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "site")]
+    pub(crate) truth: Option<PathBuf>,
+
+    /// Fetches only URLs of this list [default: those of the truth].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "site")]
+    pub(crate) list: Option<PathBuf>,
+
+    /// By which numbers of the truth the table is.
+    #[arg(long, value_name = "VIEW", default_value = "area", requires = "site")]
+    pub(crate) view: ViewArg,
+
+    /// Requests in flight, in all and per host.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = positive, requires = "site")]
+    pub(crate) concurrency: u64,
+
+    /// Keeps the files of the crawls, each in a directory of its own in this one.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "site")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Starts anew where the directories hold earlier crawls.
+    #[arg(long, requires = "out")]
+    pub(crate) fresh: bool,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+impl BenchAvoidDupArgs {
+    /// The seeds that were asked for.
+    pub(crate) fn seeds(&self) -> Vec<u64> {
+        self.seed.map_or_else(|| (1..=self.seeds).collect(), |seed| vec![seed])
+    }
+}
+
+fn case_value(case: Case) -> PossibleValue {
+    PossibleValue::new(case.name()).help(case.about())
+}
+
+/// Values of `bench avoid-dup --mode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum BenchModes {
+    /// Our own model.
+    Default,
+    /// MaybeDont's rules.
+    Reference,
+    /// Both.
+    Both,
+}
+
+impl BenchModes {
+    /// One by one.
+    pub(crate) fn each(self) -> &'static [AvoidDupArg] {
+        match self {
+            Self::Default => &[AvoidDupArg::Default],
+            Self::Reference => &[AvoidDupArg::Reference],
+            Self::Both => &[AvoidDupArg::Default, AvoidDupArg::Reference],
+        }
+    }
+}
+
+/// Values of `bench avoid-dup --view`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ViewArg {
+    /// The area with the content proper.
+    Area,
+    /// All visible text but what most pages have.
+    Page,
+}
+
+impl From<ViewArg> for View {
+    fn from(view: ViewArg) -> Self {
+        match view {
+            ViewArg::Area => Self::Area,
+            ViewArg::Page => Self::Page,
+        }
+    }
+}
+
 /// The generated site of `bench crawl`.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct BenchSite {
@@ -714,18 +874,17 @@ impl CrawlArgs {
         set(&mut flags, "requests_per_second", self.pace.requests_per_second);
         set(&mut flags, "seed", self.output.seed);
         if let Some(mode) = self.avoid_dup.avoid_dup {
-            let mode = match mode {
-                AvoidDupArg::Default => "default",
-                AvoidDupArg::Reference => "reference",
-            };
             flags.extend([
                 ("avoid_dup_content_enabled", json!(true)),
-                ("avoid_dup_content_mode", json!(mode)),
+                ("avoid_dup_content_mode", json!(mode.name())),
             ]);
         }
         set(&mut flags, "avoid_dup_content_initial_queue_limit", self.avoid_dup.avoid_dup_warmup);
         set(&mut flags, "avoid_dup_content_threshold", self.avoid_dup.avoid_dup_threshold);
         set(&mut flags, "avoid_dup_content_exploration", self.avoid_dup.avoid_dup_exploration);
+        set(&mut flags, "avoid_dup_content_exploration_min", self.avoid_dup.avoid_dup_exploration_min);
+        list(&mut flags, "avoid_dup_content_pinned", &self.avoid_dup.avoid_dup_pin);
+        list(&mut flags, "avoid_dup_content_forbidden", &self.avoid_dup.avoid_dup_forbid);
         flags
     }
 }

@@ -1,6 +1,9 @@
 //! What a crawl learnt of duplicate contents: for the summary, `report.json` and `rules.json`.
 
-use huntsman::detect::avoid::{Rule, Totals};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use huntsman::detect::avoid::{IdleParameter, Rule, Totals};
 use huntsman::middleware::SharedAvoidDup;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -25,8 +28,17 @@ pub(crate) struct AvoidDupReport {
     pub(crate) rules: usize,
 }
 
-/// The report and the text of `rules.json`, if AvoidDup was on with a model that has rules.
-pub(crate) fn of(place: &SharedAvoidDup) -> Option<(AvoidDupReport, Vec<u8>)> {
+/// What was learnt, to be written.
+pub(crate) struct Learnt {
+    pub(crate) report: AvoidDupReport,
+    /// The text of `rules.json`.
+    pub(crate) rules: Vec<u8>,
+    /// The text of `canonical.toml`, if any parameter never mattered.
+    pub(crate) canonical: Option<String>,
+}
+
+/// What was learnt, if AvoidDup was on with a model that has rules.
+pub(crate) fn of(place: &SharedAvoidDup) -> Option<Learnt> {
     let avoid_dup = place.get()?;
     let totals: Totals = avoid_dup.totals()?;
     let rules = avoid_dup.rules();
@@ -43,7 +55,33 @@ pub(crate) fn of(place: &SharedAvoidDup) -> Option<(AvoidDupReport, Vec<u8>)> {
     let listed: Vec<Value> = rules.iter().map(rule).collect();
     let mut text = serde_json::to_vec_pretty(&json!({ "totals": report, "rules": listed })).ok()?;
     text.push(b'\n');
-    Some((report, text))
+    let canonical = canonical(&avoid_dup.parameters_that_never_mattered());
+    Some(Learnt { report, rules: text, canonical })
+}
+
+/// Settings by which later crawls take URLs for one that differ only in parameters that never mattered.
+fn canonical(parameters: &[IdleParameter]) -> Option<String> {
+    let mut sites: BTreeMap<&str, Vec<(&str, f32)>> = BTreeMap::new();
+    for idle in parameters {
+        // What is repeated has a number, and what belongs to a path segment is stripped by another setting.
+        let is_plain = !idle.parameter.contains('#') && !idle.parameter.starts_with(';');
+        if is_plain {
+            sites.entry(&idle.parameter).or_default().push((&idle.site, idle.evidence.dup));
+        }
+    }
+    if sites.is_empty() {
+        return None;
+    }
+    let mut text = String::from(
+        "# Parameters that never mattered. To use them: huntsman crawl URL --config canonical.toml\nstrip_query_params = [\n",
+    );
+    for (parameter, of) in sites {
+        let tested: Vec<String> =
+            of.iter().map(|(site, pages)| format!("{site}: {pages:.0} pages")).collect();
+        let _ = writeln!(text, "    {}, # {}", toml::Value::from(parameter), tested.join(", "));
+    }
+    text.push_str("]\n");
+    Some(text)
 }
 
 fn rule(rule: &Rule) -> Value {

@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging::LogCount;
 use crate::metrics::{Metrics, Now};
-use crate::output::{DROPS, OutputDir, PAGES, RULES, State};
+use crate::output::{CANONICAL, DROPS, OutputDir, PAGES, RULES, State};
 use crate::progress::{Progress, Rate, Screen};
 use crate::reachable::advice;
 use crate::render::{escape, warn};
@@ -225,12 +225,16 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
         }
     };
     let mut ended = Ended { report, interrupted: interrupted.get(), directory };
-    if let Some((report, rules)) = avoid_dup::of(&learnt) {
-        ended.report.avoid_dup = Some(report);
-        if let Some(directory) = &ended.directory
-            && let Err(error) = directory.write(RULES, &rules)
-        {
-            warn(&format!("{RULES} could not be written: {error}"));
+    if let Some(learnt) = avoid_dup::of(&learnt) {
+        ended.report.avoid_dup = Some(learnt.report);
+        let canonical = learnt.canonical.map(String::into_bytes);
+        let files = [(RULES, Some(learnt.rules)), (CANONICAL, canonical)];
+        for (name, text) in files.into_iter().filter_map(|(name, text)| Some((name, text?))) {
+            if let Some(directory) = &ended.directory
+                && let Err(error) = directory.write(name, &text)
+            {
+                warn(&format!("{name} could not be written: {error}"));
+            }
         }
     }
     if let Some(url) = &explain

@@ -22,6 +22,8 @@ pub(crate) const DROPS: &str = "drops.jsonl";
 pub(crate) const REPORT: &str = "report.json";
 /// What AvoidDup learnt.
 pub(crate) const RULES: &str = "rules.json";
+/// Settings that take URLs for one, as AvoidDup learnt them.
+pub(crate) const CANONICAL: &str = "canonical.toml";
 /// The report for people, of `demo`.
 pub(crate) const HTML_REPORT: &str = "report.html";
 /// What later runs need to know.
@@ -32,7 +34,7 @@ const LOCK: &str = "state/lock";
 const JOB: &str = "state/job";
 
 /// Files that a crawl makes, and that `--fresh` deletes. Nothing else in the directory is ever touched.
-const OWN_FILES: [&str; 7] = [PAGES, DROPS, REPORT, HTML_REPORT, RULES, STATUS, LOCK];
+const OWN_FILES: [&str; 8] = [PAGES, DROPS, REPORT, HTML_REPORT, RULES, CANONICAL, STATUS, LOCK];
 
 /// Version of `state/crawl.json`.
 const FORMAT: u32 = 1;

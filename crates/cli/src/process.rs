@@ -1,5 +1,7 @@
 //! What this process used: processor time and memory; nothing where the system does not tell.
 
+use std::time::Duration;
+
 /// User plus system seconds of the whole process, threads that ended included.
 #[cfg(unix)]
 pub(crate) fn cpu_seconds() -> Option<f64> {
@@ -11,6 +13,20 @@ pub(crate) fn cpu_seconds() -> Option<f64> {
 #[cfg(not(unix))]
 pub(crate) fn cpu_seconds() -> Option<f64> {
     None
+}
+
+/// What this thread used; where the system does not tell, the time since the first call.
+pub(crate) fn thread_clock() -> Duration {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+    }
+    #[cfg(not(unix))]
+    {
+        static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+        START.get_or_init(std::time::Instant::now).elapsed()
+    }
 }
 
 /// Largest resident size so far, in bytes; Linux tells.

@@ -61,6 +61,14 @@ impl Screen {
         }
     }
 
+    /// Shows what is being done, where that is not a crawl.
+    pub(crate) fn status(&self, doing: &str) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(doing.to_owned());
+            bar.tick();
+        }
+    }
+
     /// Prints a line (with its line feed) above the progress line.
     pub(crate) fn line(&self, line: &str) {
         let print = || {

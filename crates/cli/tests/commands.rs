@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -170,29 +171,33 @@ fn demo_crawls_its_forum_and_writes_all_reports() {
     assert_eq!(said.code, Some(0), "{said:?}");
     let demo = dir.path().join("demo");
     let pages = lines(demo.join("pages.jsonl"));
-    assert!(pages.len() > 500, "{}", pages.len());
+    assert!(pages.len() > 300, "{}", pages.len());
     assert!(field(&pages, "final_url").iter().any(|url| url.contains("/topic?t=")));
     assert_eq!(report(&demo)["finish_reason"], "finished");
     let html = std::fs::read_to_string(demo.join("report.html")).unwrap();
     assert!(html.contains("<svg") && !html.contains("<script") && html.contains("Pages by depth"));
+    let avoided = &report(&demo)["avoid_dup"];
+    assert!(avoided["skipped"].as_u64() > Some(200) && avoided["explored_new"] == 0, "{avoided}");
+    let rules = std::fs::read_to_string(demo.join("rules.json")).unwrap();
+    assert!(rules.contains("\\\"sid\\\" does not matter"), "{rules}");
+    let canonical = std::fs::read_to_string(demo.join("canonical.toml")).unwrap();
+    assert!(canonical.contains("\"sid\", # "), "{canonical}");
     assert!(said.stdout.contains("report.html") && said.stdout.contains("finished after"), "{}", said.stdout);
 }
 
 #[test]
-fn two_demos_fetch_the_same_pages() {
+fn two_demos_find_the_same_contents() {
     let dir = tempfile::tempdir().unwrap();
-    let pages = |name: &str| {
+    let contents = |name: &str| {
         run(huntsman(dir.path()).args(["demo", "--out", name]));
-        let paths = lines(dir.path().join(name).join("pages.jsonl"));
-        // Ports differ from run to run.
-        let mut paths: Vec<String> = field(&paths, "url")
-            .iter()
-            .map(|url| url.splitn(4, '/').last().unwrap_or("").to_owned())
-            .collect();
-        paths.sort();
-        paths
+        let pages = lines(dir.path().join(name).join("pages.jsonl"));
+        // Which copies are fetched for evidence depends on the port, which differs from run to run.
+        let titles: BTreeSet<String> = field(&pages, "title").into_iter().collect();
+        titles
     };
-    assert_eq!(pages("one"), pages("two"));
+    let (one, two) = (contents("one"), contents("two"));
+    assert!(one.len() >= 60, "{one:?}");
+    assert_eq!(one, two);
 }
 
 #[test]

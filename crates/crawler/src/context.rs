@@ -57,6 +57,8 @@ pub(crate) enum Message {
     Abort,
     Pause,
     Resume,
+    /// Whether the crawl stays open when nothing is left to do.
+    KeepOpen(bool),
     /// Queue requests that no page led to.
     Push(Vec<Request>),
     /// Answers when it is in force.

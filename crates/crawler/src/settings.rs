@@ -313,6 +313,13 @@ settings! {
     avoid_dup_content_threshold: f64 = 0.98;
     /// Share of the skips that are downloaded all the same, for evidence and for an estimate of what is lost.
     avoid_dup_content_exploration: f64 = 0.05;
+    /// The share may fall to this with the age of a rule: after 20 explorations that found nothing new it is half. Unset: it
+    /// does not fall.
+    avoid_dup_content_exploration_min: Option<f64> = None;
+    /// Parameters (`sid`, `utm_*`), path segments (`/2`) and `host` that never matter: what differs in them only is skipped.
+    avoid_dup_content_pinned: Vec<String> = Vec::new();
+    /// The same that always matter: nothing is skipped because of them.
+    avoid_dup_content_forbidden: Vec<String> = Vec::new();
 
     /// Answers from the HTTP cache what was fetched before, and stores what is fetched.
     httpcache_enabled: bool = false;

@@ -2,16 +2,32 @@
 //!
 //! The goals: a page of 500 words is learnt in 0.3 ms (median), a question is answered in 50 us (99th percentile), and a
 //! page takes at most 1.5 KB at 100,000 pages, 10,000 session ids on one path included.
+//!
+//! With `-- --stdin default` or `--stdin reference` it reads pages from stdin (a line: URL and blocks of text, separated by tabs),
+//! learns them with that model, and prints a line of JSON: see `bench/avoid_dup`.
 
-use std::time::Instant;
+use std::io::BufRead;
+use std::time::{Duration, Instant};
 
+use huntsman_detect::avoid::evaluation::Times;
 use huntsman_detect::avoid::{Options, PageText, Predictor};
+use huntsman_detect::maybedont::{DupePredictor, PredictorSettings};
+use huntsman_detect::shingles::{ShingleSet, TooCommon};
+use serde_json::{Value, json};
 use url::Url;
 
 /// Words of a page.
 const WORDS: usize = 500;
 
 fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    if let Some(at) = words.iter().position(|word| word == "--stdin") {
+        return match words.get(at + 1).map(String::as_str) {
+            Some("default") => from_stdin("Huntsman", &mut Ours(Predictor::new(Options::default()))),
+            Some("reference") => from_stdin("Huntsman, reference mode", &mut Reference::WarmUp(Vec::new())),
+            _ => panic!("--stdin default, or --stdin reference"),
+        };
+    }
     println!("pages | learn us: median, p99 | ask us: median, p99 | KB a page");
     for pages in [1_000, 10_000, 100_000] {
         run(pages);
@@ -53,6 +69,120 @@ fn run(pages: usize) {
         at(&asking, 0.99),
         bytes as f64 / 1_024.0 / pages as f64
     );
+}
+
+/// A model that learns and is asked.
+trait Model {
+    fn discover(&mut self, _: &Url) {}
+    fn ask(&self, url: &Url);
+    fn learn(&mut self, url: &Url, blocks: &[&str]);
+}
+
+struct Ours(Predictor);
+
+impl Model for Ours {
+    fn discover(&mut self, url: &Url) {
+        self.0.discover("h.example", url, None);
+    }
+
+    fn ask(&self, url: &Url) {
+        std::hint::black_box(self.0.explain("h.example", url));
+    }
+
+    fn learn(&mut self, url: &Url, blocks: &[&str]) {
+        self.0.learn("h.example", url, PageText::of((0..).zip(blocks.iter().copied())));
+    }
+}
+
+/// As MaybeDont's middleware: what is too common comes from the first pages, and then they are learnt.
+enum Reference {
+    WarmUp(Vec<(Url, String)>),
+    Open(Box<DupePredictor>),
+}
+
+const WARM_UP: usize = 300;
+
+impl Model for Reference {
+    fn ask(&self, url: &Url) {
+        if let Self::Open(predictor) = self {
+            std::hint::black_box(predictor.duplicate_probability(url.as_str()));
+        }
+    }
+
+    fn learn(&mut self, url: &Url, blocks: &[&str]) {
+        let text = blocks.join("\n");
+        let queue = match self {
+            Self::Open(predictor) => {
+                predictor.update_model(url.as_str(), &text);
+                return;
+            }
+            Self::WarmUp(queue) => queue,
+        };
+        queue.push((url.clone(), text));
+        if queue.len() == WARM_UP {
+            let shingles: Vec<ShingleSet> = queue.iter().map(|(_, text)| ShingleSet::of(text)).collect();
+            let common = TooCommon::among(&shingles);
+            let mut predictor =
+                DupePredictor::new(PredictorSettings::default(), common).expect("the defaults");
+            for (url, text) in queue {
+                predictor.update_model(url.as_str(), text);
+            }
+            *self = Self::Open(Box::new(predictor));
+        }
+    }
+}
+
+fn from_stdin(name: &str, model: &mut impl Model) {
+    let before = resident_bytes();
+    let (mut learning, mut asking) = (Vec::new(), Vec::new());
+    let timed = |times: &mut Vec<Duration>, call: &mut dyn FnMut()| {
+        let start = thread_clock();
+        call();
+        times.push(thread_clock().saturating_sub(start));
+    };
+    for line in std::io::stdin().lock().lines() {
+        let line = line.expect("stdin can be read");
+        let mut columns = line.split('\t');
+        let url = Url::parse(columns.next().unwrap_or_default()).expect("each line begins with a URL");
+        let blocks: Vec<&str> = columns.collect();
+        model.discover(&url);
+        timed(&mut asking, &mut || model.ask(&url));
+        timed(&mut learning, &mut || model.learn(&url, &blocks));
+    }
+    let bytes = resident_bytes().saturating_sub(before);
+    let pages = learning.len();
+    let url = Url::parse("http://h.example/in?id=5").expect("a URL");
+    let (mut asked, mut learned) = (Vec::new(), Vec::new());
+    (0..20).for_each(|_| timed(&mut asked, &mut || model.ask(&url)));
+    timed(&mut learned, &mut || model.learn(&url, &["a text that nobody knows, of more than four words"]));
+    let us = |time: Duration| time.as_secs_f64() * 1e6;
+    let (learn, ask) = (Times::of(learning), Times::of(asking));
+    let times = |times: Times| -> Value { json!({"median": us(times.median), "p99": us(times.p99)}) };
+    println!(
+        "{}",
+        json!({
+            "model": name,
+            "pages": pages,
+            "learn_us": times(learn),
+            "ask_us": times(ask),
+            "bytes_per_page": bytes as f64 / pages.max(1) as f64,
+            "without_session_us": {"learn": us(Times::of(learned).median), "ask": us(Times::of(asked).median)},
+        })
+    );
+}
+
+/// What this thread used; where the system does not tell, the time since the first call.
+fn thread_clock() -> Duration {
+    #[cfg(unix)]
+    {
+        let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+        Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    }
+    #[cfg(not(unix))]
+    {
+        static START: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
+        START.get_or_init(Instant::now).elapsed()
+    }
 }
 
 fn page(content: u64) -> PageText {

@@ -2,17 +2,20 @@
 
 mod chrome;
 mod content;
+pub mod evaluation;
 mod journal;
 mod kinds;
 mod page;
 mod predictor;
 mod rows;
+mod rulings;
 mod shape;
 mod site;
 mod target;
 
 pub use journal::Damaged;
 pub use page::PageText;
-pub use predictor::{Decision, Options, Predictor, Reason, Rule, Totals};
+pub use predictor::{Decision, IdleParameter, Options, Predictor, Reason, Rule, Totals};
 pub use rows::Row;
+pub use rulings::Rulings;
 pub use site::{Kinship, LinkContext};

@@ -4,6 +4,7 @@
 //! requests, no pages, no network, no runtime. Somebody with a folder of text files can use it.
 
 pub mod avoid;
+pub mod copyvio;
 pub mod lang;
 pub mod lsh;
 pub mod maybedont;

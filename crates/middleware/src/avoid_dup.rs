@@ -4,13 +4,16 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use http::header::{HeaderValue, LOCATION};
 use http::{Method, StatusCode};
 use huntsman_crawler::{
     AvoidDupMode, AvoidDupScope, Change, Context, DownloaderMiddleware, DropReason, Element, Event,
     FetchError, Observer, OnException, OnFollow, OnPage, OnRequest, Page, PageKind, Persist, Request, Result,
     Settings, SpiderMiddleware, registrable_domain,
 };
-use huntsman_detect::avoid::{Decision, LinkContext, Options, PageText, Predictor, Rule, Totals};
+use huntsman_detect::avoid::{
+    Decision, IdleParameter, LinkContext, Options, PageText, Predictor, Rule, Rulings, Totals,
+};
 use huntsman_detect::maybedont::{self, Gate, GateSettings};
 use url::Url;
 
@@ -62,8 +65,10 @@ const DELAYED: &str = "avoid_dup_delayed";
 const HELD: &str = "avoid_dup_held";
 /// Of a request that is skipped if nothing speaks against it until the end.
 const SKIPPED: &str = "avoid_dup_skipped";
-/// How long a request waits for one on its way, and how often at most.
+/// How long a request waits for one on its way the first time, after how many times that has grown by as much, and how often it waits at
+/// most: 17.5 s in all.
 const HOLD: Duration = Duration::from_millis(50);
+const HOLDS_TO_GROW: u32 = 20;
 const MOST_HOLDS: u64 = 100;
 /// Priority of what is put back; nobody asks for so low a one.
 const LATER: i32 = -1_000_000;
@@ -92,8 +97,14 @@ impl AvoidDup {
         let model = match settings.avoid_dup_content_mode {
             AvoidDupMode::Default => {
                 let warmup = u32::try_from(warmup).unwrap_or(u32::MAX);
-                let options = Options { warmup, threshold, exploration, seed, ..Options::default() };
-                Model::Default(Box::new(Predictor::new(options)))
+                let least_exploration = settings.avoid_dup_content_exploration_min;
+                let options =
+                    Options { warmup, threshold, exploration, least_exploration, seed, ..Options::default() };
+                let rulings = Rulings {
+                    pinned: settings.avoid_dup_content_pinned.clone(),
+                    forbidden: settings.avoid_dup_content_forbidden.clone(),
+                };
+                Model::Default(Box::new(Predictor::new(options).with_rulings(rulings)))
             }
             AvoidDupMode::Reference => {
                 let gate =
@@ -117,6 +128,14 @@ impl AvoidDup {
     pub fn rules(&self) -> Vec<Rule> {
         match &*self.model() {
             Model::Default(predictor) => predictor.rules(),
+            Model::Reference(_) => Vec::new(),
+        }
+    }
+
+    /// Parameters that never mattered on their site; none in reference mode.
+    pub fn parameters_that_never_mattered(&self) -> Vec<IdleParameter> {
+        match &*self.model() {
+            Model::Default(predictor) => predictor.parameters_that_never_mattered(),
             Model::Reference(_) => Vec::new(),
         }
     }
@@ -205,6 +224,17 @@ impl AvoidDup {
         OnRequest::Continue
     }
 
+    /// Where a request was sent to on its own site.
+    fn redirected(&self, from: &Url, location: &HeaderValue) {
+        let to = location.to_str().ok().and_then(|location| from.join(location).ok());
+        let site = site_of(from);
+        if let Some(to) = to.filter(|to| site_of(to) == site)
+            && let Model::Default(predictor) = &mut *self.model()
+        {
+            predictor.redirect(&site, from, &to);
+        }
+    }
+
     /// A request ended without a page to learn from.
     fn landed(&self, url: &Url) {
         if let Model::Default(predictor) = &mut *self.model() {
@@ -226,7 +256,8 @@ fn put_back(request: &Request) -> Request {
 fn hold(request: &Request, held: u64, cx: &Context) -> OnRequest {
     cx.stats().inc("avoid_dup/held");
     let mut again = put_back(request);
-    again.not_before = Some(cx.now() + HOLD);
+    let times = u32::try_from(held).unwrap_or(u32::MAX).min(MOST_HOLDS as u32);
+    again.not_before = Some(cx.now() + HOLD * (HOLDS_TO_GROW + times) / HOLDS_TO_GROW);
     again.meta.insert(HELD.to_owned(), (held + 1).into());
     OnRequest::Reschedule(Box::new(again))
 }
@@ -301,9 +332,10 @@ impl SpiderMiddleware for AvoidDup {
         }
         let text = match page.kind() {
             PageKind::Html | PageKind::Xml => {
-                PageText::of(page.scanned().0.blocks().map(|block| (block.path, block.text)))
+                let blocks = page.scanned().0.blocks().map(|block| (block.path, block.text));
+                PageText::of_page(page.url(), blocks)
             }
-            _ => PageText::of([(0, page.text())]),
+            _ => PageText::of_page(page.url(), [(0, page.text())]),
         };
         let site: Arc<str> = site_of(page.url()).into();
         let positions: HashMap<Url, u64> = page
@@ -319,6 +351,9 @@ impl SpiderMiddleware for AvoidDup {
             let Model::Default(predictor) = &mut *model else { return Ok(OnPage::Parse) };
             predictor.flies(&site_of(&page.request().url), &page.request().url, false);
             let number = predictor.learn(&site, page.url(), text);
+            if let Some(named) = page.canonical().filter(|named| site_of(named) == *site) {
+                predictor.claim(&site, number, page.url(), &named);
+            }
             for (url, position) in &positions {
                 predictor.link(&site, url, LinkContext { page: number, position: *position });
             }
@@ -348,6 +383,12 @@ impl Observer for AvoidDup {
         match event {
             // A redirect, an error: what is asked for next is another request.
             Event::ResponseDownloaded { request, response } if response.status != StatusCode::OK => {
+                if response.status.is_redirection()
+                    && let Some(to) = response.headers.get(LOCATION)
+                    && self.concerns(request)
+                {
+                    self.redirected(&request.url, to);
+                }
                 self.landed(&request.url);
             }
             Event::RequestLeftDownloader { request, error: Some(_) } => self.landed(&request.url),

@@ -11,7 +11,7 @@ use super::version::stores;
 use crate::args::{CrawlArgs, Flags};
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::job::{self, Job, Sink};
+use crate::job::{self, Ended, Job, Sink};
 use crate::logging;
 use crate::metrics::Metrics;
 use crate::output::{self, Plan};
@@ -21,6 +21,17 @@ use crate::render::{Style, escape, say};
 use crate::seeds::Seeds;
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
+    let fail_on_limit = args.output.fail_on_limit;
+    let Some(ended) = crawl(args).await? else { return Ok(Exit::Done) };
+    say(ended.report.summary(Style::stderr()).trim_end());
+    if let Some(directory) = &ended.directory {
+        say(&format!("  {}", escape(&directory.path().join(output::PAGES).to_string_lossy())));
+    }
+    Ok(ended.exit(fail_on_limit))
+}
+
+/// Crawls as the flags say. Nothing if the directory holds a finished crawl, which is then told.
+pub(super) async fn crawl(args: CrawlArgs) -> Outcome<Option<Ended>> {
     let mut flags = args.settings();
     flags.push(("page_text", json!(args.output.text)));
     let config = Config::load(&args.settings, defaults(), flags)?;
@@ -37,7 +48,7 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
         false => match Plan::of(&path, args.output.fresh, store)? {
             Plan::Finished(sentence) => {
                 say(&sentence);
-                return Ok(Exit::Done);
+                return Ok(None);
             }
             Plan::Use(plan) => Some(plan),
         },
@@ -80,12 +91,7 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
         log,
         explain: args.avoid_dup.explain,
     };
-    let ended = job::run(job).await?;
-    say(ended.report.summary(Style::stderr()).trim_end());
-    if let Some(directory) = &ended.directory {
-        say(&format!("  {}", escape(&directory.path().join(output::PAGES).to_string_lossy())));
-    }
-    Ok(ended.exit(args.output.fail_on_limit))
+    job::run(job).await.map(Some)
 }
 
 /// What this command wants unless somebody says otherwise: a site and not the web, and an end.

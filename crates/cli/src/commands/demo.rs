@@ -57,6 +57,10 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         ("allow_hosts", json!(hosts)),
         ("scope", json!("origin")),
         ("page_text", json!(true)),
+        ("avoid_dup_content_enabled", json!(true)),
+        // One after the other, so that two demos learn and skip the same.
+        ("concurrent_requests", json!(1)),
+        ("seed", json!(1)),
     ];
     let settings = SettingsArgs { profile: Some("test".to_owned()), ..SettingsArgs::default() };
     let config = Config::load(&settings, vec![("log_level", json!("warn"))], flags)?;
@@ -98,6 +102,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     for (name, what) in [
         (output::PAGES, "one record per page"),
         (output::DROPS, "one record per address without a page, with the reason"),
+        (output::RULES, "what was learnt of the addresses, and what was skipped by it"),
         (output::REPORT, "numbers"),
         (HTML_REPORT, "the same to look at: open it in a browser"),
     ] {

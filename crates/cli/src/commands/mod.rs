@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod bench;
+mod bench_avoid_dup;
 mod cache;
 mod completions;
 mod crawl;
@@ -27,6 +28,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Settings(args) => settings::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),
+        Command::Bench { what: Bench::AvoidDup(args) } => bench_avoid_dup::run(*args),
         Command::BenchServer(site) => on_runtime(bench::server(site)),
         Command::Version { verbose } => version::run(verbose),
         Command::Completions { shell } => completions::run(shell),

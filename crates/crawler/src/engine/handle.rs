@@ -37,6 +37,13 @@ impl Handle {
         self.cx.tell(Message::Resume);
     }
 
+    /// Whether the crawl stays open when nothing is left to do, for requests that are pushed from outside; it then ends by
+    /// [`Handle::stop`], a limit, or when this is taken back. Off at the start; said before the crawl runs, it is in force when
+    /// it begins.
+    pub fn keep_open(&self, open: bool) {
+        self.cx.tell(Message::KeepOpen(open));
+    }
+
     /// Queues a request.
     pub fn push(&self, request: Request) {
         self.cx.push(vec![request]);

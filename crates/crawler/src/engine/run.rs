@@ -52,6 +52,7 @@ pub(crate) struct Run<S: Spider> {
     limits: Limits,
     quota: Quota,
     paused: bool,
+    kept_open: bool,
     stop: Option<Stop>,
     /// Last time that something was delivered, dropped or queued: what parked work is measured from.
     useful: Timestamp,
@@ -101,6 +102,7 @@ impl<S: Spider> Run<S> {
             limits,
             quota,
             paused: false,
+            kept_open: false,
             stop: None,
             useful,
         }
@@ -344,6 +346,7 @@ impl<S: Spider> Run<S> {
                 self.useful = now;
                 self.scheduler.resume();
             }
+            Message::KeepOpen(open) => self.kept_open = open,
             Message::Stop(reason) => self.begin_stop(reason),
             Message::Abort => {
                 self.begin_stop("cancelled".to_owned());
@@ -484,14 +487,16 @@ impl<S: Spider> Run<S> {
     }
 
     fn is_idle(&self) -> bool {
-        self.visits.is_empty() && self.seeds.is_done() && self.core.frontier.len() == 0
+        !self.kept_open && self.visits.is_empty() && self.seeds.is_done() && self.core.frontier.len() == 0
     }
 
     /// When the parked work is dropped, if nothing but parked work is left.
     fn parked_until(&self) -> Option<Timestamp> {
         let only_parked =
             !self.paused && self.visits.is_empty() && self.seeds.is_done() && self.scheduler.is_parked();
-        only_parked.then(|| self.useful + seconds(self.core.cx.settings().max_parked_wait))
+        // A crawl that is kept open may have nothing at all.
+        (only_parked && self.core.frontier.len() > 0)
+            .then(|| self.useful + seconds(self.core.cx.settings().max_parked_wait))
     }
 
     /// Drops everything that is queued: all of it is parked.

@@ -131,6 +131,11 @@ impl Recipe {
             .redirect(redirect::Policy::none())
             .retry(retry::never())
             .referer(false)
+            // Bodies are decoded here, under limits, whatever another crate of the program switched on in the library.
+            .no_gzip()
+            .no_brotli()
+            .no_deflate()
+            .no_zstd()
             .dns_resolver(names)
             .connector_layer(MapFutureLayer::new(watched))
             .connect_timeout(self.connect_timeout)

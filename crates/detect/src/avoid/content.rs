@@ -70,11 +70,6 @@ impl Sketch {
         let (&all, bands) = numbers.split_first()?;
         Some(Self { hashes: hashes.into(), all, bands: bands.try_into().ok()? })
     }
-
-    /// Each band with its key in the index.
-    fn bands(&self) -> [(usize, u64); BANDS] {
-        std::array::from_fn(|band| (band, (band as u64) << 32 | u64::from(self.bands[band])))
-    }
 }
 
 /// Jaccard similarity of two sketches, each with the number of all hashes; exact if both texts are short.
@@ -108,8 +103,8 @@ fn may_equal(one: u32, other: u32) -> bool {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
     leaders: Vec<Leader>,
-    /// The newest content of each band.
-    newest: HashMap<u64, ContentId>,
+    /// By band and its value, the newest content: 8 bytes an entry.
+    newest: [HashMap<u32, ContentId>; BANDS],
 }
 
 #[derive(Clone, Debug)]
@@ -138,8 +133,8 @@ impl Contents {
     /// The content of the text of a page, a new one if there is none like it.
     pub(crate) fn id(&mut self, sketch: Sketch, page: u32) -> ContentId {
         let mut looked_at: SmallVec<[ContentId; 32]> = SmallVec::new();
-        for (band, key) in sketch.bands() {
-            let mut next = self.newest.get(&key).copied().unwrap_or(NONE);
+        for (band, value) in sketch.bands.iter().enumerate() {
+            let mut next = self.newest[band].get(value).copied().unwrap_or(NONE);
             while next != NONE && looked_at.len() < MOST_CANDIDATES {
                 let leader = &self.leaders[next as usize];
                 if !looked_at.contains(&next) {
@@ -155,8 +150,8 @@ impl Contents {
         }
         let id = self.leaders.len() as ContentId;
         let mut older = [NONE; BANDS];
-        for (band, key) in sketch.bands() {
-            older[band] = self.newest.insert(key, id).unwrap_or(NONE);
+        for (band, value) in sketch.bands.iter().enumerate() {
+            older[band] = self.newest[band].insert(*value, id).unwrap_or(NONE);
         }
         self.leaders.push(Leader { hashes: sketch.hashes, all: sketch.all, page, older });
         id

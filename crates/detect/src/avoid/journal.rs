@@ -24,6 +24,8 @@ pub(crate) enum Event {
     Learn { site: String, url: String, text: PageText },
     LearnSketch { site: String, url: String, sketch: Option<Sketch> },
     Skip { site: String, url: String, row: u64 },
+    Redirect { site: String, from: String, to: String },
+    Claim { site: String, page: u32, url: String, named: String },
 }
 
 /// Events that were not taken yet; nothing is kept unless somebody takes them.
@@ -115,12 +117,12 @@ fn write(out: &mut Vec<u8>, event: &Event) {
         Event::Learn { site, url, .. } => (2, site, url),
         Event::LearnSketch { site, url, .. } => (3, site, url),
         Event::Skip { site, url, .. } => (4, site, url),
+        Event::Redirect { site, from, .. } => (5, site, from),
+        Event::Claim { site, url, .. } => (6, site, url),
     };
     out.push(kind);
-    for text in [site, url] {
-        number(out, text.len());
-        out.extend_from_slice(text.as_bytes());
-    }
+    put_text(out, site);
+    put_text(out, url);
     match event {
         Event::Discover { link, .. } => {
             out.push(u8::from(link.is_some()));
@@ -148,7 +150,17 @@ fn write(out: &mut Vec<u8>, event: &Event) {
             }
         },
         Event::Skip { row, .. } => out.extend_from_slice(&row.to_le_bytes()),
+        Event::Redirect { to, .. } => put_text(out, to),
+        Event::Claim { page, named, .. } => {
+            out.extend_from_slice(&page.to_le_bytes());
+            put_text(out, named);
+        }
     }
+}
+
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    number(out, text.len());
+    out.extend_from_slice(text.as_bytes());
 }
 
 fn read(rest: &mut &[u8]) -> Option<Event> {
@@ -193,6 +205,8 @@ fn read(rest: &mut &[u8]) -> Option<Event> {
             Event::LearnSketch { site, url, sketch }
         }
         4 => Event::Skip { site, url, row: u64::from_le_bytes(take(rest, 8)?.try_into().ok()?) },
+        5 => Event::Redirect { site, from: url, to: text(rest)? },
+        6 => Event::Claim { site, page: value(rest)?, url, named: text(rest)? },
         _ => return None,
     })
 }

@@ -3,7 +3,9 @@
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
 
-use super::shape::{Mix, Name, RawSlot, SEPARATORS, Shape};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::shape::{Layout, Mix, Name, RawSlot, SEPARATORS, Shape, split};
 
 /// An enumeration has at most so many values.
 const MOST_VALUES: usize = 24;
@@ -61,7 +63,7 @@ pub(crate) struct Kinds {
     counts: HashMap<u64, Values>,
     kinds: HashMap<u64, Kind>,
     separated: HashMap<Name, Separated>,
-    pub(crate) splits: HashMap<Name, char>,
+    pub(crate) layout: Layout,
 }
 
 /// Different values of a parameter that are looked at for a separator.
@@ -94,18 +96,18 @@ impl Kinds {
                 continue;
             }
             let separated = self.separated.entry(slot.name).or_default();
-            if separated.seen.len() < MOST_LOOKED_AT
-                && separated.seen.insert(xxhash_rust::xxh3::xxh3_64(slot.value.as_bytes()))
+            if separated.seen.len() < MOST_LOOKED_AT && separated.seen.insert(xxh3_64(slot.value.as_bytes()))
             {
                 for (count, separator) in separated.with.iter_mut().zip(SEPARATORS) {
-                    *count += u32::from(slot.value.contains(separator));
+                    *count += u32::from(split(&slot.value, separator).is_some());
                 }
             }
         }
     }
 
-    /// Decides anew which values are split. Answers whether anything changed: then all shapes are to be made again.
-    pub(crate) fn decide_splits(&mut self) -> bool {
+    /// Decides anew which values are split and where trees are. Answers whether anything changed: then all shapes are to be
+    /// made again.
+    pub(crate) fn decide_layout(&mut self, discovered: &[Vec<RawSlot>]) -> bool {
         let mut splits = HashMap::new();
         for (name, separated) in &self.separated {
             let seen = separated.seen.len() as u32;
@@ -119,9 +121,10 @@ impl Kinds {
                 splits.insert(*name, separator);
             }
         }
-        let is_new = splits != self.splits;
+        let layout = Layout { splits, trees: trees_of(discovered) };
+        let is_new = layout != self.layout;
         if is_new {
-            self.splits = splits;
+            self.layout = layout;
             self.counts.clear();
         }
         is_new
@@ -139,4 +142,62 @@ impl Kinds {
         };
         shape.slots.iter().map(kind).collect()
     }
+}
+
+/// Fewer different paths tell nothing of a tree.
+const LEAST_PATHS: usize = 40;
+/// Depths below the segments above a tree, at least.
+const LEAST_DEPTHS: usize = 3;
+/// What stands above times what stands below must explain the paths by so much fewer parts than there are paths.
+const EXPLAINED: f64 = 0.8;
+/// Segments above a tree, at most.
+const MOST_ABOVE: usize = 8;
+
+/// Where the paths of a site go on as a tree, as those of a browser of files do (`/repository/blame/lib/io/file.c`): by the first
+/// segment, after how many segments.
+///
+/// A tree is met again under each action and each revision, so its paths are few times few: the cut is where the number of different
+/// heads and tails is least (the shortest description of all paths), if that is much less than there are paths.
+fn trees_of(discovered: &[Vec<RawSlot>]) -> HashMap<u64, u8> {
+    let mut groups: HashMap<u64, HashMap<u64, SmallVec<[u64; 8]>>> = HashMap::new();
+    for raw in discovered {
+        let segments = raw.iter().filter(|slot| slot.name.is_segment());
+        let path: SmallVec<[u64; 8]> = segments.map(|slot| xxh3_64(slot.value.as_bytes())).collect();
+        if let Some(first) = path.first() {
+            let whole = path.iter().fold(Mix::new(100), |hash, value| hash.with(*value)).0;
+            groups.entry(*first).or_default().insert(whole, path);
+        }
+    }
+    let mut trees = HashMap::new();
+    for (first, paths) in groups {
+        let depths: HashSet<usize> = paths.values().map(SmallVec::len).collect();
+        if paths.len() < LEAST_PATHS || depths.len() < LEAST_DEPTHS {
+            continue;
+        }
+        let cut = (1..=MOST_ABOVE).filter_map(|above| Some((parts(&paths, above)?, above))).min();
+        if let Some((parts, above)) = cut
+            && parts as f64 <= EXPLAINED * paths.len() as f64
+        {
+            trees.insert(first, above as u8);
+        }
+    }
+    trees
+}
+
+/// The number of different heads and tails of paths that are cut there; `None` if what is below is no tree.
+fn parts(paths: &HashMap<u64, SmallVec<[u64; 8]>>, above: usize) -> Option<usize> {
+    let (mut heads, mut tails, mut depths) = (HashSet::new(), HashSet::new(), HashSet::new());
+    let mut short = 0;
+    for path in paths.values() {
+        if path.len() <= above {
+            short += 1;
+            continue;
+        }
+        let (head, tail) = path.split_at(above);
+        let hash = |part: &[u64]| part.iter().fold(Mix::new(101), |hash, value| hash.with(*value)).0;
+        heads.insert(hash(head));
+        tails.insert(hash(tail));
+        depths.insert(tail.len());
+    }
+    (depths.len() >= LEAST_DEPTHS).then_some(heads.len() + tails.len() + short)
 }

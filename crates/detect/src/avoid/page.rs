@@ -1,6 +1,10 @@
 //! What a page says, as the predictor keeps it: hashed words in blocks.
 
+use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
+
+use super::rulings::Rulings;
+use super::shape::{Mix, raw_slots};
 
 /// Words of a page beyond this are not looked at.
 const MOST_WORDS: usize = 20_000;
@@ -18,7 +22,7 @@ pub struct PageText {
 pub(crate) struct TextBlock {
     /// Position: hash of the tag path.
     pub(crate) position: u32,
-    /// Hash of the words.
+    /// Hash of the text, of a sentence without its numbers.
     pub(crate) text: u32,
     pub(crate) start: u32,
     pub(crate) words: u32,
@@ -27,22 +31,39 @@ pub(crate) struct TextBlock {
 impl PageText {
     /// Of blocks of text with their positions (see [`Block::path`](huntsman_html::Block)).
     pub fn of<'a>(blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {
+        Self::without(&[], blocks)
+    }
+
+    /// Of the blocks of text of the page with this URL. Where the page repeats an identifier of its own URL (a value with a digit,
+    /// of 5 bytes or more: a revision, a session, a date), it says nothing.
+    pub fn of_page<'a>(url: &Url, blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {
+        let slots = raw_slots(url, &Rulings::default());
+        let values = slots.iter().skip(1).flat_map(|slot| slot.value.split_whitespace());
+        let own: Vec<&str> = values.filter(|value| value.len() >= IDENTIFIER && has_digit(value)).collect();
+        Self::without(&own, blocks)
+    }
+
+    fn without<'a>(own: &[&str], blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {
         let mut page = Self::default();
+        let hash = |word: &str| {
+            let is_own =
+                word.len() >= IDENTIFIER && has_digit(word) && own.iter().any(|own| word.contains(own));
+            if is_own { 0 } else { xxh3_64(word.as_bytes()) as u32 }
+        };
         for (path, text) in blocks {
             if page.blocks.len() == MOST_BLOCKS || page.words.len() >= MOST_WORDS {
                 break;
             }
             let start = page.words.len();
-            let words = text.split_whitespace().map(|word| xxh3_64(word.as_bytes()) as u32);
+            let words = text.split_whitespace().map(hash);
             page.words.extend(words.take(MOST_WORDS - start));
             let words = &page.words[start..];
             if words.is_empty() {
                 continue;
             }
-            let hash = words.iter().fold(super::shape::Mix::new(3), |hash, word| hash.with(u64::from(*word)));
             let block = TextBlock {
                 position: (path ^ (path >> 32)) as u32,
-                text: hash.0 as u32,
+                text: text_hash(text),
                 start: start as u32,
                 words: words.len() as u32,
             };
@@ -55,4 +76,27 @@ impl PageText {
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.words) + size_of_val(&*self.blocks)
     }
+}
+
+/// Bytes of an identifier, at least.
+const IDENTIFIER: usize = 5;
+
+fn has_digit(word: &str) -> bool {
+    word.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// A sentence has at least so many words without a digit.
+const WORDS_OF_SENTENCE: usize = 3;
+
+/// Hash by which blocks of chrome are found again. In a sentence all words with digits count as one: `generated at 10:15 in 0.03 s` is
+/// the same on each visit.
+fn text_hash(text: &str) -> u32 {
+    let words = || text.split_whitespace().take(MOST_WORDS);
+    let has_letters = |word: &&str| !has_digit(word) && word.chars().any(char::is_alphabetic);
+    let is_sentence = words().filter(has_letters).take(WORDS_OF_SENTENCE).count() == WORDS_OF_SENTENCE;
+    let hash = words().fold(Mix::new(3), |hash, word| match is_sentence && has_digit(word) {
+        true => hash.with(0),
+        false => hash.with(xxh3_64(word.as_bytes())),
+    });
+    hash.0 as u32
 }

@@ -12,7 +12,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::journal::{Event, Journal};
 use super::page::PageText;
 use super::rows::Row;
-use super::shape::{HOST, Name, RawSlot, raw_slots};
+use super::rulings::Rulings;
+use super::shape::{HOST, Name, RawSlot, SLASH, raw_slots};
 use super::site::{Belief, Kinship, LINKS, LinkContext, Site};
 
 /// Links that are remembered until the page that they lead to is learnt.
@@ -23,6 +24,12 @@ const MOST_NAMES: usize = 10_000;
 const MOST_PAGES: u64 = 1_000_000;
 /// Rules that are remembered.
 const MOST_RULES: usize = 10_000;
+/// Redirects that are remembered until the page to which they led is learnt.
+const MOST_REDIRECTS: usize = 100_000;
+/// Redirects to one page.
+const REDIRECTS_OF_PAGE: usize = 8;
+/// After so many clean explorations of a rule the share that is explored has halved, where it may fall.
+const HALF_LIFE: f64 = 20.0;
 
 /// How much evidence is asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +40,10 @@ pub struct Options {
     pub threshold: f64,
     /// Share of the skips that are fetched all the same, for evidence and for an estimate of what is lost. Default: 0.05.
     pub exploration: f64,
+    /// The share may fall to this with the explorations of a rule that found nothing new: it is
+    /// `exploration * 20 / (20 + explored)`. Default: none, it does not fall. The estimate of the loss then weighs each exploration
+    /// by the share with which it was drawn (Horvitz and Thompson 1952).
+    pub least_exploration: Option<f64>,
     /// Own observations of a row before it decides. Default: 10.
     pub min_evidence: f64,
     /// Decides which skips are explored, together with the URL. Default: 0.
@@ -48,6 +59,7 @@ impl Default for Options {
             warmup: 300,
             threshold: 0.98,
             exploration: 0.05,
+            least_exploration: None,
             min_evidence: 10.0,
             seed: 0,
             learning_bytes: 128 << 20,
@@ -101,6 +113,17 @@ pub enum Decision {
     Drop(Reason),
 }
 
+/// A parameter that does not matter on a site.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IdleParameter {
+    /// Host, or what stands for it.
+    pub site: String,
+    /// Its name.
+    pub parameter: String,
+    /// Pages that tested it.
+    pub evidence: Row,
+}
+
 /// A rule by which requests were skipped.
 #[derive(Clone, Debug)]
 pub struct Rule {
@@ -124,8 +147,15 @@ pub struct Rule {
     pub example: String,
 }
 
+/// An explored URL: the row that would have skipped it, and the share with which it was drawn.
+#[derive(Clone, Copy, Debug)]
+struct Exploration {
+    key: (u64, u64),
+    share: f64,
+}
+
 /// Totals of a crawl.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
     /// Pages that were learnt.
     pub learnt: u64,
@@ -135,19 +165,36 @@ pub struct Totals {
     pub explored: u64,
     /// Explored ones with new content.
     pub lost: u64,
+    /// Explored ones that were learnt, each weighed by one over the share with which it was drawn; their squares; and those with new
+    /// content.
+    #[serde(default)]
+    weights: [f64; 3],
 }
 
 impl Totals {
     /// The share of skips that would have brought new content: estimate and the upper end of a 95 % interval, from the skips
     /// that were explored. They are drawn by a coin, so the estimate is unbiased. The interval is that of Jeffreys: the
-    /// Beta(lost + 1/2, explored - lost + 1/2) posterior. `None` before anything was explored.
+    /// Beta(lost + 1/2, explored - lost + 1/2) posterior. Where the share that is explored falls, each is weighed by one over
+    /// its share, and the interval is that of the effective number (Kish 1965). `None` before anything explored was learnt.
     pub fn loss(&self) -> Option<(f64, f64)> {
-        let (lost, explored) = (self.lost as f64, self.explored as f64);
-        if self.explored == 0 {
+        let [all, squares, lost] = self.weights;
+        if all <= 0.0 {
             return None;
         }
-        let posterior = Beta::new(lost + 0.5, (explored - lost).max(0.0) + 0.5).ok()?;
-        Some((lost / explored, posterior.inverse_cdf(0.95)))
+        let (share, effective) = (lost / all, all * all / squares);
+        let posterior = Beta::new(share * effective + 0.5, (1.0 - share) * effective + 0.5).ok()?;
+        Some((share, posterior.inverse_cdf(0.95)))
+    }
+
+    fn explored(&mut self, share: f64, is_new: bool) {
+        let weight = 1.0 / share;
+        let [all, squares, lost] = &mut self.weights;
+        *all += weight;
+        *squares += weight * weight;
+        if is_new {
+            self.lost += 1;
+            *lost += weight;
+        }
     }
 }
 
@@ -180,6 +227,7 @@ impl Totals {
 #[derive(Debug, Default)]
 pub struct Predictor {
     options: Options,
+    rulings: Rulings,
     sites: HashMap<String, Site>,
     /// By the hash of the URL.
     links: HashMap<u64, SmallVec<[LinkContext; LINKS]>>,
@@ -187,8 +235,10 @@ pub struct Predictor {
     /// URLs of pages that stand for contents.
     urls: HashMap<(u64, u32), Box<str>>,
     rules: HashMap<(u64, u64), Rule>,
-    /// Explored URLs on their way, with the row that would have skipped them.
-    exploring: HashMap<u64, (u64, u64)>,
+    /// Explored URLs on their way.
+    exploring: HashMap<u64, Exploration>,
+    /// By the hash of a URL that is not learnt yet, what led to it.
+    redirects: HashMap<u64, Vec<Url>>,
     totals: Totals,
     /// Pages that were learnt.
     pages: u64,
@@ -201,6 +251,13 @@ impl Predictor {
     /// A predictor that knows nothing.
     pub fn new(options: Options) -> Self {
         Self { options, ..Self::default() }
+    }
+
+    /// With what the user says about slots. To be called before anything is learnt.
+    #[must_use]
+    pub fn with_rulings(mut self, rulings: Rulings) -> Self {
+        self.rulings = rulings;
+        self
     }
 
     /// The options.
@@ -216,9 +273,8 @@ impl Predictor {
             return;
         }
         let links = self.links.entry(hash).or_default();
-        let is_worth = link.is_some_and(|link| {
-            links.len() < LINKS && links.iter().all(|known| known.position != link.position)
-        });
+        let is_worth =
+            link.is_some_and(|link| links.len() < LINKS && links.iter().all(|known| *known != link));
         if !is_new && !is_worth {
             return;
         }
@@ -255,23 +311,25 @@ impl Predictor {
     pub fn decide(&mut self, site: &str, url: &Url, is_last: bool) -> Decision {
         let Some(model) = self.sites.get(site) else { return Decision::Fetch };
         let is_warm = model.pages() >= self.options.warmup;
-        let raw = raw_slots(url);
+        let raw = raw_slots(url, &self.rulings);
         let hash = hash_of(url);
         let links = self.links.get(&hash).map(SmallVec::as_slice).unwrap_or_default();
         if is_last && model.is_reopened(&raw) {
             return Decision::Fetch;
         }
         let belief = model.judge(&raw, links);
-        let Options { threshold, exploration, min_evidence, seed, .. } = self.options;
-        if belief.probability > threshold && is_warm {
+        let Options { threshold, min_evidence, seed, .. } = self.options;
+        let is_pinned = belief.kinship == Some(Kinship::Pinned);
+        if belief.probability > threshold && (is_warm || is_pinned) {
             let reason = self.reason(site, url, &belief);
             let key = (xxh3_64(site.as_bytes()), belief.key);
-            if is_last {
+            if is_last || is_pinned {
                 self.count(site, url, key, &belief, &reason);
                 return Decision::Drop(reason);
             }
-            if is_explored(hash, seed, exploration) {
-                self.exploring.insert(hash, key);
+            let share = self.share_explored(key);
+            if is_explored(hash, seed, share) {
+                self.exploring.insert(hash, Exploration { key, share });
                 self.totals.explored += 1;
                 self.count_explored(key, &belief, site, url, &reason);
                 return Decision::Explore(reason);
@@ -279,11 +337,6 @@ impl Predictor {
             self.journal.add(|| Event::Skip { site: site.into(), url: url.as_str().into(), row: belief.key });
             self.site(site).skip(&raw, belief.key);
             return Decision::Skip(reason);
-        }
-        if is_last && is_warm && belief.probability > LAST {
-            let reason = self.reason(site, url, &belief);
-            self.count(site, url, (xxh3_64(site.as_bytes()), belief.key), &belief, &reason);
-            return Decision::Drop(reason);
         }
         if belief.hold {
             return Decision::Hold;
@@ -298,14 +351,14 @@ impl Predictor {
     /// What is believed of a URL now, if anything.
     pub fn explain(&self, site: &str, url: &Url) -> Option<Reason> {
         let links = self.links.get(&hash_of(url)).map(SmallVec::as_slice).unwrap_or_default();
-        let belief = self.sites.get(site)?.judge(&raw_slots(url), links);
+        let belief = self.sites.get(site)?.judge(&raw_slots(url, &self.rulings), links);
         belief.kinship?;
         Some(self.reason(site, url, &belief))
     }
 
     /// A request is on its way, or no longer.
     pub fn flies(&mut self, site: &str, url: &Url, starts: bool) {
-        let raw = raw_slots(url);
+        let raw = raw_slots(url, &self.rulings);
         self.site(site).flies(&raw, starts);
     }
 
@@ -319,7 +372,10 @@ impl Predictor {
             return u32::MAX;
         }
         let raw = self.slots_of(url);
-        let model = self.sites.entry_ref(site).or_insert_with(|| Site::new(self.options.min_evidence));
+        let model = self
+            .sites
+            .entry_ref(site)
+            .or_insert_with(|| Site::new(self.options.min_evidence, !self.rulings.pinned.is_empty()));
         let (number, is_new) = match model.sketch(&text) {
             Some(sketch) => {
                 self.journal.add(|| Event::LearnSketch {
@@ -369,15 +425,105 @@ impl Predictor {
         self.totals.learnt += 1;
         let of_site = xxh3_64(site.as_bytes());
         // Contents are made anew at a rebuild: other pages may stand for them then.
-        if is_new || number < super::site::LOG as u32 {
+        if is_new || number < super::site::LOG as u32 || !self.rulings.pinned.is_empty() {
             self.urls.insert((of_site, number), url.as_str().into());
         }
-        if let Some(key) = self.exploring.remove(&hash_of(url)) {
-            self.totals.lost += u64::from(is_new);
+        self.came_of_exploration(url, is_new);
+        let mut learnt = vec![url.clone()];
+        while let Some(to) = learnt.pop() {
+            for from in self.redirects.remove(&hash_of(&to)).unwrap_or_default() {
+                self.came_of_exploration(&from, is_new);
+                self.alias(site, &from, &to);
+                learnt.push(from);
+            }
+        }
+    }
+
+    fn came_of_exploration(&mut self, url: &Url, is_new: bool) {
+        if let Some(Exploration { key, share }) = self.exploring.remove(&hash_of(url)) {
+            self.totals.explored(share, is_new);
             if let Some(rule) = self.rules.get_mut(&key) {
                 rule.lost += u64::from(is_new);
             }
         }
+    }
+
+    /// The share of the skips by a rule that is fetched all the same.
+    fn share_explored(&self, key: (u64, u64)) -> f64 {
+        let Options { exploration, least_exploration, .. } = self.options;
+        let Some(least) = least_exploration else { return exploration };
+        let clean = self.rules.get(&key).filter(|rule| rule.lost == 0).map_or(0, |rule| rule.explored);
+        (exploration * HALF_LIFE / (HALF_LIFE + clean as f64)).max(least.min(exploration))
+    }
+
+    /// A URL answered with a redirect to another one of its site: it shows the same, whether that was learnt before or will be.
+    pub fn redirect(&mut self, site: &str, from: &Url, to: &Url) {
+        let (of_from, of_to) = (hash_of(from), hash_of(to));
+        if of_from == of_to {
+            return;
+        }
+        self.journal.add(|| Event::Redirect {
+            site: site.into(),
+            from: from.as_str().into(),
+            to: to.as_str().into(),
+        });
+        let is_known = self.sites.get(site).is_some_and(|model| model.knows(&raw_slots(to, &self.rulings)));
+        if is_known {
+            self.came_of_exploration(from, false);
+            self.alias(site, from, to);
+        } else if self.redirects.len() < MOST_REDIRECTS || self.redirects.contains_key(&of_to) {
+            let led = self.redirects.entry(of_to).or_default();
+            if led.len() < REDIRECTS_OF_PAGE && led.iter().all(|url| hash_of(url) != of_from) {
+                led.push(from.clone());
+            }
+        }
+    }
+
+    fn alias(&mut self, site: &str, from: &Url, to: &Url) {
+        let links = self.links.remove(&hash_of(from)).unwrap_or_default();
+        let raw = self.slots_of(from);
+        let page = raw_slots(to, &self.rulings);
+        let model = self.site(site);
+        let before = model.log_bytes();
+        model.alias(raw, page, &links);
+        let grown = model.log_bytes().saturating_sub(before);
+        self.log_bytes += grown;
+    }
+
+    /// The page with this number, which was learnt just now, names a URL of its site as its own address (`rel=canonical`,
+    /// `rel=shortlink`). It is a claim: the URL is skipped once such claims of pages of this kind were found to be true.
+    pub fn claim(&mut self, site: &str, page: u32, url: &Url, named: &Url) {
+        if hash_of(url) == hash_of(named) {
+            return;
+        }
+        self.journal.add(|| Event::Claim {
+            site: site.into(),
+            page,
+            url: url.as_str().into(),
+            named: named.as_str().into(),
+        });
+        let raw = raw_slots(url, &self.rulings);
+        let named = raw_slots(named, &self.rulings);
+        let model = self.site(site);
+        let before = model.log_bytes();
+        model.claim(page, &raw, named);
+        let grown = model.log_bytes().saturating_sub(before);
+        self.log_bytes += grown;
+    }
+
+    /// Parameters that no page spoke for, with the evidence: at least 20 observations, and none against. They may be
+    /// stripped from the comparison form of the URLs of their site.
+    pub fn parameters_that_never_mattered(&self) -> Vec<IdleParameter> {
+        let mut idle = Vec::new();
+        for (site, model) in &self.sites {
+            for (name, label) in &self.names {
+                if let Some(evidence) = model.never_mattered(*name) {
+                    idle.push(IdleParameter { site: site.clone(), parameter: label.to_string(), evidence });
+                }
+            }
+        }
+        idle.sort_by(|a, b| (&a.site, &a.parameter).cmp(&(&b.site, &b.parameter)));
+        idle
     }
 
     /// Rules by which requests were skipped, the most used first.
@@ -418,7 +564,7 @@ impl Predictor {
             Event::LearnSketch { site, url, sketch } => {
                 if let Ok(url) = Url::parse(&url) {
                     let links = self.links.remove(&hash_of(&url)).unwrap_or_default();
-                    let raw = raw_slots(&url);
+                    let raw = raw_slots(&url, &self.rulings);
                     let model = self.site(&site);
                     let (number, is_new) = model.learn_sketch(&raw, sketch, &links);
                     self.learnt(&site, &url, number, is_new);
@@ -426,19 +572,32 @@ impl Predictor {
             }
             Event::Skip { site, url, row } => {
                 if let Ok(url) = Url::parse(&url) {
-                    self.site(&site).skip(&raw_slots(&url), row);
+                    let raw = raw_slots(&url, &self.rulings);
+                    self.site(&site).skip(&raw, row);
+                }
+            }
+            Event::Redirect { site, from, to } => {
+                if let (Ok(from), Ok(to)) = (Url::parse(&from), Url::parse(&to)) {
+                    self.redirect(&site, &from, &to);
+                }
+            }
+            Event::Claim { site, page, url, named } => {
+                if let (Ok(url), Ok(named)) = (Url::parse(&url), Url::parse(&named)) {
+                    self.claim(&site, page, &url, &named);
                 }
             }
         }
     }
 
     fn site(&mut self, site: &str) -> &mut Site {
-        self.sites.entry_ref(site).or_insert_with(|| Site::new(self.options.min_evidence))
+        self.sites
+            .entry_ref(site)
+            .or_insert_with(|| Site::new(self.options.min_evidence, !self.rulings.pinned.is_empty()))
     }
 
     /// The slots of a URL; their names are remembered for explanations.
     fn slots_of(&mut self, url: &Url) -> Vec<RawSlot> {
-        let raw = raw_slots(url);
+        let raw = raw_slots(url, &self.rulings);
         for slot in raw.iter().filter(|slot| slot.name.is_parameter()) {
             if self.names.len() < MOST_NAMES && !self.names.contains_key(&slot.name) {
                 self.names.insert(slot.name, slot.label.as_str().into());
@@ -451,7 +610,11 @@ impl Predictor {
         match self.names.get(&name) {
             Some(label) => label.to_string(),
             None if name == HOST => "host".to_owned(),
-            None if name.is_segment() => format!("/{}", name.0),
+            None if name.is_segment() => match name.segments_above() {
+                Some(above) => format!("/{above}/..."),
+                None if name == SLASH => "slash at the end".to_owned(),
+                None => format!("/{}", name.0),
+            },
             None => format!("parameter {:x}", name.0),
         }
     }
@@ -472,11 +635,11 @@ impl Predictor {
                 "the same but for parameters that do not matter".to_owned()
             }
             Kinship::Canonical => format!("the same without {names}, which does not matter on any page"),
+            Kinship::Named => format!("a page names it as its own address ({path})"),
+            Kinship::Pinned => format!("{names} does not matter, as was said"),
             Kinship::Link => format!("a link at this place of its page leads to the page itself ({path})"),
         };
-        let model = self.sites.get(site);
-        let leader = belief.content.zip(model).map(|(content, model)| model.leader(content));
-        let equals = leader.and_then(|page| self.urls.get(&(xxh3_64(site.as_bytes()), page)));
+        let equals = belief.page.and_then(|page| self.urls.get(&(xxh3_64(site.as_bytes()), page)));
         Reason {
             probability: belief.probability,
             kinship,
@@ -526,10 +689,6 @@ impl Predictor {
         }
     }
 }
-
-/// What was skipped is dropped at the end if its probability is still above this. Lower than the threshold: skipping it was a
-/// decision, and only evidence against it takes it back.
-const LAST: f64 = 0.9;
 
 fn hash_of(url: &Url) -> u64 {
     let text = url.as_str();

@@ -7,6 +7,9 @@ use smallvec::SmallVec;
 const WINDOW: f32 = 33.0;
 const DECAY: f32 = 0.97;
 
+/// Mean of the prior of the most general row, and where only parameters are dropped that are widely used for tracking.
+const EXPECTED: f64 = 0.5;
+const EXPECTED_OF_TRACKING: f64 = 0.95;
 /// Weight of the prior of the most general row, and of each more specific one.
 const FIRST_WEIGHT: f64 = 2.0;
 const WEIGHT: f64 = 1.0;
@@ -55,6 +58,10 @@ pub(crate) struct RowKeys {
     pub(crate) own: u64,
     /// One for each choice that is dropped.
     pub(crate) values: SmallVec<[u64; 4]>,
+    /// A row that is more specific still, and speaks instead of all others once it has evidence; 0 if there is none.
+    pub(crate) finer: u64,
+    /// Whether only parameters are dropped that are widely used for tracking.
+    pub(crate) is_tracking: bool,
 }
 
 /// Evidence by key.
@@ -68,7 +75,7 @@ impl Rows {
 
     pub(crate) fn observe(&mut self, keys: &RowKeys, is_dup: bool) {
         let all = [keys.template, keys.own].into_iter().chain(keys.choices.iter().copied());
-        for key in all.chain(keys.values.iter().copied()) {
+        for key in all.chain(keys.values.iter().copied()).chain((keys.finer != 0).then_some(keys.finer)) {
             self.0.entry(key).or_default().observe(is_dup);
         }
     }
@@ -78,9 +85,16 @@ impl Rows {
         self.0.entry(key).or_default().observe(is_dup);
     }
 
+    /// What is known of a parameter, if no page speaks against that it does not matter.
+    pub(crate) fn never_mattered(&self, parameter: u64) -> Option<Row> {
+        let row = self.get(parameter);
+        (row.total() >= 20.0 && row.nodup < 0.05).then_some(row)
+    }
+
     /// Whether a parameter with this value does not matter: by what is known of the value, else of the parameter.
-    pub(crate) fn is_idle(&self, parameter: u64, value: u64) -> bool {
-        let holds = |row: Row| row.total() >= 10.0 && row.mean(0.5, WEIGHT) >= 0.95;
+    pub(crate) fn is_idle(&self, parameter: u64, value: u64, is_tracking: bool) -> bool {
+        let (least, expected) = if is_tracking { (2.0, EXPECTED_OF_TRACKING) } else { (10.0, EXPECTED) };
+        let holds = |row: Row| row.total() >= least && row.mean(expected, WEIGHT) >= 0.95;
         let of_value = self.get(value);
         if of_value.total() >= 3.0 && of_value.mean(0.5, WEIGHT) < 0.8 {
             return false;
@@ -93,8 +107,9 @@ impl Rows {
     /// has the evidence.
     pub(crate) fn believe(&self, keys: &RowKeys, min_evidence: f64) -> (f64, Row) {
         let template = self.get(keys.template);
-        let mut prior = template.mean(0.5, FIRST_WEIGHT);
-        let mut pure = template.is_pure();
+        let expected = if keys.is_tracking { EXPECTED_OF_TRACKING } else { EXPECTED };
+        let mut prior = template.mean(expected, FIRST_WEIGHT);
+        let mut pure = template.is_pure() || (keys.is_tracking && prior >= EXPECTED_OF_TRACKING);
         let mut least: Option<f64> = None;
         let mut high: Option<(f64, f64)> = None;
         let mut low: Option<f64> = None;
@@ -129,6 +144,10 @@ impl Rows {
         let mut probability = own.mean(prior, WEIGHT);
         for key in &keys.values {
             probability = probability.min(self.get(*key).mean(own.mean(prior, WEIGHT), WEIGHT));
+        }
+        let finer = self.get(keys.finer);
+        if keys.finer != 0 && finer.total() >= min_evidence {
+            return (finer.mean(own.mean(prior, WEIGHT), WEIGHT), finer);
         }
         let evidence = own.total();
         if evidence < min_evidence && !(pure && evidence >= 2.0) {

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::rulings::{Fixed, Rulings};
 use crate::urlparts::{Parts, Separator};
 
 /// Path segments beyond this are one slot, the rest of the path.
@@ -13,6 +14,10 @@ const MOST_SEGMENTS: usize = 16;
 const MOST_PARAMETERS: usize = 24;
 /// Bit of the names of parameters; segments are numbered from 0.
 const PARAMETER: u32 = 1 << 31;
+/// Bit of the names of what is below a number of segments, in a tree.
+const BELOW: u32 = 1 << 29;
+/// Whether what is below ends with a slash.
+pub(crate) const SLASH: Name = Name(BELOW | 0xFF);
 /// The host and port.
 pub(crate) const HOST: Name = Name(1 << 30);
 
@@ -27,6 +32,16 @@ impl Name {
 
     pub(crate) fn parameter(name: &str) -> Self {
         Self(xxh3_64(name.as_bytes()) as u32 | PARAMETER)
+    }
+
+    /// What stands below so many segments.
+    pub(crate) fn below(segments: u8) -> Self {
+        Self(BELOW | u32::from(segments))
+    }
+
+    /// The number of segments above, if it is what stands below them.
+    pub(crate) fn segments_above(self) -> Option<u32> {
+        (self.is_segment() && self.0 & BELOW != 0 && self != SLASH).then_some(self.0 & !BELOW)
     }
 
     pub(crate) fn is_segment(self) -> bool {
@@ -45,6 +60,9 @@ pub(crate) struct Slot {
     pub(crate) value: u64,
     /// A part of a value that was split: never an enumeration (parts of identifiers that repeat are no choices).
     pub(crate) is_part: bool,
+    pub(crate) fixed: Fixed,
+    /// The name without its number, if it is repeated.
+    pub(crate) base: Name,
 }
 
 /// Segments in order, then parameters by name.
@@ -62,6 +80,9 @@ pub(crate) struct RawSlot {
     /// Of a parameter, as in the URL, with a number if it is repeated.
     pub(crate) label: String,
     pub(crate) value: String,
+    pub(crate) fixed: Fixed,
+    /// The name without its number, if it is repeated.
+    pub(crate) base: Name,
 }
 
 impl RawSlot {
@@ -90,25 +111,28 @@ impl Mix {
 }
 
 /// The slots of a URL as they stand in it. The fragment is none; a repeated name is numbered; a blank value is a value.
-pub(crate) fn raw_slots(url: &Url) -> Vec<RawSlot> {
+pub(crate) fn raw_slots(url: &Url, rulings: &Rulings) -> Vec<RawSlot> {
     let parts = Parts::of(url);
     let mut slots = Vec::new();
+    let slot = |name: Name, label: String, value: String| {
+        let fixed = rulings.of(name, &label);
+        RawSlot { name, label, value, fixed, base: name }
+    };
     let host = parts.authority().rsplit('@').next().unwrap_or_default();
-    slots.push(RawSlot { name: HOST, label: String::new(), value: host.to_owned() });
+    slots.push(slot(HOST, String::new(), host.to_owned()));
     let mut segments = parts.segments();
     for index in 0..MOST_SEGMENTS {
         let Some(segment) = segments.next() else { break };
         let value = segment.decoded().into_owned();
-        slots.push(RawSlot { name: Name::segment(index), label: String::new(), value });
+        slots.push(slot(Name::segment(index), String::new(), value));
         for pair in segment.param_pairs() {
             let label = format!(";{}", pair.name());
-            slots.push(RawSlot { name: Name::parameter(&label), label, value: pair.value().into_owned() });
+            slots.push(slot(Name::parameter(&label), label, pair.value().into_owned()));
         }
     }
     let rest: Vec<&str> = segments.map(|segment| segment.raw).collect();
     if !rest.is_empty() {
-        let name = Name::segment(MOST_SEGMENTS);
-        slots.push(RawSlot { name, label: String::new(), value: rest.join("/") });
+        slots.push(slot(Name::segment(MOST_SEGMENTS), String::new(), rest.join("/")));
     }
     let mut counts: HashMap<String, u32> = HashMap::new();
     let pairs = parts.pairs_at(Separator::AmpersandOrSemicolon);
@@ -119,33 +143,108 @@ pub(crate) fn raw_slots(url: &Url) -> Vec<RawSlot> {
         let mut label = pair.name().into_owned();
         let count = counts.entry(label.clone()).or_default();
         *count += 1;
+        let base = Name::parameter(&label);
         if *count > 1 {
             label = format!("{label}#{count}");
         }
-        slots.push(RawSlot { name: Name::parameter(&label), label, value: pair.value().into_owned() });
+        let repeated = slot(Name::parameter(&label), label, pair.value().into_owned());
+        slots.push(RawSlot { base, ..repeated });
     }
     slots
 }
 
 /// Characters at which the values of a parameter may be split.
-pub(crate) const SEPARATORS: [char; 2] = [':', '/'];
+pub(crate) const SEPARATORS: [char; 4] = [':', '/', ' ', 'T'];
 
-/// The shape of slots, with the values of some parameters split at their last separator.
-pub(crate) fn shape(raw: &[RawSlot], splits: &HashMap<Name, char>) -> Shape {
+/// The parts of a value: before and after the last separator, or a date and the time of day (`2024-05-01T10:15:00Z`).
+pub(crate) fn split(value: &str, separator: char) -> Option<(&str, &str)> {
+    if matches!(separator, ' ' | 'T') {
+        let parts = value.split_once(separator)?;
+        return (is_date(parts.0) && parts.1.starts_with(|first: char| first.is_ascii_digit()))
+            .then_some(parts);
+    }
+    value.rsplit_once(separator)
+}
+
+/// `2024-05-01` and the like.
+fn is_date(text: &str) -> bool {
+    let mut parts = text.split(['-', '/', '.']);
+    let is_number =
+        |part: &str| matches!(part.len(), 1..=4) && part.bytes().all(|byte| byte.is_ascii_digit());
+    parts.by_ref().take(3).filter(|part| is_number(part)).count() == 3 && parts.next().is_none()
+}
+
+/// What the shape of a URL depends on beside the URL.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Layout {
+    /// Separators of parameters whose values are split.
+    pub(crate) splits: HashMap<Name, char>,
+    /// By the hash of the first segment, the number of segments above a tree: what stands below is one value.
+    pub(crate) trees: HashMap<u64, u8>,
+}
+
+/// The shape of slots, with the values of some parameters split at their last separator. Pinned slots are not there, or always the
+/// same.
+pub(crate) fn shape(raw: &[RawSlot], layout: &Layout) -> Shape {
+    let Layout { splits, trees } = layout;
+    let first = raw.iter().find(|slot| slot.name == Name::segment(0)).filter(|_| !trees.is_empty());
+    let above = first.and_then(|slot| trees.get(&xxh3_64(slot.value.as_bytes()))).copied();
+    let mut below: Option<Slot> = None;
+    let mut ends_with_slash = false;
     let mut slots: SmallVec<[Slot; 8]> = SmallVec::new();
     for slot in raw {
-        let parts = splits.get(&slot.name).and_then(|separator| slot.value.rsplit_once(*separator));
+        let (fixed, base) = (slot.fixed, slot.base);
+        if fixed == Fixed::Pinned {
+            if !slot.name.is_parameter() {
+                slots.push(Slot { name: slot.name, value: 0, is_part: false, fixed, base });
+            }
+            continue;
+        }
+        if let Some(above) = above.filter(|above| slot.name.is_segment() && slot.name.0 >= u32::from(*above))
+        {
+            let whole =
+                below.get_or_insert(Slot { name: Name::below(above), value: 0, is_part: true, fixed, base });
+            ends_with_slash = slot.value.is_empty();
+            if !ends_with_slash {
+                whole.value = Mix(whole.value).with(xxh3_64(slot.value.as_bytes())).0;
+            }
+            continue;
+        }
+        let parts = splits.get(&slot.name).and_then(|separator| split(&slot.value, *separator));
         match parts {
             Some((head, tail)) => {
                 let of_head = Name::parameter(&format!("{}<", slot.label));
-                slots.push(Slot { name: of_head, value: xxh3_64(head.as_bytes()), is_part: true });
-                slots.push(Slot { name: slot.name, value: xxh3_64(tail.as_bytes()), is_part: true });
+                slots.push(Slot {
+                    name: of_head,
+                    value: xxh3_64(head.as_bytes()),
+                    is_part: true,
+                    fixed,
+                    base,
+                });
+                slots.push(Slot {
+                    name: slot.name,
+                    value: xxh3_64(tail.as_bytes()),
+                    is_part: true,
+                    fixed,
+                    base,
+                });
             }
             None => {
                 let is_part = splits.contains_key(&slot.name);
-                slots.push(Slot { name: slot.name, value: xxh3_64(slot.value.as_bytes()), is_part });
+                slots.push(Slot {
+                    name: slot.name,
+                    value: xxh3_64(slot.value.as_bytes()),
+                    is_part,
+                    fixed,
+                    base,
+                });
             }
         }
+    }
+    if let Some(below) = below {
+        let value = u64::from(ends_with_slash);
+        slots.push(Slot { name: SLASH, value, is_part: false, ..below });
+        slots.push(below);
     }
     slots.sort_by_key(|slot| slot.name);
     let template = slots.iter().fold(Mix::new(1), |hash, slot| hash.with(u64::from(slot.name.0)));

@@ -2,12 +2,14 @@
 
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::chrome::{Chrome, Sample};
 use super::content::{ContentId, Contents, Sketch};
 use super::kinds::{Kind, Kinds};
 use super::page::PageText;
 use super::rows::{Row, RowKeys, Rows};
+use super::rulings::Fixed;
 use super::shape::{Mix, Name, RawSlot, Slot, normal_form};
 use super::target::{Target, has};
 
@@ -16,6 +18,8 @@ const CONTENTS_OF_KEY: usize = 32;
 /// Signatures, and contents of each, that pages with the same free values remember.
 const SIGNATURES_OF_BAG: usize = 8;
 const CONTENTS_OF_SIGNATURE: usize = 8;
+/// Pages that name a URL as their own, as it remembers them.
+const NAMED_BY: usize = 4;
 /// Longer variants that a URL remembers.
 const LONGER_VARIANTS: usize = 8;
 /// Pages that are kept for learning anew what the content of a page is.
@@ -29,7 +33,7 @@ const FIRST_REBUILD: usize = 16;
 const LEAST_GROWTH: usize = 40;
 const GROWTH: f64 = 0.25;
 /// Links to a URL that are remembered.
-pub(crate) const LINKS: usize = 2;
+pub(crate) const LINKS: usize = 6;
 /// Skips of a row that are remembered until it is confirmed.
 const SKIPS_OF_ROW: usize = 10_000;
 /// An enumeration of so many values may be an identity (commits, chapters).
@@ -62,6 +66,10 @@ pub enum Kinship {
     Canonical,
     /// The page that links to it.
     Link,
+    /// A page that was fetched names it as its own address.
+    Named,
+    /// It differs from a page that was fetched in slots only that do not matter by the user's word.
+    Pinned,
 }
 
 /// What is believed of a URL.
@@ -75,8 +83,8 @@ pub(crate) struct Belief {
     /// The row that decides, and its key.
     pub(crate) row: Row,
     pub(crate) key: u64,
-    /// One of the contents that it may have.
-    pub(crate) content: Option<ContentId>,
+    /// The number of a page that it may equal.
+    pub(crate) page: Option<u32>,
     /// Whether a page on its way may settle it.
     pub(crate) hold: bool,
 }
@@ -121,7 +129,13 @@ impl Longer {
     }
 
     fn parameter(&self) -> Option<Slot> {
-        self.name.is_parameter().then_some(Slot { name: self.name, value: self.value, is_part: false })
+        self.name.is_parameter().then_some(Slot {
+            name: self.name,
+            value: self.value,
+            is_part: false,
+            fixed: Fixed::No,
+            base: self.name,
+        })
     }
 
     fn rows(&self) -> RowKeys {
@@ -129,6 +143,14 @@ impl Longer {
         rows.values.extend(self.parameter().map(|slot| Target::value_row(self.own, &slot)));
         rows
     }
+}
+
+/// A page that names a URL as its own address.
+#[derive(Clone, Copy, Debug)]
+struct Named {
+    template: u64,
+    signature: u64,
+    content: ContentId,
 }
 
 /// Pages of one signature with the same free values.
@@ -147,6 +169,7 @@ struct Stores {
     longer: HashMap<u64, SmallVec<[Longer; 1]>>,
     bags: HashMap<u64, SmallVec<[Bagged; 1]>>,
     canonical: HashMap<u64, Ids>,
+    named: HashMap<u64, SmallVec<[Named; 1]>>,
 }
 
 #[derive(Clone, Debug)]
@@ -155,6 +178,18 @@ struct LoggedPage {
     text: PageText,
     links: SmallVec<[LinkContext; LINKS]>,
     number: u32,
+    /// What it names as its own address.
+    names: Vec<Vec<RawSlot>>,
+    /// What was found to lead to a page of the log since.
+    aliases: Vec<Alias>,
+}
+
+/// A URL that led to a page.
+#[derive(Clone, Debug)]
+struct Alias {
+    raw: Vec<RawSlot>,
+    page: Vec<RawSlot>,
+    links: SmallVec<[LinkContext; LINKS]>,
 }
 
 /// A URL without the parameters that were learnt not to matter.
@@ -177,6 +212,7 @@ struct Surprise {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Site {
     min_evidence: f64,
+    has_pins: bool,
     kinds: Kinds,
     chrome: Chrome,
     contents: Contents,
@@ -189,6 +225,8 @@ pub(crate) struct Site {
     is_frozen: bool,
     discovered: Vec<Vec<RawSlot>>,
     content_of: Vec<Option<ContentId>>,
+    /// By the number of a page, the hash of its signature.
+    signature_of: Vec<u32>,
     flying: HashMap<u64, Target>,
     /// URLs that were skipped by a row since it was last confirmed.
     skipped: HashMap<u64, Vec<u64>>,
@@ -197,11 +235,14 @@ pub(crate) struct Site {
     surprise: Surprise,
     walls: HashSet<ContentId>,
     next_rebuild: usize,
+    /// By the URL without pinned slots, the first page and the hash of its URL; empty if nothing is pinned.
+    without_pinned: HashMap<u64, (u32, u64)>,
 }
 
 impl Site {
-    pub(crate) fn new(min_evidence: f64) -> Self {
-        Self { min_evidence, next_rebuild: FIRST_REBUILD, ..Self::default() }
+    /// `has_pins`: whether anything is pinned.
+    pub(crate) fn new(min_evidence: f64, has_pins: bool) -> Self {
+        Self { min_evidence, has_pins, next_rebuild: FIRST_REBUILD, ..Self::default() }
     }
 
     /// A URL was found that was not known before.
@@ -219,15 +260,21 @@ impl Site {
         self.content_of.len() as u32
     }
 
-    /// The page that stands for a content.
-    pub(crate) fn leader(&self, content: ContentId) -> u32 {
-        self.contents.leader(content)
-    }
-
     /// What is believed of a URL to which these links led.
     pub(crate) fn judge(&self, raw: &[RawSlot], links: &[LinkContext]) -> Belief {
         let target = Target::of(raw, &self.kinds);
         let mut best = Belief::default();
+        if let Some((page, same)) = self.without_pinned.get(&target.key())
+            && *same != whole_key(raw)
+        {
+            let dropped =
+                raw.iter().filter(|slot| slot.fixed == Fixed::Pinned).map(|slot| slot.name).collect();
+            let (kinship, page) = (Some(Kinship::Pinned), Some(*page));
+            return Belief { probability: 1.0, kinship, dropped, page, ..best };
+        }
+        if self.has_pins && self.flying.contains_key(&target.key()) {
+            return Belief { hold: true, ..best };
+        }
         for hypothesis in self.hypotheses(&target, links) {
             let (probability, row) = self.rows.believe(&hypothesis.rows, self.min_evidence);
             if probability > best.probability {
@@ -237,7 +284,7 @@ impl Site {
                     dropped: hypothesis.dropped,
                     row,
                     key: hypothesis.rows.own,
-                    content: hypothesis.contents.first().copied(),
+                    page: hypothesis.contents.first().map(|content| self.contents.leader(*content)),
                     hold: false,
                 };
             }
@@ -293,7 +340,7 @@ impl Site {
         let (number, is_new) = self.learn_sketch(&raw, Sketch::of(&self.chrome.content(&text)), links);
         let links = links.iter().copied().take(LINKS).collect();
         self.log_bytes += text.bytes();
-        self.log.push(LoggedPage { raw, text, links, number });
+        self.log.push(LoggedPage { raw, text, links, number, names: Vec::new(), aliases: Vec::new() });
         if self.log.len() >= self.next_rebuild {
             self.rebuild();
             let growth = (self.log.len() as f64 * GROWTH) as usize;
@@ -303,6 +350,54 @@ impl Site {
             self.freeze();
         }
         (number, is_new)
+    }
+
+    /// A page that was learnt just now names this URL as its own.
+    pub(crate) fn claim(&mut self, page: u32, page_raw: &[RawSlot], named: Vec<RawSlot>) {
+        self.store_claim(page, page_raw, &named);
+        if let Some(last) = self.log.last_mut().filter(|last| last.number == page) {
+            self.log_bytes += named.iter().map(RawSlot::bytes).sum::<usize>();
+            last.names.push(named);
+        }
+    }
+
+    fn store_claim(&mut self, page: u32, page_raw: &[RawSlot], named: &[RawSlot]) {
+        let Some(Some(content)) = self.content_of.get(page as usize).copied() else { return };
+        let (target, named) = (Target::of(page_raw, &self.kinds), Target::of(named, &self.kinds));
+        if self.walls.contains(&content) || target.key() == named.key() {
+            return;
+        }
+        let by = self.stores.named.entry(named.key()).or_default();
+        if by.len() < NAMED_BY {
+            by.push(Named { template: target.shape.template, signature: target.signature, content });
+        }
+    }
+
+    /// See [`Rows::never_mattered`].
+    pub(crate) fn never_mattered(&self, name: Name) -> Option<Row> {
+        self.rows.never_mattered(parameter_row(name).0)
+    }
+
+    /// Whether a page of this URL was learnt that may be compared.
+    pub(crate) fn knows(&self, raw: &[RawSlot]) -> bool {
+        self.stores.exact.contains_key(&Target::of(raw, &self.kinds).key())
+    }
+
+    /// A URL led to a page that was learnt: it has the content of that page.
+    pub(crate) fn alias(&mut self, raw: Vec<RawSlot>, page: Vec<RawSlot>, links: &[LinkContext]) {
+        self.observe_alias(&raw, &page, links, true);
+        if let Some(last) = self.log.last_mut() {
+            self.log_bytes += raw.iter().chain(&page).map(RawSlot::bytes).sum::<usize>();
+            last.aliases.push(Alias { raw, page, links: links.iter().copied().take(LINKS).collect() });
+        }
+    }
+
+    fn observe_alias(&mut self, raw: &[RawSlot], page: &[RawSlot], links: &[LinkContext], is_live: bool) {
+        let page = Target::of(page, &self.kinds).key();
+        if let Some(content) = self.stores.exact.get(&page).copied() {
+            let target = Target::of(raw, &self.kinds);
+            self.observe(&target, links, content, is_live);
+        }
     }
 
     /// Bytes that [`freeze`](Self::freeze) gives back.
@@ -333,6 +428,10 @@ impl Site {
         let target = Target::of(raw, &self.kinds);
         let content = sketch.map(|sketch| self.contents.id(sketch, number));
         self.content_of.push(content);
+        self.signature_of.push(target.signature as u32);
+        if self.has_pins {
+            self.without_pinned.entry(target.key()).or_insert((number, whole_key(raw)));
+        }
         if let Some(content) = content {
             self.look_for_walls(&target, content);
             self.observe(&target, links, content, true);
@@ -429,6 +528,16 @@ impl Site {
                 });
             }
         }
+        for named in self.stores.named.get(&target.key()).into_iter().flatten() {
+            let rows = RowKeys {
+                template: Mix::new(80).with(target.shape.template).with(named.template).0,
+                own: Mix::new(81).with(target.signature).with(named.signature).0,
+                ..RowKeys::default()
+            };
+            let contents = Ids::from_slice(&[named.content]);
+            let kinship = Kinship::Named;
+            found.push(Hypothesis { kinship, dropped: SmallVec::new(), rows, contents, parameter: None });
+        }
         for longer in self.stores.longer.get(&target.key()).into_iter().flatten() {
             found.push(Hypothesis {
                 kinship: Kinship::Added,
@@ -464,11 +573,16 @@ impl Site {
                 ..plain(Kinship::Canonical, canonical.rows, contents.clone())
             });
         }
-        for link in links {
+        for link in links.iter().filter(|_| !target.has_forbidden()) {
             if let Some(Some(content)) = self.content_of.get(link.page as usize) {
                 let rows = RowKeys {
                     template: Mix::new(50).with(target.shape.template).with(link.position).0,
                     own: Mix::new(51).with(target.signature).with(link.position).0,
+                    finer: Mix::new(52)
+                        .with(target.signature)
+                        .with(link.position)
+                        .with(u64::from(self.signature_of[link.page as usize]))
+                        .0,
                     ..RowKeys::default()
                 };
                 found.push(plain(Kinship::Link, rows, Ids::from_slice(&[*content])));
@@ -484,7 +598,9 @@ impl Site {
         let mut kept: SmallVec<[Slot; 8]> = SmallVec::new();
         for slot in &target.shape.slots {
             let (parameter, value) = parameter_rows(slot);
-            if slot.name.is_parameter() && self.rows.is_idle(parameter, value) {
+            let is_tracking = slot.fixed == Fixed::Tracking;
+            let may_be_idle = slot.name.is_parameter() && slot.fixed != Fixed::Forbidden;
+            if may_be_idle && self.rows.is_idle(parameter, value, is_tracking) {
                 dropped = dropped.with(u64::from(slot.name.0));
                 idle.push(slot.name);
             } else {
@@ -493,6 +609,11 @@ impl Site {
         }
         let own = dropped.with(target.shape.template).0;
         let rows = RowKeys { template: dropped.0, own, ..RowKeys::default() };
+        // Repeated parameters in any order.
+        kept.sort_by_key(|slot| (slot.base, slot.value));
+        for slot in &mut kept {
+            slot.name = slot.base;
+        }
         Canonical { key: normal_form(kept.iter()), rows, idle }
     }
 
@@ -528,7 +649,7 @@ impl Site {
 
     /// Learns anew from the log: what slots are, what chrome is, which contents there are, and what rows say.
     fn rebuild(&mut self) {
-        if self.kinds.decide_splits() {
+        if self.kinds.decide_layout(&self.discovered) {
             for raw in &self.discovered {
                 let shape = Target::of(raw, &self.kinds).shape;
                 self.kinds.count(&shape);
@@ -558,6 +679,9 @@ impl Site {
         self.walls.clear();
         self.surprise = Surprise::default();
         let log = std::mem::take(&mut self.log);
+        for (page, target) in log.iter().zip(&targets) {
+            self.signature_of[page.number as usize] = target.signature as u32;
+        }
         for page in &log {
             let sketch = Sketch::of(&self.chrome.content(&page.text));
             let content = sketch.map(|sketch| self.contents.id(sketch, page.number));
@@ -567,9 +691,24 @@ impl Site {
             if let Some(content) = self.content_of[page.number as usize] {
                 self.observe(target, &page.links, content, false);
             }
+            for named in &page.names {
+                self.store_claim(page.number, &page.raw, named);
+            }
+            for alias in &page.aliases {
+                self.observe_alias(&alias.raw, &alias.page, &alias.links, false);
+            }
         }
         self.log = log;
     }
+}
+
+/// The URL with its pinned slots.
+fn whole_key(raw: &[RawSlot]) -> u64 {
+    raw.iter()
+        .fold(Mix::new(90), |hash, slot| {
+            hash.with(u64::from(slot.name.0)).with(xxh3_64(slot.value.as_bytes()))
+        })
+        .0
 }
 
 fn remember(ids: &mut Ids, content: ContentId, most: usize) {
@@ -583,6 +722,10 @@ fn remember(ids: &mut Ids, content: ContentId, most: usize) {
 
 /// The rows of a parameter and of its value, over all templates.
 fn parameter_rows(slot: &Slot) -> (u64, u64) {
-    let parameter = Mix::new(70).with(u64::from(slot.name.0));
+    let parameter = parameter_row(slot.name);
     (parameter.0, parameter.with(slot.value).0)
+}
+
+fn parameter_row(name: Name) -> Mix {
+    Mix::new(70).with(u64::from(name.0))
 }

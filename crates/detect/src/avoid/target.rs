@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 
 use super::kinds::{Kind, Kinds};
 use super::rows::RowKeys;
+use super::rulings::Fixed;
 use super::shape::{Mix, RawSlot, Shape, Slot, normal_form, shape};
 
 /// Slots that may be dropped; the others of a URL with more are always kept.
@@ -30,7 +31,7 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn of(raw: &[RawSlot], kinds: &Kinds) -> Self {
-        let shape = shape(raw, &kinds.splits);
+        let shape = shape(raw, &kinds.layout);
         let kinds = kinds.kinds_of(&shape);
         let mut signature = Mix::new(SIGNATURE).with(shape.template);
         for (slot, kind) in shape.slots.iter().zip(&kinds) {
@@ -54,7 +55,8 @@ impl Target {
     /// Sets of slots that may have other values without another content, by growing size, each as a set of slots and the
     /// key of all URLs that are equal outside of it.
     pub(crate) fn changed_keys(&self) -> impl Iterator<Item = (u16, u64)> {
-        let free = self.kinds.iter().take(MOST_SLOTS).enumerate().filter(|(_, kind)| **kind != Kind::Const);
+        let slots = self.slots().take(MOST_SLOTS).enumerate();
+        let free = slots.filter(|(_, (slot, kind))| *kind != Kind::Const && slot.fixed != Fixed::Forbidden);
         let droppable: SmallVec<[usize; 8]> = free.map(|(index, _)| index).take(MOST_DROPPABLE).collect();
         drop_sets(droppable.len()).iter().map(move |set| {
             let set = spread(*set, &droppable);
@@ -69,6 +71,7 @@ impl Target {
     /// Sets of slots without which the URL may have been fetched: some parameters, or one segment.
     pub(crate) fn removal_sets(&self) -> SmallVec<[u16; 32]> {
         let slots = self.shape.slots.iter().take(MOST_SLOTS).enumerate();
+        let slots = slots.filter(|(_, slot)| slot.fixed != Fixed::Forbidden);
         let mut sets: SmallVec<[u16; 32]> =
             slots.clone().filter(|(_, slot)| slot.name.is_segment()).map(|(index, _)| 1 << index).collect();
         let parameters: SmallVec<[usize; 8]> = slots
@@ -112,7 +115,9 @@ impl Target {
         let is_choice = |index: &usize| !has(set, *index) && self.kinds[*index].is_enum();
         let choices: SmallVec<[usize; 8]> = (0..slots.len()).filter(is_choice).collect();
         let mut own = template.with(1);
-        let mut keys = RowKeys { template: template.0, ..RowKeys::default() };
+        let is_tracking =
+            (0..slots.len()).all(|index| !has(set, index) || slots[index].fixed == Fixed::Tracking);
+        let mut keys = RowKeys { template: template.0, is_tracking, ..RowKeys::default() };
         for index in &choices {
             let slot = slots[*index];
             own = own.with(u64::from(slot.name.0)).with(slot.value);
@@ -132,6 +137,11 @@ impl Target {
     /// The row of one dropped value, below the row of all choices.
     pub(crate) fn value_row(own: u64, slot: &Slot) -> u64 {
         Mix(own).with(3).with(u64::from(slot.name.0)).with(slot.value).0
+    }
+
+    /// Whether a slot is there of which nothing may be said to be irrelevant.
+    pub(crate) fn has_forbidden(&self) -> bool {
+        self.shape.slots.iter().any(|slot| slot.fixed == Fixed::Forbidden)
     }
 
     /// The one parameter of a set, if it is one.
@@ -155,7 +165,12 @@ impl Target {
         if self.shape.template == other.shape.template {
             let different = (0..slots.len()).filter(|index| slots[*index].value != others[*index].value);
             let different: SmallVec<[usize; 8]> = different.collect();
-            if different.iter().any(|index| *index >= MOST_SLOTS || self.kinds[*index] == Kind::Const) {
+            let is_kept = |index: &usize| {
+                *index >= MOST_SLOTS
+                    || self.kinds[*index] == Kind::Const
+                    || slots[*index].fixed == Fixed::Forbidden
+            };
+            if different.iter().any(is_kept) {
                 return None;
             }
             return Some(self.changed_rows(different.iter().map(|index| 1u16 << index).sum()));

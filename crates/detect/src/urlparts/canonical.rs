@@ -331,7 +331,7 @@ fn push_escape(byte: u8, out: &mut String) {
 }
 
 /// `pattern` against the whole of `name`, both without regard to ASCII case; `*` is any run of characters.
-fn name_matches(pattern: &str, name: &str) -> bool {
+pub(crate) fn name_matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut at_pattern, mut at_name) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

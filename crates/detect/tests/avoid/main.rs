@@ -1,105 +1,141 @@
 //! What the predictor skips and what it loses, over requests of made-up sites with 16 in flight.
-//!
-//! The cases are those on which MaybeDont was measured: half of them are sites on which it finds nothing, the others sites
-//! on which it loses pages.
 
-mod cases;
+mod evidence;
 mod run;
 
-use cases::Case;
-use run::{Outcome, crawl};
+use huntsman_detect::avoid::Options;
+use huntsman_detect::avoid::evaluation::{Case, Outcome, Simulation};
+use huntsman_detect::maybedont::GateSettings;
 
 /// Seeds are printed with what came of them, so a failure can be repeated.
 const SEEDS: [u64; 3] = [1, 2, 3];
 
-fn each(make: impl Fn(u64) -> Case, judge: impl Fn(&Outcome)) {
+fn each(case: Case, judge: impl Fn(&Outcome)) {
+    each_in_flight(case, 16, judge);
+}
+
+fn each_in_flight(case: Case, in_flight: usize, judge: impl Fn(&Outcome)) {
     for seed in SEEDS {
-        let case = make(seed);
-        let outcome = crawl(&case, 16, seed);
-        println!("{} (seed {seed}): {outcome:?}", case.name);
+        let options = Options { seed, ..Options::default() };
+        let outcome = Simulation::in_flight(in_flight).with_default(&case.requests(seed), options);
+        println!("{} (seed {seed}, {in_flight} in flight): {outcome:?}", case.name());
         judge(&outcome);
     }
 }
 
 fn loses_nothing(outcome: &Outcome) {
-    assert!(outcome.lost <= 0.005, "{outcome:?}");
+    assert!(outcome.lost_share() <= 0.005, "{outcome:?}");
 }
 
 fn finds(recall: f64) -> impl Fn(&Outcome) {
     move |outcome| {
         loses_nothing(outcome);
-        assert!(outcome.recall >= recall, "{outcome:?}: {recall} expected");
+        assert!(outcome.recall().is_some_and(|found| found >= recall), "{outcome:?}: {recall} expected");
     }
 }
 
 #[test]
 fn a_forum_in_any_order() {
-    each(|seed| cases::forum(seed, false), finds(0.75));
-    each(|seed| cases::forum(seed, true), finds(0.75));
+    each(Case::ForumRandom, finds(0.75));
+    each(Case::ForumAdjacent, finds(0.75));
+    each_in_flight(Case::ForumAdjacent, 0, finds(0.75));
 }
 
 #[test]
 fn session_ids_in_the_path() {
-    each(cases::path_sessions, finds(0.6));
+    each(Case::PathSessions, finds(0.6));
 }
 
 #[test]
 fn print_views_other_hosts_and_slashes() {
-    each(cases::print_www_slash, finds(0.6));
+    each(Case::Copies, finds(0.6));
 }
 
 #[test]
 fn tracking_parameters_that_change_together() {
-    each(cases::tracking, finds(0.6));
+    each(Case::Tracking, finds(0.6));
 }
 
 #[test]
 fn a_parameter_that_matters_on_one_path_only() {
-    each(cases::decisive_on_one_list, finds(0.6));
+    each(Case::DecisivePath, finds(0.6));
 }
 
 #[test]
 fn hosts_that_disagree_about_a_parameter() {
-    each(cases::two_hosts, loses_nothing);
+    each(Case::TwoHosts, loses_nothing);
+    each(Case::SisterHosts, loses_nothing);
 }
 
 #[test]
 fn a_site_that_changes() {
-    each(cases::site_change, loses_nothing);
+    each(Case::SiteChange, loses_nothing);
 }
 
 #[test]
 fn a_wall_at_the_beginning_and_in_the_middle() {
-    each(cases::login_wall, loses_nothing);
-    each(cases::wall_in_the_middle, loses_nothing);
+    each(Case::LoginWall, loses_nothing);
+    each(Case::WallInTheMiddle, loses_nothing);
 }
 
 #[test]
 fn a_beginning_of_copies() {
-    each(cases::warm_up_of_copies, loses_nothing);
+    each(Case::WarmUpCopies, loses_nothing);
 }
 
 #[test]
 fn a_site_without_copies() {
-    each(cases::all_different, |outcome| {
-        assert_eq!((outcome.lost, outcome.skipped), (0.0, 0), "{outcome:?}")
+    each(Case::AllDifferent, |outcome| {
+        assert_eq!((outcome.lost, outcome.skipped, outcome.recall()), (0, 0, None), "{outcome:?}");
     });
 }
 
 #[test]
 fn eight_pages_behind_endless_sessions_cost_less_than_700_requests() {
-    each(cases::endless_sessions, |outcome| {
+    each(Case::EndlessSessions, |outcome| {
         loses_nothing(outcome);
         assert!(outcome.fetched <= 700, "{outcome:?}");
     });
 }
 
+/// The weaknesses of the original, so that a comparison with it says something.
+#[test]
+fn the_reference_finds_and_loses_what_maybedont_does() {
+    let outcome = |case: Case, in_flight: usize| {
+        let settings = GateSettings { seed: 1, ..GateSettings::default() };
+        let simulation = Simulation::in_flight(in_flight);
+        let outcome = simulation.with_reference(&case.requests(1), settings).expect("its own settings");
+        println!("{} (seed 1, {in_flight} in flight): {outcome:?}", case.name());
+        outcome
+    };
+    let recall = |case, in_flight| outcome(case, in_flight).recall().expect("there are copies");
+    assert!(recall(Case::ForumAdjacent, 0) > 0.4);
+    assert!(recall(Case::ForumAdjacent, 16) < 0.15, "what is in flight is not known");
+    for case in [Case::PathSessions, Case::Tracking] {
+        assert_eq!(recall(case, 0), 0.0, "{case:?}: one parameter at a time");
+    }
+    for case in [Case::LoginWall, Case::WarmUpCopies] {
+        assert!(outcome(case, 0).lost > 0, "{case:?}");
+    }
+}
+
+#[test]
+fn an_outcome_adds_up() {
+    for case in [Case::PathSessions, Case::WallInTheMiddle] {
+        let outcome = Simulation::in_flight(4).with_default(&case.requests(1), Options::default());
+        assert_eq!(outcome.fetched + outcome.skipped, outcome.requests, "{outcome:?}");
+        assert!(outcome.explored > 0 || outcome.skipped == 0, "{outcome:?}");
+        assert_eq!(outcome.learning.calls, outcome.fetched, "{outcome:?}");
+        assert!(outcome.asking.calls >= outcome.requests, "{outcome:?}");
+    }
+}
+
 #[test]
 fn a_restart_changes_no_answer() {
     for seed in SEEDS {
-        let case = cases::forum(seed, false);
-        let whole = run::decisions(&case, seed, None);
-        let cut = run::decisions(&case, seed, Some(seed as usize * 400 + 57));
+        let requests = Case::ForumRandom.requests(seed);
+        let whole = run::decisions(&requests, seed, None);
+        let cut = run::decisions(&requests, seed, Some(seed as usize * 400 + 57));
         assert_eq!(whole.len(), cut.len());
         for (at, (one, other)) in whole.iter().zip(&cut).enumerate() {
             assert_eq!(one, other, "seed {seed}, request {at}");
@@ -111,9 +147,9 @@ fn a_restart_changes_no_answer() {
 fn what_is_stored_is_checked_and_damage_is_borne() {
     use huntsman_detect::avoid::{Options, Predictor};
     let restored = |batch: &[u8]| Predictor::restored(Options::default(), [batch]);
-    let mut case = cases::path_sessions(1);
-    case.requests.truncate(150);
-    let batch = run::journal(&case);
+    let mut requests = Case::PathSessions.requests(1);
+    requests.truncate(150);
+    let batch = run::journal(&requests);
     assert!(restored(&batch).is_ok());
     assert!(restored(&batch[..batch.len() - 5]).is_err(), "its end is missing");
     assert!(restored(&[]).is_err());

@@ -1,0 +1,29 @@
+//! How good a model of duplicate URLs is: made-up sites, a crawl of them without a network, and the score of a real crawl.
+//!
+//! A [`Case`] is a made-up site: requests in the order of their discovery, each with the content that it brings. A
+//! [`Simulation`] crawls it with so many requests in flight, with the [`Predictor`](super::Predictor) or with MaybeDont's
+//! [`Gate`](crate::maybedont::Gate), and says what was found and what was lost. A [`Truth`] is a list of the URLs of a real site with the
+//! content of each; it scores the URLs that a crawl downloaded.
+//!
+//! The tests of this crate and `huntsman bench avoid-dup` judge by these.
+//!
+//! ```
+//! use huntsman_detect::avoid::Options;
+//! use huntsman_detect::avoid::evaluation::{Case, Simulation};
+//!
+//! let requests = Case::PathSessions.requests(1);
+//! let outcome = Simulation::in_flight(16).with_default(&requests, Options::default());
+//! assert!(outcome.recall().unwrap() > 0.6 && outcome.lost == 0, "{outcome:?}");
+//! ```
+
+mod case;
+mod dice;
+mod made_up;
+mod outcome;
+mod simulation;
+mod truth;
+
+pub use case::{Case, CaseRequest};
+pub use outcome::{Outcome, Times};
+pub use simulation::Simulation;
+pub use truth::{Score, Truth, TruthError, View, ViewScore};

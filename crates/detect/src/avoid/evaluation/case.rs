@@ -1,0 +1,233 @@
+//! The made-up sites by name, and what a request of one is.
+
+use url::Url;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::made_up;
+
+/// A made-up site.
+///
+/// Most are the cases on which MaybeDont 0.1.1 was measured, with about as many requests: on half of them it finds nothing, on
+/// the others it loses pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Case {
+    /// 700 topics, some of several pages, with session ids, `start=0`, highlighted words and print views, in random order.
+    ForumRandom,
+    /// The same, copies side by side, as links to them stand on real pages.
+    ForumAdjacent,
+    /// Two or three session ids for each of 700 pages, in the path.
+    PathSessions,
+    /// 700 articles, each also under `/print/`, on the host `www`, and with a slash at the end.
+    Copies,
+    /// 700 articles with four tracking parameters that change together.
+    Tracking,
+    /// `page` is ignored by 350 documents of `/doc/N`, and decides on one `/list` of 600 pages.
+    DecisivePath,
+    /// `page` is ignored by 150 documents of one site, then comes another where it decides, with 240 pages.
+    TwoHosts,
+    /// The same on two hosts of one domain, whose pages are learnt from together.
+    SisterHosts,
+    /// `view` is ignored by 450 pages, and decides on the 450 that come later.
+    SiteChange,
+    /// The first 300 answers are one log-in page, then come 1,200 different pages.
+    LoginWall,
+    /// 1,500 different pages, and 300 answers of a wall in the middle.
+    WallInTheMiddle,
+    /// The first 300 pages are 15 topics in 20 sessions each, then come 1,200 different ones.
+    WarmUpCopies,
+    /// Eight pages, in a new session with each of 3,000 links.
+    EndlessSessions,
+    /// 1,500 different pages.
+    AllDifferent,
+}
+
+impl Case {
+    /// All of them.
+    pub const ALL: [Self; 14] = [
+        Self::ForumRandom,
+        Self::ForumAdjacent,
+        Self::PathSessions,
+        Self::Copies,
+        Self::Tracking,
+        Self::DecisivePath,
+        Self::TwoHosts,
+        Self::SisterHosts,
+        Self::SiteChange,
+        Self::LoginWall,
+        Self::WallInTheMiddle,
+        Self::WarmUpCopies,
+        Self::EndlessSessions,
+        Self::AllDifferent,
+    ];
+
+    /// The name in commands and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ForumRandom => "forum-random",
+            Self::ForumAdjacent => "forum-adjacent",
+            Self::PathSessions => "path-sessions",
+            Self::Copies => "copies",
+            Self::Tracking => "tracking",
+            Self::DecisivePath => "decisive-path",
+            Self::TwoHosts => "two-hosts",
+            Self::SisterHosts => "sister-hosts",
+            Self::SiteChange => "site-change",
+            Self::LoginWall => "login-wall",
+            Self::WallInTheMiddle => "wall-in-the-middle",
+            Self::WarmUpCopies => "warm-up-copies",
+            Self::EndlessSessions => "endless-sessions",
+            Self::AllDifferent => "all-different",
+        }
+    }
+
+    /// What it is, in a few words.
+    pub fn about(self) -> &'static str {
+        match self {
+            Self::ForumRandom => "forum, random order",
+            Self::ForumAdjacent => "forum, copies side by side",
+            Self::PathSessions => "session id in the path",
+            Self::Copies => "print views, www, trailing slash",
+            Self::Tracking => "four tracking parameters that change together",
+            Self::DecisivePath => "`page` ignored on 350 paths, decisive on one",
+            Self::TwoHosts => "`page` ignored on one site, decisive on the next",
+            Self::SisterHosts => "`page` ignored on one host, decisive on the next of its domain",
+            Self::SiteChange => "`view` ignored, then decisive",
+            Self::LoginWall => "300 answers of a log-in wall, then 1,200 pages",
+            Self::WallInTheMiddle => "a wall in the middle of 1,500 pages",
+            Self::WarmUpCopies => "300 copies first, then 1,200 pages",
+            Self::EndlessSessions => "8 pages behind endless session ids, 3,000 links",
+            Self::AllDifferent => "1,500 different pages",
+        }
+    }
+
+    /// The case with this name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|case| case.name() == name)
+    }
+
+    /// Its requests in the order in which they are discovered; the same for the same seed, in every version.
+    pub fn requests(self, seed: u64) -> Vec<CaseRequest> {
+        match self {
+            Self::ForumRandom => made_up::forum(seed, false),
+            Self::ForumAdjacent => made_up::forum(seed, true),
+            Self::PathSessions => made_up::path_sessions(seed),
+            Self::Copies => made_up::copies(seed),
+            Self::Tracking => made_up::tracking(seed),
+            Self::DecisivePath => made_up::decisive_path(seed),
+            Self::TwoHosts => made_up::two_hosts(seed, "one.example", "two.example"),
+            Self::SisterHosts => made_up::two_hosts(seed, "one.h.example", "two.h.example"),
+            Self::SiteChange => made_up::site_change(seed),
+            Self::LoginWall => made_up::login_wall(),
+            Self::WallInTheMiddle => made_up::wall_in_the_middle(),
+            Self::WarmUpCopies => made_up::warm_up_copies(seed),
+            Self::EndlessSessions => made_up::endless_sessions(seed),
+            Self::AllDifferent => made_up::all_different(seed),
+        }
+    }
+}
+
+/// A request of a made-up site, and what it brings.
+#[derive(Clone, Debug)]
+pub struct CaseRequest {
+    /// What is asked for.
+    pub url: Url,
+    /// The number of the content that comes.
+    pub content: u64,
+    /// The answer is not the page but a wall before it: neither a content that may be lost nor a copy.
+    pub is_wall: bool,
+}
+
+impl CaseRequest {
+    /// A request that brings a content of the site.
+    ///
+    /// # Panics
+    /// The text is no URL.
+    pub fn new(url: &str, content: u64) -> Self {
+        Self { url: Url::parse(url).expect("an absolute URL"), content, is_wall: false }
+    }
+
+    /// Whose pages it is compared with: those of the last two labels of its host.
+    pub fn site(&self) -> &str {
+        let host = self.url.host_str().unwrap_or_default();
+        let labels = host.rmatch_indices('.').nth(1);
+        labels.map_or(host, |(dot, _)| &host[dot + 1..])
+    }
+
+    /// Blocks of the page with their positions: its chrome, and twelve lines of twelve words that only its content has.
+    pub fn blocks(&self) -> Vec<(u64, String)> {
+        let word = |n: u64| {
+            let hash = xxh3_64(&[self.content.to_le_bytes(), n.to_le_bytes()].concat());
+            format!("w{:x}", hash % 50_000)
+        };
+        let line = |line: u64| (0..12).map(|n| word(line * 100 + n)).collect::<Vec<_>>().join(" ");
+        let mut blocks = vec![
+            (1, "The site of examples with a long name".to_owned()),
+            (2, "Home About Contact Search Register Login Members Help".to_owned()),
+        ];
+        blocks.extend((0..12).map(|n| (3, line(n))));
+        blocks.push((4, "Copyright by the owner all rights reserved powered by software".to_owned()));
+        blocks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn cases_have_as_many_requests_and_contents_as_those_of_maybedont() {
+        for (case, requests, contents) in [
+            (Case::ForumRandom, 3_000..=3_700, 1_260..=1_260),
+            (Case::ForumAdjacent, 3_000..=3_700, 1_260..=1_260),
+            (Case::PathSessions, 1_650..=1_850, 700..=700),
+            (Case::Copies, 2_800..=2_800, 700..=700),
+            (Case::Tracking, 2_000..=2_200, 700..=700),
+            (Case::DecisivePath, 1_900..=2_200, 950..=950),
+            (Case::TwoHosts, 1_140..=1_140, 390..=390),
+            (Case::SisterHosts, 1_140..=1_140, 390..=390),
+            (Case::SiteChange, 2_700..=2_700, 1_800..=1_800),
+            (Case::LoginWall, 1_500..=1_500, 1_200..=1_200),
+            (Case::WallInTheMiddle, 1_800..=1_800, 1_500..=1_500),
+            (Case::WarmUpCopies, 1_500..=1_500, 1_215..=1_215),
+            (Case::EndlessSessions, 3_000..=3_000, 8..=8),
+            (Case::AllDifferent, 1_500..=1_500, 1_500..=1_500),
+        ] {
+            for seed in [1, 2] {
+                let made = case.requests(seed);
+                let urls: HashSet<&str> = made.iter().map(|request| request.url.as_str()).collect();
+                assert_eq!(urls.len(), made.len(), "{case:?}: each URL once");
+                let of_site = made.iter().filter(|request| !request.is_wall);
+                let different: HashSet<u64> = of_site.map(|request| request.content).collect();
+                assert!(requests.contains(&made.len()), "{case:?}: {} requests", made.len());
+                assert!(contents.contains(&different.len()), "{case:?}: {} contents", different.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_the_same_requests_and_another_one_others() {
+        let urls = |case: Case, seed| -> Vec<String> {
+            case.requests(seed).into_iter().map(|request| request.url.into()).collect()
+        };
+        for case in Case::ALL {
+            assert_eq!(urls(case, 5), urls(case, 5));
+            let is_random = !matches!(case, Case::LoginWall | Case::WallInTheMiddle);
+            assert_eq!(urls(case, 5) != urls(case, 6), is_random, "{case:?}");
+            assert_eq!(Case::of_name(case.name()), Some(case));
+        }
+    }
+
+    #[test]
+    fn hosts_of_a_domain_are_one_site() {
+        for (url, site) in [
+            ("http://www.p.example/", "p.example"),
+            ("http://p.example/", "p.example"),
+            ("http://two.h.example/", "h.example"),
+            ("http://localhost/", "localhost"),
+        ] {
+            assert_eq!(CaseRequest::new(url, 0).site(), site);
+        }
+    }
+}

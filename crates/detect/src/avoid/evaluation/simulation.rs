@@ -1,0 +1,232 @@
+//! A crawl without a network: requests in the order of their discovery, so many in flight.
+
+use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::time::Duration;
+
+use super::super::{Decision, Options, PageText, Predictor};
+use super::case::CaseRequest;
+use super::outcome::{Outcome, Times};
+use crate::maybedont::{self, Gate, GateSettings, SettingsError};
+
+/// Links are found that far ahead of the requests.
+const AHEAD: usize = 200;
+/// Priority of what waits for a page on its way.
+const HELD: i64 = 1_000;
+/// Priority of what is skipped if nothing speaks against it until the end.
+const LAST: i64 = 5_000;
+
+/// A crawl without a network. Nothing in it depends on time: the same requests and the same model give the same outcome.
+#[derive(Clone, Copy, Debug)]
+pub struct Simulation {
+    /// Requests that are in flight when the next one is decided; with 0 every page is learnt before the next decision.
+    pub in_flight: usize,
+    /// The time that calls of the model are measured with: how long ago some moment was, or what the thread has used.
+    pub clock: fn() -> Duration,
+}
+
+impl Simulation {
+    /// So many requests in flight, and no clock: all times of the outcome are 0.
+    pub fn in_flight(in_flight: usize) -> Self {
+        Self { in_flight, clock: || Duration::ZERO }
+    }
+
+    /// Measures the calls of the model with this clock.
+    pub fn clock(mut self, clock: fn() -> Duration) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Crawls with the [`Predictor`], as the crawler's middleware does it: what is delayed, held or skipped comes up again behind
+    /// other requests.
+    pub fn with_default(&self, requests: &[CaseRequest], options: Options) -> Outcome {
+        let mut model = Ours { predictor: Predictor::new(options), watch: Watch::new(self.clock) };
+        let outcome = self.crawl(requests, &mut model);
+        let totals = model.predictor.totals();
+        let (learning, asking) = model.watch.times();
+        let explored = totals.explored as usize;
+        Outcome { explored, estimated_loss: totals.loss(), learning, asking, ..outcome }
+    }
+
+    /// Crawls with the [`Gate`], as MaybeDont 0.1.1 does it: everything is decided once.
+    ///
+    /// # Errors
+    /// A setting makes no sense.
+    pub fn with_reference(
+        &self,
+        requests: &[CaseRequest],
+        settings: GateSettings,
+    ) -> Result<Outcome, SettingsError> {
+        let mut model = Reference { gate: Gate::new(settings)?, explored: 0, watch: Watch::new(self.clock) };
+        let outcome = self.crawl(requests, &mut model);
+        let (learning, asking) = model.watch.times();
+        Ok(Outcome { explored: model.explored, learning, asking, ..outcome })
+    }
+
+    fn crawl(&self, requests: &[CaseRequest], model: &mut impl Model) -> Outcome {
+        let mut seen = HashSet::new();
+        let mut queue: BTreeMap<(i64, usize), &CaseRequest> = requests
+            .iter()
+            .enumerate()
+            .filter(|(_, request)| seen.insert(request.url.as_str()))
+            .map(|(at, request)| ((0, at), request))
+            .collect();
+        let contents: HashSet<u64> = queue.values().filter_map(|request| request.own()).collect();
+        let copies = queue.values().filter(|request| !request.is_wall).count() - contents.len();
+        let mut outcome =
+            Outcome { requests: queue.len(), contents: contents.len(), copies, ..Outcome::default() };
+        let mut undiscovered = requests.iter();
+        let mut discovered = 0;
+        let mut flying: VecDeque<&CaseRequest> = VecDeque::new();
+        let mut got: HashSet<u64> = HashSet::new();
+        let mut waits = false;
+        loop {
+            if (flying.len() > self.in_flight || queue.is_empty() || waits)
+                && let Some(request) = flying.pop_front()
+            {
+                waits = false;
+                model.learn(request);
+                continue;
+            }
+            waits = false;
+            while discovered < AHEAD + outcome.fetched + outcome.requests - queue.len()
+                && let Some(request) = undiscovered.next()
+            {
+                model.discover(request);
+                discovered += 1;
+            }
+            let Some(((priority, at), request)) = queue.pop_first() else { break };
+            if priority >= LAST && !flying.is_empty() {
+                queue.insert((priority, at), request);
+                waits = true;
+                continue;
+            }
+            match model.decide(request, priority, !flying.is_empty()) {
+                Answer::Fetch => {
+                    outcome.fetched += 1;
+                    let is_new = request.own().is_none_or(|content| got.insert(content));
+                    outcome.fetched_copies += usize::from(!is_new);
+                    flying.push_back(request);
+                }
+                Answer::Later(priority) => {
+                    queue.insert((priority, at), request);
+                }
+                Answer::Drop => outcome.skipped += 1,
+            }
+        }
+        outcome.lost = contents.len() - got.len();
+        outcome
+    }
+}
+
+impl CaseRequest {
+    /// The content, unless a wall stands before it.
+    fn own(&self) -> Option<u64> {
+        (!self.is_wall).then_some(self.content)
+    }
+}
+
+enum Answer {
+    Fetch,
+    Later(i64),
+    Drop,
+}
+
+trait Model {
+    fn discover(&mut self, request: &CaseRequest);
+    fn decide(&mut self, request: &CaseRequest, priority: i64, others_fly: bool) -> Answer;
+    fn learn(&mut self, request: &CaseRequest);
+}
+
+struct Ours {
+    predictor: Predictor,
+    watch: Watch,
+}
+
+impl Model for Ours {
+    fn discover(&mut self, request: &CaseRequest) {
+        self.predictor.discover(request.site(), &request.url, None);
+    }
+
+    fn decide(&mut self, request: &CaseRequest, priority: i64, others_fly: bool) -> Answer {
+        let (predictor, site, url) = (&mut self.predictor, request.site(), &request.url);
+        let decision = self.watch.asking(|| predictor.decide(site, url, priority >= LAST));
+        match decision {
+            Decision::Drop(_) => return Answer::Drop,
+            Decision::Skip(_) => return Answer::Later(LAST),
+            Decision::Delay { probability } if priority < (probability * 50.0) as i64 => {
+                return Answer::Later((probability * 50.0) as i64);
+            }
+            Decision::Hold if priority < HELD && others_fly => return Answer::Later(HELD),
+            Decision::Delay { .. } | Decision::Hold | Decision::Explore(_) | Decision::Fetch => {}
+        }
+        predictor.flies(site, url, true);
+        Answer::Fetch
+    }
+
+    fn learn(&mut self, request: &CaseRequest) {
+        let (predictor, site, url) = (&mut self.predictor, request.site(), &request.url);
+        predictor.flies(site, url, false);
+        let blocks = request.blocks();
+        self.watch.learning(|| {
+            let text = PageText::of(blocks.iter().map(|(position, text)| (*position, text.as_str())));
+            predictor.learn(site, url, text);
+        });
+    }
+}
+
+struct Reference {
+    gate: Gate,
+    explored: usize,
+    watch: Watch,
+}
+
+impl Model for Reference {
+    fn discover(&mut self, _: &CaseRequest) {}
+
+    fn decide(&mut self, request: &CaseRequest, _: i64, _: bool) -> Answer {
+        let (gate, url) = (&self.gate, request.url.as_str());
+        match self.watch.asking(|| gate.decide(url)) {
+            maybedont::Decision::Skip { .. } => Answer::Drop,
+            maybedont::Decision::Fetch { explored, .. } => {
+                self.explored += usize::from(explored);
+                Answer::Fetch
+            }
+        }
+    }
+
+    fn learn(&mut self, request: &CaseRequest) {
+        let lines: Vec<String> = request.blocks().into_iter().map(|(_, text)| text).collect();
+        let (gate, url, text) = (&mut self.gate, request.url.as_str(), lines.join("\n"));
+        self.watch.learning(|| gate.learn(url, &text));
+    }
+}
+
+/// Takes the time of calls.
+struct Watch {
+    clock: fn() -> Duration,
+    learning: Vec<Duration>,
+    asking: Vec<Duration>,
+}
+
+impl Watch {
+    fn new(clock: fn() -> Duration) -> Self {
+        Self { clock, learning: Vec::new(), asking: Vec::new() }
+    }
+
+    fn learning(&mut self, call: impl FnOnce()) {
+        let before = (self.clock)();
+        call();
+        self.learning.push((self.clock)().saturating_sub(before));
+    }
+
+    fn asking<T>(&mut self, call: impl FnOnce() -> T) -> T {
+        let before = (self.clock)();
+        let answer = call();
+        self.asking.push((self.clock)().saturating_sub(before));
+        answer
+    }
+
+    fn times(self) -> (Times, Times) {
+        (Times::of(self.learning), Times::of(self.asking))
+    }
+}

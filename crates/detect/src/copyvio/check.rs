@@ -1,0 +1,338 @@
+//! A check: one article, its sources in any order, and what came of it.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::chain::{Chain, Degree, Delta, Windows};
+use super::confidence::{Band, Confidence};
+
+/// How a check is done; the defaults are the reference's.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CheckOptions {
+    /// Words per window. 5.
+    pub degree: Degree,
+    /// From this confidence on a source is a violation. 0.75.
+    pub min_confidence: f64,
+    /// Sources from this confidence on are put together for the unified confidence. 0.15; above 1 there is none, as in
+    /// the reference's public tool.
+    pub include_threshold: f64,
+    /// Whether sources that come after a violation are skipped. Yes.
+    pub short_circuit: bool,
+    /// Articles whose chain is smaller are not checked. 20, which is fewer than 16 words at degree 5; 0 for a comparison
+    /// with one source, which has no such rule.
+    pub min_article: usize,
+}
+
+impl Default for CheckOptions {
+    fn default() -> Self {
+        Self {
+            degree: Degree::default(),
+            min_confidence: Band::SUSPECTED,
+            include_threshold: 0.15,
+            short_circuit: true,
+            min_article: 20,
+        }
+    }
+}
+
+impl CheckOptions {
+    /// The options of a comparison with given sources: every article, every source.
+    pub fn compare() -> Self {
+        Self { min_article: 0, short_circuit: false, ..Self::default() }
+    }
+}
+
+/// What became of a source.
+///
+/// Deliberately different: the reference tells neither a failed source from one that was late, nor why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "status", content = "reason", rename_all = "snake_case")]
+pub enum SourceStatus {
+    /// It was read; its confidence counts.
+    Compared,
+    /// It is a known copy of the article's site: the rule, or the hint that its HTML had.
+    Excluded(String),
+    /// It was not started, since another had been enough or the article is too small.
+    Skipped,
+    /// There was no text: why.
+    Failed(String),
+    /// The time was over before it was read.
+    Late,
+}
+
+impl SourceStatus {
+    /// Excluded, as the reference has it.
+    pub fn is_excluded(&self) -> bool {
+        matches!(self, SourceStatus::Excluded(_))
+    }
+
+    /// Skipped, as the reference has it: what is excluded is skipped too, what failed or was late is not.
+    pub fn is_skipped(&self) -> bool {
+        matches!(self, SourceStatus::Skipped | SourceStatus::Excluded(_))
+    }
+}
+
+/// A source in the order of a result.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Source {
+    /// Where it lies.
+    pub url: String,
+    /// Zero unless it was compared.
+    pub confidence: Confidence,
+    /// What became of it.
+    #[serde(flatten)]
+    pub status: SourceStatus,
+    /// Windows of its text; those of the empty text (k - 1) if it was not compared.
+    pub size: usize,
+    /// Windows that it shares with the article.
+    pub shared: usize,
+}
+
+/// Sorts sources as the reference does: descending and stable, by confidence, not excluded, not skipped, size.
+pub fn sort_sources(sources: &mut [Source]) {
+    sources.sort_by(|a, b| rank(b, a));
+}
+
+fn rank(a: &Source, b: &Source) -> std::cmp::Ordering {
+    a.confidence
+        .exact()
+        .total_cmp(&b.confidence.exact())
+        .then((!a.status.is_excluded()).cmp(&!b.status.is_excluded()))
+        .then((!a.status.is_skipped()).cmp(&!b.status.is_skipped()))
+        .then(a.size.cmp(&b.size))
+}
+
+/// One article and the sources that it was compared with so far.
+///
+/// It fetches nothing: the caller brings the text of each source, or says why there is none. Comparisons cost one look-up
+/// per window of the source; 8 bytes per window are kept of sources that may count for the unified confidence.
+///
+/// ```
+/// use huntsman_detect::copyvio::{Check, CheckOptions};
+///
+/// let text = "The old mill stands on the bank of the river. Every winter it ground the corn of nine villages.";
+/// let mut check = Check::new(text, CheckOptions::default());
+/// check.compare("http://a.example/", "Nothing of that sort.");
+/// check.compare("http://b.example/", &format!("They say: {text}"));
+/// let result = check.finish();
+/// assert!(result.violation);
+/// assert_eq!(result.best().unwrap().url, "http://b.example/");
+/// ```
+pub struct Check {
+    options: CheckOptions,
+    article: Chain,
+    sources: Vec<Source>,
+    /// Windows of the sources that count for the unified confidence.
+    included: Vec<Windows>,
+    is_finished: bool,
+}
+
+impl Check {
+    /// A check of an article's text, which is prepared here once.
+    pub fn new(article: &str, options: CheckOptions) -> Self {
+        Self {
+            options,
+            article: Chain::of(article, options.degree),
+            sources: Vec::new(),
+            included: Vec::new(),
+            is_finished: false,
+        }
+    }
+
+    /// The article's chain.
+    pub fn article(&self) -> &Chain {
+        &self.article
+    }
+
+    /// Whether the article has too few words for a check: every source is skipped, and there need be no queries.
+    pub fn is_too_small(&self) -> bool {
+        self.article.size() < self.options.min_article
+    }
+
+    /// Whether more sources would be skipped.
+    pub fn is_over(&self) -> bool {
+        self.is_too_small() || self.is_finished && self.options.short_circuit
+    }
+
+    /// Compares a source's text. Sources in flight when a check is over still count; sources that were not begun are for
+    /// [`Check::skip`].
+    ///
+    /// The empty text is never compared, so that the marks around it cannot be shared; a text without a word is.
+    pub fn compare(&mut self, url: impl Into<String>, text: &str) -> &Source {
+        if text.is_empty() {
+            return self.fail(url, "no text");
+        }
+        if self.is_too_small() {
+            return self.skip(url);
+        }
+        let windows = Windows::of(text, self.options.degree);
+        let Delta { size: shared, .. } = self.article.delta(&windows);
+        let confidence = Confidence::of(self.article.size(), shared);
+        self.is_finished |= confidence.exact() >= self.options.min_confidence;
+        let size = windows.size();
+        if confidence.exact() >= self.options.include_threshold {
+            self.included.push(windows);
+        }
+        self.push(Source { url: url.into(), confidence, status: SourceStatus::Compared, size, shared })
+    }
+
+    /// Records a source that is a known copy of the article's site.
+    pub fn exclude(&mut self, url: impl Into<String>, why: impl Into<String>) -> &Source {
+        self.unread(url, SourceStatus::Excluded(why.into()))
+    }
+
+    /// Records a source that need not be read any more.
+    pub fn skip(&mut self, url: impl Into<String>) -> &Source {
+        self.unread(url, SourceStatus::Skipped)
+    }
+
+    /// Records a source that gave no text.
+    pub fn fail(&mut self, url: impl Into<String>, why: impl Into<String>) -> &Source {
+        self.unread(url, SourceStatus::Failed(why.into()))
+    }
+
+    /// Records a source that was not read in time.
+    pub fn late(&mut self, url: impl Into<String>) -> &Source {
+        self.unread(url, SourceStatus::Late)
+    }
+
+    fn unread(&mut self, url: impl Into<String>, status: SourceStatus) -> &Source {
+        let size = self.options.degree.get() - 1;
+        self.push(Source { url: url.into(), confidence: Confidence::ZERO, status, size, shared: 0 })
+    }
+
+    fn push(&mut self, source: Source) -> &Source {
+        self.sources.push(source);
+        self.sources.last().expect("it was pushed")
+    }
+
+    /// What came of it.
+    pub fn finish(self) -> CheckResult {
+        let unified = (!self.included.is_empty()).then(|| {
+            let shared = self.article.delta_of_all(&self.included).size;
+            Confidence::of(self.article.size(), shared)
+        });
+        let mut sources = self.sources;
+        sort_sources(&mut sources);
+        CheckResult {
+            violation: self.is_finished,
+            article_size: self.article.size(),
+            include_threshold: self.options.include_threshold,
+            unified,
+            sources,
+        }
+    }
+}
+
+impl fmt::Debug for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Check")
+            .field("options", &self.options)
+            .field("article", &self.article)
+            .field("sources", &self.sources.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// What came of a check.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct CheckResult {
+    /// Whether a source reached the confidence of a violation.
+    pub violation: bool,
+    /// Windows of the article.
+    pub article_size: usize,
+    /// Confidence that the article copies the included sources taken as one; `None` if none is included.
+    pub unified: Option<Confidence>,
+    /// All sources, the most suspicious first.
+    pub sources: Vec<Source>,
+    #[serde(skip)]
+    include_threshold: f64,
+}
+
+impl CheckResult {
+    /// The most suspicious source.
+    pub fn best(&self) -> Option<&Source> {
+        self.sources.first()
+    }
+
+    /// The sources that counted for the unified confidence.
+    pub fn included(&self) -> impl Iterator<Item = &Source> {
+        let is_included = |source: &&Source| {
+            source.status == SourceStatus::Compared && source.confidence.exact() >= self.include_threshold
+        };
+        self.sources.iter().filter(is_included)
+    }
+
+    /// The unified confidence if there is one, else that of the best source, else zero.
+    pub fn confidence(&self) -> Confidence {
+        self.unified.or(self.best().map(|best| best.confidence)).unwrap_or(Confidence::ZERO)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str =
+        "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen";
+
+    #[test]
+    fn an_article_of_fifteen_words_is_not_checked_and_one_of_sixteen_is() {
+        let (fifteen, _) = TEXT.rsplit_once(' ').unwrap();
+        let mut check = Check::new(fifteen, CheckOptions::default());
+        assert!(check.is_too_small() && check.is_over());
+        assert_eq!(check.compare("http://a.example/", fifteen).status, SourceStatus::Skipped);
+        assert_eq!(check.finish().confidence(), Confidence::ZERO);
+        let mut check = Check::new(TEXT, CheckOptions::default());
+        assert_eq!(check.compare("http://a.example/", TEXT).confidence.band(), Band::Suspected);
+        let mut compare = Check::new(fifteen, CheckOptions::compare());
+        assert_eq!(compare.compare("http://a.example/", fifteen).confidence.band(), Band::Suspected);
+    }
+
+    #[test]
+    fn a_violation_ends_the_check_unless_all_sources_are_wanted() {
+        for (short_circuit, is_over) in [(true, true), (false, false)] {
+            let mut check = Check::new(TEXT, CheckOptions { short_circuit, ..CheckOptions::default() });
+            assert!(!check.is_over());
+            check.compare("http://a.example/", TEXT);
+            assert_eq!(check.is_over(), is_over);
+            assert!(check.finish().violation);
+        }
+    }
+
+    #[test]
+    fn an_empty_source_is_not_compared_and_one_without_words_is() {
+        let mut check = Check::new("", CheckOptions::compare());
+        assert_eq!(check.compare("http://a.example/", "").confidence, Confidence::ZERO);
+        assert_eq!(check.compare("http://b.example/", "!!!").confidence.value(), 1.0);
+        let result = check.finish();
+        assert_eq!(result.sources[1].status, SourceStatus::Failed("no text".to_owned()));
+        assert_eq!(result.sources[1].size, 4);
+    }
+
+    #[test]
+    fn without_included_sources_the_best_one_gives_the_confidence() {
+        let source = "zero one two three four five";
+        let options = CheckOptions { include_threshold: 1.1, ..CheckOptions::default() };
+        let mut check = Check::new(TEXT, options);
+        check.compare("http://a.example/", source);
+        let result = check.finish();
+        assert_eq!(result.unified, None);
+        assert_eq!(result.confidence(), result.best().unwrap().confidence);
+        assert!(result.confidence().value() > 0.0);
+    }
+
+    #[test]
+    fn a_result_says_what_became_of_each_source() {
+        let mut check = Check::new(TEXT, CheckOptions::default());
+        check.exclude("http://a.example/", "*.a.example");
+        check.late("http://b.example/");
+        let json = serde_json::to_value(check.finish()).unwrap();
+        assert_eq!(json["sources"][0]["status"], "late");
+        assert_eq!(json["sources"][1]["status"], "excluded");
+        assert_eq!(json["sources"][1]["reason"], "*.a.example");
+        assert_eq!(json["unified"], serde_json::Value::Null);
+    }
+}

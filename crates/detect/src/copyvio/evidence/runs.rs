@@ -1,0 +1,206 @@
+//! Passages that two texts have in common, with gaps on both sides.
+//!
+//! Seeds are windows of three words that both texts have. Equal words around a seed make a block; blocks that follow each
+//! other closely and in the same order in both texts make a run. So one word changed in five breaks nothing, a moved
+//! sentence is a run of its own, and three common words alone are no evidence.
+
+use std::collections::VecDeque;
+
+use super::document::{Document, Token};
+
+/// Words of a seed.
+const SEED: usize = 3;
+/// Places of a seed in the article that are looked at; of more the first are. A seed that stands everywhere says little.
+const MAX_PLACES: usize = 24;
+/// Words that may be skipped between two blocks of a run, on either side.
+const MAX_GAP: usize = 6;
+/// Runs that may go on at a time; the oldest is ended for a new one.
+const MAX_OPEN: usize = 48;
+/// Words that are compared to make blocks longer, per word of both texts: a word a million times over would be compared with
+/// itself a million million times.
+const MAX_COMPARED: usize = 64;
+
+/// Equal words of both texts: places in their lists of tokens.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    article: usize,
+    source: usize,
+    len: usize,
+}
+
+/// A run of blocks.
+#[derive(Clone, Debug)]
+pub(super) struct TokenRun {
+    /// First and last place (exclusive) in the article and in the source.
+    pub(super) article: (usize, usize),
+    pub(super) source: (usize, usize),
+    /// Words that are equal, in quarters.
+    pub(super) matched: u32,
+    /// Words of the longest block, in quarters.
+    pub(super) longest: u32,
+    blocks: Vec<Block>,
+}
+
+impl TokenRun {
+    fn new(block: Block, article: &[Token]) -> Self {
+        let (at, source) = ((block.article, block.article), (block.source, block.source));
+        let mut run = Self { article: at, source, matched: 0, longest: 0, blocks: Vec::new() };
+        run.push(block, article);
+        run
+    }
+
+    fn push(&mut self, block: Block, article: &[Token]) {
+        let quarters = quarters(article, (block.article, block.article + block.len));
+        self.article.1 = block.article + block.len;
+        self.source.1 = block.source + block.len;
+        self.matched += quarters;
+        self.longest = self.longest.max(quarters);
+        self.blocks.push(block);
+    }
+
+    /// Enough equal words, and half of all.
+    fn is_evidence(&self, article: &[Token], source: &[Token], min_matched: u32) -> bool {
+        let span = || quarters(article, self.article).max(quarters(source, self.source));
+        self.matched >= min_matched && self.matched * 2 >= span()
+    }
+}
+
+fn quarters(tokens: &[Token], range: (usize, usize)) -> u32 {
+    tokens[range.0..range.1].iter().map(|token| u32::from(token.weight)).sum()
+}
+
+/// The windows of three words of a text, sorted by hash and place.
+#[derive(Debug)]
+pub(super) struct Seeds(Vec<(u64, u32)>);
+
+impl Seeds {
+    pub(super) fn of(tokens: &[Token]) -> Self {
+        let mut seeds: Vec<(u64, u32)> =
+            tokens.windows(SEED).enumerate().map(|(at, window)| (seed(window), at as u32)).collect();
+        seeds.sort_unstable();
+        Self(seeds)
+    }
+
+    fn places(&self, hash: u64) -> &[(u64, u32)] {
+        let start = self.0.partition_point(|(other, _)| *other < hash);
+        let count = self.0[start..].iter().take(MAX_PLACES).take_while(|(other, _)| *other == hash).count();
+        &self.0[start..start + count]
+    }
+}
+
+fn seed(window: &[Token]) -> u64 {
+    window
+        .iter()
+        .fold(0, |hash: u64, token| (hash ^ token.hash).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29))
+}
+
+/// The runs of an article and a source that have at least `min_matched` equal words (in quarters) and are equal in at least
+/// half of their words, in the order of the article, where they do not overlap.
+pub(super) fn runs(
+    article: &Document<'_>,
+    seeds: &Seeds,
+    source: &Document<'_>,
+    min_matched: u32,
+) -> Vec<TokenRun> {
+    let blocks = blocks(&article.tokens, seeds, &source.tokens);
+    let mut runs = join(&blocks, &article.tokens);
+    runs.retain(|run| run.is_evidence(&article.tokens, &source.tokens, min_matched));
+    without_overlap(runs, &article.tokens, &source.tokens, min_matched)
+}
+
+fn blocks(article: &[Token], seeds: &Seeds, source: &[Token]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let mut budget = MAX_COMPARED * (article.len() + source.len());
+    for (at, window) in source.windows(SEED).enumerate() {
+        for (_, place) in seeds.places(seed(window)) {
+            let place = *place as usize;
+            // It was found with the word before.
+            if at > 0 && place > 0 && article[place - 1].hash == source[at - 1].hash {
+                continue;
+            }
+            let equal = article[place..].iter().zip(&source[at..]).take(budget);
+            let len = equal.take_while(|(a, b)| a.hash == b.hash).count();
+            budget = budget.saturating_sub(len);
+            // Two seeds may have one hash, and the budget may be used up.
+            if len >= SEED {
+                blocks.push(Block { article: place, source: at, len });
+            }
+        }
+    }
+    blocks.sort_unstable_by_key(|block| (block.article, block.source));
+    blocks
+}
+
+fn join(blocks: &[Block], article: &[Token]) -> Vec<TokenRun> {
+    let mut open: VecDeque<TokenRun> = VecDeque::new();
+    let mut ended = Vec::new();
+    for block in blocks {
+        while let Some(at) = open.iter().position(|run| run.article.1 + MAX_GAP < block.article) {
+            ended.extend(open.remove(at));
+        }
+        // How many words of the block a run has already, and how far apart they are on both sides.
+        let fit = |run: &TokenRun| {
+            let overlap =
+                run.article.1.saturating_sub(block.article).max(run.source.1.saturating_sub(block.source));
+            let (article, source) = (block.article + overlap, block.source + overlap);
+            let gaps = (article.checked_sub(run.article.1)?, source.checked_sub(run.source.1)?);
+            let fits = overlap < block.len && gaps.0 <= MAX_GAP && gaps.1 <= MAX_GAP;
+            fits.then(|| (gaps.0.abs_diff(gaps.1) + gaps.0.max(gaps.1) + overlap, overlap))
+        };
+        let best = open.iter().enumerate().filter_map(|(at, run)| Some((fit(run)?, at))).min();
+        match best {
+            Some(((_, overlap), at)) => {
+                let (place, source) = (block.article + overlap, block.source + overlap);
+                open[at].push(Block { article: place, source, len: block.len - overlap }, article);
+            }
+            None => {
+                if open.len() == MAX_OPEN {
+                    ended.extend(open.pop_front());
+                }
+                open.push_back(TokenRun::new(*block, article));
+            }
+        }
+    }
+    ended.extend(open);
+    ended
+}
+
+/// Of runs that overlap in the article the one with more equal words goes first; pieces of the others that lie outside stay
+/// if they are enough by themselves.
+fn without_overlap(
+    mut runs: Vec<TokenRun>,
+    article: &[Token],
+    source: &[Token],
+    min_matched: u32,
+) -> Vec<TokenRun> {
+    runs.sort_by_key(|run| (std::cmp::Reverse(run.matched), run.article, run.source));
+    let mut is_taken = vec![false; article.len()];
+    let mut kept: Vec<TokenRun> = Vec::new();
+    for run in runs {
+        let mut pieces: Vec<TokenRun> = Vec::new();
+        for block in &run.blocks {
+            let mut at = 0;
+            while at < block.len {
+                let taken = &is_taken[block.article + at..block.article + block.len];
+                let len = taken.iter().take_while(|taken| !**taken).count();
+                if len == 0 {
+                    at += 1;
+                    continue;
+                }
+                let free = Block { article: block.article + at, source: block.source + at, len };
+                at += len;
+                match pieces.last_mut() {
+                    Some(piece) if !is_taken[piece.article.1..free.article].contains(&true) => {
+                        piece.push(free, article);
+                    }
+                    _ => pieces.push(TokenRun::new(free, article)),
+                }
+            }
+        }
+        pieces.retain(|piece| piece.is_evidence(article, source, min_matched));
+        pieces.iter().for_each(|piece| is_taken[piece.article.0..piece.article.1].fill(true));
+        kept.extend(pieces);
+    }
+    kept.sort_by_key(|run| run.article);
+    kept
+}

@@ -1,0 +1,303 @@
+//! The text of an HTML page as the reference reads it: one line per text node of the body.
+
+use std::collections::HashMap;
+
+use huntsman_html::{Attributes, Context, Name, Sink, Span, State, TextKind, decode, tokenize};
+
+use super::words::trim;
+
+/// The text of an HTML page: each text node in `body`, trimmed, line breaks as spaces, one line each; empty without a body.
+///
+/// What stands in `script`, `style`, `template`, `rt`, `rp` and comments does not count; `noscript`, `textarea`, `option`,
+/// `nav`, `footer`, fallbacks of frames and hidden elements do. Attributes are not read. A text node is a line, so
+/// `W<i>o</i>rd` gives three words: that is the reference's, and [`huntsman_html::Scan`] does better.
+///
+/// One pass over the tokens, without a tree. End tags without a start tag do not end a node, and everything behind
+/// `</body>` or `</html>` is lost, as in the reference. Other repairs of a tree (text in tables that is moved before them)
+/// are not made: they change no word. Where the reference's parser (libxml2) and the HTML standard differ, the standard
+/// holds: a stray `</p>` or `</br>` makes an element and ends a node, an annotation needs a `ruby` around it.
+pub fn html_text(html: &str) -> String {
+    read(html, &[]).0
+}
+
+/// As [`html_text`], and the first of `mirror_hints` that a `href` or a `src` of the page (head included) contains: then
+/// the source is to be excluded ([`super::mirror_hints`]). Pages without a body are not looked at, as in the reference.
+pub fn html_text_unless_mirror(html: &str, mirror_hints: &[String]) -> Result<String, MirrorHint> {
+    let (text, hint) = read(html, mirror_hints);
+    match hint {
+        Some(hint) => Err(MirrorHint(mirror_hints[hint].clone())),
+        None => Ok(text),
+    }
+}
+
+/// A page links to the article's wiki in a way that mirrors do: this is what it has in a link.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MirrorHint(pub String);
+
+impl std::fmt::Display for MirrorHint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "links to `{}`", self.0)
+    }
+}
+
+impl std::error::Error for MirrorHint {}
+
+fn read(html: &str, hints: &[String]) -> (String, Option<usize>) {
+    let mut sink = TextNodes {
+        html,
+        hints,
+        hint: None,
+        text: String::new(),
+        node: String::new(),
+        body: Body::Before,
+        open: HashMap::new(),
+        muted: Vec::new(),
+        raw: false,
+    };
+    tokenize(html, &mut sink);
+    sink.end_node();
+    match sink.body {
+        Body::Before | Body::None => (String::new(), None),
+        Body::Open | Body::Behind => (sink.text, sink.hint),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Body {
+    Before,
+    Open,
+    /// `</body>` or `</html>` was there.
+    Behind,
+    /// There are frames in its place.
+    None,
+}
+
+struct TextNodes<'h> {
+    html: &'h str,
+    hints: &'h [String],
+    /// The first that was found.
+    hint: Option<usize>,
+    text: String,
+    node: String,
+    body: Body,
+    /// How many elements of each name are open; end tags of others are ignored. Bounded by the names in the page.
+    open: HashMap<Vec<u8>, u32>,
+    /// Elements whose content does not count, the innermost last.
+    muted: Vec<u64>,
+    /// What is read is the content of a raw text element, whose end tag is its own.
+    raw: bool,
+}
+
+const BODY: u64 = Name::pack("body");
+const BR: u64 = Name::pack("br");
+const FRAMESET: u64 = Name::pack("frameset");
+const HTML: u64 = Name::pack("html");
+const P: u64 = Name::pack("p");
+const RP: u64 = Name::pack("rp");
+const RT: u64 = Name::pack("rt");
+const RUBY: u64 = Name::pack("ruby");
+const SCRIPT: u64 = Name::pack("script");
+const STYLE: u64 = Name::pack("style");
+const TEMPLATE: u64 = Name::pack("template");
+const TEXTAREA: u64 = Name::pack("textarea");
+const TITLE: u64 = Name::pack("title");
+const PLAIN: u64 = 0; // `plaintext` has more than eight bytes
+const IFRAME: u64 = Name::pack("iframe");
+const NOEMBED: u64 = Name::pack("noembed");
+const NOFRAMES: u64 = Name::pack("noframes");
+const XMP: u64 = Name::pack("xmp");
+
+/// Elements that stand in the head and open no body.
+const HEAD: [u64; 11] = [
+    Name::pack("head"),
+    Name::pack("title"),
+    Name::pack("meta"),
+    Name::pack("link"),
+    Name::pack("base"),
+    Name::pack("basefont"),
+    Name::pack("bgsound"),
+    Name::pack("style"),
+    Name::pack("script"),
+    Name::pack("noscript"),
+    Name::pack("template"),
+];
+
+const VOID: [u64; 14] = [
+    Name::pack("area"),
+    Name::pack("base"),
+    BR,
+    Name::pack("col"),
+    Name::pack("embed"),
+    Name::pack("hr"),
+    Name::pack("img"),
+    Name::pack("input"),
+    Name::pack("link"),
+    Name::pack("meta"),
+    Name::pack("param"),
+    Name::pack("source"),
+    Name::pack("track"),
+    Name::pack("wbr"),
+];
+
+impl TextNodes<'_> {
+    fn name(&self, name: Name) -> Vec<u8> {
+        name.span().of(self.html).to_ascii_lowercase().into_bytes()
+    }
+
+    fn end_node(&mut self) {
+        let node = trim(&self.node);
+        if !node.is_empty() {
+            if !self.text.is_empty() {
+                self.text.push('\n');
+            }
+            self.text.extend(node.chars().map(|c| if c == '\n' { ' ' } else { c }));
+        }
+        self.node.clear();
+    }
+}
+
+impl Sink for TextNodes<'_> {
+    fn text(&mut self, raw: Span, kind: TextKind) {
+        let raw = raw.of(self.html);
+        if !self.muted.is_empty() || self.raw && self.body == Body::Before {
+            return;
+        }
+        match self.body {
+            Body::Before if raw.bytes().all(|byte| byte.is_ascii_whitespace()) => return,
+            Body::Before => self.body = Body::Open,
+            Body::Behind | Body::None => return,
+            Body::Open => {}
+        }
+        match kind {
+            TextKind::Data | TextKind::Rcdata => self.node.push_str(&decode(raw, Context::Text)),
+            _ => self.node.push_str(raw),
+        }
+    }
+
+    fn open(&mut self, _name: Name) -> Attributes {
+        let wanted = !self.hints.is_empty() && self.hint.is_none();
+        if wanted { Attributes::Wanted } else { Attributes::Skipped }
+    }
+
+    fn attr(&mut self, name: Name, value: Span) {
+        const HREF: u64 = Name::pack("href");
+        const SRC: u64 = Name::pack("src");
+        if matches!(name.key(), HREF | SRC) {
+            let value = decode(value.of(self.html), Context::Attribute);
+            self.hint = self.hint.or_else(|| self.hints.iter().position(|hint| value.contains(&**hint)));
+        }
+    }
+
+    fn opened(&mut self, name: Name, _self_closing: bool) -> State {
+        self.end_node();
+        let key = name.key();
+        match self.body {
+            Body::Before if key == FRAMESET => self.body = Body::None,
+            Body::Before if key != HTML && !HEAD.contains(&key) => self.body = Body::Open,
+            _ => {}
+        }
+        let muted = self.muted.last().copied();
+        if matches!(key, RT | RP) && matches!(muted, Some(RT | RP)) {
+            self.muted.pop();
+        }
+        if !VOID.contains(&key) {
+            *self.open.entry(self.name(name)).or_default() += 1;
+            // Within a template only templates count; an annotation needs something that it annotates.
+            let mutes = match key {
+                TEMPLATE => true,
+                SCRIPT | STYLE => muted != Some(TEMPLATE),
+                RT | RP => {
+                    muted != Some(TEMPLATE) && self.open.get(&b"ruby"[..]).is_some_and(|open| *open > 0)
+                }
+                _ => false,
+            };
+            if mutes {
+                self.muted.push(key);
+            }
+        }
+        self.raw = true;
+        match key {
+            TITLE | TEXTAREA => State::Rcdata,
+            SCRIPT => State::Script,
+            STYLE | XMP | IFRAME | NOEMBED | NOFRAMES => State::Rawtext,
+            PLAIN if self.name(name) == b"plaintext" => State::Plaintext,
+            _ => {
+                self.raw = false;
+                State::Data
+            }
+        }
+    }
+
+    fn close(&mut self, name: Name) {
+        let key = name.key();
+        self.raw = false;
+        let name = self.name(name);
+        let Some(open) = self.open.get_mut(&name).filter(|open| **open > 0) else {
+            // These two make an element even so.
+            if matches!(key, P | BR) {
+                self.end_node();
+            } else if matches!(key, BODY | HTML) && self.body == Body::Open {
+                self.end_node();
+                self.body = Body::Behind;
+            }
+            return;
+        };
+        *open -= 1;
+        self.end_node();
+        match key {
+            BODY | HTML if self.body == Body::Open => self.body = Body::Behind,
+            RUBY if matches!(self.muted.last(), Some(&RT | &RP)) => {
+                self.muted.pop();
+            }
+            key if self.muted.last() == Some(&key) => {
+                self.muted.pop();
+            }
+            _ => {}
+        }
+    }
+
+    fn comment(&mut self, _content: Span, _start: u32) {
+        self.end_node();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_node_is_a_line() {
+        let html = "<title>T</title><body>a<b>b</b>c<!-- d -->e\nf</x>g<p> </p>h<br>i</body>lost<p>j";
+        assert_eq!(html_text(html), "a\nb\nc\ne fg\nh\ni");
+    }
+
+    #[test]
+    fn what_nobody_reads_does_not_count() {
+        let html = "<body>a<script>b</script><style>c</style><template>d<p>e</p></template>\
+                    <ruby>f<rp>(</rp><rt>g<rt>h</ruby>i<textarea>j&amp;<b></textarea></body>";
+        assert_eq!(html_text(html), "a\nf\ni\nj&<b>");
+    }
+
+    #[test]
+    fn frames_have_no_text() {
+        assert_eq!(html_text("<html><frameset><frame src=a><noframes>none</noframes></frameset>"), "");
+        assert_eq!(html_text("<head><title>a</title><script>b</script></head> "), "");
+    }
+
+    #[test]
+    fn a_link_to_the_wiki_makes_a_mirror() {
+        let hints = ["en.wikipedia.org/wiki/Mill".to_owned()];
+        let mirror = "<link href='//en.wikipedia.org/wiki/Mill?x=1&amp;y'><body>text";
+        assert_eq!(html_text_unless_mirror(mirror, &hints), Err(MirrorHint(hints[0].clone())));
+        assert_eq!(
+            html_text_unless_mirror("<a title='en.wikipedia.org/wiki/Mill'>a", &hints),
+            Ok("a".to_owned())
+        );
+    }
+
+    #[test]
+    fn deep_nesting_costs_no_stack() {
+        let html = format!("<body>{}end", "<b>".repeat(200_000));
+        assert_eq!(html_text(&html), "end");
+    }
+}

@@ -1,0 +1,299 @@
+//! What counts as evidence, and what the user and everybody know beforehand.
+
+use huntsman_detect::avoid::{Decision, Kinship, LinkContext, Options, PageText, Predictor, Rulings};
+use url::Url;
+
+const SITE: &str = "h.example";
+
+fn url(path: &str) -> Url {
+    Url::parse(&format!("https://{SITE}{path}")).expect("a URL")
+}
+
+fn predictor() -> Predictor {
+    Predictor::new(Options { warmup: 0, exploration: 0.0, ..Options::default() })
+}
+
+/// A text of its own for each number.
+fn text(n: usize) -> String {
+    (0..60).map(|word| format!("w{}x{} ", n, word * 7 + n % 3)).collect()
+}
+
+fn learn(predictor: &mut Predictor, path: &str, content: usize) -> u32 {
+    predictor.discover(SITE, &url(path), None);
+    let text = text(content);
+    predictor.learn(SITE, &url(path), PageText::of_page(&url(path), [(1, text.as_str())]))
+}
+
+fn decide(predictor: &mut Predictor, path: &str) -> Decision {
+    predictor.discover(SITE, &url(path), None);
+    predictor.decide(SITE, &url(path), false)
+}
+
+fn is_skipped(predictor: &mut Predictor, path: &str) -> bool {
+    matches!(decide(predictor, path), Decision::Skip(_) | Decision::Drop(_))
+}
+
+#[test]
+fn a_redirect_shows_what_its_target_shows_whichever_was_fetched_first() {
+    for is_target_first in [true, false] {
+        let mut predictor = predictor();
+        for topic in 0..40 {
+            let (page, post) = (format!("/topic/{topic}"), format!("/post/{}", 1_000 + 7 * topic));
+            if is_target_first {
+                let number = learn(&mut predictor, &page, topic);
+                predictor.discover(SITE, &url(&post), Some(LinkContext { page: number, position: 5 }));
+                predictor.redirect(SITE, &url(&post), &url(&page));
+            } else {
+                let list = learn(&mut predictor, &format!("/list?page={topic}"), 1_000 + topic);
+                predictor.discover(SITE, &url(&post), Some(LinkContext { page: list, position: 6 }));
+                predictor.redirect(SITE, &url(&post), &url(&page));
+                learn(&mut predictor, &page, topic);
+            }
+        }
+        // Posts that are linked from their own topic lead back to it; those in lists lead to what is new.
+        let topic = learn(&mut predictor, "/topic/99", 99);
+        predictor.discover(SITE, &url("/post/5"), Some(LinkContext { page: topic, position: 5 }));
+        let decision = predictor.decide(SITE, &url("/post/5"), false);
+        assert_eq!(matches!(decision, Decision::Skip(_)), is_target_first, "{decision:?}");
+    }
+}
+
+#[test]
+fn what_pages_name_as_their_own_address_is_believed_once_it_was_true() {
+    let mut predictor = predictor();
+    for n in 0..30 {
+        let page = format!("/story/s{n}-and-what-it-is-called");
+        let number = learn(&mut predictor, &page, n);
+        predictor.claim(SITE, number, &url(&page), &url(&format!("/?p={}", 500 + n)));
+        if n < 10 {
+            assert!(!is_skipped(&mut predictor, &format!("/?p={}", 500 + n)), "{n}");
+            learn(&mut predictor, &format!("/?p={}", 500 + n), n);
+        }
+    }
+    let Decision::Skip(reason) = decide(&mut predictor, "/?p=520") else { panic!("it is known") };
+    assert_eq!(reason.kinship, Kinship::Named);
+    assert_eq!(reason.equals.as_deref(), Some("https://h.example/story/s20-and-what-it-is-called"));
+    // Nobody named this one.
+    assert!(!is_skipped(&mut predictor, "/?p=777"));
+}
+
+#[test]
+fn a_claim_that_is_never_true_saves_nothing() {
+    let mut predictor = predictor();
+    for n in 0..30 {
+        let number = learn(&mut predictor, &format!("/list?page={n}"), n);
+        predictor.claim(SITE, number, &url(&format!("/list?page={n}")), &url(&format!("/l{n}")));
+        learn(&mut predictor, &format!("/l{n}"), 1_000 + n);
+    }
+    let number = learn(&mut predictor, "/list?page=99", 99);
+    predictor.claim(SITE, number, &url("/list?page=99"), &url("/l99"));
+    assert!(!is_skipped(&mut predictor, "/l99"));
+}
+
+#[test]
+fn what_is_forbidden_is_never_a_reason() {
+    let sessions = |rulings: Rulings| {
+        let mut predictor = predictor().with_rulings(rulings);
+        for n in 0..40 {
+            for session in 0..2 {
+                learn(&mut predictor, &format!("/article?id={n}&sid={n}{session}"), n);
+            }
+        }
+        is_skipped(&mut predictor, "/article?id=7&sid=new")
+    };
+    let of = |pinned: &[&str], forbidden: &[&str]| Rulings {
+        pinned: pinned.iter().map(ToString::to_string).collect(),
+        forbidden: forbidden.iter().map(ToString::to_string).collect(),
+    };
+    assert!(sessions(Rulings::default()));
+    assert!(!sessions(of(&[], &["s*d"])));
+    assert!(!sessions(of(&["sid"], &["sid"])), "forbidden wins");
+    assert!(sessions(of(&[], &["other"])));
+}
+
+#[test]
+fn what_is_pinned_needs_no_evidence_but_a_page() {
+    let rulings = Rulings { pinned: vec!["sid".into(), "/1".into(), "host".into()], ..Rulings::default() };
+    let mut predictor = Predictor::new(Options::default()).with_rulings(rulings);
+    learn(&mut predictor, "/a/one/b?id=1", 1);
+    let Decision::Drop(reason) = decide(&mut predictor, "/a/two/b?id=1&sid=3") else {
+        panic!("it is pinned")
+    };
+    assert_eq!((reason.kinship, reason.probability), (Kinship::Pinned, 1.0));
+    assert!(!is_skipped(&mut predictor, "/a/two/b?id=2&sid=3"), "another id");
+    assert!(!is_skipped(&mut predictor, "/a/one/b?id=1"), "the page itself, fetched again");
+    let elsewhere = Url::parse("https://www.h.example/a/x/b?id=1").expect("a URL");
+    assert!(matches!(predictor.decide(SITE, &elsewhere, false), Decision::Drop(_)));
+}
+
+#[test]
+fn parameters_that_everybody_uses_for_tracking_need_little_evidence() {
+    let after = |parameter: &str, pages: usize| {
+        let mut predictor = predictor();
+        for n in 0..60 {
+            learn(&mut predictor, &format!("/a/{n}"), n);
+        }
+        for n in 0..pages {
+            learn(&mut predictor, &format!("/a/{n}?{parameter}=x{n}"), n);
+        }
+        is_skipped(&mut predictor, &format!("/a/50?{parameter}=new"))
+    };
+    assert!(!after("utm_source", 1));
+    assert!(after("utm_source", 3) && after("GCLID", 3) && after("fbclid", 3));
+    assert!(!after("edition", 3));
+    assert!(after("edition", 30));
+}
+
+#[test]
+fn a_tracking_parameter_that_matters_is_believed_to_matter() {
+    let mut predictor = predictor();
+    for n in 0..60 {
+        learn(&mut predictor, &format!("/a/{n}"), n);
+    }
+    for n in 0..4 {
+        learn(&mut predictor, &format!("/a/{n}?utm_source=x{n}"), 1_000 + n);
+    }
+    assert!(!is_skipped(&mut predictor, "/a/50?utm_source=new"));
+}
+
+#[test]
+fn one_rule_speaks_for_all_depths_of_a_tree() {
+    let mut predictor = predictor();
+    // Files two to five folders deep, each under two revisions of which none changed it.
+    let path = |n: usize| {
+        let folders: Vec<String> =
+            (0..2 + n % 4).map(|depth| format!("d{}", (n * 31 + depth * 7) % 23)).collect();
+        format!("{}/f{n}.c", folders.join("/"))
+    };
+    for n in 0..120 {
+        for revision in 0..2 {
+            learn(&mut predictor, &format!("/repo/tree/rev{}/{}", (n + revision) % 60, path(n)), n);
+        }
+    }
+    // A depth that no page had under two revisions.
+    let deep = "a/b/c/d/e/f/g/h/deep.c";
+    learn(&mut predictor, &format!("/repo/tree/rev1/{deep}"), 7_000);
+    assert!(is_skipped(&mut predictor, &format!("/repo/tree/rev2/{deep}")));
+    assert!(!is_skipped(&mut predictor, "/repo/tree/rev2/a/b/c/d/e/f/g/h/other.c"));
+}
+
+#[test]
+fn repeated_parameters_meet_in_any_order() {
+    let mut predictor = predictor();
+    let facets = |a: usize, b: usize| format!("/shop?f=colour{a}&f=size{b}");
+    let swapped = |a: usize, b: usize| format!("/shop?f=size{b}&f=colour{a}");
+    for a in 0..8 {
+        for b in 0..8 {
+            learn(&mut predictor, &facets(a, b), a * 8 + b);
+            if a < 5 {
+                learn(&mut predictor, &swapped(a, b), a * 8 + b);
+            }
+        }
+    }
+    assert!(is_skipped(&mut predictor, &swapped(7, 3)));
+    assert!(!is_skipped(&mut predictor, &swapped(9, 3)), "nobody fetched it in the other order");
+}
+
+#[test]
+fn an_identifier_of_its_own_url_on_a_page_says_nothing() {
+    let mut predictor = predictor();
+    for n in 0..60 {
+        for revision in [n * 2, n * 2 + 1] {
+            let revision = format!("a{:07}", revision * 7919);
+            let path = format!("/file/{revision}/doc{n}.txt");
+            // The identifier is in every fourth window of words.
+            let body: String = (0..20).map(|word| format!("w{n}x{word} of {revision} is ")).collect();
+            predictor.discover(SITE, &url(&path), None);
+            predictor.learn(SITE, &url(&path), PageText::of_page(&url(&path), [(1, body.as_str())]));
+        }
+    }
+    assert!(is_skipped(&mut predictor, "/file/b7654321/doc7.txt"));
+}
+
+#[test]
+fn a_line_about_the_making_of_a_page_is_chrome() {
+    let mut predictor = predictor();
+    for n in 0..60 {
+        for (at, view) in ["show", "print", "flat", "list"].iter().enumerate() {
+            let path = format!("/{view}?id={n}");
+            let made = format!(
+                "this page was generated by version 1.2.{at} in 0.{n}{at} seconds at 10:{n}:{at} of the clock"
+            );
+            let text: String = (0..12).map(|word| format!("w{n}x{word} ")).collect();
+            predictor.discover(SITE, &url(&path), None);
+            predictor.learn(
+                SITE,
+                &url(&path),
+                PageText::of_page(&url(&path), [(1, text.as_str()), (2, &made)]),
+            );
+        }
+    }
+    learn(&mut predictor, "/show?id=900", 900);
+    assert!(is_skipped(&mut predictor, "/print?id=900"));
+}
+
+#[test]
+fn exploration_falls_with_the_age_of_a_rule_where_it_may() {
+    let run = |least_exploration: Option<f64>| {
+        let options = Options { warmup: 0, least_exploration, seed: 3, ..Options::default() };
+        let mut predictor = Predictor::new(options);
+        for n in 0..6_000 {
+            let path = format!("/article?id={}&sid=s{n}", n % 40);
+            predictor.discover(SITE, &url(&path), None);
+            let decision = predictor.decide(SITE, &url(&path), false);
+            if !matches!(decision, Decision::Skip(_)) {
+                learn(&mut predictor, &path, n % 40);
+            }
+        }
+        predictor.totals()
+    };
+    let (constant, falling) = (run(None), run(Some(0.005)));
+    assert!(falling.explored * 2 < constant.explored, "{falling:?} {constant:?}");
+    assert!(falling.explored > 20, "{falling:?}");
+    let (estimate, most) = falling.loss().expect("something was explored");
+    let (_, narrower) = constant.loss().expect("something was explored");
+    assert_eq!(estimate, 0.0);
+    assert!(most > narrower, "fewer explorations tell less");
+}
+
+#[test]
+fn what_never_mattered_is_named_and_what_did_is_not() {
+    let mut predictor = predictor();
+    for n in 0..60 {
+        for session in 0..2 {
+            learn(&mut predictor, &format!("/article?id={n}&sid={n}{session}"), n);
+        }
+    }
+    let idle = predictor.parameters_that_never_mattered();
+    let names: Vec<&str> = idle.iter().map(|idle| idle.parameter.as_str()).collect();
+    assert_eq!(names, ["sid"]);
+    assert!(idle[0].evidence.total() >= 20.0);
+    // One page that it changes.
+    learn(&mut predictor, "/article?id=3&sid=other", 9_000);
+    assert!(predictor.parameters_that_never_mattered().is_empty());
+}
+
+#[test]
+fn a_restart_keeps_redirects_and_claims() {
+    let mut predictor = predictor();
+    predictor.keep_journal();
+    for n in 0..30 {
+        let page = format!("/story/s{n}");
+        let number = learn(&mut predictor, &page, n);
+        predictor.claim(SITE, number, &url(&page), &url(&format!("/?p={}", 500 + n)));
+        let go = format!("/go/{}", 900 + n);
+        predictor.discover(SITE, &url(&go), Some(LinkContext { page: number, position: 9 }));
+        if n < 14 {
+            learn(&mut predictor, &format!("/?p={}", 500 + n), n);
+            predictor.redirect(SITE, &url(&go), &url(&page));
+        }
+    }
+    let options = *predictor.options();
+    let batch = predictor.take_journal().expect("something was told");
+    let restored = Predictor::restored(options, [batch.as_slice()]).expect("as it was");
+    for path in ["/?p=520", "/go/925"] {
+        let (was, is) = (predictor.explain(SITE, &url(path)), restored.explain(SITE, &url(path)));
+        assert!(was.as_ref().is_some_and(|reason| reason.probability > 0.98), "{path}: {was:?}");
+        assert_eq!(was, is);
+    }
+}
