@@ -45,7 +45,7 @@ fn crates_depend_only_downwards() {
             ],
         ),
         ("huntsman-cli", &["huntsman"]),
-        ("huntsman-testkit", &["huntsman-crawler", "huntsman-store"]),
+        ("huntsman-testkit", &["huntsman-crawler", "huntsman-detect", "huntsman-store"]),
     ]);
     let found = dependencies();
     assert_eq!(found.keys().map(String::as_str).collect::<BTreeSet<_>>(), allowed.keys().copied().collect());

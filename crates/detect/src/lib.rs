@@ -9,6 +9,7 @@ pub mod lang;
 pub mod lsh;
 pub mod maybedont;
 pub mod minhash;
+pub mod near;
 pub mod shingles;
 pub mod simhash;
 pub mod urlparts;

@@ -1,0 +1,224 @@
+//! The part of a language that gets new rows.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::bands::Cut;
+use super::dead::Dead;
+use super::document::DocId;
+use super::frozen::IdRef;
+use super::work::Work;
+use crate::simhash::SimHash;
+
+/// The most rows of a delta; the number behind the last one is of no row. Fewer in tests, so that deltas become full.
+pub(super) const MAX_ROWS: usize = if cfg!(test) { 2000 } else { NO_ROW as usize };
+
+/// Up to so many rows a scan is quicker than chains are.
+const SCANNED: usize = 512;
+
+/// Up to 65,535 documents in the order in which they came, some 70 bytes each.
+///
+/// As there are no more, everything that has to be made anew when it has grown is made in about a millisecond.
+#[derive(Debug)]
+pub(super) struct Delta {
+    cut: Cut,
+    high: Vec<u64>,
+    low: Vec<u64>,
+    ids: Vec<DocId>,
+    dead: Dead,
+    /// The last row of each id.
+    names: HashTable<u16>,
+    hasher: DefaultHashBuilder,
+    chains: Chains,
+}
+
+/// For each value of a band its last row, and from each row to the one before it.
+#[derive(Debug, Default)]
+struct Chains {
+    /// Slots of a band, a power of two; none while rows are scanned.
+    slots: usize,
+    /// By band and slot.
+    heads: Vec<u16>,
+    /// By row and band.
+    before: Vec<u16>,
+}
+
+const NO_ROW: u16 = u16::MAX;
+
+impl Delta {
+    pub(super) fn new(cut: Cut) -> Self {
+        Self {
+            cut,
+            high: Vec::new(),
+            low: Vec::new(),
+            ids: Vec::new(),
+            dead: Dead::none(MAX_ROWS),
+            names: HashTable::new(),
+            hasher: DefaultHashBuilder::default(),
+            chains: Chains::default(),
+        }
+    }
+
+    /// Rows, those that are out included.
+    pub(super) fn rows(&self) -> usize {
+        self.high.len()
+    }
+
+    /// Rows that are not out.
+    pub(super) fn live(&self) -> usize {
+        self.rows() - self.dead.count()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.rows() == MAX_ROWS
+    }
+
+    pub(super) fn id(&self, row: u32) -> IdRef<'_> {
+        IdRef::from(&self.ids[row as usize])
+    }
+
+    pub(super) fn hash(&self, row: u32) -> SimHash {
+        let row = row as usize;
+        SimHash(u128::from(self.high[row]) << 64 | u128::from(self.low[row]))
+    }
+
+    pub(super) fn is_dead(&self, row: u32) -> bool {
+        self.dead.contains(row)
+    }
+
+    fn hash_of(&self, id: IdRef<'_>) -> u64 {
+        match id {
+            IdRef::Number(number) => self.hasher.hash_one(number),
+            IdRef::Text(text) => self.hasher.hash_one(text),
+        }
+    }
+
+    /// The row of an id, unless it is out.
+    pub(super) fn find(&self, id: IdRef<'_>) -> Option<u32> {
+        let is_it = |row: &u16| self.id(u32::from(*row)) == id;
+        let row = self.names.find(self.hash_of(id), is_it).map(|row| u32::from(*row));
+        row.filter(|row| !self.is_dead(*row))
+    }
+
+    /// Takes out the row of an id; says whether it was in.
+    pub(super) fn kill(&self, id: IdRef<'_>) -> bool {
+        self.find(id).is_some_and(|row| self.dead.insert(row))
+    }
+
+    /// Adds a row to a delta that is not full. A row of the same id must be out.
+    pub(super) fn push(&mut self, id: DocId, hash: SimHash) {
+        let row = u16::try_from(self.rows()).expect("the delta is not full");
+        let key = self.hash_of(IdRef::from(&id));
+        self.high.push((hash.0 >> 64) as u64);
+        self.low.push(hash.0 as u64);
+        self.ids.push(id);
+        let (ids, hasher) = (&self.ids, &self.hasher);
+        let is_it = |other: &u16| ids[usize::from(*other)] == ids[usize::from(row)];
+        let rehash = |row: &u16| match &ids[usize::from(*row)] {
+            DocId::Number(number) => hasher.hash_one(number),
+            DocId::Text(text) => hasher.hash_one(&**text),
+        };
+        match self.names.entry(key, is_it, rehash) {
+            hashbrown::hash_table::Entry::Occupied(mut entry) => *entry.get_mut() = row,
+            hashbrown::hash_table::Entry::Vacant(entry) => {
+                entry.insert(row);
+            }
+        }
+        if self.rows() > self.chains.slots.max(SCANNED) {
+            self.chains = Chains::with_slots(self.cut, 2 * self.chains.slots.max(SCANNED));
+            (0..=row).for_each(|row| self.chains.push(self.cut, row, self.hash(u32::from(row))));
+        } else if self.chains.slots > 0 {
+            self.chains.push(self.cut, row, hash);
+        }
+    }
+
+    /// Puts all rows within k bits into the hits of `work`.
+    pub(super) fn near(&self, query: SimHash, k: u32, work: &mut Work) {
+        if self.chains.slots == 0 {
+            return self.scan(query, k, work);
+        }
+        let first_hit = work.hits.len();
+        let most = self.rows() / 4;
+        let high = (query.0 >> 64) as u64;
+        let mut candidates = 0;
+        for band in 0..self.cut.bands() {
+            let mut next = self.chains.heads[self.chains.slot(self.cut, query, band)];
+            while next != NO_ROW {
+                let row = u32::from(next);
+                next = self.chains.before[usize::from(next) * self.cut.bands() + band];
+                candidates += 1;
+                if candidates > most {
+                    work.hits.truncate(first_hit);
+                    return self.scan(query, k, work);
+                }
+                if (self.high[row as usize] ^ high).count_ones() <= k {
+                    let difference = self.hash(row).0 ^ query.0;
+                    let distance = difference.count_ones();
+                    if distance <= k && self.cut.first_shared(difference) == Some(band) && !self.is_dead(row)
+                    {
+                        work.hit(row, distance);
+                    }
+                }
+            }
+        }
+        work.count(candidates);
+    }
+
+    /// The same by comparing with every row.
+    pub(super) fn scan(&self, query: SimHash, k: u32, work: &mut Work) {
+        work.count_scan(self.rows());
+        let rows = work.scan(&self.high, query, k);
+        for row in &rows {
+            let distance = self.hash(*row).distance(query);
+            if distance <= k && !self.is_dead(*row) {
+                work.hit(*row, distance);
+            }
+        }
+        work.give_back(rows);
+    }
+
+    /// Rows that are not out, in the order of their ids.
+    pub(super) fn by_id(&self) -> Vec<u16> {
+        let rows = 0..self.rows() as u16;
+        let mut rows: Vec<u16> = rows.filter(|row| !self.is_dead(u32::from(*row))).collect();
+        rows.sort_unstable_by(|a, b| self.ids[usize::from(*a)].cmp(&self.ids[usize::from(*b)]));
+        rows
+    }
+
+    /// Bytes that it takes.
+    pub(super) fn bytes(&self) -> usize {
+        let texts = self.ids.iter().map(|id| match id {
+            DocId::Number(_) => 0,
+            DocId::Text(text) => text.len(),
+        });
+        size_of::<u64>() * (self.high.capacity() + self.low.capacity())
+            + size_of::<DocId>() * self.ids.capacity()
+            + texts.sum::<usize>()
+            + self.dead.bytes()
+            + self.names.allocation_size()
+            + size_of::<u16>() * (self.chains.heads.capacity() + self.chains.before.capacity())
+    }
+}
+
+impl Chains {
+    fn with_slots(cut: Cut, slots: usize) -> Self {
+        Self {
+            slots,
+            heads: vec![NO_ROW; slots * cut.bands()],
+            before: Vec::with_capacity(slots.min(MAX_ROWS) * cut.bands()),
+        }
+    }
+
+    fn slot(&self, cut: Cut, hash: SimHash, band: usize) -> usize {
+        let upper = cut.mixed(hash.0, band) >> (u32::BITS - self.slots.ilog2());
+        band * self.slots + upper as usize
+    }
+
+    fn push(&mut self, cut: Cut, row: u16, hash: SimHash) {
+        for band in 0..cut.bands() {
+            let slot = self.slot(cut, hash, band);
+            self.before.push(std::mem::replace(&mut self.heads[slot], row));
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! The directory of an index: locked, and told apart from other directories.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::{IndexError, IndexErrorKind};
+use super::identity::Identity;
+use super::log::Log;
+use super::segment::{REPAIR, Segment, UNFINISHED, sync_directory};
+
+/// The format of a directory that this version writes.
+const FORMAT: u32 = 1;
+
+const LOCK_FILE: &str = "lock";
+const IDENTITY_FILE: &str = "index.txt";
+const FIRST_LINE: &str = "near-duplicate index";
+
+/// An identity file is some tens of bytes; what is longer is none.
+const LONGEST_IDENTITY_FILE: u64 = 4096;
+
+/// A directory that is held by this process alone.
+#[derive(Debug)]
+pub(super) struct Directory {
+    pub(super) path: PathBuf,
+    _lock: File,
+}
+
+impl Directory {
+    /// Opens a directory to use an index for `identity` in it; if there is none, one is made.
+    pub(super) fn open(path: &Path, identity: &Identity) -> Result<Self, IndexError> {
+        let directory = Self::lock(path)?;
+        match identity_of(path)? {
+            Some(found) => found.check(identity).map_err(|error| error.at(path))?,
+            None => directory.make(identity)?,
+        }
+        Ok(directory)
+    }
+
+    /// Opens a directory whatever is in it.
+    pub(super) fn lock(path: &Path) -> Result<Self, IndexError> {
+        fs::create_dir_all(path).map_err(|e| IndexError::io("making the directory", e).at(path))?;
+        Ok(Self { path: path.to_owned(), _lock: locked(path)? })
+    }
+
+    /// Makes an empty index. The identity is written last: where it is, there is a log.
+    fn make(&self, identity: &Identity) -> Result<(), IndexError> {
+        if let Some(segment) = Segment::all(&self.path)?.first() {
+            // Who died while making an index left a log without a record.
+            let is_empty = matches!(segment.read(&mut |_| {}), Ok(end) if end.is_empty());
+            if !is_empty || segment.number != 1 {
+                let message = format!("{IDENTITY_FILE} is missing, but there is a log of an index; {REPAIR}");
+                return Err(IndexError::new(IndexErrorKind::Damaged, message).at(&self.path));
+            }
+        }
+        Log::create(&self.path)?;
+        self.write_identity(identity)
+    }
+
+    pub(super) fn write_identity(&self, identity: &Identity) -> Result<(), IndexError> {
+        let path = self.path.join(IDENTITY_FILE);
+        let unfinished = path.with_added_extension(UNFINISHED);
+        let (k, features) = (identity.k(), identity.features());
+        let text = format!("{FIRST_LINE}\nformat {FORMAT}\nk {k}\nfeatures {features}\n");
+        let written = File::create(&unfinished).and_then(|mut file| {
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        });
+        let written = written.and_then(|()| fs::rename(&unfinished, &path));
+        written.map_err(|e| IndexError::io("writing what the index is made for", e).at(&path))?;
+        sync_directory(&self.path)
+    }
+}
+
+/// What the index in a directory is made for; none if there is no index.
+pub(super) fn identity_of(directory: &Path) -> Result<Option<Identity>, IndexError> {
+    let path = directory.join(IDENTITY_FILE);
+    let mut text = String::new();
+    let read = File::open(&path).and_then(|file| file.take(LONGEST_IDENTITY_FILE).read_to_string(&mut text));
+    match read {
+        Ok(_) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => return Err(damaged(&path)),
+        Err(error) => return Err(IndexError::io("reading what the index is made for", error).at(path)),
+    }
+    let mut lines = text.lines();
+    if lines.next() != Some(FIRST_LINE) {
+        return Err(damaged(&path));
+    }
+    let mut value = |key: &str| lines.next()?.strip_prefix(key)?.strip_prefix(' ');
+    let format: u32 = value("format").and_then(|value| value.parse().ok()).ok_or_else(|| damaged(&path))?;
+    if format > FORMAT {
+        let message = format!("the index has format {format}, of a newer program; this one knows {FORMAT}");
+        return Err(IndexError::new(IndexErrorKind::Format, message).at(path));
+    }
+    let k = value("k").and_then(|value| value.parse().ok());
+    let features = value("features").and_then(|value| value.parse().ok());
+    let identity = k.zip(features).and_then(|(k, features)| Identity::new(k, features).ok());
+    identity.map(Some).ok_or_else(|| damaged(&path))
+}
+
+fn damaged(path: &Path) -> IndexError {
+    let message = format!("damaged: it does not tell what the index is made for; {REPAIR}");
+    IndexError::new(IndexErrorKind::Damaged, message).at(path)
+}
+
+/// Takes the lock of a directory, or tells who has it. The system gives it back when this process ends, however it does.
+fn locked(directory: &Path) -> Result<File, IndexError> {
+    let path = directory.join(LOCK_FILE);
+    let failed = |e| IndexError::io("locking the directory", e).at(&path);
+    // Not truncated: until it is locked, the number in it is another's.
+    let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
+    let mut file = opened.map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::Error(error)) => return Err(failed(error)),
+        Err(TryLockError::WouldBlock) => {
+            let mut text = String::new();
+            let number = (&mut file).take(20).read_to_string(&mut text).ok();
+            let number = number.and_then(|_| text.trim().parse::<u32>().ok());
+            let holder = number.map(|number| format!(" (number {number})")).unwrap_or_default();
+            let message =
+                format!("another process{holder} works on this index; wait until it ends, or use another");
+            return Err(IndexError::new(IndexErrorKind::Locked, message).at(directory));
+        }
+    }
+    // For people and for the message above; nothing depends on it.
+    let noted =
+        file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
+    noted.map_err(failed)?;
+    Ok(file)
+}

@@ -1,0 +1,260 @@
+//! The documents on disk: what was put in and taken out, in the order in which it was.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::engine::Journal;
+use super::error::{IndexError, IndexErrorKind};
+use super::frame::{self, FrameHeader, Group};
+use super::language::Language;
+use super::partition::Change;
+use super::segment::{End, NewSegment, Segment};
+
+/// A log: segments, of which only the last one grows.
+#[derive(Debug)]
+pub(super) struct Log {
+    directory: PathBuf,
+    tail: Mutex<Tail>,
+    /// Held by who compacts.
+    compaction: Mutex<()>,
+}
+
+/// The segment that grows.
+#[derive(Debug)]
+struct Tail {
+    segment: Segment,
+    medium: Arc<dyn Medium>,
+    len: u64,
+    /// Bytes of all other segments.
+    other_bytes: u64,
+    /// Documents put in and taken out, in this segment and in all others.
+    records: [u64; 2],
+    /// Set when what is on disk is not known any more.
+    is_broken: bool,
+    frame: Vec<u8>,
+}
+
+/// What a segment is written to: a file, but for tests of what happens when writing fails.
+trait Medium: std::fmt::Debug + Send + Sync {
+    fn write(&self, bytes: &[u8]) -> io::Result<()>;
+    /// Takes back what was written behind so many bytes; the next bytes are written there.
+    fn truncate(&self, len: u64) -> io::Result<()>;
+    fn sync(&self) -> io::Result<()>;
+}
+
+impl Medium for File {
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let mut file = self;
+        file.write_all(bytes)
+    }
+
+    fn truncate(&self, len: u64) -> io::Result<()> {
+        let mut file = self;
+        file.set_len(len)?;
+        file.seek(SeekFrom::Start(len)).map(|_| ())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+/// What a log has.
+#[derive(Debug, Default)]
+pub(super) struct Contents {
+    /// For each language, how many records have numbers and how many texts.
+    pub(super) records: BTreeMap<Language, [usize; 2]>,
+    /// Bytes at the end that were not written to their end and are dropped.
+    pub(super) torn: u64,
+}
+
+/// Bytes of a buffer that is kept for the next frame.
+const KEPT_BUFFER: usize = 1 << 20;
+
+impl Log {
+    /// Makes the log of a new index.
+    pub(super) fn create(directory: &Path) -> Result<(), IndexError> {
+        NewSegment::create(&Segment::new(directory, 1), true)?.publish()?;
+        Ok(())
+    }
+
+    /// Reads all twice: first to see that it is whole and what `counted` is told of it, then each group into `keep`.
+    ///
+    /// What is torn at the end is cut off.
+    ///
+    /// # Errors
+    /// It is damaged, of a newer version, or cannot be read.
+    pub(super) fn open<T>(
+        directory: &Path,
+        counted: impl FnOnce(&Contents) -> T,
+        mut keep: impl FnMut(&mut T, &Group<'_>),
+    ) -> Result<(Self, T, Contents), IndexError> {
+        let segments = Segment::current(directory)?;
+        let mut contents = Contents::default();
+        let (mut records, mut other_bytes, mut len) = ([0; 2], 0, 0);
+        for (at, segment) in segments.iter().enumerate() {
+            let is_last = at + 1 == segments.len();
+            let end = segment.read(&mut |group| {
+                let [numbers, texts] = contents.records.entry(group.language).or_default();
+                *(if group.kind.has_numbers() { numbers } else { texts }) += group.count;
+                records[usize::from(!is_last)] += group.count as u64;
+            })?;
+            match end {
+                End::Whole(bytes) if is_last => len = bytes,
+                End::Whole(bytes) => other_bytes += bytes,
+                End::Torn { at, bytes } if is_last => (len, contents.torn) = (at, bytes),
+                End::Torn { at, .. } => {
+                    return Err(segment.damaged(at, "its end is missing, and there is a segment behind it"));
+                }
+            }
+        }
+        let last = segments.last().expect("a log has a segment");
+        let mut kept = counted(&contents);
+        for segment in &segments {
+            segment.read(&mut |group| keep(&mut kept, group))?;
+        }
+        let failed = last.failed("opening the log to write");
+        let file = OpenOptions::new().write(true).open(&last.path).map_err(&failed)?;
+        if contents.torn > 0 {
+            tracing::warn!(
+                file = %last.path.display(), offset = len, bytes = contents.torn,
+                "the last record was not written to its end and is dropped"
+            );
+        }
+        file.truncate(len).map_err(&failed)?;
+        let tail = Tail {
+            segment: last.clone(),
+            medium: Arc::new(file),
+            len,
+            other_bytes,
+            records,
+            is_broken: false,
+            frame: Vec::new(),
+        };
+        let log =
+            Self { directory: directory.to_owned(), tail: Mutex::new(tail), compaction: Mutex::new(()) };
+        Ok((log, kept, contents))
+    }
+
+    fn tail(&self) -> MutexGuard<'_, Tail> {
+        self.tail.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Bytes on disk.
+    pub(super) fn bytes(&self) -> u64 {
+        let tail = self.tail();
+        tail.len + tail.other_bytes
+    }
+
+    /// Documents that were put in and taken out.
+    pub(super) fn records(&self) -> u64 {
+        self.tail().records.iter().sum()
+    }
+
+    /// Makes durable what was written. Others may write meanwhile.
+    pub(super) fn sync(&self) -> Result<(), IndexError> {
+        let tail = self.tail();
+        tail.check()?;
+        let (medium, segment) = (Arc::clone(&tail.medium), tail.segment.clone());
+        drop(tail);
+        medium.sync().map_err(|error| {
+            // What could not be written once may be forgotten by the system.
+            self.tail().is_broken = true;
+            IndexError::io("syncing the log", error).at(&segment.path)
+        })
+    }
+
+    /// Writes what there is as one segment, in the place of all that there are. `write` gives it, by changes that put in.
+    ///
+    /// Other changes go on meanwhile. What `write` gives must have all that was logged before it was called.
+    pub(super) fn compact(
+        &self,
+        write: impl FnOnce(&mut WriteChanges<'_>) -> Result<(), IndexError>,
+    ) -> Result<(), IndexError> {
+        let _one_at_a_time = self.compaction.lock().unwrap_or_else(PoisonError::into_inner);
+        let base = self.roll()?;
+        let mut new = NewSegment::create(&base, true)?;
+        let (mut records, mut payload) = (0, Vec::new());
+        let written = write(&mut |changes| {
+            frame::encode(changes, &mut payload);
+            records += changes.iter().map(|(_, changes)| changes.len() as u64).sum::<u64>();
+            new.write(&payload)
+        });
+        // What took the place of something older must be there for good before the older is gone.
+        if let Err(error) = written.and_then(|()| self.sync()) {
+            new.discard();
+            return Err(error);
+        }
+        let bytes = new.publish()?;
+        let mut tail = self.tail();
+        (tail.other_bytes, tail.records[1]) = (bytes, records);
+        drop(tail);
+        Segment::current(&self.directory).map(|_| ())
+    }
+
+    /// Begins another segment; gives the one that grows no more.
+    fn roll(&self) -> Result<Segment, IndexError> {
+        // Nearly all is on the disk before anybody has to wait.
+        self.sync()?;
+        let mut tail = self.tail();
+        tail.check()?;
+        if let Err(error) = tail.medium.sync() {
+            tail.is_broken = true;
+            return Err(IndexError::io("syncing the log", error).at(&tail.segment.path));
+        }
+        let next = Segment::new(&self.directory, tail.segment.number + 1);
+        let len = NewSegment::create(&next, false)?.publish()?;
+        let failed = next.failed("opening the log to write");
+        let file = OpenOptions::new().write(true).open(&next.path).map_err(&failed)?;
+        file.truncate(len).map_err(&failed)?;
+        tail.medium = Arc::new(file);
+        tail.other_bytes += tail.len;
+        tail.len = len;
+        tail.records = [0, tail.records[0] + tail.records[1]];
+        Ok(std::mem::replace(&mut tail.segment, next))
+    }
+}
+
+/// Writes changes that put in.
+pub(super) type WriteChanges<'a> = dyn FnMut(&[(Language, Vec<Change<'_>>)]) -> Result<(), IndexError> + 'a;
+
+impl Journal for Log {
+    /// Writes changes in one step: after the end of the process they are there, all or none.
+    fn append(&self, changes: &[(Language, Vec<Change<'_>>)]) -> Result<(), IndexError> {
+        let mut payload = std::mem::take(&mut self.tail().frame);
+        frame::encode(changes, &mut payload);
+        let mut tail = self.tail();
+        tail.append(&payload)?;
+        tail.records[0] += changes.iter().map(|(_, changes)| changes.len() as u64).sum::<u64>();
+        if payload.capacity() <= KEPT_BUFFER {
+            tail.frame = payload;
+        }
+        Ok(())
+    }
+}
+
+impl Tail {
+    fn check(&self) -> Result<(), IndexError> {
+        if !self.is_broken {
+            return Ok(());
+        }
+        let message = "an earlier write failed and could not be undone; open the index again";
+        Err(IndexError::new(IndexErrorKind::Io, message).at(&self.segment.path))
+    }
+
+    fn append(&mut self, payload: &[u8]) -> Result<(), IndexError> {
+        self.check()?;
+        let header = FrameHeader::of(payload, self.len).to_bytes(self.segment.number);
+        let written = self.medium.write(&header).and_then(|()| self.medium.write(payload));
+        if let Err(error) = written {
+            // The next one is written in the place of what there is of this one.
+            self.is_broken = self.medium.truncate(self.len).is_err();
+            return Err(IndexError::io("writing the log", error).at(&self.segment.path));
+        }
+        self.len += (header.len() + payload.len()) as u64;
+        Ok(())
+    }
+}

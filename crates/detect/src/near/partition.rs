@@ -1,0 +1,468 @@
+//! The documents of one language.
+
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::Duration;
+
+use super::bands::{self, Cut};
+use super::delta::{self, Delta};
+use super::document::{DocId, Near};
+use super::frozen::{Frozen, FrozenBuilder, IdRef, merged_order};
+use super::index::LanguageStats;
+use super::language::Language;
+use super::rows::Rows;
+use super::work::Work;
+use crate::simhash::SimHash;
+
+/// Rows that are added under one hold of the lock: some 0.1 ms, which is what a query waits.
+const ROWS_AT_ONCE: usize = 256;
+
+/// Full deltas that may wait to be frozen, 5 MB each; then those who insert lend a hand.
+const MOST_SEALED: usize = 48;
+
+/// Ids that are looked up in a new part while everybody waits.
+const DIED_AT_ONCE: usize = 1000;
+
+/// The documents of one language: a delta that gets new rows, and parts that get none.
+///
+/// A full delta becomes a part. Parts are merged in the background such that each is more than the sum of all smaller ones, so there are
+/// few. A document is in one row that is not out: who replaces it takes out the old row first.
+#[derive(Debug)]
+pub(super) struct Partition {
+    language: Language,
+    cut: Cut,
+    /// Held by who looks what there is in order to change it.
+    writer: Mutex<()>,
+    state: RwLock<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    delta: Delta,
+    parts: Vec<Part>,
+    merges: Vec<Merge>,
+    last_merge: u64,
+}
+
+#[derive(Debug)]
+struct Part {
+    body: Body,
+    /// The merge that will take its place.
+    merge: Option<u64>,
+}
+
+/// Rows that only can be taken out.
+#[derive(Clone, Debug)]
+pub(super) enum Body {
+    /// A full delta.
+    Sealed(Arc<Delta>),
+    /// Rows in the order of ids.
+    Frozen(Arc<Frozen>),
+}
+
+/// A merge that goes on.
+#[derive(Debug)]
+struct Merge {
+    number: u64,
+    /// What was taken out of its parts since it began.
+    died: Vec<DocId>,
+}
+
+/// What is to be done to a document.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Change<'a> {
+    pub(super) id: IdRef<'a>,
+    /// Its fingerprint; 0 takes it out.
+    pub(super) hash: SimHash,
+    /// Whether it is there.
+    pub(super) is_there: bool,
+}
+
+/// The documents at one moment. Those that are taken out later may be missing.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) parts: Vec<Body>,
+    pub(super) delta: Vec<(DocId, SimHash)>,
+}
+
+/// For those who ask: nothing changes as long as it is held.
+#[derive(Debug)]
+pub(super) struct View<'a>(RwLockReadGuard<'a, State>);
+
+macro_rules! each_body {
+    ($body:expr, $part:ident => $do:expr) => {
+        match $body {
+            Body::Sealed($part) => $do,
+            Body::Frozen($part) => $do,
+        }
+    };
+}
+
+impl Body {
+    fn rows(&self) -> usize {
+        each_body!(self, part => part.rows())
+    }
+
+    fn live(&self) -> usize {
+        each_body!(self, part => part.live())
+    }
+
+    fn find(&self, id: IdRef<'_>) -> Option<SimHash> {
+        each_body!(self, part => part.find(id).map(|row| part.hash(row)))
+    }
+
+    fn kill(&self, id: IdRef<'_>) -> bool {
+        each_body!(self, part => part.kill(id))
+    }
+
+    fn near(&self, query: SimHash, k: u32, work: &mut Work, found: &mut Vec<Near>) {
+        each_body!(self, part => {
+            part.near(query, k, work);
+            found.extend(work.hits.drain(..).map(|hit| Near { id: part.id(hit.row).into(), distance: hit.distance }));
+        });
+    }
+
+    fn scan(&self, query: SimHash, k: u32, work: &mut Work, found: &mut Vec<Near>) {
+        each_body!(self, part => {
+            part.scan(query, k, work);
+            found.extend(work.hits.drain(..).map(|hit| Near { id: part.id(hit.row).into(), distance: hit.distance }));
+        });
+    }
+
+    /// Rows that are not out, in the order of their ids.
+    fn by_id(&self) -> Box<dyn Iterator<Item = (IdRef<'_>, SimHash)> + '_> {
+        match self {
+            Body::Sealed(delta) => {
+                let rows = delta.by_id().into_iter().map(u32::from);
+                Box::new(rows.map(|row| (delta.id(row), delta.hash(row))))
+            }
+            Body::Frozen(_) => self.documents(),
+        }
+    }
+
+    /// Rows that are not out.
+    fn documents(&self) -> Box<dyn Iterator<Item = (IdRef<'_>, SimHash)> + '_> {
+        each_body!(self, part => {
+            let rows = (0..part.rows() as u32).filter(|row| !part.is_dead(*row));
+            Box::new(rows.map(|row| (part.id(row), part.hash(row))))
+        })
+    }
+
+    pub(super) fn frozen(self, cut: Cut) -> Arc<Frozen> {
+        match self {
+            Body::Frozen(part) => part,
+            Body::Sealed(_) => {
+                let part = merged(&[self], cut, &AtomicBool::new(false));
+                Arc::new(part.expect("nobody tells it to stop"))
+            }
+        }
+    }
+}
+
+impl Partition {
+    pub(super) fn new(language: Language, cut: Cut) -> Self {
+        let state = State { delta: Delta::new(cut), parts: Vec::new(), merges: Vec::new(), last_merge: 0 };
+        Self { language, cut, writer: Mutex::new(()), state: RwLock::new(state) }
+    }
+
+    /// With documents that are there from the beginning.
+    pub(super) fn with_rows(language: Language, cut: Cut, rows: Rows) -> Self {
+        let partition = Self::new(language, cut);
+        for part in rows.freeze(cut) {
+            let body = Body::Frozen(Arc::new(part));
+            partition.write().parts.push(Part { body, merge: None });
+        }
+        partition
+    }
+
+    pub(super) fn language(&self) -> Language {
+        self.language
+    }
+
+    // What panics while it holds a lock leaves rows that are in or out, as all changes are single steps: it is no reason to give up.
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, State> {
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn view(&self) -> View<'_> {
+        View(self.read())
+    }
+
+    /// To be held from looking what there is until it is changed. While too much is to be merged, lends a hand first.
+    pub(super) fn writer(&self) -> MutexGuard<'_, ()> {
+        let guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.read().sealed() >= MOST_SEALED {
+            if !self.merge(4 * delta::MAX_ROWS, &AtomicBool::new(false)) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+        guard
+    }
+
+    /// What is to be done so that documents are as they are given. No id may be there twice; those in order are found quicker.
+    pub(super) fn changes<'a>(
+        &self,
+        _writer: &MutexGuard<'_, ()>,
+        documents: impl Iterator<Item = (IdRef<'a>, SimHash)>,
+    ) -> Vec<Change<'a>> {
+        let state = self.read();
+        let changes = documents.filter_map(|(id, hash)| {
+            let old = state.find(id);
+            let is_as_given = old.unwrap_or_default() == hash;
+            (!is_as_given).then_some(Change { id, hash, is_there: old.is_some() })
+        });
+        changes.collect()
+    }
+
+    /// Makes changes that were found under the same hold of the writer's lock. Says whether there is something to merge.
+    pub(super) fn apply(&self, _writer: &MutexGuard<'_, ()>, changes: &[Change<'_>]) -> bool {
+        let mut was_sealed = false;
+        for changes in changes.chunks(ROWS_AT_ONCE) {
+            let mut state = self.write();
+            for change in changes {
+                if change.is_there {
+                    state.kill(change.id);
+                }
+                if change.hash != SimHash::default() {
+                    state.delta.push(change.id.into(), change.hash);
+                    was_sealed |= state.seal_if_full(self.cut);
+                }
+            }
+        }
+        was_sealed
+    }
+
+    /// The documents at this moment.
+    pub(super) fn snapshot(&self) -> Snapshot {
+        // All that is logged is in what is seen: who logs holds the writer's lock until it is made.
+        let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.read();
+        let rows = (0..state.delta.rows() as u32).filter(|row| !state.delta.is_dead(*row));
+        Snapshot {
+            parts: state.parts.iter().map(|part| part.body.clone()).collect(),
+            delta: rows.map(|row| (state.delta.id(row).into(), state.delta.hash(row))).collect(),
+        }
+    }
+
+    /// Merges some parts of at most `limit` rows together, if there is reason to; says whether it did. Ends early with `stop`.
+    pub(super) fn merge(&self, limit: usize, stop: &AtomicBool) -> bool {
+        let Some((number, inputs)) = self.write().begin_merge(limit.min(bands::MAX_ROWS)) else {
+            return false;
+        };
+        let Some(part) = merged(&inputs, self.cut, stop) else {
+            self.write().abandon(number);
+            return false;
+        };
+        loop {
+            let died = {
+                let mut state = self.write();
+                let died = state.died(number);
+                if died.len() <= DIED_AT_ONCE {
+                    died.iter().for_each(|id| {
+                        part.kill(id.into());
+                    });
+                    state.end_merge(number, part);
+                    break;
+                }
+                died
+            };
+            died.iter().for_each(|id| {
+                part.kill(id.into());
+            });
+        }
+        // To give back a hundred megabytes takes a while. Nobody waits for it here.
+        drop(inputs);
+        true
+    }
+
+    /// Merges what is to be merged, and waits for the merges of others.
+    pub(super) fn settle(&self) {
+        while self.merge(usize::MAX, &AtomicBool::new(false)) || !self.read().merges.is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    pub(super) fn stats(&self) -> LanguageStats {
+        let state = self.read();
+        let mut bytes = [0; 4];
+        bytes[3] = state.delta.bytes();
+        for part in &state.parts {
+            match &part.body {
+                Body::Sealed(delta) => bytes[3] += delta.bytes(),
+                Body::Frozen(part) => {
+                    bytes.iter_mut().zip(part.bytes()).for_each(|(sum, bytes)| *sum += bytes)
+                }
+            }
+        }
+        let bytes = ["hashes", "ids", "bands", "delta"].into_iter().zip(bytes.map(|bytes| bytes as u64));
+        LanguageStats { documents: state.live() as u64, bytes: bytes.collect() }
+    }
+}
+
+impl Snapshot {
+    /// All documents.
+    pub(super) fn documents(&self) -> impl Iterator<Item = (IdRef<'_>, SimHash)> {
+        let delta = self.delta.iter().map(|(id, hash)| (id.into(), *hash));
+        self.parts.iter().flat_map(Body::documents).chain(delta)
+    }
+}
+
+impl View<'_> {
+    pub(super) fn near(&self, query: SimHash, k: u32, work: &mut Work) -> Vec<Near> {
+        let mut found = Vec::new();
+        self.0.delta.near(query, k, work);
+        let delta = &self.0.delta;
+        found.extend(
+            work.hits.drain(..).map(|hit| Near { id: delta.id(hit.row).into(), distance: hit.distance }),
+        );
+        self.0.parts.iter().for_each(|part| part.body.near(query, k, work, &mut found));
+        found.sort_unstable_by(Near::order);
+        found
+    }
+
+    pub(super) fn scan(&self, query: SimHash, k: u32, work: &mut Work) -> Vec<Near> {
+        let mut found = Vec::new();
+        self.0.delta.scan(query, k, work);
+        let delta = &self.0.delta;
+        found.extend(
+            work.hits.drain(..).map(|hit| Near { id: delta.id(hit.row).into(), distance: hit.distance }),
+        );
+        self.0.parts.iter().for_each(|part| part.body.scan(query, k, work, &mut found));
+        found.sort_unstable_by(Near::order);
+        found
+    }
+
+    pub(super) fn get(&self, id: &DocId) -> Option<SimHash> {
+        self.0.find(id.into())
+    }
+}
+
+impl State {
+    fn live(&self) -> usize {
+        self.delta.live() + self.parts.iter().map(|part| part.body.live()).sum::<usize>()
+    }
+
+    fn sealed(&self) -> usize {
+        self.parts.iter().filter(|part| matches!(part.body, Body::Sealed(_))).count()
+    }
+
+    fn find(&self, id: IdRef<'_>) -> Option<SimHash> {
+        let in_delta = self.delta.find(id).map(|row| self.delta.hash(row));
+        in_delta.or_else(|| self.parts.iter().rev().find_map(|part| part.body.find(id)))
+    }
+
+    fn kill(&mut self, id: IdRef<'_>) {
+        if self.delta.kill(id) {
+            return;
+        }
+        if let Some(part) = self.parts.iter().rev().find(|part| part.body.kill(id))
+            && let Some(number) = part.merge
+        {
+            self.merge_of(number).died.push(id.into());
+        }
+    }
+
+    fn seal_if_full(&mut self, cut: Cut) -> bool {
+        let is_full = self.delta.is_full();
+        if is_full {
+            let delta = std::mem::replace(&mut self.delta, Delta::new(cut));
+            self.parts.push(Part { body: Body::Sealed(Arc::new(delta)), merge: None });
+        }
+        is_full
+    }
+
+    fn merge_of(&mut self, number: u64) -> &mut Merge {
+        let merge = self.merges.iter_mut().find(|merge| merge.number == number);
+        merge.expect("a part is marked as long as its merge goes on")
+    }
+
+    fn died(&mut self, number: u64) -> Vec<DocId> {
+        std::mem::take(&mut self.merge_of(number).died)
+    }
+
+    fn begin_merge(&mut self, limit: usize) -> Option<(u64, Vec<Body>)> {
+        let chosen = self.to_merge(limit);
+        if chosen.is_empty() {
+            return None;
+        }
+        self.last_merge += 1;
+        let number = self.last_merge;
+        self.merges.push(Merge { number, died: Vec::new() });
+        let inputs = chosen.into_iter().map(|at| {
+            self.parts[at].merge = Some(number);
+            self.parts[at].body.clone()
+        });
+        Some((number, inputs.collect()))
+    }
+
+    /// Parts to be merged now: all full deltas, and from the smallest part on those that are not more than the sum so far.
+    fn to_merge(&self, limit: usize) -> BTreeSet<usize> {
+        let mut chosen = BTreeSet::new();
+        let mut sum = 0;
+        let mut frozen = Vec::new();
+        for (at, part) in self.parts.iter().enumerate().filter(|(_, part)| part.merge.is_none()) {
+            match &part.body {
+                Body::Sealed(delta) if sum + delta.live() <= limit => {
+                    sum += delta.live();
+                    chosen.insert(at);
+                }
+                Body::Sealed(_) => {}
+                Body::Frozen(part) => frozen.push((part.live(), at)),
+            }
+        }
+        let has_sealed = !chosen.is_empty();
+        frozen.sort_unstable();
+        for (live, at) in &frozen {
+            if sum + live > limit || !(chosen.is_empty() || *live <= sum) {
+                break;
+            }
+            sum += live;
+            chosen.insert(*at);
+        }
+        if !has_sealed && chosen.len() < 2 {
+            chosen.clear();
+            // A part of which a quarter is out is worth being made anew.
+            let is_wasteful = |&&(live, at): &&(usize, usize)| {
+                live <= limit && (self.parts[at].body.rows() - live) * 4 > self.parts[at].body.rows()
+            };
+            chosen.extend(frozen.iter().find(is_wasteful).map(|(_, at)| at));
+        }
+        chosen
+    }
+
+    fn end_merge(&mut self, number: u64, part: Frozen) {
+        self.parts.retain(|part| part.merge != Some(number));
+        self.merges.retain(|merge| merge.number != number);
+        if part.rows() > 0 {
+            self.parts.push(Part { body: Body::Frozen(Arc::new(part)), merge: None });
+        }
+    }
+
+    fn abandon(&mut self, number: u64) {
+        self.merges.retain(|merge| merge.number != number);
+        for part in self.parts.iter_mut().filter(|part| part.merge == Some(number)) {
+            part.merge = None;
+        }
+    }
+}
+
+/// One part of several; none if it is told to stop.
+fn merged(inputs: &[Body], cut: Cut, stop: &AtomicBool) -> Option<Frozen> {
+    let rows = inputs.iter().map(Body::live).sum();
+    let mut builder = FrozenBuilder::with_capacity(rows, rows);
+    let mut lists: Vec<_> = inputs.iter().map(Body::by_id).collect();
+    let ended = merged_order(&mut lists, |id, hash| {
+        builder.push(id, hash);
+        if builder.rows().is_multiple_of(4096) && stop.load(Ordering::Relaxed) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    ended.is_continue().then(|| builder.finish(cut))
+}

@@ -1,0 +1,90 @@
+//! Documents of a language in the order in which they came, before they are put in order.
+
+use super::bands::{Cut, MAX_ROWS};
+use super::frozen::{Frozen, FrozenBuilder, IdRef};
+use crate::simhash::SimHash;
+
+/// Documents as they came, of which the last one of an id counts. 24 bytes each with a number, 40 and its bytes with a text.
+///
+/// For many at once, who need not be found before all are there: no table is made until then.
+#[derive(Debug, Default)]
+pub(super) struct Rows {
+    numbers: Vec<NumberRow>,
+    texts: Vec<TextRow>,
+    bytes: String,
+}
+
+/// A fingerprint is in halves here as its own type takes 16 bytes of room to stand on.
+#[derive(Clone, Copy, Debug)]
+struct NumberRow {
+    id: u64,
+    hash: [u64; 2],
+}
+
+#[derive(Clone, Copy, Debug)]
+struct TextRow {
+    start: usize,
+    length: usize,
+    hash: [u64; 2],
+}
+
+fn halves(hash: SimHash) -> [u64; 2] {
+    [(hash.0 >> 64) as u64, hash.0 as u64]
+}
+
+fn whole([high, low]: [u64; 2]) -> SimHash {
+    SimHash(u128::from(high) << 64 | u128::from(low))
+}
+
+impl Rows {
+    /// Makes room for so many rows with numbers and with texts.
+    pub(super) fn reserve(&mut self, numbers: usize, texts: usize) {
+        self.numbers.reserve_exact(numbers);
+        self.texts.reserve_exact(texts);
+    }
+
+    /// Adds a document, or takes out what came before under this id if the fingerprint is 0.
+    pub(super) fn push(&mut self, id: IdRef<'_>, hash: SimHash) {
+        let hash = halves(hash);
+        match id {
+            IdRef::Number(id) => self.numbers.push(NumberRow { id, hash }),
+            IdRef::Text(text) => {
+                self.texts.push(TextRow { start: self.bytes.len(), length: text.len(), hash });
+                self.bytes.push_str(text);
+            }
+        }
+    }
+
+    /// Puts them in order; there is more than one part only if there are more rows than one has room for. Takes half as much memory again
+    /// for a while, and some 0.3 us a row.
+    pub(super) fn freeze(self, cut: Cut) -> Vec<Frozen> {
+        let Rows { mut numbers, mut texts, bytes } = self;
+        let text = |row: &TextRow| &bytes[row.start..row.start + row.length];
+        // Stable: the last one of an id is the last that came.
+        numbers.sort_by_key(|row| row.id);
+        texts.sort_by(|a, b| text(a).cmp(text(b)));
+        let is_in = |hash: [u64; 2]| hash != [0, 0];
+        let last_numbers = || {
+            let last = numbers.chunk_by(|a, b| a.id == b.id).map(|same| same[same.len() - 1]);
+            last.filter(|row| is_in(row.hash))
+        };
+        let last_texts = || {
+            let last = texts.chunk_by(|a, b| text(a) == text(b)).map(|same| same[same.len() - 1]);
+            last.filter(|row| is_in(row.hash))
+        };
+        let number_rows = last_numbers().count();
+        let rows = number_rows + last_texts().count();
+        let builder = || FrozenBuilder::with_capacity(rows.min(MAX_ROWS), number_rows.min(MAX_ROWS));
+        let mut builders = Vec::new();
+        let mut push = |id: IdRef<'_>, hash| {
+            if builders.last().is_none_or(|last: &FrozenBuilder| last.rows() == MAX_ROWS) {
+                builders.push(builder());
+            }
+            builders.last_mut().expect("one was just made").push(id, whole(hash));
+        };
+        last_numbers().for_each(|row| push(IdRef::Number(row.id), row.hash));
+        last_texts().for_each(|row| push(IdRef::Text(text(&row)), row.hash));
+        drop((numbers, texts, bytes));
+        builders.into_iter().map(|builder| builder.finish(cut)).collect()
+    }
+}

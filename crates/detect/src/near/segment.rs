@@ -1,0 +1,302 @@
+//! One file of a log.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::{IndexError, IndexErrorKind};
+use super::frame::{self, FrameHeader, Group, SegmentHeader};
+
+/// What to do about a damaged log.
+pub(super) const REPAIR: &str =
+    "restore the directory from a copy, or have it repaired, which keeps all that is whole";
+
+/// What is being made and not yet whole has this behind its name; it is of no worth to anybody.
+pub(super) const UNFINISHED: &str = "new";
+
+/// A file of a log, which has a number.
+#[derive(Clone, Debug)]
+pub(super) struct Segment {
+    pub(super) number: u64,
+    pub(super) path: PathBuf,
+}
+
+/// How reading a segment ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// All of these bytes are whole.
+    Whole(u64),
+    /// From a byte on, so many bytes are not whole.
+    Torn { at: u64, bytes: u64 },
+}
+
+impl End {
+    /// Whether there is no record.
+    pub(super) fn is_empty(self) -> bool {
+        matches!(self, End::Whole(..=HEADER) | End::Torn { at: ..=HEADER, .. })
+    }
+}
+
+const HEADER: u64 = SegmentHeader::LENGTH as u64;
+const FRAME_HEADER: u64 = FrameHeader::LENGTH as u64;
+
+impl Segment {
+    pub(super) fn new(directory: &Path, number: u64) -> Self {
+        Self { number, path: directory.join(format!("log-{number:010}")) }
+    }
+
+    /// The segments of a directory, the oldest first.
+    pub(super) fn all(directory: &Path) -> Result<Vec<Segment>, IndexError> {
+        let failed = |e| IndexError::io("reading the directory", e).at(directory);
+        let mut segments = Vec::new();
+        for entry in fs::read_dir(directory).map_err(failed)? {
+            let name = entry.map_err(failed)?.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix("log-")?.parse().ok());
+            segments.extend(number.map(|number| Segment::new(directory, number)));
+        }
+        segments.sort_by_key(|segment| segment.number);
+        Ok(segments)
+    }
+
+    /// The segments that count: those from the last base on. Those before it are removed, and what was never made whole.
+    ///
+    /// # Errors
+    /// One is missing, or does not begin as it should.
+    pub(super) fn current(directory: &Path) -> Result<Vec<Segment>, IndexError> {
+        let mut segments = Self::all(directory)?;
+        let mut base = None;
+        for (at, segment) in segments.iter().enumerate() {
+            let header =
+                segment.header()?.ok_or_else(|| segment.damaged(0, "it does not begin as a log does"))?;
+            if header.is_base {
+                base = Some(at);
+            }
+        }
+        let Some(base) = base else {
+            let message = format!("the beginning of the log is missing; {REPAIR}");
+            return Err(IndexError::new(IndexErrorKind::Damaged, message).at(directory));
+        };
+        let old = segments.drain(..base).collect::<Vec<_>>();
+        for (segment, number) in segments.iter().zip(segments[0].number..) {
+            if segment.number != number {
+                let missing = Segment::new(directory, number);
+                let message = format!("a segment of the log is missing; {REPAIR}");
+                return Err(IndexError::new(IndexErrorKind::Damaged, message).at(missing.path));
+            }
+        }
+        for segment in old {
+            fs::remove_file(&segment.path).map_err(segment.failed("removing an old segment of the log"))?;
+        }
+        Ok(segments)
+    }
+
+    pub(super) fn failed(&self, what: &'static str) -> impl Fn(io::Error) -> IndexError + use<> {
+        let path = self.path.clone();
+        move |e| IndexError::io(what, e).at(&path)
+    }
+
+    pub(super) fn damaged(&self, at: u64, what: &str) -> IndexError {
+        let message = format!("damaged at byte {at}: {what}; {REPAIR}");
+        IndexError::new(IndexErrorKind::Damaged, message).at(&self.path)
+    }
+
+    fn open(&self) -> Result<(File, u64), IndexError> {
+        let opened = File::open(&self.path).and_then(|file| {
+            let bytes = file.metadata()?.len();
+            Ok((file, bytes))
+        });
+        opened.map_err(self.failed("opening the log"))
+    }
+
+    /// The head of the file; none if it is not whole.
+    fn header(&self) -> Result<Option<SegmentHeader>, IndexError> {
+        let (file, _) = self.open()?;
+        let mut bytes = Vec::with_capacity(SegmentHeader::LENGTH);
+        file.take(HEADER).read_to_end(&mut bytes).map_err(self.failed("reading the log"))?;
+        let header = bytes.as_array().and_then(|bytes| SegmentHeader::read(bytes, self.number));
+        match header {
+            Some(SegmentHeader { version, .. }) if version > frame::VERSION => {
+                let known = frame::VERSION;
+                let message = format!("it has format {version}, of a newer program; this one knows {known}");
+                Err(IndexError::new(IndexErrorKind::Format, message).at(&self.path))
+            }
+            header => Ok(header),
+        }
+    }
+
+    /// Visits all groups of records in order.
+    ///
+    /// # Errors
+    /// Something is not whole, and something behind it is: it is not only torn. A record makes no sense.
+    pub(super) fn read(&self, visit: &mut dyn FnMut(&Group<'_>)) -> Result<End, IndexError> {
+        let failed = self.failed("reading the log");
+        let (file, end) = self.open()?;
+        let mut reader = BufReader::with_capacity(1 << 20, file);
+        reader.seek(SeekFrom::Start(HEADER)).map_err(&failed)?;
+        let mut at = HEADER;
+        let mut payload = Vec::new();
+        while at < end {
+            let frame = read_frame(&mut reader, self.number, at, end, &mut payload).map_err(&failed)?;
+            if frame != Some(at) {
+                let next = if frame.is_some() { Some(at) } else { self.next_whole(at + 1)? };
+                let Some(next) = next else { return Ok(End::Torn { at, bytes: end - at }) };
+                let what = format!(
+                    "what should be here is missing or changed, and from byte {next} on there is more"
+                );
+                return Err(self.damaged(at, &what));
+            }
+            for group in frame::groups(&payload) {
+                visit(&group.map_err(|what| self.damaged(at, what))?);
+            }
+            at += FRAME_HEADER + payload.len() as u64;
+        }
+        Ok(End::Whole(end))
+    }
+
+    /// The first byte from `from` on where a whole frame begins, be it in its place or not.
+    fn next_whole(&self, from: u64) -> Result<Option<u64>, IndexError> {
+        const PIECE: u64 = 1 << 20;
+        let failed = self.failed("reading the log");
+        let (mut file, end) = self.open()?;
+        let (mut piece, mut payload) = (Vec::new(), Vec::new());
+        let mut start = from;
+        while start + FRAME_HEADER <= end {
+            file.seek(SeekFrom::Start(start)).map_err(&failed)?;
+            piece.clear();
+            (&file).take(PIECE).read_to_end(&mut piece).map_err(&failed)?;
+            for (at, header) in (start..).zip(piece.array_windows()) {
+                if FrameHeader::read(header, self.number).is_some() {
+                    file.seek(SeekFrom::Start(at)).map_err(&failed)?;
+                    if read_frame(&mut file, self.number, at, end, &mut payload).map_err(&failed)?.is_some() {
+                        return Ok(Some(at));
+                    }
+                }
+            }
+            start += PIECE - FRAME_HEADER + 1;
+        }
+        Ok(None)
+    }
+
+    /// Makes the segments of a directory such that they can be read, and keeps all that is whole; gives the bytes that are lost.
+    pub(super) fn repair_all(directory: &Path) -> Result<u64, IndexError> {
+        let mut lost = 0;
+        let mut next = None;
+        for segment in Self::all(directory)? {
+            for missing in next.unwrap_or(segment.number)..segment.number {
+                NewSegment::create(&Segment::new(directory, missing), false)?.publish()?;
+            }
+            lost += segment.repair(next.is_none())?;
+            next = Some(segment.number + 1);
+        }
+        if next.is_none() {
+            NewSegment::create(&Segment::new(directory, 1), true)?.publish()?;
+        }
+        Ok(lost)
+    }
+
+    /// Puts all that is whole in the place of the file, and keeps that beside it as `.damaged`; gives the bytes that are lost.
+    fn repair(&self, is_first: bool) -> Result<u64, IndexError> {
+        let failed = self.failed("reading the log");
+        let (mut file, end) = self.open()?;
+        let header = self.header()?;
+        let mut lost = if header.is_some() { 0 } else { end.min(HEADER) };
+        let is_base = is_first || header.is_some_and(|header| header.is_base);
+        let is_as_it_should = header.is_some_and(|header| header.is_base == is_base);
+        let mut repaired = NewSegment::create(self, is_base)?;
+        let mut at = HEADER;
+        let mut payload = Vec::new();
+        while at < end {
+            file.seek(SeekFrom::Start(at)).map_err(&failed)?;
+            let is_whole = read_frame(&mut file, self.number, at, end, &mut payload).map_err(&failed)?;
+            if is_whole.is_some() && frame::groups(&payload).all(|group| group.is_ok()) {
+                repaired.write(&payload)?;
+                at += FRAME_HEADER + payload.len() as u64;
+            } else {
+                let next = self.next_whole(at + 1)?.unwrap_or(end);
+                lost += next - at;
+                at = next;
+            }
+        }
+        if lost == 0 && is_as_it_should {
+            repaired.discard();
+            return Ok(0);
+        }
+        let kept = self.path.with_added_extension("damaged");
+        fs::copy(&self.path, kept).map_err(self.failed("keeping a copy of the damaged log"))?;
+        repaired.publish()?;
+        Ok(lost)
+    }
+}
+
+/// Reads the frame at the byte `at` of a segment into `payload`; if it is whole, tells where it should be.
+fn read_frame(
+    reader: &mut impl Read,
+    segment: u64,
+    at: u64,
+    end: u64,
+    payload: &mut Vec<u8>,
+) -> io::Result<Option<u64>> {
+    payload.clear();
+    let Some(rest) = end.checked_sub(at + FRAME_HEADER) else { return Ok(None) };
+    let mut header = [0; FrameHeader::LENGTH];
+    reader.read_exact(&mut header)?;
+    // The length is in the checksum of the header: it is what was written.
+    let header = FrameHeader::read(&header, segment).filter(|header| u64::from(header.length) <= rest);
+    let Some(header) = header else { return Ok(None) };
+    payload.resize(header.length as usize, 0);
+    reader.read_exact(payload)?;
+    Ok(header.is_of(payload).then_some(header.at))
+}
+
+/// A segment that has another name until it is whole.
+#[derive(Debug)]
+pub(super) struct NewSegment {
+    segment: Segment,
+    path: PathBuf,
+    file: BufWriter<File>,
+    len: u64,
+}
+
+impl NewSegment {
+    pub(super) fn create(segment: &Segment, is_base: bool) -> Result<Self, IndexError> {
+        let path = segment.path.with_added_extension(UNFINISHED);
+        let failed = |e| IndexError::io("making a segment of the log", e).at(&path);
+        let mut file = BufWriter::with_capacity(1 << 20, File::create(&path).map_err(failed)?);
+        let header = SegmentHeader { version: frame::VERSION, is_base }.to_bytes(segment.number);
+        file.write_all(&header).map_err(failed)?;
+        Ok(Self { segment: segment.clone(), path, file, len: HEADER })
+    }
+
+    /// Writes a frame.
+    pub(super) fn write(&mut self, payload: &[u8]) -> Result<(), IndexError> {
+        let header = FrameHeader::of(payload, self.len).to_bytes(self.segment.number);
+        let written = self.file.write_all(&header).and_then(|()| self.file.write_all(payload));
+        written.map_err(|e| IndexError::io("writing a segment of the log", e).at(&self.path))?;
+        self.len += FRAME_HEADER + payload.len() as u64;
+        Ok(())
+    }
+
+    /// Puts it in its place for good; gives its bytes.
+    pub(super) fn publish(mut self) -> Result<u64, IndexError> {
+        let published = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
+        let published = published.and_then(|()| fs::rename(&self.path, &self.segment.path));
+        published.map_err(|e| IndexError::io("publishing a segment of the log", e).at(&self.path))?;
+        sync_directory(self.segment.path.parent().expect("a segment is in a directory"))?;
+        Ok(self.len)
+    }
+
+    /// Gives it up.
+    pub(super) fn discard(self) {
+        // What is left of it is overwritten by the next one.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Makes the names in a directory durable.
+pub(super) fn sync_directory(directory: &Path) -> Result<(), IndexError> {
+    if cfg!(unix) {
+        let synced = File::open(directory).and_then(|directory| directory.sync_all());
+        synced.map_err(|e| IndexError::io("syncing the directory", e).at(directory))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! What a query needs while it works, kept from one query to the next.
+
+use super::scan;
+use crate::simhash::SimHash;
+
+/// A row within k bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Hit {
+    pub(super) row: u32,
+    pub(super) distance: u32,
+}
+
+/// Room for what is found, and a count of what it took.
+#[derive(Debug)]
+pub(super) struct Work {
+    /// What was found in the part that was asked last.
+    pub(super) hits: Vec<Hit>,
+    rows: Vec<u32>,
+    max_candidates: usize,
+    /// Rows of tables that were compared.
+    candidates: usize,
+    /// Rows that were compared by scans.
+    scanned: usize,
+    is_heavy: bool,
+}
+
+impl Work {
+    /// A query that compares more than so many rows one by one scans instead.
+    pub(super) fn new(max_candidates: usize) -> Self {
+        Self {
+            hits: Vec::new(),
+            rows: Vec::new(),
+            max_candidates,
+            candidates: 0,
+            scanned: 0,
+            is_heavy: false,
+        }
+    }
+
+    /// Begins another query; tells how many rows the last one compared, and whether they were too many.
+    pub(super) fn next(&mut self) -> (u64, bool) {
+        let counts = ((self.candidates + self.scanned) as u64, self.is_heavy);
+        (self.candidates, self.scanned, self.is_heavy) = (0, 0, false);
+        self.hits.clear();
+        counts
+    }
+
+    /// Whether so many more rows are too many to be compared one by one.
+    pub(super) fn is_too_much(&mut self, candidates: usize) -> bool {
+        let is_too_much = self.candidates + candidates > self.max_candidates;
+        self.is_heavy |= is_too_much;
+        is_too_much
+    }
+
+    pub(super) fn count(&mut self, candidates: usize) {
+        self.candidates += candidates;
+    }
+
+    pub(super) fn count_scan(&mut self, rows: usize) {
+        self.scanned += rows;
+    }
+
+    pub(super) fn hit(&mut self, row: u32, distance: u32) {
+        self.hits.push(Hit { row, distance });
+    }
+
+    /// The rows whose upper half is within k bits of the query's; to be [given back](Self::give_back).
+    pub(super) fn scan(&mut self, halves: &[u64], query: SimHash, k: u32) -> Vec<u32> {
+        let mut rows = std::mem::take(&mut self.rows);
+        rows.clear();
+        scan::within(halves, (query.0 >> 64) as u64, k, &mut rows);
+        rows
+    }
+
+    pub(super) fn give_back(&mut self, rows: Vec<u32>) {
+        self.rows = rows;
+    }
+}
