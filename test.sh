@@ -20,6 +20,9 @@ step() { printf '\n== %s\n' "$1"; }
 
 need cargo cargo
 need cc gcc
+# Tests of indexes in Redis start servers of their own.
+need redis-server redis-server
+need redis-cli redis-tools
 export CARGO_PROFILE_DEV_DEBUG=0 CARGO_INCREMENTAL=0 RUSTDOCFLAGS="-D warnings"
 
 step "format"

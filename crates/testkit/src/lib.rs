@@ -5,6 +5,7 @@
 //! | what the engine and the middlewares decide, delays and back-off | [`ScriptedDownloader`] | virtual |
 //! | what goes over the wire, whole crawls, a binary | [`Site`] and [`sites`] | real |
 //! | that nothing on the web breaks the crawler | [`Chaos`] | real |
+//! | what is kept in a Redis server, or in a cluster | [`redis`] | real |
 //! | an implementation of one of the crawler's traits | [`conformance`] | none |
 //!
 //! Servers listen on loopback addresses only, on free ports, and bound every answer in time and size.
@@ -14,6 +15,7 @@ mod chaos;
 pub mod conformance;
 pub mod load;
 mod record;
+pub mod redis;
 mod script;
 mod server;
 mod site;

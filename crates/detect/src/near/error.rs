@@ -31,6 +31,8 @@ pub enum IndexErrorKind {
     Full,
     /// A server cannot be reached, or does not answer.
     Unavailable,
+    /// A server does not take the credentials, the user may not do this, or it takes no writes at all.
+    Refused,
     /// The disk, the server or the system failed otherwise.
     Io,
 }

@@ -1,0 +1,11 @@
+//! Redis servers for tests: real processes on free ports, gone with the test.
+//!
+//! They need the program `redis-server`; without it a test fails and says how to get it.
+
+mod cluster;
+mod process;
+mod proxy;
+
+pub use cluster::Cluster;
+pub use process::{Server, ServerBuilder};
+pub use proxy::{Cuts, Proxy};

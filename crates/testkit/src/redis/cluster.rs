@@ -1,0 +1,114 @@
+//! Servers that share the keys.
+
+use std::time::{Duration, Instant};
+
+use super::process::{Server, free_port};
+
+/// A Redis cluster of masters without replicas, which share the slots evenly.
+#[derive(Debug)]
+pub struct Cluster {
+    nodes: Vec<Server>,
+}
+
+const SLOTS: usize = 16384;
+const PATIENCE: Duration = Duration::from_secs(120);
+
+impl Cluster {
+    /// Starts so many servers, and waits until they know each other.
+    ///
+    /// # Panics
+    /// There is no `redis-server`, or the cluster is not ready within two minutes.
+    pub fn start(nodes: usize) -> Self {
+        let mut buses = Vec::new();
+        let start = |_| {
+            // Not the port plus 10,000, which may be none.
+            let bus = free_port().to_string();
+            let server = Server::builder()
+                .setting("cluster-enabled", "yes")
+                .setting("cluster-port", &bus)
+                .setting("cluster-node-timeout", "2000")
+                .setting("cluster-require-full-coverage", "no");
+            buses.push(bus);
+            server.start()
+        };
+        let nodes: Vec<Server> = (0..nodes).map(start).collect();
+        let cluster = Self { nodes };
+        for (at, node) in cluster.nodes.iter().enumerate() {
+            let of = |node: usize| (node * SLOTS / cluster.nodes.len()).to_string();
+            let (first, next) = (of(at), (at + 1) * SLOTS / cluster.nodes.len() - 1);
+            node.cli(&["CLUSTER", "ADDSLOTSRANGE", &first, &next.to_string()]);
+            let port = node.port().to_string();
+            cluster.nodes[0].cli(&["CLUSTER", "MEET", "127.0.0.1", &port, &buses[at]]);
+        }
+        cluster.wait_until("all nodes know all slots", |node| {
+            let info = node.cli(&["CLUSTER", "INFO"]);
+            let known = format!("cluster_known_nodes:{}", cluster.nodes.len());
+            ["cluster_state:ok", "cluster_slots_ok:16384", &known].iter().all(|line| info.contains(line))
+        });
+        cluster
+    }
+
+    /// The servers.
+    pub fn nodes(&self) -> &[Server] {
+        &self.nodes
+    }
+
+    /// The address of the first node.
+    pub fn url(&self) -> String {
+        self.nodes[0].url()
+    }
+
+    /// Ends a node at once.
+    pub fn kill(&mut self, node: usize) {
+        self.nodes[node].kill();
+    }
+
+    /// Moves a slot with its keys from whoever has it to another node.
+    ///
+    /// `between` is called while the old node sends whoever asks for what has gone to the new one (`ASK`).
+    pub fn move_slot(&self, slot: u16, to: usize, between: impl FnOnce()) {
+        let id = |node: &Server| node.cli(&["CLUSTER", "MYID"]).trim().to_owned();
+        let slot = slot.to_string();
+        let nodes_of = self.nodes[0].cli(&["CLUSTER", "SLOTS"]);
+        let owns = |node: &&Server| {
+            let first_and_last =
+                |lines: &[&str]| Some((lines[0].parse::<u32>().ok()?, lines[1].parse::<u32>().ok()?));
+            let lines: Vec<&str> = nodes_of.lines().collect();
+            let number: u32 = slot.parse().expect("a number");
+            lines.windows(4).any(|lines| {
+                let range =
+                    first_and_last(lines).is_some_and(|(first, last)| (first..=last).contains(&number));
+                range && lines[2] == "127.0.0.1" && lines[3] == node.port().to_string()
+            })
+        };
+        let old = self.nodes.iter().find(owns).expect("a node has the slot");
+        let new = &self.nodes[to];
+        assert_ne!(old.port(), new.port(), "it is there already");
+        new.cli(&["CLUSTER", "SETSLOT", &slot, "IMPORTING", &id(old)]);
+        old.cli(&["CLUSTER", "SETSLOT", &slot, "MIGRATING", &id(new)]);
+        let keys = |node: &Server| -> Vec<String> {
+            let keys = node.cli(&["CLUSTER", "GETKEYSINSLOT", &slot, "1000000"]);
+            keys.lines().filter(|key| !key.is_empty()).map(str::to_owned).collect()
+        };
+        let migrate = |keys: &[String]| {
+            for key in keys {
+                old.cli(&["MIGRATE", "127.0.0.1", &new.port().to_string(), key, "0", "10000"]);
+            }
+        };
+        let all = keys(old);
+        migrate(&all[..all.len() / 2]);
+        between();
+        migrate(&keys(old));
+        for node in [new, old] {
+            node.cli(&["CLUSTER", "SETSLOT", &slot, "NODE", &id(new)]);
+        }
+    }
+
+    fn wait_until(&self, what: &str, holds: impl Fn(&Server) -> bool) {
+        let start = Instant::now();
+        while !self.nodes.iter().all(&holds) {
+            assert!(start.elapsed() < PATIENCE, "{what}: {}", self.nodes[0].cli(&["CLUSTER", "NODES"]));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}

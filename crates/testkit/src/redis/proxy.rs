@@ -1,0 +1,134 @@
+//! A way to a server that breaks.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// Hands bytes on between its port and another one on 127.0.0.1, and cuts connections after so many of them.
+#[derive(Debug)]
+pub struct Proxy {
+    port: u16,
+    shared: Arc<Shared>,
+    acceptor: Option<JoinHandle<()>>,
+}
+
+/// Where connections are cut: after up to so many bytes in both directions, by a generator of this seed.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuts {
+    /// The seed. Print it.
+    pub seed: u64,
+    /// At most so many bytes go over a connection.
+    pub most_bytes: u64,
+}
+
+#[derive(Debug)]
+struct Shared {
+    cuts: Mutex<Option<(Xoshiro256PlusPlus, u64)>>,
+    target: u16,
+    count: AtomicU64,
+    is_over: AtomicBool,
+    open: Mutex<Vec<TcpStream>>,
+}
+
+impl Proxy {
+    /// Begins to hand on, without cuts.
+    pub fn start(target: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
+        let port = listener.local_addr().expect("a bound address").port();
+        let shared = Arc::new(Shared {
+            cuts: Mutex::new(None),
+            target,
+            count: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            open: Mutex::new(Vec::new()),
+        });
+        let acceptor = thread::spawn({
+            let shared = shared.clone();
+            move || accept(&listener, &shared)
+        });
+        Self { port, shared, acceptor: Some(acceptor) }
+    }
+
+    /// The port to connect to.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Cuts new connections from now on, or no longer.
+    pub fn cut(&self, cuts: Option<Cuts>) {
+        let cuts = cuts.map(|cuts| (Xoshiro256PlusPlus::seed_from_u64(cuts.seed), cuts.most_bytes));
+        *self.shared.cuts.lock().expect("no panic") = cuts;
+    }
+
+    /// Cuts all connections that are open.
+    pub fn cut_now(&self) {
+        for stream in self.shared.open.lock().expect("no panic").drain(..) {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// How many connections were cut by their bytes.
+    pub fn count(&self) -> u64 {
+        self.shared.count.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.is_over.store(true, Ordering::SeqCst);
+        // Wakes the acceptor.
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+        if let Some(acceptor) = self.acceptor.take() {
+            let _ = acceptor.join();
+        }
+        self.cut_now();
+    }
+}
+
+fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    for client in listener.incoming() {
+        if shared.is_over.load(Ordering::SeqCst) {
+            return;
+        }
+        let Ok(client) = client else { continue };
+        // Without a server there is nobody: the client sees its connection closed.
+        let Ok(server) = TcpStream::connect(("127.0.0.1", shared.target)) else { continue };
+        let budget = shared.cuts.lock().expect("no panic").as_mut().map(|(rng, most)| rng.next_u64() % *most);
+        let budget = Arc::new(Mutex::new(budget));
+        let copy = |stream: &TcpStream| stream.try_clone().expect("a socket has a copy");
+        shared.open.lock().expect("no panic").extend([copy(&client), copy(&server)]);
+        for (from, to) in [(copy(&client), copy(&server)), (server, client)] {
+            let (shared, budget) = (shared.clone(), budget.clone());
+            thread::spawn(move || pump(from, to, &shared, &budget));
+        }
+    }
+}
+
+/// Hands bytes on in one direction until either side ends or the budget of both directions is used up.
+fn pump(mut from: TcpStream, mut to: TcpStream, shared: &Shared, budget: &Mutex<Option<u64>>) {
+    let mut buffer = [0; 16 << 10];
+    while let Ok(read @ 1..) = from.read(&mut buffer) {
+        let (pass, is_cut) = match budget.lock().expect("no panic").as_mut() {
+            None => (read, false),
+            Some(left) => {
+                let pass = read.min(*left as usize);
+                *left -= pass as u64;
+                (pass, *left == 0)
+            }
+        };
+        if to.write_all(&buffer[..pass]).is_err() {
+            break;
+        }
+        if is_cut {
+            shared.count.fetch_add(1, Ordering::SeqCst);
+            break;
+        }
+    }
+    let _ = from.shutdown(Shutdown::Both);
+    let _ = to.shutdown(Shutdown::Both);
+}
