@@ -258,3 +258,136 @@ impl Tail {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+    use tempfile::tempdir;
+
+    use super::*;
+    use crate::near::{DocId, IndexErrorKind};
+    use crate::simhash::SimHash;
+
+    /// A file on a disk with room for so many bytes.
+    #[derive(Debug)]
+    struct Small {
+        file: File,
+        room: AtomicU64,
+        len: AtomicU64,
+        may_truncate: AtomicBool,
+    }
+
+    impl Medium for Arc<Small> {
+        fn write(&self, bytes: &[u8]) -> io::Result<()> {
+            let free = self.room.load(Ordering::Relaxed) - self.len.load(Ordering::Relaxed);
+            let fits = bytes.len().min(free as usize);
+            Medium::write(&self.file, &bytes[..fits])?;
+            self.len.fetch_add(fits as u64, Ordering::Relaxed);
+            if fits < bytes.len() { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+        }
+
+        fn truncate(&self, len: u64) -> io::Result<()> {
+            if !self.may_truncate.load(Ordering::Relaxed) {
+                return Err(io::Error::other("the disk is gone"));
+            }
+            self.len.store(len, Ordering::Relaxed);
+            self.file.truncate(len)
+        }
+
+        fn sync(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// A log on a small disk, and the disk.
+    fn small(directory: &Path, room: u64) -> (Log, Arc<Small>) {
+        Log::create(directory).expect("a log");
+        let (log, (), _) = Log::open(directory, |_| (), |(), _| ()).expect("a log");
+        let mut tail = log.tail();
+        let file = OpenOptions::new().write(true).open(&tail.segment.path).expect("a file");
+        let small = Arc::new(Small {
+            file,
+            room: AtomicU64::new(tail.len + room),
+            len: AtomicU64::new(tail.len),
+            may_truncate: AtomicBool::new(true),
+        });
+        small.file.truncate(tail.len).expect("truncate");
+        tail.medium = Arc::new(Arc::clone(&small));
+        drop(tail);
+        (log, small)
+    }
+
+    fn put(log: &Log, number: u64) -> Result<(), IndexError> {
+        let id = DocId::from(number);
+        let change = Change { id: (&id).into(), hash: SimHash(1), is_there: false };
+        log.append(&[(Language::parse("hi").expect("a name"), vec![change])])
+    }
+
+    /// The numbers that are in the log of a directory.
+    fn numbers(directory: &Path) -> Vec<u64> {
+        let (_, numbers, contents) = Log::open(
+            directory,
+            |_| Vec::new(),
+            |numbers, group| {
+                numbers.extend(group.records().map(|(id, _)| match DocId::from(id) {
+                    DocId::Number(number) => number,
+                    DocId::Text(text) => panic!("{text} was not put in"),
+                }));
+            },
+        )
+        .expect("the log is whole");
+        assert_eq!(contents.torn, 0);
+        numbers
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_and_the_log_goes_on_when_there_is_room() {
+        for room in (0..200).step_by(7) {
+            let directory = tempdir().expect("a directory");
+            let (log, small) = small(directory.path(), room);
+            let mut written = Vec::new();
+            let mut refused = 0;
+            for number in 0..10 {
+                match put(&log, number) {
+                    Ok(()) => written.push(number),
+                    Err(error) => {
+                        assert_eq!(error.kind(), IndexErrorKind::Full);
+                        assert!(error.to_string().contains("log-0000000001: writing the log"), "{error}");
+                        refused += 1;
+                    }
+                }
+            }
+            assert!(refused > 0, "there is no room for ten");
+            assert_eq!(numbers(directory.path()), written, "room for {room}");
+            small.room.store(1 << 20, Ordering::Relaxed);
+            put(&log, 99).expect("there is room");
+            written.push(99);
+            assert_eq!(log.records(), written.len() as u64);
+            assert_eq!(numbers(directory.path()), written, "room for {room}, then more");
+        }
+    }
+
+    #[test]
+    fn a_write_that_cannot_be_undone_is_the_last() {
+        let directory = tempdir().expect("a directory");
+        let (log, small) = small(directory.path(), 100);
+        put(&log, 1).expect("there is room");
+        small.may_truncate.store(false, Ordering::Relaxed);
+        assert_eq!(put(&log, 2).expect_err("it is full").kind(), IndexErrorKind::Full);
+        small.room.store(1 << 20, Ordering::Relaxed);
+        for error in
+            [put(&log, 3).expect_err("it is not known what is there"), log.sync().expect_err("neither")]
+        {
+            assert_eq!(error.kind(), IndexErrorKind::Io);
+            assert!(error.to_string().contains("open the index again"), "{error}");
+        }
+        drop(log);
+        // As a process would find it that died there.
+        let (log, numbers, contents) =
+            Log::open(directory.path(), |_| 0, |count, group| *count += group.count)
+                .expect("the log is whole");
+        assert!(numbers == 1 && contents.torn > 0);
+        put(&log, 4).expect("there is room");
+    }
+}

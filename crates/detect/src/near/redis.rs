@@ -9,7 +9,7 @@
 //! | [`Log`](Layout::Log) | 25 to 30 | in each process, which needs memory of its own | many queries, few machines |
 //!
 //! All of them find the same, exactly what is within k bits. What is stored serves every k up to 7; of the
-//! [`Identity`](super::Identity) only the features are written down and checked.
+//! [`Identity`] only the features are written down and checked.
 //!
 //! Any number of processes on any number of machines may read and write at once, as long as each id is inserted or removed by one
 //! of them at a time. Within a process any number of threads may; those that write take turns.
