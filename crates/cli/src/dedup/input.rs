@@ -27,6 +27,12 @@ pub(crate) fn sources(inputs: &[String]) -> Outcome<Vec<Source>> {
         if input == "-" {
             return Ok(Source::Stdin);
         }
+        if input.starts_with("s3://") {
+            return Err(Failure::usage(format!(
+                "{}: this build does not read s3://; copy it to a folder, or pipe it into `-`",
+                escape(input)
+            )));
+        }
         let path = PathBuf::from(input);
         let there = fs::metadata(&path);
         match there {
