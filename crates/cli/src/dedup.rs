@@ -18,7 +18,8 @@ mod text;
 
 pub(crate) use add::Adding;
 pub(crate) use args::{
-    AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, InputArgs, QueryArgs, RunArgs, StatsArgs,
+    AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, QueryArgs, RunArgs,
+    StatsArgs,
 };
 pub(crate) use batch::{Batches, Settings, Stop};
 pub(crate) use flags::Flags;

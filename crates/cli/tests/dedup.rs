@@ -612,7 +612,7 @@ fn a_redis_that_goes_away_is_told_and_the_run_goes_on_later() {
     write(&path.join("day.jsonl"), &documents);
     done(path, &[&["add", "day.jsonl"], &flags[..]].concat());
     assert_eq!(flagged(&lines(path.join("flags.jsonl"))), naive(&documents, 3, false));
-    let said = dedup(path, &["add", "day.jsonl", &*"--index", "redis://127.0.0.1:1/?patience=0.1"]);
+    let said = dedup(path, &["add", "day.jsonl", "--index", "redis://127.0.0.1:1/?patience=0.1"]);
     assert_eq!(said.code, Some(1), "{}", said.stderr);
     let said = dedup(path, &["stats", "--index", &server.url(), "--features", "char5"]);
     assert_eq!(said.code, Some(2), "{}", said.stderr);

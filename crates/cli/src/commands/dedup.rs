@@ -2,7 +2,6 @@
 
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
 use std::sync::Arc;
 
 use huntsman::detect::near::{DocId, Document, Language};
@@ -12,9 +11,9 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::dedup::{
-    AddArgs, Adding, Batches, BuildArgs, DedupCommand, ExportArgs, Flags, HashArgs, InputArgs, Manifest,
-    Missing, Place, QueryArgs, RunArgs, Settings, Spellings, StatsArgs, Stop, Story, Summary, Telemetry,
-    language, sources,
+    AddArgs, Adding, Batches, BuildArgs, DedupCommand, ExportArgs, Flags, HashArgs, IndexArgs, InputArgs,
+    Manifest, Missing, Place, QueryArgs, RunArgs, Settings, Spellings, StatsArgs, Stop, Story, Summary,
+    Telemetry, language, sources,
 };
 use crate::exit::{Exit, Failure, Outcome};
 use crate::metrics::Metrics;
@@ -167,24 +166,42 @@ fn hash(args: &HashArgs) -> Outcome {
 }
 
 fn add(args: &AddArgs) -> Outcome {
-    let prepared = prepared(&args.input)?;
-    let place = Place::of(&args.index)?;
-    let identity = place.identity(&args.index, Missing::Make)?;
-    let flags = args.flags.as_deref().map_or_else(|| Ok(Flags::stdout()), Flags::append)?;
+    let flags = || args.flags.as_deref().map_or_else(|| Ok(Flags::stdout()), Flags::append);
+    flagging(&args.input, &args.index, &args.run, Missing::Make, flags, Adding::add)
+}
+
+fn query(args: &QueryArgs) -> Outcome {
+    let flags = || args.flags.as_deref().map_or_else(|| Ok(Flags::stdout()), Flags::replace);
+    flagging(&args.input, &args.index, &args.run, Missing::Refuse, flags, Adding::query)
+}
+
+/// Runs over the input and flags what is near to indexed documents. What cannot be is told before anything is made.
+fn flagging(
+    input: &InputArgs,
+    index: &IndexArgs,
+    run: &RunArgs,
+    missing: Missing,
+    flags: impl FnOnce() -> Outcome<Flags>,
+    each: fn(&mut Adding, Vec<Story>, &mut Summary) -> Outcome<()>,
+) -> Outcome {
+    let prepared = prepared(input)?;
+    let place = Place::of(index)?;
+    let identity = place.identity(index, missing)?;
+    let flags = flags()?;
     let index = Arc::new(place.open(identity)?);
-    let mut run = Run::start(prepared, &args.input, identity.features(), &args.run)?;
+    let mut run = Run::start(prepared, input, identity.features(), run)?;
     run.telemetry.set_index(&index);
     let mut adding = Adding {
         index: Arc::clone(&index),
         identity,
         flags,
-        min_words: args.input.min_words,
+        min_words: input.min_words,
         telemetry: Arc::clone(&run.telemetry),
         spellings: Spellings::of(place.directory()),
     };
     let done = (|| {
         while let Some(stories) = run.next()? {
-            adding.add(stories, &mut run.summary)?;
+            each(&mut adding, stories, &mut run.summary)?;
         }
         adding.finish()
     })();
@@ -192,35 +209,10 @@ fn add(args: &AddArgs) -> Outcome {
     run.end(done)
 }
 
-fn query(args: &QueryArgs) -> Outcome {
-    let prepared = prepared(&args.input)?;
-    let place = Place::of(&args.index)?;
-    let identity = place.identity(&args.index, Missing::Refuse)?;
-    let flags = args.flags.as_deref().map_or_else(|| Ok(Flags::stdout()), Flags::replace)?;
-    let index = Arc::new(place.open(identity)?);
-    let mut run = Run::start(prepared, &args.input, identity.features(), &args.run)?;
-    run.telemetry.set_index(&index);
-    let mut asking = Adding {
-        index: Arc::clone(&index),
-        identity,
-        flags,
-        min_words: args.input.min_words,
-        telemetry: Arc::clone(&run.telemetry),
-        spellings: Spellings::default(),
-    };
-    let done = (|| {
-        while let Some(stories) = run.next()? {
-            asking.query(stories, &mut run.summary)?;
-        }
-        Ok(())
-    })();
-    run.summary.ask(&index);
-    run.end(done)
-}
-
 fn build(args: &BuildArgs) -> Outcome {
     if let Some(flags) = &args.flags {
-        return build_with_flags(args, flags);
+        let flags = || Flags::append(flags);
+        return flagging(&args.input, &args.index, &args.run, Missing::Make, flags, Adding::add);
     }
     let prepared = prepared(&args.input)?;
     let place = Place::of(&args.index)?;
@@ -244,32 +236,6 @@ fn build(args: &BuildArgs) -> Outcome {
         run.summary.ask(&index);
         index.near().flush().map_err(|error| crate::dedup::failure(&error))
     });
-    run.end(done)
-}
-
-fn build_with_flags(args: &BuildArgs, flags: &Path) -> Outcome {
-    let prepared = prepared(&args.input)?;
-    let place = Place::of(&args.index)?;
-    let identity = place.identity(&args.index, Missing::Make)?;
-    let flags = Flags::append(flags)?;
-    let index = Arc::new(place.open(identity)?);
-    let mut run = Run::start(prepared, &args.input, identity.features(), &args.run)?;
-    run.telemetry.set_index(&index);
-    let mut adding = Adding {
-        index: Arc::clone(&index),
-        identity,
-        flags,
-        min_words: args.input.min_words,
-        telemetry: Arc::clone(&run.telemetry),
-        spellings: Spellings::of(place.directory()),
-    };
-    let done = (|| {
-        while let Some(stories) = run.next()? {
-            adding.add(stories, &mut run.summary)?;
-        }
-        adding.finish()
-    })();
-    run.summary.ask(&index);
     run.end(done)
 }
 

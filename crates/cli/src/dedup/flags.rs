@@ -271,10 +271,10 @@ fn opened(path: &Path) -> Outcome<(File, bool)> {
 }
 
 fn failed(path: &Path, error: &io::Error) -> Failure {
-    let advice = if error.kind() == io::ErrorKind::StorageFull {
-        "; make room, then run the same command again"
-    } else {
-        ""
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    let advice = match error.kind() {
+        StorageFull | QuotaExceeded | FileTooLarge => "; make room, then run the same command again",
+        _ => "",
     };
     Failure::crawl(format!("writing the flags to {}: {error}{advice}", escape(&path.to_string_lossy())))
 }

@@ -28,13 +28,6 @@ pub(crate) struct Entry {
     pub(crate) lang: Option<Box<str>>,
 }
 
-impl Entry {
-    /// The id as a document has it: a list has no types.
-    pub(crate) fn id_like(&self, given: &DocId) -> DocId {
-        given.clone()
-    }
-}
-
 impl Manifest {
     /// Reads a list.
     ///

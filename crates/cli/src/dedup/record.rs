@@ -139,11 +139,10 @@ impl Reader {
     fn line(&mut self, bytes: &[u8], place: &Where) -> Result<Option<Story>, String> {
         let json = std::str::from_utf8(bytes).map_err(|error| text::not_utf8(error.valid_up_to()))?;
         let line: Line<'_> = serde_json::from_str(json).map_err(|error| not_json(&error))?;
-        let mut id = id_of(line.id)?;
+        let id = id_of(line.id)?;
         let mut lang = line.lang;
         if let Some(manifest) = &self.manifest {
             let Some(entry) = manifest.id(&id) else { return Ok(None) };
-            id = entry.id_like(&id);
             lang = lang.or_else(|| entry.lang.as_deref().map(|lang| lang.to_owned().into()));
         }
         let lang = lang.as_deref().filter(|lang| !lang.is_empty());
