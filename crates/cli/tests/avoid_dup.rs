@@ -70,3 +70,21 @@ fn its_flags_need_it_and_are_checked() {
         assert!(said.stderr.contains(word), "{args:?}: {}", said.stderr);
     }
 }
+
+#[test]
+fn what_never_mattered_is_stripped_by_the_next_crawl() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    let first = crawl(dir.path(), &site)
+        .args(["--avoid-dup", "--avoid-dup-warmup", "30", "--seed", "7"])
+        .output()
+        .unwrap();
+    assert_eq!(first.status.code(), Some(0));
+    let canonical = dir.path().join("out/canonical.toml");
+    let text = std::fs::read_to_string(&canonical).unwrap();
+    assert!(text.contains("\"sid\", # 127.0.0.1: "), "{text}");
+    let elsewhere = tempfile::tempdir().unwrap();
+    let said = run(crawl(elsewhere.path(), &site).arg("--config").arg(&canonical));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let pages = lines(elsewhere.path().join("out/pages.jsonl"));
+    assert_eq!(pages.len(), PAGES, "each content once");
+}

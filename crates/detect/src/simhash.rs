@@ -89,21 +89,29 @@ impl SimHash {
 
     /// The fingerprint of a text by the features of your choice.
     pub fn with(features: Features, words: &Words) -> Self {
-        let mut sums = Sums::new();
+        let mut sums = Sums::default();
         match features {
             Features::WordsLog => {
+                // Three of four distinct words stand once in a text, one of ten twice.
+                let (mut once, mut twice) = (Equals::new(log_weight(1)), Equals::new(log_weight(2)));
                 for (hash, count) in distinct(&mut words.hashes().to_vec()) {
-                    sums.add(hash, log_weight(count));
+                    match count {
+                        1 => once.add(hash, &mut sums),
+                        2 => twice.add(hash, &mut sums),
+                        _ => sums.add(hash, log_weight(count)),
+                    }
                 }
+                once.finish(&mut sums);
+                twice.finish(&mut sums);
             }
             // Where the weight is the count, each occurrence adds 1.
-            Features::WordsTf => words.hashes().iter().for_each(|hash| sums.add(*hash, 1)),
+            Features::WordsTf => sums.add_equals(words.hashes().iter().copied(), 1),
             Features::Char5 => {
-                runs_of_5(words.joined()).for_each(|run| sums.add(xxh3_128(run.as_bytes()), 1))
+                sums.add_equals(runs_of_5(words.joined()).map(|run| xxh3_128(run.as_bytes())), 1);
             }
             Features::Words3 => {
                 let mut hashes = runs_of_3(words);
-                distinct(&mut hashes).for_each(|(hash, _)| sums.add(hash, 1));
+                sums.add_equals(distinct(&mut hashes).map(|(hash, _)| hash), 1);
             }
         }
         Self(sums.majority())
@@ -227,10 +235,27 @@ fn runs_of_3(words: &Words) -> Vec<u128> {
 struct Sums {
     /// Since the last flush. Half as wide as `ones`, so that twice as many are added at once.
     new: [u32; 128],
-    /// All weights since the last flush; none of `new` is larger.
-    new_total: u32,
+    /// None of `new` is larger.
+    most_new: u32,
     ones: [u64; 128],
+    /// Of all features.
     total: u64,
+}
+
+/// Features of one weight, of which 16 are added to the sums at once.
+///
+/// Bit i of `ones` to `eights` is a digit of how many of those that are not yet in the sums have bit i: 128 counters that are
+/// added to by a few operations on whole words (W. Mula, N. Kurz, D. Lemire, "Faster Population Counts Using AVX2 Instructions",
+/// 2018, there after Harley and Seal). That is some 10 times faster than adding to each sum, and gives the same.
+struct Equals {
+    weight: u32,
+    waiting: [u128; 16],
+    /// How many wait.
+    len: usize,
+    ones: u128,
+    twos: u128,
+    fours: u128,
+    eights: u128,
 }
 
 /// For each byte, a mask of all ones for each of its bits that is set.
@@ -248,17 +273,33 @@ static MASKS: [[u32; 8]; 256] = {
     table
 };
 
+impl Default for Sums {
+    fn default() -> Self {
+        Self { new: [0; 128], most_new: 0, ones: [0; 128], total: 0 }
+    }
+}
+
 impl Sums {
-    fn new() -> Self {
-        Self { new: [0; 128], new_total: 0, ones: [0; 128], total: 0 }
+    /// Adds a feature.
+    fn add(&mut self, hash: u128, weight: u32) {
+        self.total += u64::from(weight);
+        self.add_to(hash, weight);
     }
 
-    fn add(&mut self, hash: u128, weight: u32) {
-        if self.new_total.checked_add(weight).is_none() {
+    /// Adds features of one weight.
+    fn add_equals(&mut self, hashes: impl Iterator<Item = u128>, weight: u32) {
+        let mut equals = Equals::new(weight);
+        hashes.for_each(|hash| equals.add(hash, self));
+        equals.finish(self);
+    }
+
+    /// Adds a weight to the sums of some bits.
+    fn add_to(&mut self, bits: u128, weight: u32) {
+        if self.most_new.checked_add(weight).is_none() {
             self.flush();
         }
-        self.new_total += weight;
-        for (sums, byte) in self.new.chunks_exact_mut(8).zip(hash.to_le_bytes()) {
+        self.most_new += weight;
+        for (sums, byte) in self.new.chunks_exact_mut(8).zip(bits.to_le_bytes()) {
             for (sum, mask) in sums.iter_mut().zip(&MASKS[usize::from(byte)]) {
                 *sum += weight & mask;
             }
@@ -269,7 +310,7 @@ impl Sums {
         for (sum, new) in self.ones.iter_mut().zip(&mut self.new) {
             *sum += u64::from(std::mem::take(new));
         }
-        self.total += u64::from(std::mem::take(&mut self.new_total));
+        self.most_new = 0;
     }
 
     /// The bits that more than half of the weights have.
@@ -280,8 +321,64 @@ impl Sums {
     }
 }
 
+impl Equals {
+    fn new(weight: u32) -> Self {
+        Self { weight, waiting: [0; 16], len: 0, ones: 0, twos: 0, fours: 0, eights: 0 }
+    }
+
+    fn add(&mut self, hash: u128, sums: &mut Sums) {
+        self.waiting[self.len] = hash;
+        self.len += 1;
+        if self.len == self.waiting.len() {
+            sums.total += 16 * u64::from(self.weight);
+            let sixteens = self.count();
+            sums.add_to(sixteens, 16 * self.weight);
+            self.len = 0;
+        }
+    }
+
+    /// Counts all that wait; gives what is carried over.
+    fn count(&mut self) -> u128 {
+        let mut carries = [0; 8];
+        for (carry, [a, b]) in carries.iter_mut().zip(self.waiting.as_chunks::<2>().0) {
+            *carry = carry_over(&mut self.ones, *a, *b);
+        }
+        let [a, b, c, d, e, f, g, h] = carries;
+        let a = carry_over(&mut self.twos, a, b);
+        let b = carry_over(&mut self.twos, c, d);
+        let c = carry_over(&mut self.twos, e, f);
+        let d = carry_over(&mut self.twos, g, h);
+        let a = carry_over(&mut self.fours, a, b);
+        let b = carry_over(&mut self.fours, c, d);
+        carry_over(&mut self.eights, a, b)
+    }
+
+    /// Adds those that are not yet in the sums.
+    fn finish(mut self, sums: &mut Sums) {
+        sums.total += self.len as u64 * u64::from(self.weight);
+        self.waiting[self.len..].fill(0);
+        let sixteens = self.count();
+        for (bits, times) in
+            [(self.ones, 1), (self.twos, 2), (self.fours, 4), (self.eights, 8), (sixteens, 16)]
+        {
+            sums.add_to(bits, times * self.weight);
+        }
+    }
+}
+
+/// Adds two digits to one in each bit, and gives what is carried over to the next digit.
+fn carry_over(digit: &mut u128, a: u128, b: u128) -> u128 {
+    let either = *digit ^ a;
+    let carry = *digit & a | either & b;
+    *digit = either ^ b;
+    carry
+}
+
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::Xoshiro256PlusPlus;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
     use super::*;
 
     #[test]
@@ -311,7 +408,7 @@ mod tests {
 
     #[test]
     fn sums_do_not_overflow() {
-        let mut sums = Sums::new();
+        let mut sums = Sums::default();
         for _ in 0..5 {
             sums.add(0b01, u32::MAX);
             sums.add(0b11, u32::MAX - 1);
@@ -321,8 +418,32 @@ mod tests {
     }
 
     #[test]
+    fn adding_many_at_once_gives_the_sums_of_adding_each() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(0x5eed_0801);
+        for count in (0..70).chain([100, 1000, 1024]) {
+            for weight in [1, 16, 726] {
+                let hashes: Vec<u128> = (0..count)
+                    .map(|_| {
+                        u128::from(random.next_u64()) << 64
+                            | u128::from(random.next_u64() & random.next_u64())
+                    })
+                    .collect();
+                let (mut at_once, mut each) = (Sums::default(), Sums::default());
+                at_once.add_equals(hashes.iter().copied(), weight);
+                hashes.iter().for_each(|hash| each.add(*hash, weight));
+                at_once.flush();
+                each.flush();
+                assert_eq!((at_once.ones, at_once.total), (each.ones, each.total), "{count} of {weight}");
+                let bit = |bit: u32| hashes.iter().filter(|hash| *hash >> bit & 1 == 1).count() as u64;
+                let naive: Vec<u64> = (0..128).map(|at| bit(at) * u64::from(weight)).collect();
+                assert_eq!(at_once.ones.as_slice(), naive, "{count} of {weight}");
+            }
+        }
+    }
+
+    #[test]
     fn ties_give_zero() {
-        let mut sums = Sums::new();
+        let mut sums = Sums::default();
         sums.add(0b011, 4);
         sums.add(0b110, 4);
         assert_eq!(sums.majority(), 0b010);

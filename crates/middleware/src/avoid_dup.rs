@@ -65,8 +65,10 @@ const DELAYED: &str = "avoid_dup_delayed";
 const HELD: &str = "avoid_dup_held";
 /// Of a request that is skipped if nothing speaks against it until the end.
 const SKIPPED: &str = "avoid_dup_skipped";
-/// How long a request waits for one on its way, and how often at most.
+/// How long a request waits for one on its way the first time, after how many times that has grown by as much, and how often it waits at
+/// most: 17.5 s in all.
 const HOLD: Duration = Duration::from_millis(50);
+const HOLDS_TO_GROW: u32 = 20;
 const MOST_HOLDS: u64 = 100;
 /// Priority of what is put back; nobody asks for so low a one.
 const LATER: i32 = -1_000_000;
@@ -254,7 +256,8 @@ fn put_back(request: &Request) -> Request {
 fn hold(request: &Request, held: u64, cx: &Context) -> OnRequest {
     cx.stats().inc("avoid_dup/held");
     let mut again = put_back(request);
-    again.not_before = Some(cx.now() + HOLD);
+    let times = u32::try_from(held).unwrap_or(u32::MAX).min(MOST_HOLDS as u32);
+    again.not_before = Some(cx.now() + HOLD * (HOLDS_TO_GROW + times) / HOLDS_TO_GROW);
     again.meta.insert(HELD.to_owned(), (held + 1).into());
     OnRequest::Reschedule(Box::new(again))
 }

@@ -8,4 +8,4 @@ mod proxy;
 
 pub use cluster::Cluster;
 pub use process::{Server, ServerBuilder};
-pub use proxy::{Cuts, Proxy};
+pub use proxy::{Counted, Cuts, Proxy};

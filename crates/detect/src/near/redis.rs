@@ -5,7 +5,7 @@
 //! | layout | bytes a document | looks | for |
 //! |---|---|---|---|
 //! | [`Compact`](Layout::Compact) | some 90 | in the server | the default |
-//! | [`Seed`](Layout::Seed) | some 200 | in the server | reading and writing what exists already |
+//! | [`Seed`](Layout::Seed) | 190 to 240 | in the server | reading and writing what exists already |
 //! | [`Log`](Layout::Log) | 25 to 30 | in each process, which needs memory of its own | many queries, few machines |
 //!
 //! All of them find the same, exactly what is within k bits. What is stored serves every k up to 7; of the

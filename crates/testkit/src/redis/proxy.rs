@@ -17,18 +17,29 @@ pub struct Proxy {
     acceptor: Option<JoinHandle<()>>,
 }
 
-/// Where connections are cut: after up to so many bytes in both directions, by a generator of this seed.
+/// Where connections are cut: after up to so many bytes, by a generator of this seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
     /// The seed. Print it.
     pub seed: u64,
     /// At most so many bytes go over a connection.
     pub most_bytes: u64,
+    /// Which bytes count.
+    pub counted: Counted,
+}
+
+/// Which bytes bring a cut nearer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// Those of both directions: commands are cut off more often than answers.
+    All,
+    /// Those of answers: the server has carried out what the client does not hear of.
+    Answers,
 }
 
 #[derive(Debug)]
 struct Shared {
-    cuts: Mutex<Option<(Xoshiro256PlusPlus, u64)>>,
+    cuts: Mutex<Option<(Xoshiro256PlusPlus, Cuts)>>,
     target: u16,
     count: AtomicU64,
     is_over: AtomicBool,
@@ -61,7 +72,7 @@ impl Proxy {
 
     /// Cuts new connections from now on, or no longer.
     pub fn cut(&self, cuts: Option<Cuts>) {
-        let cuts = cuts.map(|cuts| (Xoshiro256PlusPlus::seed_from_u64(cuts.seed), cuts.most_bytes));
+        let cuts = cuts.map(|cuts| (Xoshiro256PlusPlus::seed_from_u64(cuts.seed), cuts));
         *self.shared.cuts.lock().expect("no panic") = cuts;
     }
 
@@ -98,12 +109,17 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let Ok(client) = client else { continue };
         // Without a server there is nobody: the client sees its connection closed.
         let Ok(server) = TcpStream::connect(("127.0.0.1", shared.target)) else { continue };
-        let budget = shared.cuts.lock().expect("no panic").as_mut().map(|(rng, most)| rng.next_u64() % *most);
+        let (budget, counted) = match shared.cuts.lock().expect("no panic").as_mut() {
+            None => (None, Counted::All),
+            Some((rng, cuts)) => (Some(rng.next_u64() % cuts.most_bytes), cuts.counted),
+        };
         let budget = Arc::new(Mutex::new(budget));
+        // One that is never used up.
+        let commands = if counted == Counted::All { budget.clone() } else { Arc::default() };
         let copy = |stream: &TcpStream| stream.try_clone().expect("a socket has a copy");
         shared.open.lock().expect("no panic").extend([copy(&client), copy(&server)]);
-        for (from, to) in [(copy(&client), copy(&server)), (server, client)] {
-            let (shared, budget) = (shared.clone(), budget.clone());
+        for (from, to, budget) in [(copy(&client), copy(&server), commands), (server, client, budget)] {
+            let shared = shared.clone();
             thread::spawn(move || pump(from, to, &shared, &budget));
         }
     }

@@ -118,15 +118,15 @@ fn several_writers_number_and_name_documents_once() {
     let documents: Vec<Document> =
         (0..2000_u64).map(|id| Document { language, id: id.into(), hash: source.hash() }).collect();
     model.insert(&documents);
-    // Each of them as another machine, and all of them the same documents.
+    // Each of them as another machine, and all of them the same documents at the same time.
+    let together = std::sync::Barrier::new(4);
     std::thread::scope(|scope| {
-        for part in 0..4 {
-            let (server, documents) = (&server, &documents);
-            scope.spawn(move || {
+        for _ in 0..4 {
+            scope.spawn(|| {
                 let index = open(&server.url(), Layout::Compact, 3);
-                for at in 0..20 {
-                    let at = (at + part * 5) % 20;
-                    index.insert(&documents[at * 100..(at + 1) * 100]).expect("an insert");
+                for batch in documents.chunks(40) {
+                    together.wait();
+                    index.insert(batch).expect("an insert");
                 }
             });
         }

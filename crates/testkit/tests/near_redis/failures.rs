@@ -6,7 +6,7 @@ use std::time::Duration;
 use huntsman_detect::near::redis::{Layout, RedisIndex};
 use huntsman_detect::near::{Document, IndexErrorKind, NearIndex};
 use huntsman_detect::simhash::SimHash;
-use huntsman_testkit::redis::{Cuts, Proxy, Server};
+use huntsman_testkit::redis::{Counted, Cuts, Proxy, Server};
 
 use crate::model::{Model, Source, identity, language, open, settings, steps_without_end};
 
@@ -17,14 +17,16 @@ fn cuts_at_any_byte_lose_and_double_nothing() {
     for (layout, seed) in LAYOUTS.into_iter().zip(21..) {
         // As many cuts for who sends little.
         let less = if layout == Layout::Log { 10 } else { 1 };
-        for most_bytes in [15_000 / less, 60_000 / less] {
+        for (most_bytes, counted) in
+            [(15_000 / less, Counted::All), (60_000 / less, Counted::All), (8000 / less, Counted::Answers)]
+        {
             let server = Server::start();
             let proxy = Proxy::start(server.port());
             let url = format!("redis://127.0.0.1:{}", proxy.port());
             let settings = settings(&url, layout).patience(Duration::from_secs(60));
             let index = RedisIndex::open(settings, identity(3)).expect("an index");
             println!("{layout}, seed {seed}, cut within {most_bytes}");
-            proxy.cut(Some(Cuts { seed, most_bytes }));
+            proxy.cut(Some(Cuts { seed, most_bytes, counted }));
             proxy.cut_now();
             let (mut source, mut model) = (Source::new(seed, 40), Model::default());
             steps_without_end(&index, &mut model, &mut source, 25);
@@ -41,17 +43,17 @@ fn an_answer_that_is_lost_appends_nothing_twice() {
     let proxy = Proxy::start(server.port());
     let url = format!("redis://127.0.0.1:{}", proxy.port());
     let index = open(&url, Layout::Log, 3);
-    proxy.cut(Some(Cuts { seed: 27, most_bytes: 2000 }));
+    proxy.cut(Some(Cuts { seed: 27, most_bytes: 800, counted: Counted::Answers }));
     proxy.cut_now();
     let mut source = Source::new(27, 1);
     let language = language("hi");
-    for batch in 0..60_u64 {
-        let ids = batch * 20..(batch + 1) * 20;
+    for batch in 0..300_u64 {
+        let ids = batch * 4..(batch + 1) * 4;
         let documents = ids.map(|id| Document { language, id: id.into(), hash: source.hash() });
         index.insert(&documents.collect::<Vec<_>>()).expect("an insert");
     }
     assert!(proxy.count() > 10, "{} cuts", proxy.count());
-    assert_eq!(server.cli(&["STRLEN", "sh:{HINDI}:log:0"]).trim(), (60 * 20 * 24).to_string());
+    assert_eq!(server.cli(&["STRLEN", "sh:{HINDI}:log:0"]).trim(), (300 * 4 * 24).to_string());
 }
 
 #[test]
@@ -122,7 +124,7 @@ fn a_batch_that_was_done_in_part_is_completed_by_doing_it_again() {
             let url = format!("redis://127.0.0.1:{}", proxy.port());
             let index = RedisIndex::open(settings(&url, layout).patience(Duration::ZERO), identity(3));
             let index = index.expect("an index");
-            proxy.cut(Some(Cuts { seed, most_bytes: 40_000 }));
+            proxy.cut(Some(Cuts { seed, most_bytes: 40_000, counted: Counted::All }));
             proxy.cut_now();
             for _ in 0..3 {
                 let _ = index.insert(&batch);
