@@ -12,6 +12,8 @@ use clap_complete::Shell;
 use huntsman::detect::avoid::evaluation::{Case, View};
 use serde_json::{Value, json};
 
+use crate::dedup::DedupCommand;
+
 /// A polite, fast web crawler.
 #[derive(Debug, Parser)]
 #[command(
@@ -77,6 +79,16 @@ pub(crate) enum Command {
     Job {
         #[command(subcommand)]
         what: JobCommand,
+    },
+
+    /// Finds near-duplicates among documents: fingerprints, an index of them, flags.
+    #[command(before_help = "Examples:\n  \
+        huntsman dedup build stories.jsonl.zst --index stories\n  \
+        huntsman dedup add today.jsonl --index stories --flags flags.jsonl\n  \
+        huntsman dedup stats --index stories")]
+    Dedup {
+        #[command(subcommand)]
+        what: Box<DedupCommand>,
     },
 
     /// Crawls a built-in forum on this machine and writes a report: no network needed.

@@ -54,6 +54,11 @@ impl Metrics {
         self.listener.local_addr().ok()
     }
 
+    /// The listener, for a command with metrics of its own.
+    pub(crate) fn into_listener(self) -> TcpListener {
+        self.listener
+    }
+
     /// Answers until it is dropped.
     pub(crate) async fn serve<F>(self, now: impl Fn() -> F + Send + Sync + 'static)
     where

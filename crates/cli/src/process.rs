@@ -34,6 +34,11 @@ pub(crate) fn peak_rss() -> Option<u64> {
     status_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
+/// Resident size now, in bytes; Linux tells.
+pub(crate) fn resident() -> Option<u64> {
+    status_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+}
+
 fn status_bytes(status: &str, key: &str) -> Option<u64> {
     let line = status.lines().find(|line| line.starts_with(key))?;
     let kilobytes: u64 = line[key.len()..].trim().strip_suffix("kB")?.trim().parse().ok()?;

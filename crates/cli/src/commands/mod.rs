@@ -5,6 +5,7 @@ mod bench_avoid_dup;
 mod cache;
 mod completions;
 mod crawl;
+mod dedup;
 mod demo;
 mod fetch;
 mod job;
@@ -24,6 +25,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Fetch(args) => on_runtime(fetch::run(args)),
         Command::Robots(args) => on_runtime(robots::run(args)),
         Command::Cache { what } => cache::run(what),
+        Command::Dedup { what } => dedup::run(*what),
         Command::Job { what } => job::run(what),
         Command::Settings(args) => settings::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),

@@ -1,0 +1,362 @@
+//! `huntsman dedup`: near-duplicates among many documents.
+
+use std::io::{self, BufWriter, Write};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use huntsman::detect::near::{DocId, Document, Language};
+use huntsman::detect::simhash::Features;
+use huntsman::human_bytes;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::dedup::{
+    AddArgs, Adding, Batches, BuildArgs, DedupCommand, ExportArgs, Flags, HashArgs, IndexArgs, InputArgs,
+    Manifest, Missing, Place, QueryArgs, RunArgs, Settings, Spellings, StatsArgs, Stop, Story, Summary,
+    Telemetry, language, sources,
+};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::metrics::Metrics;
+use crate::progress::Screen;
+use crate::render::{Table, count, escape, say, warn};
+use crate::signals;
+
+pub(crate) fn run(what: DedupCommand) -> Outcome {
+    match what {
+        DedupCommand::Hash(args) => hash(&args),
+        DedupCommand::Add(args) => add(&args),
+        DedupCommand::Build(args) => build(&args),
+        DedupCommand::Query(args) => query(&args),
+        DedupCommand::Stats(args) => stats(&args),
+        DedupCommand::Export(args) => export(&args),
+    }
+}
+
+/// A fingerprint as a line.
+#[derive(Serialize)]
+struct HashLine<'a> {
+    id: &'a DocId,
+    lang: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lang_confidence: Option<f64>,
+    simhash: String,
+    /// Only of a text that is not flagged, so that it is not flagged later either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    words: Option<usize>,
+}
+
+/// A run over documents: what it reads, counts and tells.
+struct Run<'a> {
+    args: &'a RunArgs,
+    batches: Batches,
+    manifest: Option<Arc<Manifest>>,
+    summary: Summary,
+    telemetry: Arc<Telemetry>,
+    stop: Stop,
+    /// Serves metrics and hears signals.
+    _runtime: tokio::runtime::Runtime,
+}
+
+/// What is read, checked before anything is opened.
+struct Prepared {
+    sources: Vec<crate::dedup::Source>,
+    lang: Option<(Language, Box<str>)>,
+    manifest: Option<Arc<Manifest>>,
+}
+
+fn prepared(input: &InputArgs) -> Outcome<Prepared> {
+    let lang = match &input.lang {
+        Some(lang) => Some((
+            language(lang).map_err(|error| Failure::usage(format!("--{error}")))?,
+            lang.as_str().into(),
+        )),
+        None => None,
+    };
+    let manifest = input.ids.as_deref().map(Manifest::read).transpose()?.map(Arc::new);
+    Ok(Prepared { sources: sources(&input.inputs)?, lang, manifest })
+}
+
+impl<'a> Run<'a> {
+    fn start(prepared: Prepared, input: &InputArgs, features: Features, args: &'a RunArgs) -> Outcome<Self> {
+        let (telemetry, stop) = (Arc::new(Telemetry::default()), Stop::default());
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = runtime.map_err(|error| Failure::crawl(format!("starting the runtime: {error}")))?;
+        if let Some(address) = args.metrics {
+            let metrics = runtime.block_on(Metrics::bind(address, args.metrics_public))?;
+            if let Some(address) = metrics.address() {
+                say(&format!("metrics at http://{address}/metrics"));
+            }
+            runtime.spawn(Arc::clone(&telemetry).serve(metrics.into_listener()));
+        }
+        let signalled = stop.clone();
+        runtime.spawn(async move {
+            let mut signals = signals::listen();
+            if signals.recv().await.is_some() {
+                say("stopping: what was read is finished; once more to stop at once");
+                signalled.set();
+                if signals.recv().await.is_some() {
+                    std::process::exit(Exit::Interrupted as i32);
+                }
+            }
+        });
+        let manifest = prepared.manifest;
+        let settings = Settings {
+            sources: prepared.sources,
+            max_document: input.max_document,
+            features,
+            lang: prepared.lang,
+            manifest: manifest.clone(),
+            workers: args.workers(),
+        };
+        let summary = Summary::new(Screen::with_progress(), args.errors.as_deref())?;
+        let batches = Batches::start(settings, &telemetry, &stop)?;
+        Ok(Self { args, batches, manifest, summary, telemetry, stop, _runtime: runtime })
+    }
+
+    /// The documents of the next batch; none at the end.
+    fn next(&mut self) -> Outcome<Option<Vec<Story>>> {
+        self.summary.progress();
+        let Some(batch) = self.batches.next()? else { return Ok(None) };
+        self.summary.read(&batch, &self.telemetry)?;
+        Ok(Some(batch.stories))
+    }
+
+    fn end(self, run: Outcome<()>) -> Outcome {
+        if let (Some(manifest), false) = (&self.manifest, self.stop.get()) {
+            let (missing, some) = manifest.missing();
+            if missing > 0 {
+                let some = some.join(", ");
+                warn(&format!("--ids: {missing} of the list were not in the input, such as {some}"));
+            }
+        }
+        let metrics = self.args.metrics_file.as_deref().map_or(Ok(()), |path| {
+            let unfinished = path.with_added_extension("unfinished");
+            let written = std::fs::write(&unfinished, self.telemetry.text())
+                .and_then(|()| std::fs::rename(&unfinished, path));
+            written.map_err(|error| {
+                Failure::crawl(format!("--metrics-file {}: {error}", escape(&path.to_string_lossy())))
+            })
+        });
+        self.summary.end(run.and(metrics), self.stop.get(), self.args.report.as_deref())
+    }
+}
+
+fn hash(args: &HashArgs) -> Outcome {
+    let mut run = Run::start(prepared(&args.input)?, &args.input, args.features, &args.run)?;
+    let mut out = Flags::stdout();
+    let done = (|| {
+        while let Some(stories) = run.next()? {
+            for story in &stories {
+                run.summary.skipped_short += u64::from(story.is_empty());
+                let is_short = story.is_shorter_than(args.input.min_words);
+                run.summary.short += u64::from(is_short && !story.is_empty());
+                out.push_json(&HashLine {
+                    id: &story.document.id,
+                    lang: &story.lang,
+                    lang_confidence: story.lang_confidence,
+                    simhash: story.document.hash.to_string(),
+                    words: story.words.filter(|_| is_short),
+                })?;
+            }
+            out.flush(false)?;
+        }
+        Ok(())
+    })();
+    run.end(done)
+}
+
+fn add(args: &AddArgs) -> Outcome {
+    let flags = || args.flags.as_deref().map_or_else(|| Ok(Flags::stdout()), Flags::append);
+    flagging(&args.input, &args.index, &args.run, Missing::Make, flags, Adding::add)
+}
+
+fn query(args: &QueryArgs) -> Outcome {
+    let flags = || args.flags.as_deref().map_or_else(|| Ok(Flags::stdout()), Flags::replace);
+    flagging(&args.input, &args.index, &args.run, Missing::Refuse, flags, Adding::query)
+}
+
+/// Runs over the input and flags what is near to indexed documents. What cannot be is told before anything is made.
+fn flagging(
+    input: &InputArgs,
+    index: &IndexArgs,
+    run: &RunArgs,
+    missing: Missing,
+    flags: impl FnOnce() -> Outcome<Flags>,
+    each: fn(&mut Adding, Vec<Story>, &mut Summary) -> Outcome<()>,
+) -> Outcome {
+    let prepared = prepared(input)?;
+    let place = Place::of(index)?;
+    let identity = place.identity(index, missing)?;
+    let flags = flags()?;
+    let index = Arc::new(place.open(identity)?);
+    let mut run = Run::start(prepared, input, identity.features(), run)?;
+    run.telemetry.set_index(&index);
+    let mut adding = Adding {
+        index: Arc::clone(&index),
+        identity,
+        flags,
+        min_words: input.min_words,
+        telemetry: Arc::clone(&run.telemetry),
+        spellings: Spellings::of(place.directory()),
+    };
+    let done = (|| {
+        while let Some(stories) = run.next()? {
+            each(&mut adding, stories, &mut run.summary)?;
+        }
+        adding.finish()
+    })();
+    run.summary.ask(&index);
+    run.end(done)
+}
+
+fn build(args: &BuildArgs) -> Outcome {
+    if let Some(flags) = &args.flags {
+        let flags = || Flags::append(flags);
+        return flagging(&args.input, &args.index, &args.run, Missing::Make, flags, Adding::add);
+    }
+    let prepared = prepared(&args.input)?;
+    let place = Place::of(&args.index)?;
+    let identity = place.identity(&args.index, Missing::Make)?;
+    // So that an index that cannot be opened is told before anything is read.
+    drop(place.open(identity)?);
+    let mut run = Run::start(prepared, &args.input, identity.features(), &args.run)?;
+    let mut spellings = Spellings::of(place.directory());
+    let mut read = Ok(());
+    let documents = Documents {
+        run: &mut run,
+        spellings: &mut spellings,
+        failed: &mut read,
+        left: Vec::new().into_iter(),
+    };
+    let built = place.build(identity, documents);
+    spellings.save();
+    let done = read.and(built).and_then(|index| {
+        let index = Arc::new(index);
+        run.telemetry.set_index(&index);
+        run.summary.ask(&index);
+        index.near().flush().map_err(|error| crate::dedup::failure(&error))
+    });
+    run.end(done)
+}
+
+/// The documents of a run, as an index that is built takes them. It ends early if reading fails, and says so in `failed`.
+struct Documents<'r, 'a> {
+    run: &'r mut Run<'a>,
+    spellings: &'r mut Spellings,
+    failed: &'r mut Outcome<()>,
+    left: std::vec::IntoIter<Document>,
+}
+
+impl Iterator for Documents<'_, '_> {
+    type Item = Document;
+
+    fn next(&mut self) -> Option<Document> {
+        loop {
+            if let Some(document) = self.left.next() {
+                return Some(document);
+            }
+            let stories = match self.run.next() {
+                Ok(stories) => stories?,
+                Err(failure) => {
+                    *self.failed = Err(failure);
+                    return None;
+                }
+            };
+            let mut documents = Vec::with_capacity(stories.len());
+            for story in stories {
+                if story.is_empty() {
+                    self.run.summary.skipped_short += 1;
+                    self.run.telemetry.skipped(Some(&story), "empty");
+                    continue;
+                }
+                self.spellings.learn(story.document.language, &story.lang);
+                documents.push(story.document);
+            }
+            self.left = documents.into_iter();
+        }
+    }
+}
+
+fn stats(args: &StatsArgs) -> Outcome {
+    let place = Place::of(&args.index)?;
+    let index = place.open_any(&args.index)?;
+    let stats = index.near().stats().map_err(|error| crate::dedup::failure(&error))?;
+    let (documents, bytes) = (stats.documents(), stats.total_bytes());
+    let per = |bytes: u64, documents: u64| if documents == 0 { 0.0 } else { bytes as f64 / documents as f64 };
+    let identity = index.near().identity();
+    if args.json {
+        let languages: Map<String, Value> = stats
+            .languages
+            .iter()
+            .map(|(language, of)| {
+                let bytes: u64 = of.bytes.values().sum();
+                let json = json!({"documents": of.documents, "bytes": bytes, "bytes_per_document": per(bytes, of.documents), "parts": of.bytes});
+                (language.to_string(), json)
+            })
+            .collect();
+        let json = json!({
+            "documents": documents,
+            "bytes": bytes,
+            "bytes_per_document": per(bytes, documents),
+            "k": identity.k(),
+            "features": identity.features().name(),
+            "languages": languages,
+            "parts": stats.bytes,
+            "server_memory_bytes": index.server_memory(),
+        });
+        writeln!(io::stdout(), "{json}")?;
+        return Ok(Exit::Done);
+    }
+    let mut table = Table::right(&[1, 2, 3]);
+    table.row(["language", "documents", "bytes", "bytes a document"]);
+    for (language, of) in &stats.languages {
+        let bytes: u64 = of.bytes.values().sum();
+        let each = format!("{:.1}", per(bytes, of.documents));
+        table.row([language.to_string(), count(of.documents), human_bytes(bytes), each]);
+    }
+    for (part, bytes) in &stats.bytes {
+        table.row([format!("({part})"), String::new(), human_bytes(*bytes), String::new()]);
+    }
+    table.row([
+        "all".to_owned(),
+        count(documents),
+        human_bytes(bytes),
+        format!("{:.1}", per(bytes, documents)),
+    ]);
+    let mut out = io::stdout().lock();
+    writeln!(out, "made for {identity}")?;
+    out.write_all(table.lines("").as_bytes())?;
+    Ok(Exit::Done)
+}
+
+fn export(args: &ExportArgs) -> Outcome {
+    let only = match &args.lang {
+        Some(lang) => Some(language(lang).map_err(|error| Failure::usage(format!("--{error}")))?),
+        None => None,
+    };
+    let place = Place::of(&args.index)?;
+    let index = place.open_any(&args.index)?;
+    let spellings = Spellings::of(place.directory());
+    let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
+    let mut written: Outcome<()> = Ok(());
+    let visited = index.near().for_each(&mut |document| {
+        if only.is_some_and(|only| only != document.language) {
+            return ControlFlow::Continue(());
+        }
+        let line = HashLine {
+            id: &document.id,
+            lang: spellings.spelt(&document.language),
+            lang_confidence: None,
+            simhash: document.hash.to_string(),
+            words: None,
+        };
+        written = serde_json::to_writer(&mut out, &line)
+            .map_err(Failure::from)
+            .and_then(|()| Ok(out.write_all(b"\n")?));
+        if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    written?;
+    visited.map_err(|error| crate::dedup::failure(&error))?;
+    out.flush()?;
+    Ok(Exit::Done)
+}

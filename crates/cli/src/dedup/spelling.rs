@@ -1,0 +1,76 @@
+//! How languages were spelt in the input, so that `export` gives them back so.
+//!
+//! An index has one name for a language, `ENGLISH` for `en`. A directory keeps the first spelling of each beside the index.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use huntsman::detect::near::Language;
+
+use crate::render::warn;
+
+const FILE: &str = "spellings.json";
+/// No index has so many languages.
+const MOST: usize = 100_000;
+
+/// The codes of languages that have names of their own in an index.
+const CODES: [(&str, &str); 10] = [
+    ("HINDI", "hi"),
+    ("BENGALI", "bn"),
+    ("MARATHI", "mr"),
+    ("TAMIL", "ta"),
+    ("MALAYALAM", "ml"),
+    ("TELUGU", "te"),
+    ("GUJARATI", "gu"),
+    ("ODIA", "or"),
+    ("PUNJABI", "pa"),
+    ("ENGLISH", "en"),
+];
+
+/// The first spelling of each language.
+#[derive(Debug, Default)]
+pub(crate) struct Spellings {
+    path: Option<PathBuf>,
+    known: BTreeMap<Language, Box<str>>,
+    is_changed: bool,
+}
+
+impl Spellings {
+    /// Those of an index in a directory; of others nothing is kept.
+    pub(crate) fn of(directory: Option<&Path>) -> Self {
+        let path = directory.map(|directory| directory.join(FILE));
+        let read = path.as_deref().and_then(|path| std::fs::read(path).ok());
+        let known = read.and_then(|json| {
+            let known = serde_json::from_slice::<BTreeMap<Language, Box<str>>>(&json);
+            known.inspect_err(|error| warn(&format!("{FILE} of the index is damaged: {error}"))).ok()
+        });
+        Self { path, known: known.unwrap_or_default(), is_changed: false }
+    }
+
+    /// Keeps a spelling if it is the first one of its language.
+    pub(crate) fn learn(&mut self, language: Language, lang: &str) {
+        if !self.known.contains_key(&language) && self.known.len() < MOST {
+            self.known.insert(language, lang.into());
+            self.is_changed = true;
+        }
+    }
+
+    /// The spelling of a language: the first one, else its code.
+    pub(crate) fn spelt<'a>(&'a self, language: &'a Language) -> &'a str {
+        let name = language.as_str();
+        let code = || CODES.iter().find(|(other, _)| *other == name).map(|(_, code)| *code);
+        self.known.get(language).map(|lang| &**lang).or_else(code).unwrap_or(name)
+    }
+
+    /// Writes them down. They are a convenience: a disk that does not take them is told, and no more.
+    pub(crate) fn save(&mut self) {
+        let Some(path) = self.path.as_deref().filter(|_| self.is_changed) else { return };
+        let unfinished = path.with_added_extension("unfinished");
+        let json = serde_json::to_vec_pretty(&self.known).unwrap_or_default();
+        let saved = std::fs::write(&unfinished, json).and_then(|()| std::fs::rename(&unfinished, path));
+        match saved {
+            Ok(()) => self.is_changed = false,
+            Err(error) => warn(&format!("{}: {error}", path.display())),
+        }
+    }
+}

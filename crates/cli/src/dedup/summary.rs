@@ -1,0 +1,235 @@
+//! What a run did: the line on stderr, and `--report`.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+use std::time::Instant;
+
+use huntsman::human_bytes;
+use serde_json::{Map, Value, json};
+
+use super::batch::Batch;
+use super::index::Opened;
+use super::metrics::Telemetry;
+use super::record::{Bad, Story, is_unknown};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::process;
+use crate::progress::Screen;
+use crate::render::{Style, count, counted, duration, escape};
+
+/// So many mistakes are shown; all are counted.
+const SHOWN: u64 = 20;
+
+/// The counts of a run.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    /// Documents that were read and fingerprinted.
+    pub(crate) processed: u64,
+    /// Documents with a flag that was written.
+    pub(crate) flagged: u64,
+    /// Documents without any word.
+    pub(crate) skipped_short: u64,
+    /// Documents that could not be read.
+    pub(crate) errors: u64,
+    /// Documents with fewer words than are flagged.
+    pub(crate) short: u64,
+    /// Documents that were indexed with the same fingerprint.
+    pub(crate) unchanged: u64,
+    /// Documents that took the place of another text.
+    pub(crate) replaced: u64,
+    unknown_language: u64,
+    broken: u64,
+    started: Instant,
+    screen: Screen,
+    errors_file: Option<BufWriter<File>>,
+    documents: Option<u64>,
+    index_bytes: Option<u64>,
+}
+
+impl Summary {
+    /// Nothing was done yet.
+    ///
+    /// # Errors
+    /// The file for mistakes cannot be made.
+    pub(crate) fn new(screen: Screen, errors: Option<&Path>) -> Outcome<Self> {
+        let errors_file = match errors {
+            Some(path) => Some(BufWriter::new(File::create(path).map_err(|error| {
+                Failure::usage(format!("--errors {}: {error}", escape(&path.to_string_lossy())))
+            })?)),
+            None => None,
+        };
+        Ok(Self {
+            processed: 0,
+            flagged: 0,
+            skipped_short: 0,
+            errors: 0,
+            short: 0,
+            unchanged: 0,
+            replaced: 0,
+            unknown_language: 0,
+            broken: 0,
+            started: Instant::now(),
+            screen,
+            errors_file,
+            documents: None,
+            index_bytes: None,
+        })
+    }
+
+    /// Counts a batch as it came, and tells what is wrong in it.
+    pub(crate) fn read(&mut self, batch: &Batch, telemetry: &Telemetry) -> Outcome<()> {
+        for bad in &batch.bad {
+            telemetry.skipped(None, "error");
+            self.bad(bad)?;
+        }
+        for broken in &batch.broken {
+            self.broken += 1;
+            self.errors += 1;
+            self.warn(broken);
+            self.note(&json!({"source": broken}))?;
+        }
+        self.processed += batch.stories.len() as u64;
+        self.unknown_language += batch.stories.iter().filter(|story| is_unknown(story)).count() as u64;
+        Ok(())
+    }
+
+    fn bad(&mut self, bad: &Bad) -> Outcome<()> {
+        self.errors += 1;
+        if self.errors <= SHOWN {
+            self.warn(&format!("{}: {}", bad.place, bad.message));
+        } else if self.errors == SHOWN + 1 {
+            self.warn("more documents that cannot be read are counted and not shown; see --errors FILE");
+        }
+        let (source, line) = (&*bad.place.source, bad.place.line);
+        self.note(&json!({"source": source, "line": line, "error": bad.message}))
+    }
+
+    fn note(&mut self, what: &Value) -> Outcome<()> {
+        match &mut self.errors_file {
+            Some(file) => Ok(writeln!(file, "{what}")?),
+            None => Ok(()),
+        }
+    }
+
+    /// A document took the place of another text with its id.
+    pub(crate) fn replaced(&mut self, story: &Story) {
+        self.replaced += 1;
+        if self.replaced <= 3 {
+            self.warn(&format!(
+                "{}: id {} of {} was there with another text; the last one counts",
+                story.place, story.document.id, story.lang
+            ));
+        }
+    }
+
+    fn warn(&self, message: &str) {
+        self.screen.line(&format!("{} {}\n", Style::stderr().yellow("warning:"), escape(message)));
+    }
+
+    /// Shows how far it came.
+    pub(crate) fn progress(&self) {
+        if self.screen.has_progress() {
+            self.screen.status(&self.line());
+        }
+    }
+
+    fn line(&self) -> String {
+        let seconds = self.started.elapsed().as_secs_f64();
+        format!(
+            "processed {}, flagged {}, skipped_short {}, errors {} in {} ({}/s)",
+            count(self.processed),
+            count(self.flagged),
+            count(self.skipped_short),
+            count(self.errors),
+            duration(seconds),
+            count((self.processed as f64 / seconds.max(1e-3)) as u64),
+        )
+    }
+
+    /// Asks the index how much it has.
+    pub(crate) fn ask(&mut self, index: &Opened) {
+        if let Ok(stats) = index.near().stats() {
+            self.documents = Some(stats.documents());
+            self.index_bytes = Some(stats.total_bytes());
+        }
+    }
+
+    /// Tells what was done, and writes the report; gives how the command ends.
+    ///
+    /// # Errors
+    /// That of the run, or the report cannot be written.
+    pub(crate) fn end(mut self, run: Outcome<()>, is_stopped: bool, report: Option<&Path>) -> Outcome {
+        self.screen.clear();
+        self.screen.line(&format!("{}\n", self.line()));
+        let also: Vec<String> = [
+            (self.unchanged, "there already"),
+            (self.replaced, "in place of another text"),
+            (self.short, "too short to be flagged"),
+            (self.unknown_language, "of unknown language, under UND (use lang, or --lang)"),
+        ]
+        .into_iter()
+        .filter(|(number, _)| *number > 0)
+        .map(|(number, what)| format!("{} {what}", count(number)))
+        .collect();
+        if !also.is_empty() {
+            self.screen.line(&format!("of these {}\n", also.join(", ")));
+        }
+        if let (Some(documents), Some(bytes)) = (self.documents, self.index_bytes) {
+            let (documents, bytes) = (counted(documents, "document"), human_bytes(bytes));
+            self.screen.line(&format!("index: {documents}, {bytes}\n"));
+        }
+        if let Some(file) = &mut self.errors_file {
+            file.flush().map_err(|error| Failure::crawl(format!("writing the file of --errors: {error}")))?;
+        }
+        let failure = run.as_ref().err().map(|failure| failure.message.clone());
+        if let Some(path) = report {
+            let json = Value::Object(self.report(failure.as_deref(), is_stopped)).to_string() + "\n";
+            std::fs::write(path, json).map_err(|error| {
+                Failure::crawl(format!("--report {}: {error}", escape(&path.to_string_lossy())))
+            })?;
+        }
+        run?;
+        if is_stopped {
+            self.screen.line("stopped; run the same command again to go on\n");
+            return Ok(Exit::Interrupted);
+        }
+        if self.broken > 0 {
+            return Err(Failure::crawl(format!(
+                "{} could not be read to the end; the rest is done",
+                counted(self.broken, "input")
+            )));
+        }
+        Ok(Exit::Done)
+    }
+
+    fn report(&self, failure: Option<&str>, is_stopped: bool) -> Map<String, Value> {
+        let finish_reason = match failure {
+            Some(_) => "failed",
+            None if is_stopped => "interrupted",
+            None if self.broken > 0 => "input_broken",
+            None => "finished",
+        };
+        let json = json!({
+            "processed": self.processed,
+            "flagged": self.flagged,
+            "skipped_short": self.skipped_short,
+            "errors": self.errors,
+            "short": self.short,
+            "unchanged": self.unchanged,
+            "replaced": self.replaced,
+            "unknown_language": self.unknown_language,
+            "elapsed_s": self.started.elapsed().as_secs_f64(),
+            "cpu_s": process::cpu_seconds(),
+            "peak_rss_bytes": process::peak_rss(),
+            "documents": self.documents,
+            "index_bytes": self.index_bytes,
+            "finish_reason": finish_reason,
+            "failure": failure,
+            "version": env!("CARGO_PKG_VERSION"),
+        });
+        match json {
+            Value::Object(map) => map,
+            _ => Map::new(),
+        }
+    }
+}
