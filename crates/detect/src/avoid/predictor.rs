@@ -20,7 +20,7 @@ use super::site::{Belief, Kinship, LINKS, LinkContext, Site};
 const MOST_LINKS: usize = 1_000_000;
 /// Names of parameters that are remembered for explanations.
 const MOST_NAMES: usize = 10_000;
-/// Pages of all sites that are remembered: about 1.6 GB. Later ones are judged and not learnt.
+/// Pages of all sites that are remembered: about 1.1 GB. Later ones are judged and not learnt.
 const MOST_PAGES: u64 = 1_000_000;
 /// Rules that are remembered.
 const MOST_RULES: usize = 10_000;
@@ -203,7 +203,7 @@ impl Totals {
 /// A site is what the caller says it is: a host, or a registrable domain; nothing is shared between sites. The order of calls
 /// decides everything: the same calls give the same answers, and so do those of a [`restore`](Self::restore)d predictor.
 ///
-/// Memory: about 1.6 KB per page, and 2 to 4 KB more for the first 2,000 pages of a site, within
+/// Memory: about 1.1 KB per page, and 2 to 4 KB more for the first 2,000 pages of a site, within
 /// [`learning_bytes`](Options::learning_bytes). For pages of 500 words `learn` takes some 40 us, and 0.2 ms with all rebuilds;
 /// `decide` takes some 5 us.
 ///

@@ -101,47 +101,75 @@ struct Hypothesis {
 
 type Ids = SmallVec<[ContentId; 2]>;
 
-/// A page with more slots than the URL under which it is stored: the rows that say whether they matter. There are many.
-#[derive(Clone, Copy, Debug)]
-struct Longer {
+/// What is dropped from a URL: the rows that say whether it matters. Few for all pages of a site.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Dropping {
     template: u64,
     own: u64,
-    /// Of the slot, if it is one parameter.
-    value: u64,
     /// Of the slot; 0, which no parameter has, if it is not one parameter.
     name: Name,
+}
+
+impl Dropping {
+    fn of(target: &Target, set: u16) -> Self {
+        let rows = target.removed_rows(set);
+        let name = target.parameter(set).map_or(Name(0), |slot| slot.name);
+        Self { template: rows.template, own: rows.own, name }
+    }
+
+    /// The slot with this value, if it is one parameter.
+    fn parameter(&self, value: u64) -> Option<Slot> {
+        let Self { name, .. } = *self;
+        name.is_parameter().then_some(Slot { name, value, is_part: false, fixed: Fixed::No, base: name })
+    }
+
+    fn rows(&self, value: u64) -> RowKeys {
+        let mut rows = RowKeys { template: self.template, own: self.own, ..RowKeys::default() };
+        rows.values.extend(self.parameter(value).map(|slot| Target::value_row(self.own, &slot)));
+        rows
+    }
+}
+
+/// A page with more slots than the URL under which it is stored. There are several for each page.
+#[derive(Clone, Copy, Debug)]
+struct Longer {
+    /// Of the slot, if one parameter is dropped.
+    value: u64,
+    /// Number of the [`Dropping`].
+    dropping: u32,
     content: ContentId,
 }
 
-const _: () = assert!(size_of::<Longer>() == 32, "there are several for each page");
+/// Contents by key: most keys have one.
+#[derive(Clone, Debug, Default)]
+struct ContentsOf {
+    /// The content, or the number of a list.
+    by_key: HashMap<u64, u32>,
+    lists: Vec<Ids>,
+}
 
-impl Longer {
-    fn of(target: &Target, set: u16, content: ContentId) -> Self {
-        let rows = target.removed_rows(set);
-        let slot = target.parameter(set);
-        Self {
-            template: rows.template,
-            own: rows.own,
-            value: slot.map_or(0, |slot| slot.value),
-            name: slot.map_or(Name(0), |slot| slot.name),
-            content,
+/// Bit of the number of a list; there are fewer contents.
+const LIST: u32 = 1 << 31;
+
+impl ContentsOf {
+    fn get(&self, key: u64) -> &[ContentId] {
+        match self.by_key.get(&key) {
+            None => &[],
+            Some(one) if one & LIST == 0 => std::slice::from_ref(one),
+            Some(list) => &self.lists[(list & !LIST) as usize],
         }
     }
 
-    fn parameter(&self) -> Option<Slot> {
-        self.name.is_parameter().then_some(Slot {
-            name: self.name,
-            value: self.value,
-            is_part: false,
-            fixed: Fixed::No,
-            base: self.name,
-        })
-    }
-
-    fn rows(&self) -> RowKeys {
-        let mut rows = RowKeys { template: self.template, own: self.own, ..RowKeys::default() };
-        rows.values.extend(self.parameter().map(|slot| Target::value_row(self.own, &slot)));
-        rows
+    fn remember(&mut self, key: u64, content: ContentId) {
+        let entry = self.by_key.entry(key).or_insert(content);
+        if *entry == content {
+            return;
+        }
+        if *entry & LIST == 0 {
+            self.lists.push(Ids::from_slice(&[*entry]));
+            *entry = LIST | (self.lists.len() as u32 - 1);
+        }
+        remember(&mut self.lists[(*entry & !LIST) as usize], content, CONTENTS_OF_KEY);
     }
 }
 
@@ -164,12 +192,23 @@ struct Bagged {
 /// What was fetched, by what it has in common with other URLs.
 #[derive(Clone, Debug, Default)]
 struct Stores {
-    changed: HashMap<u64, Ids>,
+    changed: ContentsOf,
     exact: HashMap<u64, ContentId>,
     longer: HashMap<u64, SmallVec<[Longer; 1]>>,
+    droppings: Vec<Dropping>,
+    number_of_dropping: HashMap<Dropping, u32>,
     bags: HashMap<u64, SmallVec<[Bagged; 1]>>,
-    canonical: HashMap<u64, Ids>,
+    canonical: ContentsOf,
     named: HashMap<u64, SmallVec<[Named; 1]>>,
+}
+
+impl Stores {
+    fn number_of(&mut self, dropping: Dropping) -> u32 {
+        *self.number_of_dropping.entry(dropping).or_insert_with(|| {
+            self.droppings.push(dropping);
+            self.droppings.len() as u32 - 1
+        })
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -501,13 +540,14 @@ impl Site {
             if matched.iter().any(|smaller| smaller & set == *smaller) {
                 continue;
             }
-            if let Some(contents) = self.stores.changed.get(&key) {
+            let contents = self.stores.changed.get(key);
+            if !contents.is_empty() {
                 matched.push(set);
                 found.push(Hypothesis {
                     kinship: Kinship::Changed,
                     dropped: names(set),
                     rows: target.changed_rows(set),
-                    contents: contents.clone(),
+                    contents: contents.into(),
                     parameter: target.parameter(set),
                 });
             }
@@ -539,12 +579,14 @@ impl Site {
             found.push(Hypothesis { kinship, dropped: SmallVec::new(), rows, contents, parameter: None });
         }
         for longer in self.stores.longer.get(&target.key()).into_iter().flatten() {
+            let dropping = &self.stores.droppings[longer.dropping as usize];
+            let parameter = dropping.parameter(longer.value);
             found.push(Hypothesis {
                 kinship: Kinship::Added,
-                dropped: longer.parameter().iter().map(|slot| slot.name).collect(),
-                rows: longer.rows(),
+                dropped: parameter.iter().map(|slot| slot.name).collect(),
+                rows: dropping.rows(longer.value),
                 contents: Ids::from_slice(&[longer.content]),
-                parameter: longer.parameter(),
+                parameter,
             });
         }
         let plain = |kinship, rows, contents| Hypothesis {
@@ -567,10 +609,11 @@ impl Site {
             }
         }
         let canonical = self.canonical(target);
-        if let Some(contents) = self.stores.canonical.get(&canonical.key) {
+        let contents = self.stores.canonical.get(canonical.key);
+        if !contents.is_empty() {
             found.push(Hypothesis {
                 dropped: canonical.idle,
-                ..plain(Kinship::Canonical, canonical.rows, contents.clone())
+                ..plain(Kinship::Canonical, canonical.rows, contents.into())
             });
         }
         for link in links.iter().filter(|_| !target.has_forbidden()) {
@@ -619,18 +662,20 @@ impl Site {
 
     fn store(&mut self, target: &Target, content: ContentId) {
         for (_, key) in target.changed_keys() {
-            remember(self.stores.changed.entry(key).or_default(), content, CONTENTS_OF_KEY);
+            self.stores.changed.remember(key, content);
         }
         self.stores.exact.insert(target.key(), content);
         let canonical = self.canonical(target).key;
-        remember(self.stores.canonical.entry(canonical).or_default(), content, CONTENTS_OF_KEY);
+        self.stores.canonical.remember(canonical, content);
         let sets = target.removal_sets();
         // The last set is that of all parameters.
         let all = sets.last().copied().unwrap_or_default();
         for set in sets.into_iter().filter(|set| set.count_ones() <= 2 || *set == all) {
-            let longer = Longer::of(target, set, content);
+            let dropping = self.stores.number_of(Dropping::of(target, set));
+            let value = target.parameter(set).map_or(0, |slot| slot.value);
+            let longer = Longer { value, dropping, content };
             let variants = self.stores.longer.entry(target.key_without(set)).or_default();
-            if let Some(known) = variants.iter_mut().find(|known| known.own == longer.own) {
+            if let Some(known) = variants.iter_mut().find(|known| known.dropping == dropping) {
                 *known = longer;
             } else if variants.len() < LONGER_VARIANTS {
                 variants.push(longer);
