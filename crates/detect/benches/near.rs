@@ -250,6 +250,9 @@ fn build(documents: u64, identity: Identity, is_skewed: bool) -> MemoryIndex {
 
 fn quantiles(mut times: Vec<Duration>) -> String {
     times.sort_unstable();
+    if times.is_empty() {
+        return "none".into();
+    }
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
     format!("p50 {:.2} us, p99 {:.2} us, p99.9 {:.2} us, max {:.1} us", at(0.5), at(0.99), at(0.999), at(1.0))
 }
