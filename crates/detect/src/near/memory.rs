@@ -15,7 +15,7 @@ use crate::simhash::SimHash;
 
 /// An index in memory, without files.
 ///
-/// With numbers for ids a document takes 35 to 40 bytes for k up to 3, 50 to 56 for k up to 7.
+/// With numbers for ids a document takes 35 to 41 bytes for k up to 3, 50 to 57 for k up to 7: the more random the numbers, the more.
 ///
 /// ```
 /// use huntsman_detect::near::{Document, Identity, Language, MemoryIndex, Near, NearIndex};
@@ -75,8 +75,9 @@ impl MemoryIndex {
 
     /// Tells `each` all pairs of documents of one language within k bits, each pair once, until it breaks.
     ///
-    /// Some 0.5 us a document, and the time for what is found: a thousand copies of one text are half a million pairs. What is inserted
-    /// meanwhile is not seen, what is taken out may be.
+    /// Where fingerprints are spread evenly, 0.02 us a document for k up to 3, 0.5 us for k up to 7; where many share a band, as the number
+    /// of pairs that do; and the time for what is found: a thousand copies of one text are half a million pairs. What is inserted meanwhile
+    /// is not seen, what is taken out may be.
     pub fn pairs(&self, each: &mut dyn FnMut(&Pair) -> ControlFlow<()>) {
         pairs::all(&self.engine, each);
     }
