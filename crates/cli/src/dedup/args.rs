@@ -138,7 +138,7 @@ pub(crate) struct ExportArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Index")]
 pub(crate) struct IndexArgs {
-    /// A directory, or a Redis server: redis://[USER@]HOST[:PORT][/DB], rediss:// for TLS. The password may stand in
+    /// A directory, or a Redis server: `redis://[USER@]HOST[:PORT][/DB]`, `rediss://` for TLS. The password may stand in
     /// HUNTSMAN_REDIS_PASSWORD.
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) index: String,
