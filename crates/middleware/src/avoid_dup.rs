@@ -97,9 +97,9 @@ impl AvoidDup {
         let model = match settings.avoid_dup_content_mode {
             AvoidDupMode::Default => {
                 let warmup = u32::try_from(warmup).unwrap_or(u32::MAX);
-                let least_exploration = settings.avoid_dup_content_exploration_min;
+                let exploration_min = settings.avoid_dup_content_exploration_min;
                 let options =
-                    Options { warmup, threshold, exploration, least_exploration, seed, ..Options::default() };
+                    Options { warmup, threshold, exploration, exploration_min, seed, ..Options::default() };
                 let rulings = Rulings {
                     pinned: settings.avoid_dup_content_pinned.clone(),
                     forbidden: settings.avoid_dup_content_forbidden.clone(),

@@ -43,7 +43,7 @@ pub struct Options {
     /// The share may fall to this with the explorations of a rule that found nothing new: it is
     /// `exploration * 20 / (20 + explored)`. Default: none, it does not fall. The estimate of the loss then weighs each exploration
     /// by the share with which it was drawn (Horvitz and Thompson 1952).
-    pub least_exploration: Option<f64>,
+    pub exploration_min: Option<f64>,
     /// Own observations of a row before it decides. Default: 10.
     pub min_evidence: f64,
     /// Decides which skips are explored, together with the URL. Default: 0.
@@ -59,7 +59,7 @@ impl Default for Options {
             warmup: 300,
             threshold: 0.98,
             exploration: 0.05,
-            least_exploration: None,
+            exploration_min: None,
             min_evidence: 10.0,
             seed: 0,
             learning_bytes: 128 << 20,
@@ -450,8 +450,8 @@ impl Predictor {
 
     /// The share of the skips by a rule that is fetched all the same.
     fn share_explored(&self, key: (u64, u64)) -> f64 {
-        let Options { exploration, least_exploration, .. } = self.options;
-        let Some(least) = least_exploration else { return exploration };
+        let Options { exploration, exploration_min, .. } = self.options;
+        let Some(least) = exploration_min else { return exploration };
         let clean = self.rules.get(&key).filter(|rule| rule.lost == 0).map_or(0, |rule| rule.explored);
         (exploration * HALF_LIFE / (HALF_LIFE + clean as f64)).max(least.min(exploration))
     }

@@ -234,8 +234,8 @@ fn a_line_about_the_making_of_a_page_is_chrome() {
 
 #[test]
 fn exploration_falls_with_the_age_of_a_rule_where_it_may() {
-    let run = |least_exploration: Option<f64>| {
-        let options = Options { warmup: 0, least_exploration, seed: 3, ..Options::default() };
+    let run = |exploration_min: Option<f64>| {
+        let options = Options { warmup: 0, exploration_min, seed: 3, ..Options::default() };
         let mut predictor = Predictor::new(options);
         for n in 0..6_000 {
             let path = format!("/article?id={}&sid=s{n}", n % 40);
