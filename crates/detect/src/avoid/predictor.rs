@@ -13,7 +13,7 @@ use super::journal::{Event, Journal};
 use super::page::PageText;
 use super::rows::Row;
 use super::rulings::Rulings;
-use super::shape::{HOST, Name, RawSlot, SLASH, raw_slots};
+use super::shape::{HOST, Mix, Name, RawSlot, SLASH, raw_slots};
 use super::site::{Belief, Kinship, LINKS, LinkContext, Site};
 
 /// Links that are remembered until the page that they lead to is learnt.
@@ -328,7 +328,7 @@ impl Predictor {
                 return Decision::Drop(reason);
             }
             let share = self.share_explored(key);
-            if is_explored(hash, seed, share) {
+            if is_explored(url, seed, share) {
                 self.exploring.insert(hash, Exploration { key, share });
                 self.totals.explored += 1;
                 self.count_explored(key, &belief, site, url, &reason);
@@ -490,8 +490,8 @@ impl Predictor {
         self.log_bytes += grown;
     }
 
-    /// The page with this number, which was learnt just now, names a URL of its site as its own address (`rel=canonical`,
-    /// `rel=shortlink`). It is a claim: the URL is skipped once such claims of pages of this kind were found to be true.
+    /// The page with this number, which was learnt just now, names a URL of its site as its own address (`rel=canonical`). It is a
+    /// claim: the URL is skipped once such claims of pages of this kind were found to be true.
     pub fn claim(&mut self, site: &str, page: u32, url: &Url, named: &Url) {
         if hash_of(url) == hash_of(named) {
             return;
@@ -695,8 +695,11 @@ fn hash_of(url: &Url) -> u64 {
     xxh3_64(text.split_once('#').map_or(text, |(url, _)| url).as_bytes())
 }
 
-/// A coin that depends on the URL and the seed only, so that results do not depend on the order of requests.
-fn is_explored(hash: u64, seed: u64, share: f64) -> bool {
-    let coin = super::shape::Mix(hash).with(seed).0 >> 11;
+/// A coin that depends on the URL and the seed only, so that results do not depend on the order of requests; nor on the port, so
+/// that a server for tests is crawled in the same way each time.
+fn is_explored(url: &Url, seed: u64, share: f64) -> bool {
+    let parts = [url.host_str().unwrap_or_default(), url.path(), url.query().unwrap_or_default()];
+    let hash = parts.iter().fold(Mix::new(6), |hash, part| hash.with(xxh3_64(part.as_bytes())));
+    let coin = hash.with(seed).0 >> 11;
     (coin as f64) < share * (1u64 << 53) as f64
 }

@@ -74,12 +74,11 @@ fn is_named(pattern: &str, name: Name, label: &str) -> bool {
 }
 
 /// Names that analytics, advertising and mailing services document for their links, and those of sessions of common servers.
-const TRACKING: [&str; 36] = [
+const TRACKING: [&str; 35] = [
     "_ga",
     "_gl",
     "_hsenc",
     "_hsmi",
-    "aspsessionid",
     "cfid",
     "cftoken",
     "dclid",
@@ -117,5 +116,8 @@ fn is_tracking(label: &str) -> bool {
     let label = label.trim_start_matches(';');
     let starts =
         |prefix: &str| label.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix));
-    starts("utm_") || starts("hsa_") || TRACKING.iter().any(|name| name.eq_ignore_ascii_case(label))
+    starts("utm_")
+        || starts("aspsessionid")
+        || starts("hsa_")
+        || TRACKING.iter().any(|name| name.eq_ignore_ascii_case(label))
 }
