@@ -58,6 +58,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         ("scope", json!("origin")),
         ("page_text", json!(true)),
         ("avoid_dup_content_enabled", json!(true)),
+        ("near_dup_enabled", json!(true)),
         // One after the other, so that two demos learn and skip the same.
         ("concurrent_requests", json!(1)),
         ("seed", json!(1)),
