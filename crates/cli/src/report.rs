@@ -42,7 +42,7 @@ pub(crate) struct Report {
 }
 
 /// Pages that nearly equal earlier ones.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct NearDupReport {
     /// Pages that were fingerprinted.
     pub(crate) indexed: u64,
@@ -50,6 +50,16 @@ pub(crate) struct NearDupReport {
     pub(crate) flagged: u64,
     /// Those that have too few words to be flagged.
     pub(crate) short: u64,
+    pub(crate) languages: BTreeMap<String, NearDupLanguage>,
+}
+
+/// The same for the pages of a language.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct NearDupLanguage {
+    pub(crate) indexed: u64,
+    pub(crate) flagged: u64,
+    /// Flagged ones of the indexed ones, 0 to 1.
+    pub(crate) rate: f64,
 }
 
 impl NearDupReport {
@@ -57,7 +67,14 @@ impl NearDupReport {
         let stat = |key: &str| stats.get(key).and_then(Value::as_u64);
         let indexed = stat("near_dup/indexed")?;
         let [flagged, short] = ["near_dup/flagged", "near_dup/short"].map(|key| stat(key).unwrap_or(0));
-        Some(Self { indexed, flagged, short })
+        let of_language = |(key, value): (&String, &Value)| {
+            let language = key.strip_prefix("near_dup/indexed/")?;
+            let indexed = value.as_u64()?;
+            let flagged = stat(&format!("near_dup/flagged/{language}")).unwrap_or(0);
+            let rate = flagged as f64 / indexed.max(1) as f64;
+            Some((language.to_owned(), NearDupLanguage { indexed, flagged, rate }))
+        };
+        Some(Self { indexed, flagged, short, languages: stats.iter().filter_map(of_language).collect() })
     }
 }
 
@@ -196,7 +213,7 @@ impl Report {
                 &format!("{share:.1} % by {} rules; lost: {loss}", count(avoided.rules as u64)),
             ]);
         }
-        if let Some(near) = self.near_dup {
+        if let Some(near) = &self.near_dup {
             let short = match near.short {
                 0 => String::new(),
                 short => format!("; {} too short to tell", count(short)),

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::{crawl, field, lines, report, run};
+use common::{crawl, field, huntsman, lines, report, run};
 use huntsman::detect::simhash::SimHash;
 use huntsman_testkit::{RunningSite, Site};
 use rand::rngs::StdRng;
@@ -90,6 +90,41 @@ fn without_the_flag_records_have_none_of_it_and_its_flags_need_it() {
         let said = run(crawl(dir.path(), &site).args(args));
         assert_eq!(said.code, Some(2), "{said:?}");
         assert!(said.stderr.contains(word), "{args:?}: {}", said.stderr);
+    }
+}
+
+#[test]
+fn the_records_of_a_crawl_are_an_input_of_dedup_with_the_same_fingerprints_as_its_html() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    run(crawl(dir.path(), &site).args(["--near-dup", "--max-pages", "5"]));
+    let pages = lines(dir.path().join("out/pages.jsonl"));
+    let hashed = huntsman(dir.path()).args(["dedup", "hash", "out/pages.jsonl"]).output().unwrap();
+    let hashed: Vec<Value> = hashed
+        .stdout
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect();
+    let html: String = pages
+        .iter()
+        .map(|page| {
+            let mut fetch = huntsman(dir.path());
+            fetch.args(["fetch", page["url"].as_str().unwrap(), "--allow-address"]);
+            fetch.arg(format!("127.0.0.1:{}", site.port()));
+            let html = String::from_utf8(fetch.output().unwrap().stdout).unwrap();
+            format!("{}\n", serde_json::json!({"id": page["url"], "html": html}))
+        })
+        .collect();
+    std::fs::write(dir.path().join("html.jsonl"), html).unwrap();
+    let of_html = huntsman(dir.path()).args(["dedup", "hash", "html.jsonl"]).output().unwrap();
+    let of_html: Vec<Value> = of_html
+        .stdout
+        .split(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice(line).ok())
+        .collect();
+    assert_eq!(hashed.len(), 5);
+    for (page, (one, other)) in pages.iter().zip(hashed.iter().zip(&of_html)) {
+        assert_eq!((&one["id"], &one["simhash"]), (&page["url"], &page["simhash"]));
+        assert_eq!((&other["id"], &other["simhash"]), (&page["url"], &page["simhash"]));
     }
 }
 

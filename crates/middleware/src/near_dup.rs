@@ -24,7 +24,7 @@ use xxhash_rust::xxh3::xxh3_64;
 /// text keeps its place among the earlier ones, also after a crash.
 ///
 /// With `on_near_duplicate` a near-duplicate is flagged, its links are not followed, or it is dropped. Stats are under `near_dup/`:
-/// `indexed`, `flagged`, `short`, `empty`. In a job all of it is kept.
+/// `indexed` and `flagged`, in all and per language (`near_dup/flagged/ENGLISH`), `short`, `empty`. In a job all of it is kept.
 ///
 /// Takes some 150 bytes of memory for a page, with its URL, and 2 to 5 microseconds besides reading the words of the page.
 #[derive(Clone, Debug)]
@@ -236,6 +236,7 @@ impl SpiderMiddleware for NearDup {
         let url = page.request().requested_url();
         let mut matches = self.pages().meet(url, language, simhash)?;
         cx.stats().inc("near_dup/indexed");
+        cx.stats().inc(&format!("near_dup/indexed/{language}"));
         if words < self.0.min_words {
             cx.stats().inc("near_dup/short");
             matches.clear();
@@ -244,6 +245,7 @@ impl SpiderMiddleware for NearDup {
         page.extensions.insert(NearDuplicates { simhash, language, words, matches });
         let Some(nearest) = nearest else { return Ok(OnPage::Parse) };
         cx.stats().inc("near_dup/flagged");
+        cx.stats().inc(&format!("near_dup/flagged/{language}"));
         if self.0.then == OnNearDuplicate::Skip {
             let detail = format!("{} bits from {}", nearest.distance, nearest.url);
             let status = page.response().status;
