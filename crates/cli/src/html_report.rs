@@ -206,13 +206,13 @@ impl Numbers {
         }
         out.push_str(
             "<h2>Near-duplicates, the most edited first</h2>\
-             <table><tr><th class=\"n\">bits<th>page<th>nearly equals<th class=\"n\">and</tr>",
+             <table><tr><th class=\"n\">bits<th>page<th>nearly equals<th class=\"n\">others</tr>",
         );
         for page in &self.near {
             let nearest = &page.near_duplicates[0];
             let more = match page.near_duplicates.len() - 1 {
                 0 => String::new(),
-                more => format!("{} more", count(more as u64)),
+                more => count(more as u64),
             };
             let _ = write!(
                 out,
