@@ -13,6 +13,7 @@ use huntsman::detect::avoid::evaluation::{Case, View};
 use huntsman::detect::simhash::Features;
 use serde_json::{Value, json};
 
+use crate::copyvio::CopyvioCommand;
 use crate::dedup::{DedupCommand, distance, features};
 
 /// A polite, fast web crawler.
@@ -90,6 +91,15 @@ pub(crate) enum Command {
     Dedup {
         #[command(subcommand)]
         what: Box<DedupCommand>,
+    },
+
+    /// Tells whether texts were copied from others.
+    #[command(
+        before_help = "Example:\n  huntsman copyvio compare essay.txt https://example.org/page book.html"
+    )]
+    Copyvio {
+        #[command(subcommand)]
+        what: CopyvioCommand,
     },
 
     /// Crawls a built-in forum on this machine and writes a report: no network needed.

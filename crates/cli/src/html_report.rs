@@ -257,7 +257,7 @@ fn largest_first(map: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
 }
 
 /// Escaped for text and for attributes in quotes; what could steer or reorder is shown by its number.
-fn html(text: &str) -> String {
+pub(crate) fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in crate::render::escape(text).chars() {
         match c {
@@ -273,7 +273,7 @@ fn html(text: &str) -> String {
 }
 
 /// An address as text with a link only if it is one that a browser may follow.
-fn address(url: &str) -> String {
+pub(crate) fn address(url: &str) -> String {
     let shown = html(&shorten(url, 110));
     let is_web = url.starts_with("http://") || url.starts_with("https://");
     if is_web { format!("<a href=\"{}\" rel=\"noreferrer nofollow\">{shown}</a>", html(url)) } else { shown }
