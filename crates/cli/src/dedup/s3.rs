@@ -169,10 +169,19 @@ fn runtime() -> Outcome<&'static Runtime> {
 }
 
 /// A bucket, with what the environment says about region, endpoint and credentials. Nothing is asked yet.
-fn connected(bucket: &str, retries: usize, patience: Duration) -> Result<AmazonS3, String> {
+///
+/// A request is sent `attempts` times at most, or fewer if `AWS_MAX_ATTEMPTS` says so.
+fn connected(bucket: &str, attempts: usize, patience: Duration) -> Result<AmazonS3, String> {
+    let attempts = match std::env::var("AWS_MAX_ATTEMPTS") {
+        Ok(text) => match text.parse() {
+            Ok(most @ 1..=100) => attempts.min(most),
+            _ => return Err(format!("AWS_MAX_ATTEMPTS {text}: use a number from 1 to 100")),
+        },
+        Err(_) => attempts,
+    };
     let retry = RetryConfig {
         backoff: BackoffConfig { max_backoff: Duration::from_secs(15), ..BackoffConfig::default() },
-        max_retries: retries,
+        max_retries: attempts - 1,
         retry_timeout: patience,
     };
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
@@ -507,6 +516,7 @@ fn told(error: &Error) -> String {
             "set {CREDENTIALS} (`aws configure export-credentials --format env` prints them), or \
              AWS_SKIP_SIGNATURE=true to read a public bucket without"
         ),
+        None if text.contains("AccessKey") => format!("check {CREDENTIALS}"),
         None if text.contains("region") => "check AWS_REGION".to_owned(),
         None if matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. }) => {
             format!("check {CREDENTIALS}, and whether they may list and read it")
