@@ -433,7 +433,7 @@ fn mistakes_are_told_before_anything_is_done() {
         (&["add", "day.jsonl", "--index", "new", "--layout", "seed"], "--layout is for an index in Redis"),
         (&["add", "day.jsonl", "--index", "new", "--lang", "no lang"], "--lang"),
         (&["add", "day.jsonl", "--index", "new", "--ids", "titles.csv"], "no column id"),
-        (&["add", "s3://bucket/day", "--index", "new"], "s3://"),
+        (&["add", "s3://", "--index", "new"], "s3://"),
         (&["add", "day.jsonl", "--index", "http://host/"], "redis://"),
     ];
     for (arguments, message) in cases {
