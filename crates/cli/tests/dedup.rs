@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
 mod common;
-use common::stories::{SCRIPTS, stories, word, write};
+use common::stories::{stories, write};
 use common::{Said, huntsman, lines, run, said};
 
 fn hash_of(story: &Value) -> SimHash {

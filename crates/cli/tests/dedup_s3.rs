@@ -30,6 +30,9 @@ fn at(endpoint: &str, directory: &Path) -> Command {
     command
 }
 
+/// Variables of the environment that are set or taken away.
+type Changes<'a> = &'a [(&'a str, Option<&'a str>)];
+
 fn dedup(server: &Server, directory: &Path, arguments: &[&str]) -> Said {
     run(at(&server.url(), directory).arg("dedup").args(arguments))
 }
@@ -242,7 +245,7 @@ fn mistakes_are_told_before_anything_is_done() {
     server.put_public("day", "open.jsonl", b"{\"id\":1,\"lang\":\"en\",\"text\":\"a text\"}\n");
     server.put("day", "a//b.txt", b"a text");
     let url = server.url();
-    let add = |input: &str, changes: &[(&str, Option<&str>)]| {
+    let add = |input: &str, changes: Changes<'_>| {
         let mut command = at(&url, path);
         for (name, value) in changes {
             match value {
@@ -252,8 +255,8 @@ fn mistakes_are_told_before_anything_is_done() {
         }
         run(command.args(["dedup", "add", input, "--index", "new"]))
     };
-    let none: &[(&str, Option<&str>)] = &[];
-    let cases: [(&str, &[(&str, Option<&str>)], i32, &[&str]); 11] = [
+    let none: Changes<'_> = &[];
+    let cases: [(&str, Changes<'_>, i32, &[&str]); 11] = [
         ("s3://gone/x", none, 2, &["NoSuchBucket", "AWS_REGION"]),
         (
             "s3://day/none",
@@ -289,7 +292,7 @@ fn mistakes_are_told_before_anything_is_done() {
         }
     }
     assert!(!path.join("new").exists());
-    let anonymous: &[(&str, Option<&str>)] =
+    let anonymous: Changes<'_> =
         &[("AWS_ACCESS_KEY_ID", None), ("AWS_SECRET_ACCESS_KEY", None), ("AWS_SKIP_SIGNATURE", Some("true"))];
     let said = add("s3://day/open.jsonl", anonymous);
     assert_eq!(said.code, Some(0), "{}", said.stderr);

@@ -142,6 +142,7 @@ impl Entry {
 /// What there is in a source, in order; what could not be listed, and why, in its place.
 pub(super) type Entries = Box<dyn Iterator<Item = Result<Entry, String>>>;
 
+#[cfg_attr(not(feature = "s3"), expect(unused_variables, reason = "files are not fetched"))]
 fn entries(source: &Source, list: Option<&Arc<Manifest>>, max_document: u64) -> Entries {
     let one = |entry| -> Entries { Box::new(std::iter::once(Ok(entry))) };
     match source {

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
 /// Languages with the first letter of their script and the number of letters.
-pub(crate) const SCRIPTS: [(&str, u32, u32); 10] = [
+const SCRIPTS: [(&str, u32, u32); 10] = [
     ("hi", 0x915, 35),
     ("bn", 0x995, 35),
     ("mr", 0x915, 35),
@@ -21,7 +21,7 @@ pub(crate) const SCRIPTS: [(&str, u32, u32); 10] = [
 ];
 
 /// A made-up word.
-pub(crate) fn word(random: &mut StdRng, first: u32, letters: u32) -> String {
+fn word(random: &mut StdRng, first: u32, letters: u32) -> String {
     let length = random.random_range(3..8);
     (0..length).filter_map(|_| char::from_u32(first + random.random_range(0..letters))).collect()
 }
