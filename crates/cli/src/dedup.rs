@@ -12,6 +12,8 @@ mod input;
 mod manifest;
 mod metrics;
 mod record;
+#[cfg(feature = "s3")]
+mod s3;
 mod spelling;
 mod summary;
 mod text;

@@ -21,6 +21,7 @@ pub(crate) enum DedupCommand {
     /// change nothing and are not flagged again.
     #[command(before_help = "Examples:\n  \
         huntsman dedup add today.jsonl --index stories --flags flags.jsonl\n  \
+        huntsman dedup add s3://news/2026-01-31 --index stories --flags flags.jsonl\n  \
         huntsman dedup add today.jsonl.gz --index redis://localhost:6379/2 --flags flags.jsonl --report report.json")]
     Add(AddArgs),
 
@@ -160,7 +161,8 @@ pub(crate) struct IndexArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
     /// Files of JSON lines (also packed with gzip or zstd) with id, lang and text, html or simhash; folders of .txt and .html
-    /// files; `-` for JSON lines on stdin.
+    /// files; `s3://BUCKET/PREFIX` and `s3://BUCKET/KEY` for the same in a bucket, as the variables AWS_* of the environment
+    /// say; `-` for JSON lines on stdin.
     #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<String>,
 
