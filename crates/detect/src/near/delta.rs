@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::bands::Cut;
+use super::bands;
 use super::dead::Dead;
 use super::document::DocId;
 use super::frozen::IdRef;
@@ -22,7 +22,7 @@ const SCANNED: usize = 512;
 /// As there are no more, everything that has to be made anew when it has grown is made in about a millisecond.
 #[derive(Debug)]
 pub(super) struct Delta {
-    cut: Cut,
+    k: u32,
     high: Vec<u64>,
     low: Vec<u64>,
     ids: Vec<DocId>,
@@ -36,6 +36,7 @@ pub(super) struct Delta {
 /// For each value of a band its last row, and from each row to the one before it.
 #[derive(Debug, Default)]
 struct Chains {
+    bands: usize,
     /// Slots of a band, a power of two; none while rows are scanned.
     slots: usize,
     /// By band and slot.
@@ -47,9 +48,9 @@ struct Chains {
 const NO_ROW: u16 = u16::MAX;
 
 impl Delta {
-    pub(super) fn new(cut: Cut) -> Self {
+    pub(super) fn new(k: u32) -> Self {
         Self {
-            cut,
+            k,
             high: Vec::new(),
             low: Vec::new(),
             ids: Vec::new(),
@@ -126,10 +127,10 @@ impl Delta {
             }
         }
         if self.rows() > self.chains.slots.max(SCANNED) {
-            self.chains = Chains::with_slots(self.cut, 2 * self.chains.slots.max(SCANNED));
-            (0..=row).for_each(|row| self.chains.push(self.cut, row, self.hash(u32::from(row))));
+            self.chains = Chains::with_slots(bands::bands(self.k), 2 * self.chains.slots.max(SCANNED));
+            (0..=row).for_each(|row| self.chains.push(row, self.hash(u32::from(row))));
         } else if self.chains.slots > 0 {
-            self.chains.push(self.cut, row, hash);
+            self.chains.push(row, hash);
         }
     }
 
@@ -140,25 +141,22 @@ impl Delta {
         }
         let first_hit = work.hits.len();
         let most = self.rows() / 4;
-        let high = (query.0 >> 64) as u64;
         let mut candidates = 0;
-        for band in 0..self.cut.bands() {
-            let mut next = self.chains.heads[self.chains.slot(self.cut, query, band)];
+        for probe in bands::probes(k) {
+            let wanted = bands::value(query.0, probe.band) ^ probe.flips;
+            let mut next = self.chains.heads[self.chains.slot(wanted, probe.band)];
             while next != NO_ROW {
                 let row = u32::from(next);
-                next = self.chains.before[usize::from(next) * self.cut.bands() + band];
+                next = self.chains.before[usize::from(next) * self.chains.bands + probe.band];
                 candidates += 1;
                 if candidates > most {
                     work.hits.truncate(first_hit);
                     return self.scan(query, k, work);
                 }
-                if (self.high[row as usize] ^ high).count_ones() <= k {
-                    let difference = self.hash(row).0 ^ query.0;
-                    let distance = difference.count_ones();
-                    if distance <= k && self.cut.first_shared(difference) == Some(band) && !self.is_dead(row)
-                    {
-                        work.hit(row, distance);
-                    }
+                let difference = self.hash(row).0 ^ query.0;
+                let distance = difference.count_ones();
+                if distance <= k && bands::first_probe(k, difference) == Some(*probe) && !self.is_dead(row) {
+                    work.hit(row, distance);
                 }
             }
         }
@@ -202,22 +200,19 @@ impl Delta {
 }
 
 impl Chains {
-    fn with_slots(cut: Cut, slots: usize) -> Self {
-        Self {
-            slots,
-            heads: vec![NO_ROW; slots * cut.bands()],
-            before: Vec::with_capacity(slots.min(MAX_ROWS) * cut.bands()),
-        }
+    fn with_slots(bands: usize, slots: usize) -> Self {
+        let before = Vec::with_capacity(slots.min(MAX_ROWS) * bands);
+        Self { bands, slots, heads: vec![NO_ROW; slots * bands], before }
     }
 
-    fn slot(&self, cut: Cut, hash: SimHash, band: usize) -> usize {
-        let upper = cut.mixed(hash.0, band) >> (u32::BITS - self.slots.ilog2());
+    fn slot(&self, value: u32, band: usize) -> usize {
+        let upper = bands::mixed(value) >> (u32::BITS - self.slots.ilog2());
         band * self.slots + upper as usize
     }
 
-    fn push(&mut self, cut: Cut, row: u16, hash: SimHash) {
-        for band in 0..cut.bands() {
-            let slot = self.slot(cut, hash, band);
+    fn push(&mut self, row: u16, hash: SimHash) {
+        for band in 0..self.bands {
+            let slot = self.slot(bands::value(hash.0, band), band);
             self.before.push(std::mem::replace(&mut self.heads[slot], row));
         }
     }
