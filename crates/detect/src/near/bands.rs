@@ -142,16 +142,21 @@ impl Bands {
     /// For each probe, at most `N`, the entries of the rows that may have its value: all that do, and some others. Ascending.
     pub(super) fn sharing<const N: usize>(&self, hash: SimHash, probes: &[Probe]) -> [&[u32]; N] {
         // What is in no cache is asked for at once, for all probes, before anything waits for an answer: a jump that depends on an entry
-        // would keep the reads for the next probe from being begun. That halves the time of a query among a million.
-        let mut rests = [0; N];
-        let mut sharing: [&[u32]; N] = [&[]; N];
-        for ((probe, entries), rest) in probes.iter().zip(&mut sharing).zip(&mut rests) {
-            (*entries, *rest) = self.tables[probe.band].slot(value(hash.0, probe.band) ^ probe.flips);
+        // would keep the reads for the next probe from being begun, and so does much work between two reads.
+        let mut places = [(0, 0); N];
+        for (place, probe) in places.iter_mut().zip(probes) {
+            *place = self.tables[probe.band].place(value(hash.0, probe.band) ^ probe.flips);
         }
-        std::hint::black_box(
-            sharing.iter().fold(0, |all, entries| all | entries.first().copied().unwrap_or(0)),
-        );
-        for ((probe, entries), rest) in probes.iter().zip(&mut sharing).zip(rests) {
+        let mut sharing: [&[u32]; N] = [&[]; N];
+        for ((entries, (slot, _)), probe) in sharing.iter_mut().zip(places).zip(probes) {
+            *entries = self.tables[probe.band].slot(slot);
+        }
+        // Both ends: a slot may be in two lines of a cache.
+        std::hint::black_box(sharing.iter().fold(0, |all, entries| match entries {
+            [first, .., last] => all | first | last,
+            _ => all,
+        }));
+        for ((entries, (_, rest)), probe) in sharing.iter_mut().zip(places).zip(probes) {
             *entries = self.tables[probe.band].of_rest(entries, rest);
         }
         sharing
@@ -205,10 +210,8 @@ impl Table {
         ((product >> 32) as usize, (product as u32) >> self.row_bits)
     }
 
-    /// The entries of the slot of a value, and what of it they have.
-    fn slot(&self, value: u32) -> (&[u32], u32) {
-        let (slot, rest) = self.place(value);
-        (&self.entries[self.starts[slot] as usize..self.starts[slot + 1] as usize], rest)
+    fn slot(&self, slot: usize) -> &[u32] {
+        &self.entries[self.starts[slot] as usize..self.starts[slot + 1] as usize]
     }
 
     /// Of the entries of a slot those with this rest.
