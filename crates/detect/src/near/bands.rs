@@ -5,6 +5,9 @@ use crate::simhash::SimHash;
 /// Rows to a slot of a directory, on average: what is read of a table for one query is less than a cache line.
 const ROWS_PER_SLOT: usize = 10;
 
+/// Slots of a run.
+const SLOTS_PER_RUN: usize = 512;
+
 /// The most rows that a table has: of 32 bits of an entry, at least 4 are left to tell bands apart.
 pub(super) const MAX_ROWS: usize = 1 << 28;
 
@@ -77,12 +80,12 @@ pub(super) struct Masked {
     mask: u32,
 }
 
-/// Bits of bands such that two fingerprints within k bits are the same in one of these: where a band may differ in one bit, three of its
-/// four bytes do not.
+/// Bits of bands such that two fingerprints within k bits are the same in one of these: where a band may differ in one bit, two of its
+/// three thirds do not.
 pub(super) fn masks(k: u32) -> impl Iterator<Item = Masked> {
     (0..bands(k)).flat_map(move |band| {
         let left_out: &[u32] =
-            if has_neighbours(k, band) { &[0xff00_0000, 0x00ff_0000, 0xff00, 0xff] } else { &[0] };
+            if has_neighbours(k, band) { &[0xffe0_0000, 0x001f_fc00, 0x03ff] } else { &[0] };
         left_out.iter().map(move |bits| Masked { band, mask: !bits })
     })
 }
@@ -230,11 +233,17 @@ impl Table {
         &entries[start..end]
     }
 
-    /// The groups of entries whose rows may have the same value, at least two each. Two rows that have it are in one group.
-    pub(super) fn groups(&self) -> impl Iterator<Item = &[u32]> {
-        let slots = self.starts.windows(2).map(|slot| &self.entries[slot[0] as usize..slot[1] as usize]);
-        let groups = slots.flat_map(|slot| slot.chunk_by(|a, b| a >> self.row_bits == b >> self.row_bits));
-        groups.filter(|group| group.len() > 1)
+    /// All entries in runs of some thousands. Two rows that have the same value are in one run, and between them are only such that
+    /// [may have it](Self::is_same) as well.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &[u32]> {
+        let starts = self.starts.iter().step_by(SLOTS_PER_RUN).map(|start| *start as usize);
+        let ends = starts.clone().skip(1).chain([self.entries.len()]);
+        starts.zip(ends).map(|(start, end)| &self.entries[start..end])
+    }
+
+    /// Whether the rows of two entries that follow each other in a run may have the same value.
+    pub(super) fn is_same(&self, a: u32, b: u32) -> bool {
+        a >> self.row_bits == b >> self.row_bits
     }
 
     /// The row of an entry.

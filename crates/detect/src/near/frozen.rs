@@ -246,20 +246,29 @@ impl Frozen {
         each: &mut dyn FnMut(u32, u32, u32) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let (of_rows, _) = self.hashes.without(band, SimHash(0));
-        let mut halves = Vec::new();
-        for group in table.groups() {
+        let is_same = |a: &u32, b: &u32| table.is_same(*a, *b);
+        let (mut entries, mut halves) = (Vec::new(), Vec::new());
+        for run in table.runs() {
+            entries.clear();
+            entries.extend(run.chunk_by(is_same).filter(|group| group.len() > 1).flatten());
+            // All are read before any is compared, so that reads need not wait for each other.
             halves.clear();
-            halves.extend(group.iter().map(|entry| of_rows[table.row(*entry) as usize]));
-            for (at, half) in halves.iter().enumerate() {
-                for (other, other_half) in halves.iter().enumerate().skip(at + 1) {
-                    if (half ^ other_half).count_ones() > k {
-                        continue;
-                    }
-                    let (a, b) = (table.row(group[at]), table.row(group[other]));
-                    let difference = self.hash(a).0 ^ self.hash(b).0;
-                    let distance = difference.count_ones();
-                    if distance <= k && is_first(difference) && !self.is_dead(a) && !self.is_dead(b) {
-                        each(a, b, distance)?;
+            halves.extend(entries.iter().map(|entry| of_rows[table.row(*entry) as usize]));
+            let mut rest = &halves[..];
+            for group in entries.chunk_by(is_same) {
+                let (halves, behind) = rest.split_at(group.len());
+                rest = behind;
+                for (at, half) in halves.iter().enumerate() {
+                    for (other, other_half) in halves.iter().enumerate().skip(at + 1) {
+                        if (half ^ other_half).count_ones() > k {
+                            continue;
+                        }
+                        let (a, b) = (table.row(group[at]), table.row(group[other]));
+                        let difference = self.hash(a).0 ^ self.hash(b).0;
+                        let distance = difference.count_ones();
+                        if distance <= k && is_first(difference) && !self.is_dead(a) && !self.is_dead(b) {
+                            each(a, b, distance)?;
+                        }
                     }
                 }
             }
