@@ -194,11 +194,12 @@ impl Partition {
         View(self.read())
     }
 
-    /// To be held from looking what there is until it is changed. While too much is to be merged, lends a hand first.
+    /// To be held from looking what there is until it is changed. While too much is to be merged, lends a hand first:
+    /// with one delta at a time, as who inserts waits for it.
     pub(super) fn writer(&self) -> MutexGuard<'_, ()> {
         let guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         while self.read().sealed() >= MOST_SEALED {
-            if !self.merge(4 * delta::MAX_ROWS, &AtomicBool::new(false)) {
+            if !self.merge(delta::MAX_ROWS, &AtomicBool::new(false)) {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
