@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::dedup::{
     AddArgs, Adding, Batches, BuildArgs, DedupCommand, ExportArgs, Flags, HashArgs, IndexArgs, InputArgs,
     Manifest, Missing, Place, QueryArgs, RunArgs, Settings, Spellings, StatsArgs, Stop, Story, Summary,
-    Telemetry, language, sources,
+    Telemetry, language, metrics_file, sources,
 };
 use crate::exit::{Exit, Failure, Outcome};
 use crate::metrics::Metrics;
@@ -130,10 +130,7 @@ impl<'a> Run<'a> {
             }
         }
         let metrics = self.args.metrics_file.as_deref().map_or(Ok(()), |path| {
-            let unfinished = path.with_added_extension("unfinished");
-            let written = std::fs::write(&unfinished, self.telemetry.text())
-                .and_then(|()| std::fs::rename(&unfinished, path));
-            written.map_err(|error| {
+            metrics_file::write(path, &self.telemetry.text_at_the_end()).map_err(|error| {
                 Failure::crawl(format!("--metrics-file {}: {error}", escape(&path.to_string_lossy())))
             })
         });
