@@ -188,13 +188,15 @@ fn flagging(
     let index = Arc::new(place.open(identity)?);
     let mut run = Run::start(prepared, input, identity.features(), run)?;
     run.telemetry.set_index(&index);
+    let mut spellings = Spellings::of(place.directory());
+    spellings.set_index(&index);
     let mut adding = Adding {
         index: Arc::clone(&index),
         identity,
         flags,
         min_words: input.min_words,
         telemetry: Arc::clone(&run.telemetry),
-        spellings: Spellings::of(place.directory()),
+        spellings,
     };
     let done = (|| {
         while let Some(stories) = run.next()? {
@@ -226,9 +228,12 @@ fn build(args: &BuildArgs) -> Outcome {
         left: Vec::new().into_iter(),
     };
     let built = place.build(identity, documents);
+    let built = built.map(Arc::new);
+    if let Ok(index) = &built {
+        spellings.set_index(index);
+    }
     spellings.save();
     let done = read.and(built).and_then(|index| {
-        let index = Arc::new(index);
         run.telemetry.set_index(&index);
         run.summary.ask(&index);
         index.near().flush().map_err(|error| crate::dedup::failure(&error))
@@ -332,8 +337,9 @@ fn export(args: &ExportArgs) -> Outcome {
         None => None,
     };
     let place = Place::of(&args.index)?;
-    let index = place.open_any(&args.index)?;
-    let spellings = Spellings::of(place.directory());
+    let index = Arc::new(place.open_any(&args.index)?);
+    let mut spellings = Spellings::of(place.directory());
+    spellings.set_index(&index);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut written: Outcome<()> = Ok(());
     let visited = index.near().for_each(&mut |document| {
