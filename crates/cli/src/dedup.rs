@@ -22,7 +22,7 @@ mod text;
 pub(crate) use add::Adding;
 pub(crate) use args::{
     AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, QueryArgs, RunArgs,
-    StatsArgs,
+    StatsArgs, distance, features,
 };
 pub(crate) use batch::{Batches, Settings, Stop};
 pub(crate) use flags::Flags;

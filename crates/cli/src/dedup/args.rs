@@ -221,7 +221,8 @@ impl RunArgs {
     }
 }
 
-fn features(name: &str) -> Result<Features, String> {
+/// The name of a feature set.
+pub(crate) fn features(name: &str) -> Result<Features, String> {
     name.parse().map_err(|_| {
         let near = huntsman::nearest(name, Features::ALL.into_iter().map(Features::name));
         let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
@@ -233,7 +234,8 @@ fn layout(name: &str) -> Result<Layout, String> {
     name.parse().map_err(|_| "use compact, seed or log".to_owned())
 }
 
-fn distance(text: &str) -> Result<u32, String> {
+/// A distance that an index can answer exactly.
+pub(crate) fn distance(text: &str) -> Result<u32, String> {
     match text.parse::<u32>() {
         Ok(k) if k <= Identity::MAX_K => Ok(k),
         Ok(_) => Err(format!("at most {}: beyond it an answer would not be exact", Identity::MAX_K)),
