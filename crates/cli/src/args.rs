@@ -472,7 +472,7 @@ pub(crate) struct NearDupArgs {
     #[arg(long, value_name = "N", requires = "near_dup")]
     pub(crate) near_dup_min_words: Option<usize>,
 
-    /// What happens to a near-duplicate of an earlier page: its record says so [default], its links are not followed either, or it
+    /// What happens to a near-duplicate of an earlier page: its record says so (the default), its links are not followed either, or it
     /// is skipped.
     #[arg(long, value_name = "WHAT", requires = "near_dup")]
     pub(crate) on_near_duplicate: Option<OnNearDuplicateArg>,

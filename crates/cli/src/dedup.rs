@@ -11,6 +11,7 @@ mod index;
 mod input;
 mod manifest;
 mod metrics;
+pub(crate) mod metrics_file;
 mod record;
 #[cfg(feature = "s3")]
 mod s3;

@@ -365,6 +365,41 @@ fn ids_and_languages_come_back_as_they_were_given() {
 }
 
 #[test]
+fn export_spells_languages_as_the_first_input_did() {
+    let (server, directory) = (Server::start(), tempfile::tempdir().unwrap());
+    let path = directory.path();
+    let story = |id: u32, lang: &str| json!({"id": id, "lang": lang, "simhash": format!("{id:032x}")});
+    write(&path.join("a.jsonl"), &[story(1, "Hindi"), story(2, "en-GB"), story(3, "hi")]);
+    write(&path.join("b.jsonl"), &[story(4, "hi"), story(5, "English"), story(6, "fr-CA"), story(7, "fr")]);
+    let exported = |index: &[&str]| -> Vec<(Value, Value)> {
+        let said = done(path, &[&["export"], index].concat());
+        let line = |line: Value| (line["id"].clone(), line["lang"].clone());
+        let mut all: Vec<_> = json_lines(&said.stdout).into_iter().map(line).collect();
+        all.sort_by_key(|(id, _)| id.as_u64());
+        all
+    };
+    let expected = ["Hindi", "en-GB", "Hindi", "Hindi", "English", "fr-CA", "fr"];
+    let [compact, log, seed] = ["0", "1", "2"].map(|database| format!("{}/{database}", server.url()));
+    let places: [&[&str]; 4] = [
+        &["--index", "index"],
+        &["--index", &compact],
+        &["--index", &log, "--layout", "log"],
+        &["--index", &seed, "--layout", "seed"],
+    ];
+    for index in places {
+        done(path, &[&["build", "a.jsonl"], index].concat());
+        done(path, &[&["add", "b.jsonl"], index].concat());
+        let langs: Vec<Value> = exported(index).into_iter().map(|(_, lang)| lang).collect();
+        if index.contains(&"seed") {
+            assert_eq!([&langs[0], &langs[2], &langs[4]], ["hi", "hi", "en"]);
+            assert!(!server.cli(&["-n", "2", "KEYS", "*"]).contains("spellings"));
+        } else {
+            assert_eq!(langs, expected, "{index:?}");
+        }
+    }
+}
+
+#[test]
 fn packed_files_folders_lists_and_stdin_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();

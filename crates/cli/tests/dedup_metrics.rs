@@ -190,6 +190,7 @@ fn a_prometheus_sees_a_run_go_on_and_the_dashboard_finds_all_that_it_asks_for() 
         ("huntsman_index_docs", "gauge"),
         ("huntsman_index_bytes", "gauge"),
         ("huntsman_redis_used_memory_bytes", "gauge"),
+        ("huntsman_peak_memory_bytes", "gauge"),
         ("process_resident_memory_bytes", "gauge"),
     ] {
         assert_eq!(types[name][0]["type"], kind, "{name}");
@@ -211,7 +212,18 @@ fn a_prometheus_sees_a_run_go_on_and_the_dashboard_finds_all_that_it_asks_for() 
             Some("3")
         );
         assert_eq!(value("huntsman_docs_processed_total{lang=\"HINDI\"} ").as_deref(), Some("315"));
+        // A collector that reads files tells of its own process.
+        assert!(!text.contains("process_resident"), "{text}");
     }
+
+    // The file goes on with the next run, so that what Prometheus sees of it grows by what the run did.
+    let mut next = Live::start(path, "index", "directory");
+    next.feed(&round(&stories[..100], 3));
+    next.end();
+    let text = std::fs::read_to_string(path.join("directory.prom")).unwrap();
+    assert_eq!(check_metrics(&text), "", "{text}");
+    assert!(text.contains("\nhuntsman_docs_processed_total{lang=\"HINDI\"} 325\n"), "{text}");
+    assert!(text.contains("\nhuntsman_docs_skipped_total{lang=\"\",reason=\"error\"} 4\n"), "{text}");
 }
 
 #[test]

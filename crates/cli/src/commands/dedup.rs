@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::dedup::{
     AddArgs, Adding, Batches, BuildArgs, DedupCommand, ExportArgs, Flags, HashArgs, IndexArgs, InputArgs,
     Manifest, Missing, Place, QueryArgs, RunArgs, Settings, Spellings, StatsArgs, Stop, Story, Summary,
-    Telemetry, language, sources,
+    Telemetry, language, metrics_file, sources,
 };
 use crate::exit::{Exit, Failure, Outcome};
 use crate::metrics::Metrics;
@@ -130,10 +130,7 @@ impl<'a> Run<'a> {
             }
         }
         let metrics = self.args.metrics_file.as_deref().map_or(Ok(()), |path| {
-            let unfinished = path.with_added_extension("unfinished");
-            let written = std::fs::write(&unfinished, self.telemetry.text())
-                .and_then(|()| std::fs::rename(&unfinished, path));
-            written.map_err(|error| {
+            metrics_file::write(path, &self.telemetry.text_at_the_end()).map_err(|error| {
                 Failure::crawl(format!("--metrics-file {}: {error}", escape(&path.to_string_lossy())))
             })
         });
@@ -191,13 +188,15 @@ fn flagging(
     let index = Arc::new(place.open(identity)?);
     let mut run = Run::start(prepared, input, identity.features(), run)?;
     run.telemetry.set_index(&index);
+    let mut spellings = Spellings::of(place.directory());
+    spellings.set_index(&index);
     let mut adding = Adding {
         index: Arc::clone(&index),
         identity,
         flags,
         min_words: input.min_words,
         telemetry: Arc::clone(&run.telemetry),
-        spellings: Spellings::of(place.directory()),
+        spellings,
     };
     let done = (|| {
         while let Some(stories) = run.next()? {
@@ -229,9 +228,12 @@ fn build(args: &BuildArgs) -> Outcome {
         left: Vec::new().into_iter(),
     };
     let built = place.build(identity, documents);
+    let built = built.map(Arc::new);
+    if let Ok(index) = &built {
+        spellings.set_index(index);
+    }
     spellings.save();
     let done = read.and(built).and_then(|index| {
-        let index = Arc::new(index);
         run.telemetry.set_index(&index);
         run.summary.ask(&index);
         index.near().flush().map_err(|error| crate::dedup::failure(&error))
@@ -335,8 +337,9 @@ fn export(args: &ExportArgs) -> Outcome {
         None => None,
     };
     let place = Place::of(&args.index)?;
-    let index = place.open_any(&args.index)?;
-    let spellings = Spellings::of(place.directory());
+    let index = Arc::new(place.open_any(&args.index)?);
+    let mut spellings = Spellings::of(place.directory());
+    spellings.set_index(&index);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut written: Outcome<()> = Ok(());
     let visited = index.near().for_each(&mut |document| {

@@ -200,7 +200,7 @@ pub(crate) struct RunArgs {
     #[arg(long, requires = "metrics")]
     pub(crate) metrics_public: bool,
 
-    /// File that gets the metrics at the end, for a collector that reads files.
+    /// File that gets the metrics at the end, added to those of earlier runs, for a collector that reads files.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) metrics_file: Option<PathBuf>,
 

@@ -169,8 +169,18 @@ impl Telemetry {
         }
     }
 
-    /// All of it in the text format, version 0.0.4.
-    pub(crate) fn text(&self) -> String {
+    /// All of it in the text format, version 0.0.4, while the run goes on.
+    fn text(&self) -> String {
+        let mut out = self.text_at_the_end();
+        if let Some(bytes) = process::resident() {
+            head(&mut out, "process_resident_memory_bytes", "Resident memory size in bytes.", "gauge");
+            let _ = writeln!(out, "process_resident_memory_bytes {bytes}");
+        }
+        out
+    }
+
+    /// The same for who reads it later: without what tells of a process, which is that of the collector there.
+    pub(crate) fn text_at_the_end(&self) -> String {
         let now = self.now();
         let mut out = String::new();
         let languages = self.languages.lock().expect("no thread panics with it");
@@ -202,9 +212,10 @@ impl Telemetry {
         }
         drop(languages);
         now.text(&mut out);
-        if let Some(bytes) = process::resident() {
-            head(&mut out, "process_resident_memory_bytes", "Resident memory of this process.", "gauge");
-            let _ = writeln!(out, "process_resident_memory_bytes {bytes}");
+        if let Some(bytes) = process::peak_rss() {
+            let name = "huntsman_peak_memory_bytes";
+            head(&mut out, name, "Most resident memory that the run had.", "gauge");
+            let _ = writeln!(out, "{name} {bytes}");
         }
         out
     }

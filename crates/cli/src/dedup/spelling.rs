@@ -1,12 +1,15 @@
 //! How languages were spelt in the input, so that `export` gives them back so.
 //!
-//! An index has one name for a language, `ENGLISH` for `en`. A directory keeps the first spelling of each beside the index.
+//! An index has one name for a language, `ENGLISH` for `en`. A directory keeps the first spelling of each beside the index, a Redis
+//! server in a key of its own; the seed layout of Redis keeps none.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use huntsman::detect::near::Language;
 
+use super::index::Opened;
 use crate::render::warn;
 
 const FILE: &str = "spellings.json";
@@ -31,12 +34,13 @@ const CODES: [(&str, &str); 10] = [
 #[derive(Debug, Default)]
 pub(crate) struct Spellings {
     path: Option<PathBuf>,
+    index: Option<Arc<Opened>>,
     known: BTreeMap<Language, Box<str>>,
     is_changed: bool,
 }
 
 impl Spellings {
-    /// Those of an index in a directory; of others nothing is kept.
+    /// Those of an index in a directory; of others see [`Self::set_index`].
     pub(crate) fn of(directory: Option<&Path>) -> Self {
         let path = directory.map(|directory| directory.join(FILE));
         let read = path.as_deref().and_then(|path| std::fs::read(path).ok());
@@ -44,7 +48,17 @@ impl Spellings {
             let known = serde_json::from_slice::<BTreeMap<Language, Box<str>>>(&json);
             known.inspect_err(|error| warn(&format!("{FILE} of the index is damaged: {error}"))).ok()
         });
-        Self { path, known: known.unwrap_or_default(), is_changed: false }
+        Self { path, index: None, known: known.unwrap_or_default(), is_changed: false }
+    }
+
+    /// Takes those of an index in a server, which go before what was learnt, and keeps them there.
+    pub(crate) fn set_index(&mut self, index: &Arc<Opened>) {
+        let Opened::Redis(redis) = &**index else { return };
+        match redis.spellings() {
+            Ok(known) => self.known.extend(known.into_iter().map(|(language, lang)| (language, lang.into()))),
+            Err(error) => warn(&format!("the spellings of languages: {error}")),
+        }
+        self.index = Some(Arc::clone(index));
     }
 
     /// Keeps a spelling if it is the first one of its language.
@@ -64,6 +78,12 @@ impl Spellings {
 
     /// Writes them down. They are a convenience: a disk that does not take them is told, and no more.
     pub(crate) fn save(&mut self) {
+        if let (Some(Opened::Redis(redis)), true) = (self.index.as_deref(), self.is_changed) {
+            match redis.spell(self.known.iter().map(|(language, lang)| (*language, &**lang))) {
+                Ok(()) => self.is_changed = false,
+                Err(error) => warn(&format!("the spellings of languages: {error}")),
+            }
+        }
         let Some(path) = self.path.as_deref().filter(|_| self.is_changed) else { return };
         let unfinished = path.with_added_extension("unfinished");
         let json = serde_json::to_vec_pretty(&self.known).unwrap_or_default();

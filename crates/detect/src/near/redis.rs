@@ -36,16 +36,21 @@ mod settings;
 mod slots;
 mod tally;
 
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 pub use settings::{HashTag, Layout, ParseHashTagError, ParseLayoutError, RedisSettings};
 
+use self::client::Batch;
 use self::compact::Compact;
 use self::log::Log;
 use self::seed::Seed;
 use self::server::Server;
 use super::{DocId, Document, Identity, IndexError, IndexStats, Language, Near, NearIndex};
 use crate::simhash::SimHash;
+
+/// How languages are spelt, by their names. Of the compact and the log layout, which may stand in one database.
+const SPELLINGS: &[u8] = b"sh:spellings";
 
 /// An index in a Redis server or in a Redis cluster.
 ///
@@ -113,6 +118,43 @@ impl RedisIndex {
     /// The server cannot be reached.
     pub fn used_memory(&self) -> Result<Option<u64>, IndexError> {
         self.server().used_memory()
+    }
+
+    /// How languages were spelt where documents come from, as far as [`spell`](Self::spell) wrote it down.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or has something else in that place.
+    pub fn spellings(&self) -> Result<BTreeMap<Language, String>, IndexError> {
+        if matches!(self.0, Kind::Seed(_)) {
+            return Ok(BTreeMap::new());
+        }
+        let wrong = || self.server().damaged(SPELLINGS, "no spellings of languages");
+        let values =
+            self.server().client().call(&[b"HGETALL", SPELLINGS])?.into_values().ok_or_else(wrong)?;
+        let text = |value: &Option<Vec<u8>>| std::str::from_utf8(value.as_deref()?).ok().map(str::to_owned);
+        let pair =
+            |pair: &[Option<Vec<u8>>]| Some((Language::parse(&text(&pair[0])?).ok()?, text(&pair[1])?));
+        values.chunks_exact(2).map(pair).collect::<Option<_>>().ok_or_else(wrong)
+    }
+
+    /// Writes down how languages are spelt where documents come from; the first spelling of a language stays. It is for who
+    /// gives languages back as they were, and means nothing to the index. The seed layout keeps none: nothing but what older
+    /// deployments know stands there.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub fn spell<'a>(
+        &self,
+        spellings: impl IntoIterator<Item = (Language, &'a str)>,
+    ) -> Result<(), IndexError> {
+        if matches!(self.0, Kind::Seed(_)) {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        for (language, spelling) in spellings {
+            batch.push(&[b"HSETNX", SPELLINGS, language.as_str().as_bytes(), spelling.as_bytes()]);
+        }
+        if batch.is_empty() { Ok(()) } else { self.server().client().run(&batch).map(drop) }
     }
 
     fn server(&self) -> &Server {
