@@ -815,6 +815,10 @@ pub(crate) struct BenchSimhashArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pairs: Option<PathBuf>,
 
+    /// Writes the pairs that are made to a file, as --pairs reads it.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "pairs")]
+    pub(crate) write_pairs: Option<PathBuf>,
+
     /// Also measures the speed with this text (repeatable).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) text: Vec<PathBuf>,

@@ -1,12 +1,13 @@
 //! Pairs of texts of which is known whether one was made from the other, in files and made here.
 
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
 use rand::seq::index;
 use rand_xoshiro::Xoshiro256PlusPlus;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::edits::{Around, Edit};
 use super::stories::{Story, Writer, text};
@@ -51,6 +52,36 @@ struct Line {
 
 fn is_copy() -> bool {
     true
+}
+
+/// A line that is written.
+#[derive(Serialize)]
+struct Written<'a> {
+    lang: &'a str,
+    len: Option<u64>,
+    kind: &'a str,
+    level: f64,
+    dup: u8,
+    a: &'a str,
+    b: &'a str,
+}
+
+/// Writes pairs as [`of_file`] reads them.
+pub(super) fn write(pairs: &[Pair], lang: &str, file: &mut impl Write) -> io::Result<()> {
+    for pair in pairs {
+        let line = Written {
+            lang,
+            len: pair.len,
+            kind: &pair.kind,
+            level: pair.level,
+            dup: u8::from(pair.is_copy),
+            a: &pair.a,
+            b: &pair.b,
+        };
+        serde_json::to_writer(&mut *file, &line)?;
+        file.write_all(b"\n")?;
+    }
+    Ok(())
 }
 
 /// `true`, `false`, 1 or 0.
@@ -177,6 +208,8 @@ pub(super) fn of_stories(
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+
     use super::*;
 
     fn pairs(text: &str) -> Result<Vec<Pair>, String> {
@@ -216,6 +249,20 @@ mod tests {
             ..first.clone()
         };
         assert_eq!(read, [first, second]);
+    }
+
+    #[test]
+    fn pairs_that_are_written_are_read_again() {
+        let writer = &Writer::all().unwrap()[3];
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
+        let (mut made, mut file) = (Vec::new(), Vec::new());
+        let flow = of_stories(writer, 4, 60, &mut random, &mut |batch| {
+            write(&batch, &writer.lang, &mut file).unwrap();
+            made.extend(batch);
+            ControlFlow::Continue(())
+        });
+        assert!(flow.is_continue());
+        assert_eq!(pairs(std::str::from_utf8(&file).unwrap()).unwrap(), made);
     }
 
     #[test]

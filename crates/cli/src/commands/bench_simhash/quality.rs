@@ -1,6 +1,8 @@
 //! Which near-duplicates are found: the share of pairs within k bits, for each kind and strength of change and each feature set.
 
 use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
@@ -17,6 +19,7 @@ use super::sheet::Sheet;
 use super::stories::Writer;
 use crate::args::BenchSimhashArgs;
 use crate::exit::{Failure, Outcome};
+use crate::render::escape;
 
 /// Shares found, and how far apart the fingerprints are.
 #[derive(Debug, Serialize, Deserialize)]
@@ -183,20 +186,43 @@ pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Quality> {
         None => {
             let writers = Writer::all()?;
             let each_language = (args.stories as usize).div_ceil(writers.len());
+            let mut file = match &args.write_pairs {
+                Some(path) => {
+                    let file = File::create(path).map_err(|error| writing(path, &error))?;
+                    Some((path, BufWriter::new(file)))
+                }
+                None => None,
+            };
             tally(|each| {
                 for (number, writer) in writers.iter().enumerate() {
-                    let mut random =
-                        Xoshiro256PlusPlus::seed_from_u64(args.seed.wrapping_add((number as u64) << 32));
+                    let seed = args.seed.wrapping_add((number as u64) << 32);
+                    let (mut random, mut written) = (Xoshiro256PlusPlus::seed_from_u64(seed), Ok(()));
+                    let mut each = |batch: Vec<Pair>| {
+                        if let Some((path, file)) = &mut file {
+                            let wrote = pairs::write(&batch, &writer.lang, file);
+                            written = wrote.map_err(|error| writing(path, &error));
+                        }
+                        if written.is_ok() { each(batch) } else { ControlFlow::Break(()) }
+                    };
                     let words = args.words as usize;
-                    if pairs::of_stories(writer, each_language, words, &mut random, each).is_break() {
+                    let flow = pairs::of_stories(writer, each_language, words, &mut random, &mut each);
+                    written?;
+                    if flow.is_break() {
                         break;
                     }
                 }
-                Ok(())
+                match file {
+                    Some((path, mut file)) => file.flush().map_err(|error| writing(path, &error)),
+                    None => Ok(()),
+                }
             })?
         }
     };
     Ok(Quality::of(args.pairs.as_deref(), counts))
+}
+
+fn writing(path: &Path, error: &io::Error) -> Failure {
+    Failure::crawl(format!("--write-pairs {}: {error}", escape(&path.to_string_lossy())))
 }
 
 impl Quality {
