@@ -194,10 +194,13 @@ fn measure(
         };
         (0..number).map(|_| (language, query())).collect()
     };
-    // The best rate of some rounds, and what a query of all of them took of this process.
+    // A small index is measured by few queries.
+    let rounds = if documents < 10_000 { 1 } else { 5 };
+    let batch_size = (documents as usize / 10).min(1_000);
+    // The best rate of the rounds, and what a query of all of them took of this process.
     let mut rate = |index: &RedisIndex, batch: usize, batches: usize| {
         let (mut best, mut core_s) = (0_f64, 0.0);
-        for _ in 0..ROUNDS {
+        for _ in 0..rounds {
             let queries = queries(batch * batches);
             let watch = Watch::start();
             for queries in queries.chunks(batch) {
@@ -206,17 +209,18 @@ fn measure(
             best = best.max(queries.len() as f64 / watch.seconds());
             core_s += watch.core_seconds();
         }
-        Outcome::Ok((best, core_s * 1e6 / (ROUNDS * batch * batches) as f64))
+        Outcome::Ok((best, core_s * 1e6 / (rounds * batch * batches) as f64))
     };
     let before = server.and_then(Server::core_us);
-    let (queries_per_s, own_core_us) = rate(&index, 1_000, 4)?;
+    let (queries_per_s, own_core_us) = rate(&index, batch_size, 4)?;
     let after = server.and_then(Server::core_us);
-    let server_core_us = after.zip(before).map(|(after, before)| (after - before) / (ROUNDS * 4_000) as f64);
-    let (single_queries_per_s, _) = rate(&index, 1, 1_000)?;
+    let server_core_us =
+        after.zip(before).map(|(after, before)| (after - before) / (rounds * batch_size * 4) as f64);
+    let (single_queries_per_s, _) = rate(&index, 1, batch_size)?;
     let watch = Watch::start();
     let wide = open(7)?;
     let open_s = watch.seconds();
-    let (wide_queries_per_s, _) = rate(&wide, 1_000, 1)?;
+    let (wide_queries_per_s, _) = rate(&wide, batch_size, 1)?;
     Ok(RedisCost {
         layout: String::new(),
         ids: String::new(),
@@ -231,9 +235,6 @@ fn measure(
         open_s,
     })
 }
-
-/// How often each rate is measured.
-const ROUNDS: usize = 5;
 
 impl Redis {
     pub(super) fn sheets(&self) -> Vec<Sheet> {

@@ -38,6 +38,7 @@ pub(super) struct Text {
 const STORIES: usize = 10;
 
 pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Speed> {
+    let files = args.text.iter().map(|path| file(path)).collect::<Outcome<Vec<_>>>()?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(args.seed);
     let (mut latin, mut indic) = (Vec::new(), Vec::new());
     for writer in Writer::all()? {
@@ -46,8 +47,8 @@ pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Speed> {
     }
     let name = |script: &str| format!("{script}, stories of {} words", args.words);
     let mut texts = vec![measure(name("English"), &latin), measure(name("nine Indic languages"), &indic)];
-    for path in &args.text {
-        texts.push(measure(path.to_string_lossy().into_owned(), &[file(path)?]));
+    for (path, text) in args.text.iter().zip(files) {
+        texts.push(measure(path.to_string_lossy().into_owned(), &[text]));
     }
     Ok(Speed { texts })
 }
