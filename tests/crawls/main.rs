@@ -9,6 +9,7 @@ mod duplicates;
 mod failures;
 mod jobs;
 mod life_cycle;
+mod near_dup;
 mod observers;
 mod pace;
 mod redirects;

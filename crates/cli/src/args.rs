@@ -10,9 +10,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use huntsman::detect::avoid::evaluation::{Case, View};
+use huntsman::detect::simhash::Features;
 use serde_json::{Value, json};
 
-use crate::dedup::DedupCommand;
+use crate::copyvio::CopyvioCommand;
+use crate::dedup::{DedupCommand, distance, features};
 
 /// A polite, fast web crawler.
 #[derive(Debug, Parser)]
@@ -89,6 +91,15 @@ pub(crate) enum Command {
     Dedup {
         #[command(subcommand)]
         what: Box<DedupCommand>,
+    },
+
+    /// Tells whether texts were copied from others.
+    #[command(
+        before_help = "Example:\n  huntsman copyvio compare essay.txt https://example.org/page book.html"
+    )]
+    Copyvio {
+        #[command(subcommand)]
+        what: CopyvioCommand,
     },
 
     /// Crawls a built-in forum on this machine and writes a report: no network needed.
@@ -415,6 +426,9 @@ pub(crate) struct CrawlArgs {
     pub(crate) avoid_dup: AvoidDupArgs,
 
     #[command(flatten)]
+    pub(crate) near_dup: NearDupArgs,
+
+    #[command(flatten)]
     pub(crate) network: NetworkArgs,
 
     #[command(flatten)]
@@ -458,6 +472,51 @@ pub(crate) struct AvoidDupArgs {
     /// Says at the end what is believed of this URL, and why.
     #[arg(long, value_name = "URL", requires = "avoid_dup", value_hint = ValueHint::Url)]
     pub(crate) explain: Option<url::Url>,
+}
+
+/// Near-duplicates.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Near-duplicates")]
+pub(crate) struct NearDupArgs {
+    /// Fingerprints the text of every page, and tells which earlier pages of its language it nearly equals: those that differ in
+    /// at most K of 128 bits, 0 to 7 [default K: 3].
+    #[arg(long, value_name = "K", num_args = 0..=1, require_equals = true, default_missing_value = "3", value_parser = distance)]
+    pub(crate) near_dup: Option<u32>,
+
+    /// What texts are seen as: words-log, char5, words3 or words-tf [default: words-log].
+    #[arg(long, value_name = "NAME", requires = "near_dup", value_parser = features)]
+    pub(crate) near_dup_features: Option<Features>,
+
+    /// Pages with fewer words are not flagged [default: 50].
+    #[arg(long, value_name = "N", requires = "near_dup")]
+    pub(crate) near_dup_min_words: Option<usize>,
+
+    /// What happens to a near-duplicate of an earlier page: its record says so [default], its links are not followed either, or it
+    /// is skipped.
+    #[arg(long, value_name = "WHAT", requires = "near_dup")]
+    pub(crate) on_near_duplicate: Option<OnNearDuplicateArg>,
+}
+
+/// What happens to a near-duplicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnNearDuplicateArg {
+    /// Its record says so.
+    Flag,
+    /// That, and its links are not followed.
+    NoFollow,
+    /// A drop record with reason near_duplicate takes the place of its page record.
+    Skip,
+}
+
+impl OnNearDuplicateArg {
+    /// The name in settings.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::NoFollow => "no_follow",
+            Self::Skip => "skip",
+        }
+    }
 }
 
 /// How duplicate contents are avoided.
@@ -1016,6 +1075,12 @@ impl CrawlArgs {
         set(&mut flags, "avoid_dup_content_exploration_min", self.avoid_dup.avoid_dup_exploration_min);
         list(&mut flags, "avoid_dup_content_pinned", &self.avoid_dup.avoid_dup_pin);
         list(&mut flags, "avoid_dup_content_forbidden", &self.avoid_dup.avoid_dup_forbid);
+        if let Some(distance) = self.near_dup.near_dup {
+            flags.extend([("near_dup_enabled", json!(true)), ("near_dup_distance", json!(distance))]);
+        }
+        set(&mut flags, "near_dup_features", self.near_dup.near_dup_features.map(Features::name));
+        set(&mut flags, "near_dup_min_words", self.near_dup.near_dup_min_words);
+        set(&mut flags, "on_near_duplicate", self.near_dup.on_near_duplicate.map(OnNearDuplicateArg::name));
         flags
     }
 }

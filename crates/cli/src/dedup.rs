@@ -12,6 +12,8 @@ mod input;
 mod manifest;
 mod metrics;
 mod record;
+#[cfg(feature = "s3")]
+mod s3;
 mod spelling;
 mod summary;
 mod text;
@@ -19,7 +21,7 @@ mod text;
 pub(crate) use add::Adding;
 pub(crate) use args::{
     AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, QueryArgs, RunArgs,
-    StatsArgs,
+    StatsArgs, distance, features,
 };
 pub(crate) use batch::{Batches, Settings, Stop};
 pub(crate) use flags::Flags;

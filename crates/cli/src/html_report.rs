@@ -35,6 +35,15 @@ struct PageLine {
     title: Option<String>,
     fetched_at: String,
     elapsed_ms: f64,
+    #[serde(default)]
+    near_duplicates: Vec<NearLine>,
+}
+
+/// An earlier page that a page nearly equals.
+#[derive(Clone, Debug, Deserialize)]
+struct NearLine {
+    url: String,
+    distance: u32,
 }
 
 /// What is read of a line of `drops.jsonl`.
@@ -60,6 +69,9 @@ struct Numbers {
     first: Option<u64>,
     largest: Vec<PageLine>,
     slowest: Vec<PageLine>,
+    /// Near-duplicates by their distance from the nearest, and the first of them.
+    distances: BTreeMap<u32, u64>,
+    near: Vec<PageLine>,
     failed: Vec<DropLine>,
 }
 
@@ -98,6 +110,11 @@ impl Numbers {
             // Nearly the first: pages of the first moments may be written in another order.
             let first = *self.first.get_or_insert(at);
             *self.times.entry(at.saturating_sub(first) / 10).or_default() += 1;
+        }
+        if let Some(nearest) = page.near_duplicates.first() {
+            *self.distances.entry(nearest.distance).or_default() += 1;
+            // Copies are told by their number; what is worth a look was edited.
+            keep(&mut self.near, |line| f64::from(line.near_duplicates[0].distance), copy(&page));
         }
         keep(&mut self.slowest, |line| line.elapsed_ms, copy(&page));
         keep(&mut self.largest, |line| line.bytes as f64, page);
@@ -145,7 +162,18 @@ impl Numbers {
             let reasons = largest_first(&self.reasons);
             figure(&mut out, "Addresses without a page", &bars("Addresses without a page", reasons));
         }
+        if !self.distances.is_empty() {
+            let named = |(distance, pages): (&u32, &u64)| match distance {
+                0 => ("the same words".to_owned(), *pages),
+                1 => ("1 bit".to_owned(), *pages),
+                bits => (format!("{bits} bits"), *pages),
+            };
+            let distances = self.distances.iter().map(named).collect();
+            let title = "Near-duplicates by distance";
+            figure(&mut out, title, &bars(title, distances));
+        }
         out.push_str("</div>");
+        self.near_table(&mut out);
         page_table(&mut out, "Slowest pages", "ms", &self.slowest, |page| format!("{:.1}", page.elapsed_ms));
         page_table(&mut out, "Largest pages", "size", &self.largest, |page| human_bytes(page.bytes));
         if !self.failed.is_empty() {
@@ -171,12 +199,40 @@ impl Numbers {
     }
 }
 
+impl Numbers {
+    fn near_table(&self, out: &mut String) {
+        if self.near.is_empty() {
+            return;
+        }
+        out.push_str(
+            "<h2>Near-duplicates, the most edited first</h2>\
+             <table><tr><th class=\"n\">bits<th>page<th>nearly equals<th class=\"n\">others</tr>",
+        );
+        for page in &self.near {
+            let nearest = &page.near_duplicates[0];
+            let more = match page.near_duplicates.len() - 1 {
+                0 => String::new(),
+                more => count(more as u64),
+            };
+            let _ = write!(
+                out,
+                "<tr><td class=\"n\">{}<td>{}<td>{}<td class=\"n\">{more}</tr>",
+                nearest.distance,
+                address(&page.url),
+                address(&nearest.url)
+            );
+        }
+        out.push_str("</table>");
+    }
+}
+
 fn copy(page: &PageLine) -> PageLine {
     PageLine {
         url: page.url.clone(),
         final_url: page.final_url.clone(),
         title: page.title.clone(),
         fetched_at: String::new(),
+        near_duplicates: page.near_duplicates.clone(),
         ..*page
     }
 }
@@ -201,7 +257,7 @@ fn largest_first(map: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
 }
 
 /// Escaped for text and for attributes in quotes; what could steer or reorder is shown by its number.
-fn html(text: &str) -> String {
+pub(crate) fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 8);
     for c in crate::render::escape(text).chars() {
         match c {
@@ -217,7 +273,7 @@ fn html(text: &str) -> String {
 }
 
 /// An address as text with a link only if it is one that a browser may follow.
-fn address(url: &str) -> String {
+pub(crate) fn address(url: &str) -> String {
     let shown = html(&shorten(url, 110));
     let is_web = url.starts_with("http://") || url.starts_with("https://");
     if is_web { format!("<a href=\"{}\" rel=\"noreferrer nofollow\">{shown}</a>", html(url)) } else { shown }

@@ -8,6 +8,7 @@ mod args;
 mod avoid_dup;
 mod commands;
 mod config;
+mod copyvio;
 mod dedup;
 mod exit;
 mod html_report;

@@ -33,9 +33,49 @@ pub(crate) struct Report {
     /// With `--avoid-dup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) avoid_dup: Option<AvoidDupReport>,
+    /// With `--near-dup`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) near_dup: Option<NearDupReport>,
     /// What ended the crawl, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
+}
+
+/// Pages that nearly equal earlier ones.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct NearDupReport {
+    /// Pages that were fingerprinted.
+    pub(crate) indexed: u64,
+    /// Those of them that nearly equal an earlier one.
+    pub(crate) flagged: u64,
+    /// Those that have too few words to be flagged.
+    pub(crate) short: u64,
+    pub(crate) languages: BTreeMap<String, NearDupLanguage>,
+}
+
+/// The same for the pages of a language.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct NearDupLanguage {
+    pub(crate) indexed: u64,
+    pub(crate) flagged: u64,
+    /// Flagged ones of the indexed ones, 0 to 1.
+    pub(crate) rate: f64,
+}
+
+impl NearDupReport {
+    fn of(stats: &BTreeMap<String, Value>) -> Option<Self> {
+        let stat = |key: &str| stats.get(key).and_then(Value::as_u64);
+        let indexed = stat("near_dup/indexed")?;
+        let [flagged, short] = ["near_dup/flagged", "near_dup/short"].map(|key| stat(key).unwrap_or(0));
+        let of_language = |(key, value): (&String, &Value)| {
+            let language = key.strip_prefix("near_dup/indexed/")?;
+            let indexed = value.as_u64()?;
+            let flagged = stat(&format!("near_dup/flagged/{language}")).unwrap_or(0);
+            let rate = flagged as f64 / indexed.max(1) as f64;
+            Some((language.to_owned(), NearDupLanguage { indexed, flagged, rate }))
+        };
+        Some(Self { indexed, flagged, short, languages: stats.iter().filter_map(of_language).collect() })
+    }
 }
 
 /// A start URL that could not be fetched.
@@ -50,6 +90,7 @@ impl Report {
     pub(crate) fn of(report: CrawlReport, log: &LogCount) -> Self {
         let failed_seeds =
             report.failed_seeds.into_iter().map(|(url, reason)| FailedSeed { url, reason }).collect();
+        let near_dup = NearDupReport::of(&report.stats);
         Self {
             finish_reason: report.finish_reason,
             elapsed_s: rounded(report.elapsed_s),
@@ -64,6 +105,7 @@ impl Report {
             version: env!("CARGO_PKG_VERSION"),
             failed_seeds,
             avoid_dup: None,
+            near_dup,
             error: None,
         }
     }
@@ -77,6 +119,7 @@ impl Report {
         log: &LogCount,
     ) -> Self {
         let number = |key: &str| stats.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let near_dup = NearDupReport::of(&stats);
         Self {
             finish_reason: "error".to_owned(),
             elapsed_s: rounded(elapsed_s),
@@ -91,6 +134,7 @@ impl Report {
             version: env!("CARGO_PKG_VERSION"),
             failed_seeds: Vec::new(),
             avoid_dup: None,
+            near_dup,
             error: Some(error),
         }
     }
@@ -168,6 +212,14 @@ impl Report {
                 &count(avoided.skipped),
                 &format!("{share:.1} % by {} rules; lost: {loss}", count(avoided.rules as u64)),
             ]);
+        }
+        if let Some(near) = &self.near_dup {
+            let short = match near.short {
+                0 => String::new(),
+                short => format!("; {} too short to tell", count(short)),
+            };
+            let of = format!("of {} pages nearly equal an earlier one{short}", count(near.indexed));
+            table.row(["near-duplicates", &count(near.flagged), &of]);
         }
         for (what, key) in [("retries", "retry/count"), ("callback errors", "spider_exceptions/count")] {
             if self.stat(key) > 0 {

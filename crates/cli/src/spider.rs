@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::detect::lang::Lang;
 use huntsman::detect::words;
+use huntsman::middleware::{NearDuplicate, NearDuplicates};
 use huntsman::{Context, Output, Page, Result, SitemapReport, Spider, Start};
 use serde::Serialize;
 
@@ -23,7 +24,7 @@ pub(crate) struct PageRecord {
     pub(crate) bytes: usize,
     pub(crate) wire_bytes: u64,
     pub(crate) title: Option<String>,
-    /// ISO 639 code: declared, else detected where text was asked for.
+    /// ISO 639 code: declared, else detected where text or near-duplicates were asked for.
     pub(crate) lang: Option<String>,
     /// Words of the text; none unless text was asked for.
     pub(crate) words: Option<usize>,
@@ -38,13 +39,20 @@ pub(crate) struct PageRecord {
     pub(crate) truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
+    /// The fingerprint of the content, with `--near-dup` and where there are words: 32 hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) simhash: Option<String>,
+    /// Earlier pages that it nearly equals, the nearest first; none without a fingerprint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) near_duplicates: Option<Vec<NearDuplicate>>,
 }
 
 impl PageRecord {
     /// The record of a page with so many links. Text, words and detected language about double the work of a page, so
     /// they are made when asked for.
     pub(crate) fn of(page: &Page, cx: &Context, links: usize, with_text: bool) -> Self {
-        let lang = if with_text {
+        let near = page.extensions.get::<NearDuplicates>();
+        let lang = if with_text || near.is_some() {
             Some(page.lang().lang).filter(|lang| *lang != Lang::UNKNOWN)
         } else {
             page.declared_lang().and_then(Lang::parse)
@@ -56,6 +64,8 @@ impl PageRecord {
             links,
             truncated: is_cut(page) || page.scanned().0.is_truncated(),
             text: with_text.then(|| page.text().to_owned()),
+            simhash: near.map(|near| near.simhash.to_string()),
+            near_duplicates: near.map(|near| near.matches.clone()),
             ..Self::of_answer(page, cx)
         }
     }
@@ -90,6 +100,8 @@ impl PageRecord {
             ok: response.status.is_success(),
             truncated: false,
             text: None,
+            simhash: None,
+            near_duplicates: None,
         }
     }
 }

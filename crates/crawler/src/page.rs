@@ -303,17 +303,31 @@ impl Page {
         scan.resources(text)
     }
 
+    /// A scan that has the text: the first one if it was made with text, else one of its own.
+    fn text_scan(&self) -> &Scan {
+        if self.options.text {
+            return self.scan().0;
+        }
+        let options = ScanOptions { links: false, ..ScanOptions::default() };
+        &self.text_scan.get_or_init(|| PooledScan::run(self.body_text(), &options)).0
+    }
+
     /// The text that a reader sees: one line per block, white space collapsed. For JSON and plain text the body.
     pub fn text(&self) -> &str {
         match self.kind() {
-            PageKind::Html | PageKind::Xml if self.options.text => self.scan().0.text(),
-            PageKind::Html | PageKind::Xml => {
-                let options = ScanOptions { links: false, ..ScanOptions::default() };
-                self.text_scan.get_or_init(|| PooledScan::run(self.body_text(), &options)).0.text()
-            }
+            PageKind::Html | PageKind::Xml => self.text_scan().text(),
             PageKind::Json | PageKind::Text => self.body_text(),
             PageKind::Binary => "",
         }
+    }
+
+    /// The text that is the page's own, in pieces: without menus, headers, footers and asides, as its landmarks tell
+    /// ([`Scan::content`]). What has no markup is its own text.
+    pub fn content(&self) -> impl Iterator<Item = &str> + Clone {
+        let scan = self.kind().is_markup().then(|| self.text_scan());
+        let plain = if scan.is_none() { self.text() } else { "" };
+        let plain = Some(plain).filter(|text| !text.is_empty());
+        scan.into_iter().flat_map(Scan::content).chain(plain)
     }
 
     /// The words of the text, normalised and hashed once for all who read them.

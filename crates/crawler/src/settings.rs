@@ -321,6 +321,17 @@ settings! {
     /// The same that always matter: nothing is skipped because of them.
     avoid_dup_content_forbidden: Vec<String> = Vec::new();
 
+    /// Fingerprints the text of each page (SimHash) and tells which earlier pages of the crawl it nearly equals.
+    near_dup_enabled: bool = false;
+    /// In how many of 128 bits the fingerprints of near-duplicates differ at most, 0 to 7.
+    near_dup_distance: u32 = 3;
+    /// What texts are seen as: words-log, char5, words3 or words-tf.
+    near_dup_features: String = "words-log".to_owned();
+    /// Pages with fewer words are no near-duplicates: each word is a large part of them.
+    near_dup_min_words: usize = 50;
+    /// What happens to a near-duplicate of an earlier page.
+    on_near_duplicate: OnNearDuplicate = OnNearDuplicate::Flag;
+
     /// Answers from the HTTP cache what was fetched before, and stores what is fetched.
     httpcache_enabled: bool = false;
     /// Directory of the HTTP cache; one process at a time, in which crawls may share it.
@@ -557,6 +568,19 @@ pub enum AvoidDupScope {
     All,
     /// Those with meta `avoid_dup_content`.
     Marked,
+}
+
+/// What happens to a page that is a near-duplicate of an earlier page of the crawl.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnNearDuplicate {
+    /// It is a page like others, and what it nearly equals is told with it.
+    #[default]
+    Flag,
+    /// That, but its links are not followed.
+    NoFollow,
+    /// It is dropped with reason `near_duplicate`, and its links are not followed.
+    Skip,
 }
 
 /// Which stored answers the HTTP cache uses.

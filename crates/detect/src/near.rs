@@ -1,8 +1,9 @@
 //! Near-duplicates among many texts: an index of fingerprints that finds all within k bits of one, and exactly these.
 //!
 //! The texts of each language are apart: a query sees those of its own language alone. What is found does not depend on how an
-//! index looks for it: fingerprints that differ in at most k bits have at least one of k + 1 bands in common, so an index that
-//! looks into every band misses none. G. S. Manku, A. Jain, A. Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007.
+//! index looks for it: fingerprints that differ in at most k bits have at least one of k + 1 bands in common, and of half as many
+//! bands one in which at most one bit differs (the pigeonhole principle), so an index that looks for these in every band misses
+//! none. G. S. Manku, A. Jain, A. Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007.
 //!
 //! [`NearIndex`] is what an index does. There is no text here: make fingerprints with [`simhash`](crate::simhash), all with the
 //! same [`Features`](crate::simhash::Features).

@@ -31,7 +31,7 @@ fn spans_are_places_in_both_original_texts() {
         assert_eq!(chars, bytes);
     }
     assert_eq!(evidence.matched, passage.words);
-    assert_eq!(evidence.verdict, Verdict::Likely);
+    assert_eq!(evidence.verdict, Verdict::Suspected);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn every_fifth_word_changed_is_still_one_passage() {
     assert_eq!(evidence.passages.len(), 1);
     assert!(evidence.coverage > 0.75, "{}", evidence.coverage);
     assert_eq!(evidence.passages[0].longest, 4.0);
-    assert_eq!(evidence.verdict, Verdict::Likely);
+    assert_eq!(evidence.verdict, Verdict::Suspected);
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn what_stands_on_many_sites_excuses() {
     }
     let article = Article::new(Document::new(STORY));
     let source = Document::new(STORY);
-    assert_eq!(article.compare(&source).verdict, Verdict::Likely);
+    assert_eq!(article.compare(&source).verdict, Verdict::Suspected);
     let known = article.compare_knowing(&source, &boilerplate);
     assert_eq!((known.verdict, known.passages[0].is_boilerplate), (Verdict::None, true));
 }
@@ -161,9 +161,9 @@ fn evidence_never_needs_more_than_its_budget() {
     // One word over and over matches everywhere.
     let text = "tick ".repeat(60_000);
     let evidence = compare(&text, &text);
-    assert_eq!(evidence.verdict, Verdict::Likely);
+    assert_eq!(evidence.verdict, Verdict::Suspected);
     let periodic = "one two three four ".repeat(15_000);
-    assert_eq!(compare(&periodic, &periodic).verdict, Verdict::Likely);
+    assert_eq!(compare(&periodic, &periodic).verdict, Verdict::Suspected);
 }
 
 #[test]

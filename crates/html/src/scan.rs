@@ -155,6 +155,8 @@ pub struct Scan {
     pub(crate) is_truncated: bool,
     pub(crate) foreign: Foreign,
     pub(crate) regions: Regions,
+    /// Where the text comes into another region, by its length there.
+    pub(crate) region_starts: Vec<(u32, Region)>,
     pub(crate) path: Path,
 }
 
@@ -213,6 +215,7 @@ impl Scan {
         self.counts = Cut::default();
         self.foreign.clear();
         self.regions.clear();
+        self.region_starts.clear();
         self.path.clear();
     }
 
@@ -335,6 +338,32 @@ impl Scan {
         })
     }
 
+    /// The text that stands in landmarks of the page or in none, in order, each piece with its [`Region`]. There are at most
+    /// 65,536 pieces; the last one has the rest.
+    pub fn regions(&self) -> impl Iterator<Item = (&str, Region)> + Clone {
+        let text = self.text.as_str();
+        let ends = self.region_starts.iter().skip(1).map(|start| start.0 as usize).chain([text.len()]);
+        let first = self.region_starts.first().map_or(text.len(), |start| start.0 as usize);
+        let landmarks = self.region_starts.iter().zip(ends);
+        let pieces = landmarks.map(|(&(start, region), end)| (&text[start as usize..end], region));
+        [(&text[..first], Region::None)]
+            .into_iter()
+            .chain(pieces)
+            .filter(|(piece, _)| !piece.trim().is_empty())
+    }
+
+    /// The text that is the page's own, in pieces: that of `main`; without one, what is in no menu, header, footer or aside; and
+    /// if that is nothing, the whole text.
+    ///
+    /// A page that marks no landmarks gives its whole text as one piece.
+    pub fn content(&self) -> impl Iterator<Item = &str> + Clone {
+        let has = |wanted: Region| self.regions().any(|(_, region)| region == wanted);
+        let wanted = [Region::Main, Region::None].into_iter().find(|wanted| has(*wanted));
+        self.regions()
+            .filter(move |(_, region)| wanted.is_none_or(|wanted| *region == wanted))
+            .map(|(text, _)| text)
+    }
+
     /// What was left out because of limits.
     pub fn cut(&self) -> Cut {
         self.counts
@@ -360,6 +389,7 @@ impl Scan {
             + self.metas.capacity() * size_of::<RawMeta>()
             + self.link_elements.capacity() * size_of::<RawLinkElement>()
             + self.blocks.capacity() * size_of::<RawBlock>()
+            + self.region_starts.capacity() * size_of::<(u32, Region)>()
     }
 
     /// Forgets what was found, and the buffers too if they hold more than `bytes`: after a huge page, so that a worker

@@ -3,7 +3,7 @@
 use crate::foreign::Element;
 use crate::link::{LinkTag, ResourceKind, srcset};
 use crate::references::{Context, decode_into, is_plain};
-use crate::region::Sectioning;
+use crate::region::{Region, Sectioning};
 use crate::scan::{RawBlock, RawLink, RawLinkElement, RawMeta, RawResource, Scan, ScanOptions};
 use crate::tags::{ACTS, BLOCK, BREAKOUT, OTHER, READ, RESOURCE, TAGS, Tag, TagInfo, lookup};
 use crate::text::Reading;
@@ -11,6 +11,7 @@ use crate::tokenizer::{Attributes, Name, Sink, Span, State, TextKind};
 use crate::value::Value;
 
 const MAX_HEAD: usize = 4096;
+const MAX_REGIONS: usize = 1 << 16;
 const MAX_BLOCKS: usize = 200_000; // a block of two bytes of text costs twelve times that
 
 /// The attributes that the scan reads. Each has a fixed slot, and the first of a name wins: no list, so 50,000
@@ -202,6 +203,23 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
     fn update(&mut self) {
         self.is_foreign = self.scan.foreign.is_inside();
         self.is_muted = self.templates > 0 || self.noscripts > 0 || self.scan.foreign.is_muted();
+    }
+
+    /// What follows stands in the region that is open now.
+    fn region_starts(&mut self) {
+        if !self.has_text {
+            return;
+        }
+        let (starts, region) = (&mut self.scan.region_starts, self.scan.regions.current());
+        let at = self.scan.text.len() as u32; // texts are cut off at 4 GiB
+        // Landmarks without text leave nothing behind.
+        if starts.last().is_some_and(|last| last.0 == at) {
+            starts.pop();
+        }
+        let before = starts.last().map_or(Region::None, |last| last.1);
+        if region != before && starts.len() < MAX_REGIONS {
+            starts.push((at, region));
+        }
     }
 
     fn boundary(&mut self) {
@@ -513,6 +531,7 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
             _ => {
                 if let Some(element) = sectioning(tag) {
                     self.scan.regions.open(element);
+                    self.region_starts();
                 }
             }
         }
@@ -638,6 +657,7 @@ impl Sink for PageSink<'_, '_, '_> {
             _ => {
                 if let Some(element) = sectioning(info.tag) {
                     self.scan.regions.close(element);
+                    self.region_starts();
                 }
             }
         }

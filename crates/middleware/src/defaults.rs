@@ -5,13 +5,14 @@ use huntsman_crawler::{CrawlerBuilder, Plugin, Spider};
 use crate::avoid_dup::KeptAvoidDup;
 use crate::cookies::KeptJars;
 use crate::incremental::{KeptIncremental, SharedIncremental};
+use crate::near_dup::{KeptNearDup, SharedNearDup};
 use crate::offsite::KeptScope;
 use crate::offsite::SharedOffsite;
 use crate::robots_txt::{KeptRobots, SharedRobots};
 use crate::{
     AvoidDup, CookieJars, Cookies, DefaultHeaders, Depth, DownloadTimeout, DownloaderStats, HttpAuth,
-    HttpCache, HttpCompression, HttpError, HttpProxy, Incremental, MetaCopyDetection, MetaRefresh, Nofollow,
-    Offsite, Redirect, Referer, Retry, RobotsTxt, SharedAvoidDup, Traps, UrlLength, UserAgent,
+    HttpCache, HttpCompression, HttpError, HttpProxy, Incremental, MetaCopyDetection, MetaRefresh, NearDup,
+    Nofollow, Offsite, Redirect, Referer, Retry, RobotsTxt, SharedAvoidDup, Traps, UrlLength, UserAgent,
 };
 
 /// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each is switched off or moved by
@@ -22,9 +23,9 @@ use crate::{
 /// | | | 20 | [`avoid_dup`](AvoidDup) |
 /// | | | 40 | [`incremental`](Incremental) |
 /// | 50 | [`offsite`](Offsite) | 50 | [`http_error`](HttpError) |
-/// | 60 | [`url_length`](UrlLength) | 60 | [`nofollow`](Nofollow) |
-/// | 100 | [`robots_txt`](RobotsTxt) | 700 | [`referer`](Referer) |
-/// | 200 | [`avoid_dup`](AvoidDup) | | |
+/// | 60 | [`url_length`](UrlLength) | 55 | [`near_dup`](NearDup) |
+/// | 100 | [`robots_txt`](RobotsTxt) | 60 | [`nofollow`](Nofollow) |
+/// | 200 | [`avoid_dup`](AvoidDup) | 700 | [`referer`](Referer) |
 /// | 300 | [`http_auth`](HttpAuth) | 800 | [`url_length`](UrlLength) |
 /// | 350 | [`download_timeout`](DownloadTimeout) | 850 | [`traps`](Traps) |
 /// | 400 | [`default_headers`](DefaultHeaders) | 900 | [`depth`](Depth) |
@@ -103,12 +104,14 @@ impl Plugin for DefaultsWith {
         let incremental = SharedIncremental::default();
         let [of_pages, of_events] = [incremental.clone(), incremental.clone()];
         let robots = SharedRobots::default();
+        let near_dup = SharedNearDup::default();
         builder
             .persist(KeptRobots::new(robots.clone()))
             .persist(KeptAvoidDup::new(avoid_dup.clone()))
             .persist(KeptJars::new(jars.clone()))
             .persist(KeptScope::new(offsite.clone()))
             .persist(KeptIncremental::new(incremental.clone()))
+            .persist(KeptNearDup::new(near_dup.clone()))
             .observer_with(move |settings| of_events.get(settings))
             .observer_with(move |settings| avoid_dup_events.make(settings))
             .middleware_with(Offsite::NAME, Offsite::ORDER, move |settings| offsite.get(settings))
@@ -137,6 +140,7 @@ impl Plugin for DefaultsWith {
             .spider_middleware_with(Incremental::NAME, Incremental::SPIDER_ORDER, move |settings| {
                 of_pages.get(settings)
             })
+            .spider_middleware_with(NearDup::NAME, NearDup::ORDER, move |settings| near_dup.make(settings))
             .spider_middleware_with(HttpError::NAME, HttpError::ORDER, HttpError::from_settings)
             .spider_middleware_with(Nofollow::NAME, Nofollow::ORDER, Nofollow::from_settings)
             .spider_middleware_with(Referer::NAME, Referer::ORDER, Referer::from_settings)

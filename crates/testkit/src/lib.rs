@@ -6,6 +6,8 @@
 //! | what goes over the wire, whole crawls, a binary | [`Site`] and [`sites`] | real |
 //! | that nothing on the web breaks the crawler | [`Chaos`] | real |
 //! | what is kept in a Redis server, or in a cluster | [`redis`] | real |
+//! | what is read from a bucket | [`moto`] | real |
+//! | what a monitoring makes of metrics | [`prometheus`] | real |
 //! | an implementation of one of the crawler's traits | [`conformance`] | none |
 //!
 //! Servers listen on loopback addresses only, on free ports, and bound every answer in time and size.
@@ -14,6 +16,8 @@ mod answer;
 mod chaos;
 pub mod conformance;
 pub mod load;
+pub mod moto;
+pub mod prometheus;
 mod record;
 pub mod redis;
 mod script;

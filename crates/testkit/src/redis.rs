@@ -7,5 +7,6 @@ mod process;
 mod proxy;
 
 pub use cluster::Cluster;
+pub(crate) use process::free_port;
 pub use process::{Server, ServerBuilder};
 pub use proxy::{Counted, Cuts, Proxy};

@@ -58,6 +58,9 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         ("scope", json!("origin")),
         ("page_text", json!(true)),
         ("avoid_dup_content_enabled", json!(true)),
+        ("near_dup_enabled", json!(true)),
+        // The mirror edits, and the forum has other things around its posts.
+        ("near_dup_distance", json!(7)),
         // One after the other, so that two demos learn and skip the same.
         ("concurrent_requests", json!(1)),
         ("seed", json!(1)),

@@ -5,6 +5,7 @@ mod bench_avoid_dup;
 mod bench_simhash;
 mod cache;
 mod completions;
+mod copyvio;
 mod crawl;
 mod dedup;
 mod demo;
@@ -26,6 +27,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Fetch(args) => on_runtime(fetch::run(args)),
         Command::Robots(args) => on_runtime(robots::run(args)),
         Command::Cache { what } => cache::run(what),
+        Command::Copyvio { what } => on_runtime(copyvio::run(what)),
         Command::Dedup { what } => dedup::run(*what),
         Command::Job { what } => job::run(what),
         Command::Settings(args) => settings::run(&args),

@@ -21,6 +21,7 @@ pub(crate) enum DedupCommand {
     /// change nothing and are not flagged again.
     #[command(before_help = "Examples:\n  \
         huntsman dedup add today.jsonl --index stories --flags flags.jsonl\n  \
+        huntsman dedup add s3://news/2026-01-31 --index stories --flags flags.jsonl\n  \
         huntsman dedup add today.jsonl.gz --index redis://localhost:6379/2 --flags flags.jsonl --report report.json")]
     Add(AddArgs),
 
@@ -160,7 +161,8 @@ pub(crate) struct IndexArgs {
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
     /// Files of JSON lines (also packed with gzip or zstd) with id, lang and text, html or simhash; folders of .txt and .html
-    /// files; `-` for JSON lines on stdin.
+    /// files; `s3://BUCKET/PREFIX` and `s3://BUCKET/KEY` for the same in a bucket, as the variables AWS_* of the environment
+    /// say; `-` for JSON lines on stdin.
     #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<String>,
 
@@ -219,7 +221,8 @@ impl RunArgs {
     }
 }
 
-fn features(name: &str) -> Result<Features, String> {
+/// The name of a feature set.
+pub(crate) fn features(name: &str) -> Result<Features, String> {
     name.parse().map_err(|_| {
         let near = huntsman::nearest(name, Features::ALL.into_iter().map(Features::name));
         let hint = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
@@ -231,7 +234,8 @@ fn layout(name: &str) -> Result<Layout, String> {
     name.parse().map_err(|_| "use compact, seed or log".to_owned())
 }
 
-fn distance(text: &str) -> Result<u32, String> {
+/// A distance that an index can answer exactly.
+pub(crate) fn distance(text: &str) -> Result<u32, String> {
     match text.parse::<u32>() {
         Ok(k) if k <= Identity::MAX_K => Ok(k),
         Ok(_) => Err(format!("at most {}: beyond it an answer would not be exact", Identity::MAX_K)),

@@ -98,7 +98,8 @@ impl Batches {
             };
             spawn("fingerprints", Box::new(work))?;
         }
-        let producer = Producer { jobs, order, stop: stop.clone(), max_document: settings.max_document };
+        let (stop_of, list) = (stop.clone(), settings.manifest);
+        let producer = Producer { jobs, order, stop: stop_of, list, max_document: settings.max_document };
         let sources = settings.sources;
         spawn("input", Box::new(move || producer.run(&sources)))?;
         Ok(Self { queue, stop: stop.clone() })
@@ -147,6 +148,7 @@ struct Producer {
     jobs: SyncSender<Job>,
     order: SyncSender<Receiver<Batch>>,
     stop: Stop,
+    list: Option<Arc<Manifest>>,
     max_document: u64,
 }
 
@@ -154,27 +156,28 @@ impl Producer {
     fn run(self, sources: &[Source]) {
         let (mut raws, mut bytes, mut since) = (Vec::new(), 0, Instant::now());
         for source in sources {
-            let read = input::read(source, self.max_document, &mut |raw| {
-                bytes += match &raw.body {
-                    Body::Line(body) | Body::File { bytes: body, .. } => body.len(),
-                    Body::Unreadable(_) => 0,
-                };
-                raws.push(raw);
-                if raws.len() < DOCUMENTS && bytes < BYTES {
+            let flow = input::read(source, self.list.as_ref(), self.max_document, &mut |read| {
+                let mut broken = Vec::new();
+                match read {
+                    Ok(raw) => {
+                        bytes += match &raw.body {
+                            Body::Line(body) | Body::File { bytes: body, .. } => body.len(),
+                            Body::Unreadable(_) => 0,
+                        };
+                        raws.push(raw);
+                    }
+                    // At once: what comes after it may take hours.
+                    Err(failure) => broken.push(failure),
+                }
+                if broken.is_empty() && raws.len() < DOCUMENTS && bytes < BYTES {
                     return ControlFlow::Continue(());
                 }
                 bytes = 0;
-                let sent = self.send(std::mem::take(&mut raws), Vec::new(), since.elapsed());
+                let sent = self.send(std::mem::take(&mut raws), broken, since.elapsed());
                 since = Instant::now();
                 sent
             });
-            let broken = match read {
-                Ok(ControlFlow::Continue(())) => Vec::new(),
-                Ok(ControlFlow::Break(())) => return,
-                Err(broken) => vec![broken],
-            };
-            if !broken.is_empty() && self.send(std::mem::take(&mut raws), broken, since.elapsed()).is_break()
-            {
+            if flow.is_break() {
                 return;
             }
         }

@@ -6,12 +6,15 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::manifest::Manifest;
 use super::record::{Body, Raw, Where};
+#[cfg(feature = "s3")]
+use super::s3::Objects;
 use crate::exit::{Failure, Outcome};
 use crate::render::escape;
 
 /// One of the things that are read.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(crate) enum Source {
     /// JSON lines on stdin.
     Stdin,
@@ -19,6 +22,9 @@ pub(crate) enum Source {
     File(PathBuf),
     /// A folder of either.
     Folder(PathBuf),
+    /// The same in a bucket: one object, or those under a prefix.
+    #[cfg(feature = "s3")]
+    S3(Objects),
 }
 
 /// The sources that were named. Those that are not there are told before anything is done.
@@ -28,10 +34,7 @@ pub(crate) fn sources(inputs: &[String]) -> Outcome<Vec<Source>> {
             return Ok(Source::Stdin);
         }
         if input.starts_with("s3://") {
-            return Err(Failure::usage(format!(
-                "{}: this build does not read s3://; copy it to a folder, or pipe it into `-`",
-                escape(input)
-            )));
+            return s3(input);
         }
         let path = PathBuf::from(input);
         let there = fs::metadata(&path);
@@ -44,106 +47,208 @@ pub(crate) fn sources(inputs: &[String]) -> Outcome<Vec<Source>> {
     inputs.iter().map(source).collect()
 }
 
-/// Takes documents; says whether to go on.
-pub(crate) type Each<'a> = &'a mut dyn FnMut(Raw) -> ControlFlow<()>;
-
-/// Reads all documents of a source in order: files of a folder by name, lines as they stand.
-///
-/// # Errors
-/// What cannot be read at all, after all that can be read was given.
-pub(crate) fn read(source: &Source, max_document: u64, each: Each<'_>) -> Result<ControlFlow<()>, String> {
-    match source {
-        Source::Stdin => lines(io::stdin().lock(), &"stdin".into(), max_document, each),
-        Source::File(path) => match document_kind(path) {
-            Some(is_html) => {
-                let name = path.file_name().unwrap_or_default();
-                Ok(whole(path, name.to_str(), is_html, max_document, each))
-            }
-            None => file(path, max_document, each),
-        },
-        Source::Folder(folder) => {
-            let mut failures = Vec::new();
-            let flow = walk(folder, folder, max_document, each, &mut failures);
-            if failures.is_empty() { Ok(flow) } else { Err(failures.join("; ")) }
-        }
-    }
+#[cfg(feature = "s3")]
+fn s3(input: &str) -> Outcome<Source> {
+    Objects::find(input).map(Source::S3)
 }
 
-/// Whether a file is a document by its name, and HTML.
-fn document_kind(path: &Path) -> Option<bool> {
-    let extension = path.extension()?.to_str()?.to_ascii_lowercase();
-    match extension.as_str() {
-        "txt" => Some(false),
-        "html" | "htm" | "xhtml" => Some(true),
-        _ => None,
-    }
+#[cfg(not(feature = "s3"))]
+fn s3(input: &str) -> Outcome<Source> {
+    Err(Failure::usage(format!(
+        "{}: this build does not read s3://; build it with the feature `s3`, copy the objects to a folder, or pipe them into `-`",
+        escape(input)
+    )))
 }
 
-fn is_lines(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    [".jsonl", ".jsonl.gz", ".jsonl.zst", ".ndjson"].iter().any(|end| name.ends_with(end))
-}
+/// Takes documents, and what could not be read to its end and why; says whether to go on.
+pub(crate) type Each<'a> = &'a mut dyn FnMut(Result<Raw, String>) -> ControlFlow<()>;
 
-/// Links to folders are not followed: they may lead in circles.
-fn walk(
-    root: &Path,
-    folder: &Path,
+/// Reads all documents of a source in order: files of a folder by name, lines as they stand. Files of documents that are not on
+/// the list are not opened.
+pub(crate) fn read(
+    source: &Source,
+    list: Option<&Arc<Manifest>>,
     max_document: u64,
     each: Each<'_>,
-    failures: &mut Vec<String>,
 ) -> ControlFlow<()> {
-    let entries = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
-    let mut entries = match entries {
-        Ok(entries) => entries,
-        Err(error) => {
-            failures.push(format!("{}: {error}", shown(folder)));
-            return ControlFlow::Continue(());
-        }
-    };
-    entries.sort_by_key(fs::DirEntry::file_name);
-    for entry in entries {
-        let path = entry.path();
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            walk(root, &path, max_document, each, failures)?;
-        } else if let Some(is_html) = document_kind(&path) {
-            let relative =
-                path.strip_prefix(root).unwrap_or(&path).to_str().map(|path| path.replace('\\', "/"));
-            whole(&path, relative.as_deref(), is_html, max_document, each)?;
-        } else if is_lines(&path) {
-            match file(&path, max_document, each) {
-                Ok(flow) => flow?,
-                Err(failure) => failures.push(failure),
-            }
+    for entry in entries(source, list, max_document) {
+        match entry {
+            Ok(entry) => give(entry, max_document, each)?,
+            Err(failure) => each(Err(failure))?,
         }
     }
     ControlFlow::Continue(())
 }
 
-/// A file that is a document; it costs no more than itself if it cannot be read.
-fn whole(path: &Path, id: Option<&str>, is_html: bool, max_document: u64, each: Each<'_>) -> ControlFlow<()> {
-    let body = match (id, bytes_of(path, max_document)) {
-        (None, _) => Body::Unreadable("the name is not UTF-8, and so no id; rename the file".to_owned()),
-        (_, Err(message)) => Body::Unreadable(message),
-        (Some(id), Ok(bytes)) => Body::File { path: id.to_owned(), is_html, bytes },
-    };
-    each(Raw { place: Where { source: shown(path), line: None }, body })
+/// What a file is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// One document.
+    Document { is_html: bool },
+    /// JSON lines, each a document.
+    Lines,
 }
 
-fn bytes_of(path: &Path, max_document: u64) -> Result<Vec<u8>, String> {
+impl Kind {
+    /// By its name; none if it is neither.
+    pub(super) fn of(name: &str) -> Option<Self> {
+        const LINES: [&str; 2] = [".jsonl", ".ndjson"];
+        let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
+        let unpacked = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(&name);
+        if LINES.iter().any(|end| unpacked.ends_with(end)) {
+            return Some(Self::Lines);
+        }
+        match name.rsplit_once('.')?.1 {
+            "txt" => Some(Self::Document { is_html: false }),
+            "html" | "htm" | "xhtml" => Some(Self::Document { is_html: true }),
+            _ => None,
+        }
+    }
+
+    /// Of a file that is named itself: whatever is no document has lines.
+    pub(super) fn of_named(name: &str) -> Self {
+        Self::of(name).unwrap_or(Self::Lines)
+    }
+
+    /// Whether a file of this path is read: documents only if they are on the list.
+    pub(super) fn is_wanted(self, path: &str, list: Option<&Manifest>) -> bool {
+        self == Self::Lines || list.is_none_or(|list| list.has_path(path))
+    }
+}
+
+/// A file, an object, or stdin.
+pub(super) struct Entry {
+    /// How it is called where something is said of it.
+    pub(super) shown: Arc<str>,
+    /// Its path in the source, which is the id of a document; none if it is not UTF-8.
+    pub(super) path: Option<String>,
+    pub(super) kind: Kind,
+    pub(super) open: Open,
+}
+
+/// Begins to read.
+pub(super) type Open = Box<dyn FnOnce() -> io::Result<Box<dyn BufRead>> + Send>;
+
+impl Entry {
+    fn file(file: PathBuf, path: Option<String>, kind: Kind) -> Self {
+        let shown = file.to_string_lossy().into();
+        let open = move || -> io::Result<Box<dyn BufRead>> {
+            Ok(Box::new(BufReader::with_capacity(1 << 16, File::open(file)?)))
+        };
+        Self { shown, path, kind, open: Box::new(open) }
+    }
+}
+
+/// What there is in a source, in order; what could not be listed, and why, in its place.
+pub(super) type Entries = Box<dyn Iterator<Item = Result<Entry, String>>>;
+
+#[cfg_attr(not(feature = "s3"), expect(unused_variables, reason = "files are not fetched"))]
+fn entries(source: &Source, list: Option<&Arc<Manifest>>, max_document: u64) -> Entries {
+    let one = |entry| -> Entries { Box::new(std::iter::once(Ok(entry))) };
+    match source {
+        Source::Stdin => one(Entry {
+            shown: "stdin".into(),
+            path: None,
+            kind: Kind::Lines,
+            open: Box::new(|| Ok(Box::new(io::stdin().lock()))),
+        }),
+        Source::File(path) => {
+            let name = path.file_name().unwrap_or_default();
+            let kind = Kind::of_named(&name.to_string_lossy());
+            one(Entry::file(path.clone(), name.to_str().map(str::to_owned), kind))
+        }
+        Source::Folder(folder) => Box::new(Walk::new(folder.clone(), list.cloned())),
+        #[cfg(feature = "s3")]
+        Source::S3(objects) => objects.entries(list.cloned(), max_document),
+    }
+}
+
+/// The files of a folder, in the order of their paths as bytes, which is that of a bucket.
+struct Walk {
+    root: PathBuf,
+    list: Option<Arc<Manifest>>,
+    /// What is still to be visited, of the root and each folder on the way; the first is last.
+    left: Vec<Vec<(PathBuf, bool)>>,
+}
+
+impl Walk {
+    fn new(root: PathBuf, list: Option<Arc<Manifest>>) -> Self {
+        Self { left: vec![vec![(root.clone(), true)]], root, list }
+    }
+
+    /// Links to folders are not followed: they may lead in circles.
+    fn enter(&mut self, folder: &Path) -> io::Result<()> {
+        let mut inside = fs::read_dir(folder)?
+            .map(|entry| {
+                let entry = entry?;
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                Ok((entry.path(), is_folder))
+            })
+            .collect::<io::Result<Vec<_>>>()?;
+        let key = |(path, is_folder): &(PathBuf, bool)| {
+            let mut name = path.file_name().unwrap_or_default().to_os_string();
+            name.push(if *is_folder { "/" } else { "" });
+            name.into_encoded_bytes()
+        };
+        inside.sort_by_cached_key(|entry| std::cmp::Reverse(key(entry)));
+        self.left.push(inside);
+        Ok(())
+    }
+}
+
+impl Iterator for Walk {
+    type Item = Result<Entry, String>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let Some((path, is_folder)) = self.left.last_mut()?.pop() else {
+                self.left.pop();
+                continue;
+            };
+            if is_folder {
+                if let Err(error) = self.enter(&path) {
+                    return Some(Err(format!("{}: {error}", path.to_string_lossy())));
+                }
+                continue;
+            }
+            let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let Some(kind) = Kind::of(&name) else { continue };
+            let below = path.strip_prefix(&self.root).unwrap_or(&path).to_str();
+            let below = below.map(|path| path.replace('\\', "/"));
+            if below.as_ref().is_none_or(|path| kind.is_wanted(path, self.list.as_deref())) {
+                return Some(Ok(Entry::file(path, below, kind)));
+            }
+        }
+    }
+}
+
+/// Gives the documents of a file. A file that is a document costs no more than itself if it cannot be read.
+fn give(entry: Entry, max_document: u64, each: Each<'_>) -> ControlFlow<()> {
+    let Entry { shown, path, kind, open } = entry;
+    match kind {
+        Kind::Document { is_html } => {
+            let body = match (path, whole(open, max_document)) {
+                (None, _) => {
+                    Body::Unreadable("the name is not UTF-8, and so no id; rename the file".to_owned())
+                }
+                (_, Err(message)) => Body::Unreadable(message),
+                (Some(path), Ok(bytes)) => Body::File { path, is_html, bytes },
+            };
+            each(Ok(Raw { place: Where { source: shown, line: None }, body }))
+        }
+        Kind::Lines => {
+            let reader = open().map_err(|error| format!("{shown}: {error}"));
+            let read = reader.and_then(|reader| lines(reader, &shown, max_document, each));
+            read.unwrap_or_else(|broken| each(Err(broken)))
+        }
+    }
+}
+
+fn whole(open: Open, max_document: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(max_document + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    let read = open().and_then(|reader| reader.take(max_document + 1).read_to_end(&mut bytes));
+    read.map_err(|error| error.to_string())?;
     if bytes.len() as u64 > max_document { Err(too_long(max_document)) } else { Ok(bytes) }
-}
-
-fn file(path: &Path, max_document: u64, each: Each<'_>) -> Result<ControlFlow<()>, String> {
-    let name = shown(path);
-    let file = File::open(path).map_err(|error| format!("{name}: {error}"))?;
-    lines(BufReader::with_capacity(1 << 16, file), &name, max_document, each)
-}
-
-fn shown(path: &Path) -> Arc<str> {
-    path.to_string_lossy().into()
 }
 
 fn too_long(max_document: u64) -> String {
@@ -192,7 +297,7 @@ fn plain_lines(
             drop(line);
             reader.skip_until(b'\n').map_err(broken)?;
             let body = Body::Unreadable(too_long(max_document));
-            if each(Raw { place, body }).is_break() {
+            if each(Ok(Raw { place, body })).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             continue;
@@ -203,7 +308,7 @@ fn plain_lines(
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        if each(Raw { place, body: Body::Line(line) }).is_break() {
+        if each(Ok(Raw { place, body: Body::Line(line) })).is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }

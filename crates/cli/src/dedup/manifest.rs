@@ -80,11 +80,19 @@ impl Manifest {
 
     /// The line of a file: by its path, else by its name, with or without the extension.
     pub(crate) fn path(&self, path: &str) -> Option<&Entry> {
+        self.visit(self.of_path(path)?)
+    }
+
+    /// Whether a file has a line; it is not met by that.
+    pub(crate) fn has_path(&self, path: &str) -> bool {
+        self.of_path(path).is_some()
+    }
+
+    fn of_path(&self, path: &str) -> Option<usize> {
         let name = path.rsplit('/').next().unwrap_or(path);
         let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
         let by_path = self.paths.get(path);
-        let at = by_path.or_else(|| [path, name, stem].iter().find_map(|key| self.ids.get(*key)))?;
-        self.visit(*at)
+        by_path.or_else(|| [path, name, stem].iter().find_map(|key| self.ids.get(*key))).copied()
     }
 
     fn visit(&self, at: usize) -> Option<&Entry> {

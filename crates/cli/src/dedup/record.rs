@@ -92,6 +92,9 @@ impl Story {
 struct Line<'a> {
     #[serde(default)]
     id: Value,
+    /// The id of a record of a crawl, which has no `id`.
+    #[serde(borrow, default)]
+    url: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     lang: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -139,7 +142,10 @@ impl Reader {
     fn line(&mut self, bytes: &[u8], place: &Where) -> Result<Option<Story>, String> {
         let json = std::str::from_utf8(bytes).map_err(|error| text::not_utf8(error.valid_up_to()))?;
         let line: Line<'_> = serde_json::from_str(json).map_err(|error| not_json(&error))?;
-        let id = id_of(line.id)?;
+        let id = match (line.id, line.url) {
+            (Value::Null, Some(url)) => id_of(Value::String(url.into_owned()))?,
+            (id, _) => id_of(id)?,
+        };
         let mut lang = line.lang;
         if let Some(manifest) = &self.manifest {
             let Some(entry) = manifest.id(&id) else { return Ok(None) };
@@ -195,7 +201,13 @@ impl Reader {
         let mut scan = std::mem::take(&mut self.scan);
         scan.run(html, &ScanOptions { links: false, ..ScanOptions::default() });
         let declared = scan.html_lang(html).map(str::to_owned);
-        let story = self.text(place, id, lang, declared.as_deref(), scan.text(), start.elapsed());
+        // Without the menus and footers that all pages of a site share.
+        let pieces: Vec<&str> = scan.content().collect();
+        let content = match pieces[..] {
+            [whole] => Cow::Borrowed(whole),
+            _ => Cow::Owned(pieces.join("\n")),
+        };
+        let story = self.text(place, id, lang, declared.as_deref(), &content, start.elapsed());
         self.scan = scan;
         story
     }

@@ -71,7 +71,7 @@ impl<S: Spider> Core<S> {
     fn parse(self: &Arc<Self>, request: Request, response: Response) -> Parsed<S::Item> {
         let settings = self.cx.settings();
         let options = ScanOptions {
-            text: settings.page_text,
+            text: settings.page_text || settings.near_dup_enabled,
             blocks: settings.page_blocks || settings.avoid_dup_content_enabled,
             ..ScanOptions::links_only()
         };

@@ -22,6 +22,7 @@ mod highlight;
 mod html;
 mod plain;
 mod sentences;
+mod text;
 mod wikitext;
 mod words;
 
@@ -37,5 +38,6 @@ pub use highlight::highlight_html;
 pub use html::{MirrorHint, html_text, html_text_unless_mirror};
 pub use plain::plain_text;
 pub use sentences::{QueryLimits, cut_sentences, pick_queries, sentences};
+pub use text::Text;
 pub use wikitext::{MAX_WIKITEXT, Wikitext};
 pub use words::for_each_word;

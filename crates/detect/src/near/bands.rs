@@ -5,153 +5,216 @@ use crate::simhash::SimHash;
 /// Rows to a slot of a directory, on average: what is read of a table for one query is less than a cache line.
 const ROWS_PER_SLOT: usize = 10;
 
+/// Slots of a run.
+const SLOTS_PER_RUN: usize = 512;
+
 /// The most rows that a table has: of 32 bits of an entry, at least 4 are left to tell bands apart.
 pub(super) const MAX_ROWS: usize = 1 << 28;
 
-/// How fingerprints are cut into bands.
+/// Bands of 32 bits that a fingerprint is cut into.
+pub(super) const BANDS: usize = 4;
+
+/// The most values of bands that are looked for: of each band that of the query, and those that differ from it in one bit.
+pub(super) const MOST_PROBES: usize = BANDS * (1 + u32::BITS as usize);
+
+/// A value of a band that is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
-    /// Four bands of 32 bits. Fingerprints that differ in at most 3 bits have one in common, and unrelated ones hardly ever have.
-    Wide,
-    /// Eight bands of 16 bits. Fingerprints that differ in at most 7 bits have one in common.
-    Narrow,
+pub(super) struct Probe {
+    /// 0 is the most significant.
+    pub(super) band: usize,
+    /// In which bits it differs from that of the query: in none, or in one.
+    pub(super) flips: u32,
 }
 
-impl Cut {
-    /// The most bands of a cut.
-    pub(super) const MOST: usize = 8;
-
-    /// The cut that is exact for k, at most 7, with the fewest rows to compare.
-    pub(super) fn of(k: u32) -> Self {
-        if k <= 3 { Cut::Wide } else { Cut::Narrow }
+/// The values that are looked for, in this order, as many as k needs.
+static PROBES: [Probe; MOST_PROBES] = {
+    let mut probes = [Probe { band: 0, flips: 0 }; MOST_PROBES];
+    let mut at = 0;
+    while at < MOST_PROBES {
+        probes[at] = match at.checked_sub(BANDS) {
+            None => Probe { band: at, flips: 0 },
+            Some(at) => Probe { band: at / 32, flips: 1 << (at % 32) },
+        };
+        at += 1;
     }
+    probes
+};
 
-    /// How many bands there are.
-    pub(super) fn bands(self) -> usize {
-        match self {
-            Cut::Wide => 4,
-            Cut::Narrow => 8,
-        }
-    }
-
-    /// A band of a fingerprint, mixed: its upper bits are as good as random, and different bands stay different.
-    ///
-    /// Bands of texts of one language are not evenly spread. With their upper bits for a slot, some slots would have most rows.
-    pub(super) fn mixed(self, hash: u128, band: usize) -> u32 {
-        match self {
-            Cut::Wide => mix32((hash >> (96 - 32 * band)) as u32),
-            Cut::Narrow => u32::from(mix16((hash >> (112 - 16 * band)) as u16)) << 16,
-        }
-    }
-
-    /// The first band that two fingerprints have in common, by the bits in which they differ.
-    pub(super) fn first_shared(self, difference: u128) -> Option<usize> {
-        (0..self.bands()).find(|band| match self {
-            Cut::Wide => (difference >> (96 - 32 * band)) as u32 == 0,
-            Cut::Narrow => (difference >> (112 - 16 * band)) as u16 == 0,
-        })
+/// Which values of bands fingerprints within k bits of a query have, at most 7: each has at least one of them.
+///
+/// Were there a fingerprint with none, its bits would differ in at least one place of each band, and in two of each whose neighbours are
+/// looked for: k + 1 in all. So for k up to 3 the values of k + 1 bands are enough, and each bit more takes the neighbours of one more
+/// band (the pigeonhole principle with a threshold for each band; tables that find the other bits: G. S. Manku, A. Jain, A. Das Sarma,
+/// "Detecting Near-Duplicates for Web Crawling", WWW 2007).
+pub(super) fn probes(k: u32) -> &'static [Probe] {
+    let k = k as usize;
+    match k.checked_sub(BANDS) {
+        None => &PROBES[..=k],
+        Some(more) => &PROBES[..BANDS + 32 * (more + 1)],
     }
 }
 
-/// The finaliser of MurmurHash3 (A. Appleby, public domain): one to one.
-fn mix32(mut x: u32) -> u32 {
+/// For how many bands there are tables: those that [`probes`] has.
+pub(super) fn bands(k: u32) -> usize {
+    BANDS.min(k as usize + 1)
+}
+
+/// Whether the neighbours of a band's value are looked for.
+pub(super) fn has_neighbours(k: u32, band: usize) -> bool {
+    band + BANDS <= k as usize
+}
+
+/// The first probe that finds a fingerprint, by the bits in which it differs from the query.
+pub(super) fn first_probe(k: u32, difference: u128) -> Option<Probe> {
+    let mut found = (0..bands(k)).map(|band| Probe { band, flips: value(difference, band) });
+    found
+        .clone()
+        .find(|probe| probe.flips == 0)
+        .or_else(|| found.find(|probe| has_neighbours(k, probe.band) && probe.flips.is_power_of_two()))
+}
+
+/// Some bits of a band.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Masked {
+    pub(super) band: usize,
+    mask: u32,
+}
+
+/// Bits of bands such that two fingerprints within k bits are the same in one of these: where a band may differ in one bit, two of its
+/// three thirds do not.
+pub(super) fn masks(k: u32) -> impl Iterator<Item = Masked> {
+    (0..bands(k)).flat_map(move |band| {
+        let left_out: &[u32] =
+            if has_neighbours(k, band) { &[0xffe0_0000, 0x001f_fc00, 0x03ff] } else { &[0] };
+        left_out.iter().map(move |bits| Masked { band, mask: !bits })
+    })
+}
+
+impl Masked {
+    /// These bits of a fingerprint.
+    pub(super) fn of(self, hash: u128) -> u32 {
+        value(hash, self.band) & self.mask
+    }
+
+    /// Whether they are the band.
+    pub(super) fn is_whole(self) -> bool {
+        self.mask == u32::MAX
+    }
+}
+
+/// A band of a fingerprint.
+pub(super) fn value(hash: u128, band: usize) -> u32 {
+    (hash >> (96 - 32 * band)) as u32
+}
+
+/// A value of a band, mixed: its upper bits are as good as random, and different values stay different.
+///
+/// Bands of texts of one language are not evenly spread. With their upper bits for a slot, some slots would have most rows.
+///
+/// This is the finaliser of MurmurHash3 (A. Appleby, public domain).
+pub(super) fn mixed(mut x: u32) -> u32 {
     x = (x ^ x >> 16).wrapping_mul(0x85eb_ca6b);
     x = (x ^ x >> 13).wrapping_mul(0xc2b2_ae35);
     x ^ x >> 16
 }
 
-/// One to one as each step is: a shift to the right that is put over, a product with an odd number.
-fn mix16(mut x: u16) -> u16 {
-    x = (x ^ x >> 8).wrapping_mul(0x88b5);
-    x = (x ^ x >> 7).wrapping_mul(0xdb2d);
-    x ^ x >> 9
-}
-
-/// For each band a table from its values to rows.
-///
-/// A table is a directory of slots and behind it the entries of all slots, 32 bits each: the number of the row, and above it, in as many
-/// bits as are left, which of the bands of its slot the row has. In a slot entries ascend, so those of one band follow each other in the
-/// order of their rows. For four tables this is 17.6 bytes a row, for eight 35.2 and down to 32 the more rows there are.
+/// For each band a table from its values to rows, 17.6 bytes a row for four bands.
 #[derive(Debug)]
 pub(super) struct Bands {
-    cut: Cut,
-    slots: u32,
-    row_bits: u32,
     tables: Box<[Table]>,
 }
 
+/// A directory of slots and behind it the entries of all slots, 32 bits each: the number of the row, and above it, in as many bits as are
+/// left, which of the values of its slot the row has. In a slot entries ascend, so those of one value follow each other in the order of
+/// their rows.
 #[derive(Debug)]
-struct Table {
+pub(super) struct Table {
+    row_bits: u32,
     /// Where the entries of each slot begin, and at last where those of the last one end.
     starts: Box<[u32]>,
     entries: Box<[u32]>,
 }
 
 impl Bands {
-    /// The tables of rows 0 to `rows`, whose fingerprints `hash` tells. Takes about 100 ns a row and no memory beside the tables.
-    pub(super) fn build(cut: Cut, rows: usize, hash: impl Fn(usize) -> SimHash) -> Self {
-        assert!(rows <= MAX_ROWS, "the rows of a part are limited");
-        let most = match cut {
-            Cut::Wide => usize::MAX,
-            // A slot for each value: the directory alone tells it.
-            Cut::Narrow => 1 << 16,
-        };
-        let slots = (rows / ROWS_PER_SLOT).clamp(1, most) as u32;
-        let row_bits = (usize::BITS - rows.leading_zeros()).max(8);
-        let mut bands = Self { cut, slots, row_bits, tables: Box::default() };
-        bands.tables =
-            (0..cut.bands()).map(|band| bands.table(rows, |row| cut.mixed(hash(row).0, band))).collect();
-        bands
+    /// The tables of rows 0 to `rows`, whose fingerprints `hash` tells, for k. Takes about 100 ns a row and no memory beside the tables.
+    pub(super) fn build(k: u32, rows: usize, hash: impl Fn(usize) -> SimHash) -> Self {
+        let table = |band| Table::build(rows, |row| value(hash(row).0, band));
+        Self { tables: (0..bands(k)).map(table).collect() }
     }
 
-    fn table(&self, rows: usize, mixed: impl Fn(usize) -> u32) -> Table {
+    /// For each probe, at most `N`, the entries of the rows that may have its value: all that do, and some others. Ascending.
+    pub(super) fn sharing<const N: usize>(&self, hash: SimHash, probes: &[Probe]) -> [&[u32]; N] {
+        // What is in no cache is asked for at once, for all probes, before anything waits for an answer: a jump that depends on an entry
+        // would keep the reads for the next probe from being begun, and so does much work between two reads.
+        let mut places = [(0, 0); N];
+        for (place, probe) in places.iter_mut().zip(probes) {
+            *place = self.tables[probe.band].place(value(hash.0, probe.band) ^ probe.flips);
+        }
+        let mut sharing: [&[u32]; N] = [&[]; N];
+        for ((entries, (slot, _)), probe) in sharing.iter_mut().zip(places).zip(probes) {
+            *entries = self.tables[probe.band].slot(slot);
+        }
+        // Both ends: a slot may be in two lines of a cache.
+        std::hint::black_box(sharing.iter().fold(0, |all, entries| match entries {
+            [first, .., last] => all | first | last,
+            _ => all,
+        }));
+        for ((entries, (_, rest)), probe) in sharing.iter_mut().zip(places).zip(probes) {
+            *entries = self.tables[probe.band].of_rest(entries, rest);
+        }
+        sharing
+    }
+
+    /// The table of a band.
+    pub(super) fn table(&self, band: usize) -> &Table {
+        &self.tables[band]
+    }
+
+    /// The row of an entry.
+    pub(super) fn row(&self, entry: u32) -> u32 {
+        self.tables[0].row(entry)
+    }
+
+    /// Bytes that the tables take.
+    pub(super) fn bytes(&self) -> usize {
+        self.tables.iter().map(|table| size_of_val(&*table.starts) + size_of_val(&*table.entries)).sum()
+    }
+}
+
+impl Table {
+    /// The table of rows 0 to `rows`, whose values `value` tells.
+    pub(super) fn build(rows: usize, value: impl Fn(usize) -> u32) -> Self {
+        assert!(rows <= MAX_ROWS, "the rows of a part are limited");
+        let slots = (rows / ROWS_PER_SLOT).max(1);
+        let row_bits = (usize::BITS - rows.leading_zeros()).max(8);
+        let mut table = Self { row_bits, starts: vec![0; slots + 1].into(), entries: Box::default() };
         // Counts, then ends, of which each entry takes one away: at last they are starts.
-        let mut starts = vec![0_u32; self.slots as usize + 1].into_boxed_slice();
-        (0..rows).for_each(|row| starts[self.place(mixed(row)).0] += 1);
-        starts.iter_mut().fold(0, |end, start| {
+        (0..rows).for_each(|row| table.starts[table.place(value(row)).0] += 1);
+        table.starts.iter_mut().fold(0, |end, start| {
             *start += end;
             *start
         });
         let mut entries = vec![0_u32; rows].into_boxed_slice();
         for row in (0..rows).rev() {
-            let (slot, rest) = self.place(mixed(row));
-            starts[slot] -= 1;
-            entries[starts[slot] as usize] = rest << self.row_bits | row as u32;
+            let (slot, rest) = table.place(value(row));
+            table.starts[slot] -= 1;
+            entries[table.starts[slot] as usize] = rest << row_bits | row as u32;
         }
-        for slot in starts.windows(2) {
+        for slot in table.starts.windows(2) {
             entries[slot[0] as usize..slot[1] as usize].sort_unstable();
         }
-        Table { starts, entries }
+        table.entries = entries;
+        table
     }
 
-    /// The slot of a band, and what of it an entry has.
-    fn place(&self, mixed: u32) -> (usize, u32) {
-        let product = u64::from(mixed) * u64::from(self.slots);
+    /// The slot of a value, and what of it an entry has.
+    fn place(&self, value: u32) -> (usize, u32) {
+        let product = u64::from(mixed(value)) * (self.starts.len() as u64 - 1);
         ((product >> 32) as usize, (product as u32) >> self.row_bits)
     }
 
-    pub(super) fn cut(&self) -> Cut {
-        self.cut
-    }
-
-    /// For each band the entries of the rows that may share it with a fingerprint: all that do, and some others. Ascending.
-    pub(super) fn sharing(&self, hash: SimHash) -> [&[u32]; Cut::MOST] {
-        // What is in no cache is asked for at once, for all bands, before anything waits for an answer: a jump that depends on an entry
-        // would keep the reads for the next band from being begun. That halves the time of a query among a million.
-        let mut rests = [0; Cut::MOST];
-        let mut sharing: [&[u32]; Cut::MOST] = [&[]; Cut::MOST];
-        for (band, table) in self.tables.iter().enumerate() {
-            let slot;
-            (slot, rests[band]) = self.place(self.cut.mixed(hash.0, band));
-            sharing[band] = &table.entries[table.starts[slot] as usize..table.starts[slot + 1] as usize];
-        }
-        std::hint::black_box(
-            sharing.iter().fold(0, |all, entries| all | entries.first().copied().unwrap_or(0)),
-        );
-        for (entries, rest) in sharing.iter_mut().zip(rests) {
-            *entries = self.of_rest(entries, rest);
-        }
-        sharing
+    fn slot(&self, slot: usize) -> &[u32] {
+        &self.entries[self.starts[slot] as usize..self.starts[slot + 1] as usize]
     }
 
     /// Of the entries of a slot those with this rest.
@@ -170,22 +233,22 @@ impl Bands {
         &entries[start..end]
     }
 
-    /// The groups of entries whose rows may share a band, at least two each. Two rows that share it are in one group.
-    pub(super) fn groups(&self, band: usize) -> impl Iterator<Item = &[u32]> {
-        let table = &self.tables[band];
-        let slots = table.starts.windows(2).map(|slot| &table.entries[slot[0] as usize..slot[1] as usize]);
-        let groups = slots.flat_map(|slot| slot.chunk_by(|a, b| a >> self.row_bits == b >> self.row_bits));
-        groups.filter(|group| group.len() > 1)
+    /// All entries in runs of some thousands. Two rows that have the same value are in one run, and between them are only such that
+    /// [may have it](Self::is_same) as well.
+    pub(super) fn runs(&self) -> impl Iterator<Item = &[u32]> {
+        let starts = self.starts.iter().step_by(SLOTS_PER_RUN).map(|start| *start as usize);
+        let ends = starts.clone().skip(1).chain([self.entries.len()]);
+        starts.zip(ends).map(|(start, end)| &self.entries[start..end])
+    }
+
+    /// Whether the rows of two entries that follow each other in a run may have the same value.
+    pub(super) fn is_same(&self, a: u32, b: u32) -> bool {
+        a >> self.row_bits == b >> self.row_bits
     }
 
     /// The row of an entry.
     pub(super) fn row(&self, entry: u32) -> u32 {
         entry & ((1 << self.row_bits) - 1)
-    }
-
-    /// Bytes that the tables take.
-    pub(super) fn bytes(&self) -> usize {
-        self.tables.iter().map(|table| size_of_val(&*table.starts) + size_of_val(&*table.entries)).sum()
     }
 }
 
@@ -198,16 +261,13 @@ mod tests {
 
     #[test]
     fn mixing_is_one_to_one() {
-        let mut seen = vec![false; 1 << 16];
-        (0..=u16::MAX).for_each(|x| seen[usize::from(mix16(x))] = true);
-        assert!(seen.iter().all(|seen| *seen));
-        // Each step of the wide one is undone.
+        // Each step is undone.
         let inverse =
             |odd: u32| (0..5).fold(1_u32, |x, _| x.wrapping_mul(2_u32.wrapping_sub(odd.wrapping_mul(x))));
         let (first, second) = (inverse(0x85eb_ca6b), inverse(0xc2b2_ae35));
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(0x5eed_0303);
         for x in (0..1000).chain((0..100_000).map(|_| rng.next_u32())) {
-            let mut back = mix32(x);
+            let mut back = mixed(x);
             back = (back ^ back >> 16).wrapping_mul(second);
             back = (back ^ back >> 13 ^ back >> 26).wrapping_mul(first);
             assert_eq!(back ^ back >> 16, x);
@@ -215,40 +275,71 @@ mod tests {
     }
 
     #[test]
-    fn all_rows_that_share_a_band_are_found() {
+    fn all_rows_with_a_value_are_found() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(0x5eed_0304);
-        for cut in [Cut::Wide, Cut::Narrow] {
-            for (rows, queries) in [(0, 1), (1, 2), (7, 5), (255, 20), (256, 20), (3000, 20), (660_000, 1)] {
-                // Half of them have few values in every band.
-                let hashes: Vec<u128> = (0..rows)
-                    .map(|row| {
-                        let random = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
-                        if row % 2 == 0 { random } else { random & (0x8001 * (u128::MAX / 0xffff)) }
-                    })
-                    .collect();
-                let bands = Bands::build(cut, rows, |row| SimHash(hashes[row]));
+        for (rows, queries) in [(0, 1), (1, 2), (7, 5), (255, 20), (256, 20), (3000, 20), (660_000, 1)] {
+            // Half of them have few values in every band.
+            let hashes: Vec<u128> = (0..rows)
+                .map(|row| {
+                    let random = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
+                    if row % 2 == 0 { random } else { random & (0x8001 * (u128::MAX / 0xffff)) }
+                })
+                .collect();
+            for k in [0, 2, 3, 7] {
+                let bands = Bands::build(k, rows, |row| SimHash(hashes[row]));
                 for _ in 0..queries {
                     let query = hashes.get(rng.next_u32() as usize % rows.max(1)).copied().unwrap_or(5);
-                    for band in 0..cut.bands() {
-                        let shares = |hash: u128| cut.mixed(hash, band) == cut.mixed(query, band);
-                        let found = bands.sharing(SimHash(query))[band].iter().map(|entry| bands.row(*entry));
-                        let found: Vec<u32> = found.filter(|row| shares(hashes[*row as usize])).collect();
+                    let sharing = bands.sharing::<MOST_PROBES>(SimHash(query), probes(k));
+                    for (probe, entries) in probes(k).iter().zip(sharing) {
+                        let has = |hash: u128| value(hash ^ query, probe.band) == probe.flips;
+                        let found = entries.iter().map(|entry| bands.row(*entry));
+                        let found: Vec<u32> = found.filter(|row| has(hashes[*row as usize])).collect();
                         let all: Vec<u32> =
-                            (0..).zip(&hashes).filter(|(_, h)| shares(**h)).map(|(row, _)| row).collect();
-                        assert_eq!(found, all, "{cut:?}, {rows} rows, band {band}");
+                            (0..).zip(&hashes).filter(|(_, hash)| has(**hash)).map(|(row, _)| row).collect();
+                        assert_eq!(found, all, "{rows} rows, k = {k}, {probe:?}");
                     }
                 }
             }
         }
     }
 
+    /// All ways to spread so many bits over four bands.
+    fn spreads(bits: u32) -> impl Iterator<Item = [u32; 4]> {
+        let counts = (0..4).fold(vec![vec![]], |lists: Vec<Vec<u32>>, _| {
+            let longer = |list: Vec<u32>| (0..=bits).map(move |count| [&list[..], &[count]].concat());
+            lists.into_iter().flat_map(longer).collect()
+        });
+        let counts = counts.into_iter().map(|list| <[u32; 4]>::try_from(list).expect("four bands"));
+        counts.filter(move |counts| counts.iter().sum::<u32>() == bits)
+    }
+
     #[test]
-    fn the_first_shared_band_counts_from_the_most_significant() {
-        assert_eq!(Cut::Wide.first_shared(0), Some(0));
-        assert_eq!(Cut::Wide.first_shared(1 << 127), Some(1));
-        assert_eq!(Cut::Wide.first_shared(1 << 127 | 1 << 95 | 1 << 63), Some(3));
-        assert_eq!(Cut::Wide.first_shared(1 << 127 | 1 << 95 | 1 << 63 | 1), None);
-        assert_eq!(Cut::Narrow.first_shared(1 << 127 | 1 << 111), Some(2));
-        assert_eq!(Cut::Narrow.first_shared(u128::MAX << 16), Some(7));
+    fn however_k_bits_are_spread_over_bands_a_probe_finds_them() {
+        let mut rng = Xoshiro256PlusPlus::seed_from_u64(0x5eed_0305);
+        let mut differences = |bits| {
+            let difference = |spread: [u32; 4]| {
+                let mut difference = 0_u128;
+                for (band, count) in spread.into_iter().enumerate() {
+                    while value(difference, band).count_ones() < count {
+                        difference |= 1 << (96 - 32 * band + rng.next_u32() as usize % 32);
+                    }
+                }
+                difference
+            };
+            spreads(bits).map(difference).collect::<Vec<u128>>()
+        };
+        for k in 0..=7 {
+            for difference in (0..=k).flat_map(&mut differences) {
+                let first = probes(k).iter().find(|probe| value(difference, probe.band) == probe.flips);
+                assert!(first.is_some(), "k = {k}, {difference:#x}");
+                assert_eq!(first_probe(k, difference), first.copied(), "k = {k}, {difference:#x}");
+                let is_same = |mask: Masked| mask.of(difference) == 0;
+                assert!(masks(k).any(is_same), "k = {k}, {difference:#x}");
+            }
+            // No more is looked for than k needs: of one bit more some are missed.
+            let missed =
+                differences(k + 1).into_iter().filter(|difference| first_probe(k, *difference).is_none());
+            assert!(missed.count() > 0, "k = {k}");
+        }
     }
 }

@@ -4,7 +4,7 @@ use std::hash::BuildHasher;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::bands::Cut;
+use super::bands;
 use super::dead::Dead;
 use super::document::DocId;
 use super::frozen::IdRef;
@@ -22,7 +22,6 @@ const SCANNED: usize = 512;
 /// As there are no more, everything that has to be made anew when it has grown is made in about a millisecond.
 #[derive(Debug)]
 pub(super) struct Delta {
-    cut: Cut,
     high: Vec<u64>,
     low: Vec<u64>,
     ids: Vec<DocId>,
@@ -34,8 +33,9 @@ pub(super) struct Delta {
 }
 
 /// For each value of a band its last row, and from each row to the one before it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Chains {
+    k: u32,
     /// Slots of a band, a power of two; none while rows are scanned.
     slots: usize,
     /// By band and slot.
@@ -47,16 +47,15 @@ struct Chains {
 const NO_ROW: u16 = u16::MAX;
 
 impl Delta {
-    pub(super) fn new(cut: Cut) -> Self {
+    pub(super) fn new(k: u32) -> Self {
         Self {
-            cut,
             high: Vec::new(),
             low: Vec::new(),
             ids: Vec::new(),
             dead: Dead::none(MAX_ROWS),
             names: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
-            chains: Chains::default(),
+            chains: Chains::with_slots(k, 0),
         }
     }
 
@@ -126,10 +125,10 @@ impl Delta {
             }
         }
         if self.rows() > self.chains.slots.max(SCANNED) {
-            self.chains = Chains::with_slots(self.cut, 2 * self.chains.slots.max(SCANNED));
-            (0..=row).for_each(|row| self.chains.push(self.cut, row, self.hash(u32::from(row))));
+            self.chains = Chains::with_slots(self.chains.k, 2 * self.chains.slots.max(SCANNED));
+            (0..=row).for_each(|row| self.chains.push(row, self.hash(u32::from(row))));
         } else if self.chains.slots > 0 {
-            self.chains.push(self.cut, row, hash);
+            self.chains.push(row, hash);
         }
     }
 
@@ -140,25 +139,21 @@ impl Delta {
         }
         let first_hit = work.hits.len();
         let most = self.rows() / 4;
-        let high = (query.0 >> 64) as u64;
         let mut candidates = 0;
-        for band in 0..self.cut.bands() {
-            let mut next = self.chains.heads[self.chains.slot(self.cut, query, band)];
+        for band in 0..bands(k) {
+            let mut next = self.chains.heads[self.chains.slot(query, band)];
             while next != NO_ROW {
                 let row = u32::from(next);
-                next = self.chains.before[usize::from(next) * self.cut.bands() + band];
+                next = self.chains.before[usize::from(next) * bands(k) + band];
                 candidates += 1;
                 if candidates > most {
                     work.hits.truncate(first_hit);
                     return self.scan(query, k, work);
                 }
-                if (self.high[row as usize] ^ high).count_ones() <= k {
-                    let difference = self.hash(row).0 ^ query.0;
-                    let distance = difference.count_ones();
-                    if distance <= k && self.cut.first_shared(difference) == Some(band) && !self.is_dead(row)
-                    {
-                        work.hit(row, distance);
-                    }
+                let difference = self.hash(row).0 ^ query.0;
+                let distance = difference.count_ones();
+                if distance <= k && first_shared(k, difference) == Some(band) && !self.is_dead(row) {
+                    work.hit(row, distance);
                 }
             }
         }
@@ -201,23 +196,38 @@ impl Delta {
     }
 }
 
+/// For so many bands there are chains: k differing bits leave one of k + 1 bands as it is.
+fn bands(k: u32) -> usize {
+    k as usize + 1
+}
+
+/// A band of a fingerprint: 16 bits if k + 1 of 32 are more than there are. Among so few rows, hardly one has such a band by chance.
+fn value(k: u32, hash: u128, band: usize) -> u32 {
+    match bands(k) {
+        ..=bands::BANDS => bands::value(hash, band),
+        _ => u32::from((hash >> (112 - 16 * band)) as u16),
+    }
+}
+
+/// The first band that two fingerprints have in common, by the bits in which they differ.
+fn first_shared(k: u32, difference: u128) -> Option<usize> {
+    (0..bands(k)).find(|band| value(k, difference, *band) == 0)
+}
+
 impl Chains {
-    fn with_slots(cut: Cut, slots: usize) -> Self {
-        Self {
-            slots,
-            heads: vec![NO_ROW; slots * cut.bands()],
-            before: Vec::with_capacity(slots.min(MAX_ROWS) * cut.bands()),
-        }
+    fn with_slots(k: u32, slots: usize) -> Self {
+        let before = Vec::with_capacity(slots.min(MAX_ROWS) * bands(k));
+        Self { k, slots, heads: vec![NO_ROW; slots * bands(k)], before }
     }
 
-    fn slot(&self, cut: Cut, hash: SimHash, band: usize) -> usize {
-        let upper = cut.mixed(hash.0, band) >> (u32::BITS - self.slots.ilog2());
+    fn slot(&self, hash: SimHash, band: usize) -> usize {
+        let upper = bands::mixed(value(self.k, hash.0, band)) >> (u32::BITS - self.slots.ilog2());
         band * self.slots + upper as usize
     }
 
-    fn push(&mut self, cut: Cut, row: u16, hash: SimHash) {
-        for band in 0..cut.bands() {
-            let slot = self.slot(cut, hash, band);
+    fn push(&mut self, row: u16, hash: SimHash) {
+        for band in 0..bands(self.k) {
+            let slot = self.slot(hash, band);
             self.before.push(std::mem::replace(&mut self.heads[slot], row));
         }
     }

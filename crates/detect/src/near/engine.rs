@@ -8,7 +8,6 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
-use super::bands::Cut;
 use super::document::{DocId, Document, Near};
 use super::error::{IndexError, IndexErrorKind};
 use super::identity::Identity;
@@ -92,7 +91,7 @@ impl Engine {
     pub(super) fn with_rows(identity: Identity, rows: BTreeMap<Language, Rows>) -> Self {
         let engine = Self::new(identity);
         for (language, rows) in rows {
-            let partition = Partition::with_rows(language, engine.cut(), rows);
+            let partition = Partition::with_rows(language, engine.identity.k(), rows);
             engine.write_languages().insert(language, Arc::new(partition));
         }
         engine
@@ -104,10 +103,6 @@ impl Engine {
 
     pub(super) fn set_max_candidates(&self, max_candidates: usize) {
         self.max_candidates.store(max_candidates, Ordering::Relaxed);
-    }
-
-    fn cut(&self) -> Cut {
-        Cut::of(self.identity.k())
     }
 
     fn write_languages(&self) -> std::sync::RwLockWriteGuard<'_, BTreeMap<Language, Arc<Partition>>> {
@@ -132,8 +127,9 @@ impl Engine {
         }
         let mut languages = self.write_languages();
         check_languages(languages.len())?;
-        let partition =
-            languages.entry(language).or_insert_with(|| Arc::new(Partition::new(language, self.cut())));
+        let partition = languages
+            .entry(language)
+            .or_insert_with(|| Arc::new(Partition::new(language, self.identity.k())));
         Ok(Arc::clone(partition))
     }
 

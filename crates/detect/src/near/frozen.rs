@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::bands::{Bands, Cut};
+use super::bands::{self, BANDS, Bands, MOST_PROBES, Masked, Probe, Table};
 use super::dead::Dead;
 use super::document::DocId;
 use super::filter::Filter;
@@ -13,8 +13,8 @@ use crate::simhash::SimHash;
 
 /// Documents in the order of their ids, with tables from bands to rows. Rows can be taken out.
 ///
-/// A row with a number takes 16 bytes for its fingerprint, 17.6 (k up to 3) or up to 35.2 for the tables and 2 to 7 for the id, which needs
-/// no table of its own as rows go by ids.
+/// A row with a number takes 16 bytes for its fingerprint, 17.6 for the tables and 2 to 7 for the id, which needs no table of its own as
+/// rows go by ids.
 #[derive(Debug)]
 pub(super) struct Frozen {
     hashes: Hashes,
@@ -53,6 +53,11 @@ pub(super) enum IdRef<'a> {
 impl Hashes {
     fn get(&self, row: usize) -> SimHash {
         SimHash(u128::from(self.high[row]) << 64 | u128::from(self.low[row]))
+    }
+
+    /// The halves that a band is not in, and that of a query.
+    fn without(&self, band: usize, query: SimHash) -> (&[u64], u64) {
+        if band < BANDS / 2 { (&self.low, query.0 as u64) } else { (&self.high, (query.0 >> 64) as u64) }
     }
 }
 
@@ -101,11 +106,11 @@ impl FrozenBuilder {
     }
 
     /// Makes the tables.
-    pub(super) fn finish(mut self, cut: Cut) -> Frozen {
+    pub(super) fn finish(mut self, k: u32) -> Frozen {
         self.hashes.high.shrink_to_fit();
         self.hashes.low.shrink_to_fit();
         let rows = self.rows();
-        let bands = Bands::build(cut, rows, |row| self.hashes.get(row));
+        let bands = Bands::build(k, rows, |row| self.hashes.get(row));
         Frozen {
             hashes: self.hashes,
             numbers: self.numbers.finish(),
@@ -161,24 +166,36 @@ impl Frozen {
         self.find(id).is_some_and(|row| self.dead.insert(row))
     }
 
-    /// Puts all rows within k bits into the hits of `work`.
+    /// Puts all rows within k bits into the hits of `work`, if the tables are made for k.
     pub(super) fn near(&self, query: SimHash, k: u32, work: &mut Work) {
-        let cut = self.bands.cut();
-        let sharing = self.bands.sharing(query);
+        let probes = bands::probes(k);
+        if probes.len() <= BANDS {
+            // With room for no more, a query takes less time.
+            return self.near_by::<BANDS>(probes, query, k, work);
+        }
+        self.near_by::<MOST_PROBES>(probes, query, k, work);
+    }
+
+    fn near_by<const N: usize>(&self, probes: &[Probe], query: SimHash, k: u32, work: &mut Work) {
+        let sharing = self.bands.sharing::<N>(query, probes);
         let candidates = sharing.iter().map(|entries| entries.len()).sum();
         if work.is_too_much(candidates) || candidates > self.rows() / ROWS_SCANNED_PER_CANDIDATE {
             return self.scan(query, k, work);
         }
         work.count(candidates);
-        let high = (query.0 >> 64) as u64;
-        for (band, entries) in sharing.iter().enumerate() {
-            for entry in *entries {
+        for (probe, entries) in probes.iter().zip(sharing) {
+            // The half without the band tells more.
+            let (halves, half) = self.hashes.without(probe.band, query);
+            for entry in entries {
                 let row = self.bands.row(*entry);
-                if (self.hashes.high[row as usize] ^ high).count_ones() <= k {
+                if (halves[row as usize] ^ half).count_ones() <= k {
                     let difference = self.hash(row).0 ^ query.0;
                     let distance = difference.count_ones();
-                    // Two rows that share several bands meet in each of them.
-                    if distance <= k && cut.first_shared(difference) == Some(band) && !self.is_dead(row) {
+                    // Several probes may find a row.
+                    if distance <= k
+                        && bands::first_probe(k, difference) == Some(*probe)
+                        && !self.is_dead(row)
+                    {
                         work.hit(row, distance);
                     }
                 }
@@ -199,31 +216,58 @@ impl Frozen {
         work.give_back(rows);
     }
 
-    /// All pairs of rows within k bits, each once, until `each` breaks.
+    /// All pairs of rows within k bits, each once, until `each` breaks. Takes memory for another table while it works if k is above 3.
     pub(super) fn pairs(
         &self,
         k: u32,
         each: &mut dyn FnMut(u32, u32, u32) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let cut = self.bands.cut();
-        let mut halves = Vec::new();
-        for band in 0..cut.bands() {
-            for group in self.bands.groups(band) {
-                halves.clear();
-                halves.extend(group.iter().map(|entry| self.hashes.high[self.bands.row(*entry) as usize]));
+        let masks: Vec<Masked> = bands::masks(k).collect();
+        for (at, mask) in masks.iter().enumerate() {
+            let first = |difference| masks.iter().position(|mask| mask.of(difference) == 0);
+            let is_first = |difference| first(difference) == Some(at);
+            if mask.is_whole() {
+                self.pairs_of(self.bands.table(mask.band), mask.band, k, &is_first, each)?;
+            } else {
+                let table = Table::build(self.rows(), |row| mask.of(self.hashes.get(row).0));
+                self.pairs_of(&table, mask.band, k, &is_first, each)?;
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Pairs of rows within k bits that are in one group of a table of a band.
+    fn pairs_of(
+        &self,
+        table: &Table,
+        band: usize,
+        k: u32,
+        is_first: &dyn Fn(u128) -> bool,
+        each: &mut dyn FnMut(u32, u32, u32) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let (of_rows, _) = self.hashes.without(band, SimHash(0));
+        let is_same = |a: &u32, b: &u32| table.is_same(*a, *b);
+        let (mut entries, mut halves) = (Vec::new(), Vec::new());
+        for run in table.runs() {
+            entries.clear();
+            entries.extend(run.chunk_by(is_same).filter(|group| group.len() > 1).flatten());
+            // All are read before any is compared, so that reads need not wait for each other.
+            halves.clear();
+            halves.extend(entries.iter().map(|entry| of_rows[table.row(*entry) as usize]));
+            let mut rest = &halves[..];
+            for group in entries.chunk_by(is_same) {
+                let (halves, behind) = rest.split_at(group.len());
+                rest = behind;
                 for (at, half) in halves.iter().enumerate() {
                     for (other, other_half) in halves.iter().enumerate().skip(at + 1) {
                         if (half ^ other_half).count_ones() > k {
                             continue;
                         }
-                        let (a, b) = (self.bands.row(group[at]), self.bands.row(group[other]));
+                        let (a, b) = (table.row(group[at]), table.row(group[other]));
                         let difference = self.hash(a).0 ^ self.hash(b).0;
-                        if difference.count_ones() <= k
-                            && cut.first_shared(difference) == Some(band)
-                            && !self.is_dead(a)
-                            && !self.is_dead(b)
-                        {
-                            each(a, b, difference.count_ones())?;
+                        let distance = difference.count_ones();
+                        if distance <= k && is_first(difference) && !self.is_dead(a) && !self.is_dead(b) {
+                            each(a, b, distance)?;
                         }
                     }
                 }

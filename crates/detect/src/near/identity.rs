@@ -7,7 +7,7 @@ use crate::simhash::Features;
 
 /// What an index is made for, and cannot be used without: the largest distance, and what texts are seen as.
 ///
-/// An index is of no use with another one: bands that are made for 3 bits miss some of those within 7, and fingerprints of other
+/// An index is of no use with another one: tables that are made for 3 bits miss some of those within 7, and fingerprints of other
 /// features cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
@@ -16,7 +16,8 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The largest k: eight bands of 16 bits find all within 7 bits, and no more.
+    /// The largest k: of four bands of 32 bits one differs in at most one bit then, and eight bands of 16 bits have one in common. Beyond,
+    /// neither is sure.
     pub const MAX_K: u32 = 7;
 
     /// An index of fingerprints by `features` that finds all within `k` bits, k itself included.

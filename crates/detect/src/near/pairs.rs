@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use super::bands::Cut;
 use super::document::DocId;
 use super::engine::Engine;
 use super::frozen::Frozen;
@@ -26,7 +25,7 @@ pub struct Pair {
 pub(super) fn all(engine: &Engine, each: &mut dyn FnMut(&Pair) -> ControlFlow<()>) {
     let k = engine.identity().k();
     for (language, snapshot) in engine.snapshots() {
-        let parts = frozen(snapshot, Cut::of(k));
+        let parts = frozen(snapshot, k);
         if of_parts(&parts, language, k, each).is_break() {
             return;
         }
@@ -34,11 +33,11 @@ pub(super) fn all(engine: &Engine, each: &mut dyn FnMut(&Pair) -> ControlFlow<()
 }
 
 /// The parts of a language, the largest first, with what was new in one of its own.
-fn frozen(snapshot: Snapshot, cut: Cut) -> Vec<Arc<Frozen>> {
+fn frozen(snapshot: Snapshot, k: u32) -> Vec<Arc<Frozen>> {
     let mut rows = Rows::default();
     snapshot.delta.iter().for_each(|(id, hash)| rows.push(id.into(), *hash));
-    let mut parts: Vec<Arc<Frozen>> = snapshot.parts.into_iter().map(|part| part.frozen(cut)).collect();
-    parts.extend(rows.freeze(cut).into_iter().map(Arc::new));
+    let mut parts: Vec<Arc<Frozen>> = snapshot.parts.into_iter().map(|part| part.frozen(k)).collect();
+    parts.extend(rows.freeze(k).into_iter().map(Arc::new));
     parts.sort_by_key(|part| std::cmp::Reverse(part.rows()));
     parts
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use super::bands::{self, Cut};
+use super::bands;
 use super::delta::{self, Delta};
 use super::document::{DocId, Near};
 use super::frozen::{Frozen, FrozenBuilder, IdRef, merged_order};
@@ -32,7 +32,7 @@ const DIED_AT_ONCE: usize = 1000;
 #[derive(Debug)]
 pub(super) struct Partition {
     language: Language,
-    cut: Cut,
+    k: u32,
     /// Held by who looks what there is in order to change it.
     writer: Mutex<()>,
     state: RwLock<State>,
@@ -150,11 +150,11 @@ impl Body {
         })
     }
 
-    pub(super) fn frozen(self, cut: Cut) -> Arc<Frozen> {
+    pub(super) fn frozen(self, k: u32) -> Arc<Frozen> {
         match self {
             Body::Frozen(part) => part,
             Body::Sealed(_) => {
-                let part = merged(&[self], cut, &AtomicBool::new(false));
+                let part = merged(&[self], k, &AtomicBool::new(false));
                 Arc::new(part.expect("nobody tells it to stop"))
             }
         }
@@ -162,15 +162,15 @@ impl Body {
 }
 
 impl Partition {
-    pub(super) fn new(language: Language, cut: Cut) -> Self {
-        let state = State { delta: Delta::new(cut), parts: Vec::new(), merges: Vec::new(), last_merge: 0 };
-        Self { language, cut, writer: Mutex::new(()), state: RwLock::new(state) }
+    pub(super) fn new(language: Language, k: u32) -> Self {
+        let state = State { delta: Delta::new(k), parts: Vec::new(), merges: Vec::new(), last_merge: 0 };
+        Self { language, k, writer: Mutex::new(()), state: RwLock::new(state) }
     }
 
     /// With documents that are there from the beginning.
-    pub(super) fn with_rows(language: Language, cut: Cut, rows: Rows) -> Self {
-        let partition = Self::new(language, cut);
-        for part in rows.freeze(cut) {
+    pub(super) fn with_rows(language: Language, k: u32, rows: Rows) -> Self {
+        let partition = Self::new(language, k);
+        for part in rows.freeze(k) {
             let body = Body::Frozen(Arc::new(part));
             partition.write().parts.push(Part { body, merge: None });
         }
@@ -231,7 +231,7 @@ impl Partition {
                 }
                 if change.hash != SimHash::default() {
                     state.delta.push(change.id.into(), change.hash);
-                    was_sealed |= state.seal_if_full(self.cut);
+                    was_sealed |= state.seal_if_full(self.k);
                 }
             }
         }
@@ -255,7 +255,7 @@ impl Partition {
         let Some((number, inputs)) = self.write().begin_merge(limit.min(bands::MAX_ROWS)) else {
             return false;
         };
-        let Some(part) = merged(&inputs, self.cut, stop) else {
+        let Some(part) = merged(&inputs, self.k, stop) else {
             self.write().abandon(number);
             return false;
         };
@@ -368,10 +368,10 @@ impl State {
         }
     }
 
-    fn seal_if_full(&mut self, cut: Cut) -> bool {
+    fn seal_if_full(&mut self, k: u32) -> bool {
         let is_full = self.delta.is_full();
         if is_full {
-            let delta = std::mem::replace(&mut self.delta, Delta::new(cut));
+            let delta = std::mem::replace(&mut self.delta, Delta::new(k));
             self.parts.push(Part { body: Body::Sealed(Arc::new(delta)), merge: None });
         }
         is_full
@@ -453,7 +453,7 @@ impl State {
 }
 
 /// One part of several; none if it is told to stop.
-fn merged(inputs: &[Body], cut: Cut, stop: &AtomicBool) -> Option<Frozen> {
+fn merged(inputs: &[Body], k: u32, stop: &AtomicBool) -> Option<Frozen> {
     let rows = inputs.iter().map(Body::live).sum();
     let mut builder = FrozenBuilder::with_capacity(rows, rows);
     let mut lists: Vec<_> = inputs.iter().map(Body::by_id).collect();
@@ -464,5 +464,5 @@ fn merged(inputs: &[Body], cut: Cut, stop: &AtomicBool) -> Option<Frozen> {
         }
         ControlFlow::Continue(())
     });
-    ended.is_continue().then(|| builder.finish(cut))
+    ended.is_continue().then(|| builder.finish(k))
 }

@@ -1,6 +1,6 @@
 //! Documents of a language in the order in which they came, before they are put in order.
 
-use super::bands::{Cut, MAX_ROWS};
+use super::bands::MAX_ROWS;
 use super::frozen::{Frozen, FrozenBuilder, IdRef};
 use crate::simhash::SimHash;
 
@@ -57,7 +57,7 @@ impl Rows {
 
     /// Puts them in order; there is more than one part only if there are more rows than one has room for. Takes half as much memory again
     /// for a while, and some 0.3 us a row.
-    pub(super) fn freeze(self, cut: Cut) -> Vec<Frozen> {
+    pub(super) fn freeze(self, k: u32) -> Vec<Frozen> {
         let Rows { mut numbers, mut texts, bytes } = self;
         let text = |row: &TextRow| &bytes[row.start..row.start + row.length];
         // Stable: the last one of an id is the last that came.
@@ -85,6 +85,6 @@ impl Rows {
         last_numbers().for_each(|row| push(IdRef::Number(row.id), row.hash));
         last_texts().for_each(|row| push(IdRef::Text(text(&row)), row.hash));
         drop((numbers, texts, bytes));
-        builders.into_iter().map(|builder| builder.finish(cut)).collect()
+        builders.into_iter().map(|builder| builder.finish(k)).collect()
     }
 }

@@ -4,6 +4,7 @@ mod damage;
 mod disk;
 mod kill;
 mod many;
+mod spread;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

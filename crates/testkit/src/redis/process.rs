@@ -257,7 +257,7 @@ fn write_certificates(directory: &Path) {
 }
 
 /// A port that nobody uses at the moment.
-pub(super) fn free_port() -> u16 {
+pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     listener.local_addr().expect("a bound address").port()
 }

@@ -44,7 +44,7 @@ impl Score {
     /// What follows.
     pub fn verdict(self) -> Verdict {
         match self.0 {
-            score if score >= Verdict::LIKELY => Verdict::Likely,
+            score if score >= Verdict::SUSPECTED => Verdict::Suspected,
             score if score >= Verdict::POSSIBLE => Verdict::Possible,
             _ => Verdict::None,
         }
@@ -66,14 +66,14 @@ pub enum Verdict {
     /// As likely as not, or more: somebody should look.
     Possible,
     /// Words were taken, by all appearance.
-    Likely,
+    Suspected,
 }
 
 impl Verdict {
     /// Where [`Verdict::Possible`] begins.
     pub const POSSIBLE: f64 = 0.5;
-    /// Where [`Verdict::Likely`] begins.
-    pub const LIKELY: f64 = 0.9;
+    /// Where [`Verdict::Suspected`] begins.
+    pub const SUSPECTED: f64 = 0.9;
 }
 
 impl fmt::Display for Verdict {
@@ -81,7 +81,7 @@ impl fmt::Display for Verdict {
         f.write_str(match self {
             Verdict::None => "none",
             Verdict::Possible => "possible",
-            Verdict::Likely => "likely",
+            Verdict::Suspected => "suspected",
         })
     }
 }
@@ -106,6 +106,6 @@ mod tests {
     fn verdicts_begin_at_their_limits() {
         assert_eq!(Score(0.49).verdict(), Verdict::None);
         assert_eq!(Score(0.5).verdict(), Verdict::Possible);
-        assert_eq!(Score(0.9).verdict(), Verdict::Likely);
+        assert_eq!(Score(0.9).verdict(), Verdict::Suspected);
     }
 }

@@ -1,0 +1,339 @@
+//! NearDup: which pages of a crawl are near-duplicates of earlier ones.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use huntsman_crawler::{
+    Change, Context, DropReason, Error, OnFollow, OnNearDuplicate, OnPage, Page, Persist, Request, Result,
+    Settings, SpiderMiddleware,
+};
+use huntsman_detect::near::{DocId, Document, Identity, Language, MemoryIndex, NearIndex};
+use huntsman_detect::simhash::{Features, SimHash};
+use huntsman_detect::words::Words;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Fingerprints the content of each page and tells which earlier pages of its language it nearly equals. Not configured unless
+/// `near_dup_enabled` is set.
+///
+/// What is fingerprinted ([`SimHash`]) is [`Page::content`]: menus and footers would make small pages near-duplicates of each other.
+/// Two pages are near-duplicates when their fingerprints differ in at most `near_dup_distance` bits; the answer is exact
+/// ([`huntsman_detect::near`]). It is in the extensions of the page as [`NearDuplicates`]; so each pair is told once, with its later
+/// page, and of pages that are near each other one is never flagged. Pages with fewer than `near_dup_min_words` words are indexed, but
+/// not flagged; pages without words, sitemaps and answers without text are passed over. A page that is fetched again with the same
+/// text keeps its place among the earlier ones, also after a crash.
+///
+/// With `on_near_duplicate` a near-duplicate is flagged, its links are not followed, or it is dropped. Stats are under `near_dup/`:
+/// `indexed` and `flagged`, in all and per language (`near_dup/flagged/ENGLISH`), `short`, `empty`. In a job all of it is kept.
+///
+/// Takes some 150 bytes of memory for a page, with its URL, and 2 to 5 microseconds besides reading the words of the page.
+#[derive(Clone, Debug)]
+pub struct NearDup(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    identity: Identity,
+    min_words: usize,
+    then: OnNearDuplicate,
+    pages: Mutex<Pages>,
+}
+
+/// The pages so far. The number of a page is its place among them.
+#[derive(Debug)]
+struct Pages {
+    index: MemoryIndex,
+    pages: Vec<Indexed>,
+    languages: Vec<Language>,
+    /// The newest number of a page, by the hash of its URL.
+    numbers: HashMap<u64, u32>,
+    has_job: bool,
+    /// Since the last commit of the job.
+    new: Vec<Change>,
+}
+
+#[derive(Debug)]
+struct Indexed {
+    url: Box<str>,
+    language: u16,
+}
+
+/// In the job, under the number of the page.
+#[derive(Serialize, Deserialize)]
+struct Entry {
+    lang: Language,
+    simhash: String,
+    url: Box<str>,
+}
+
+/// What NearDup found out about a page; in its extensions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NearDuplicates {
+    /// The fingerprint of its content.
+    pub simhash: SimHash,
+    /// The language among whose pages it was looked for.
+    pub language: Language,
+    /// Words of its content.
+    pub words: usize,
+    /// Earlier pages that it nearly equals, the nearest and then the earliest first.
+    pub matches: Vec<NearDuplicate>,
+}
+
+/// An earlier page that a page nearly equals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NearDuplicate {
+    /// Its URL as it was asked for, before redirects.
+    pub url: String,
+    /// In how many of 128 bits the fingerprints differ.
+    pub distance: u32,
+}
+
+impl NearDup {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "near_dup";
+    /// The place in the spider chain: behind HttpError, so that error pages are not compared.
+    pub const ORDER: i32 = 55;
+
+    /// Not configured unless `near_dup_enabled` is set.
+    ///
+    /// # Errors
+    /// `near_dup_distance` is above 7, or `near_dup_features` names no feature set.
+    pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        if !settings.near_dup_enabled {
+            return Ok(None);
+        }
+        let name = &settings.near_dup_features;
+        let features: Features = name.parse().map_err(|_| {
+            let names = Features::ALL.map(Features::name).join(", ");
+            Error::usage(format!("near_dup_features: {name:?} is none of {names}"))
+        })?;
+        let identity = Identity::new(settings.near_dup_distance, features)
+            .map_err(|error| Error::usage(format!("near_dup_distance: {error}")))?;
+        let pages = Pages {
+            index: MemoryIndex::new(identity),
+            pages: Vec::new(),
+            languages: Vec::new(),
+            numbers: HashMap::new(),
+            has_job: false,
+            new: Vec::new(),
+        };
+        Ok(Some(Self(Arc::new(Inner {
+            identity,
+            min_words: settings.near_dup_min_words,
+            then: settings.on_near_duplicate,
+            pages: Mutex::new(pages),
+        }))))
+    }
+
+    fn pages(&self) -> MutexGuard<'_, Pages> {
+        self.0.pages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The fingerprint of what a page says, and of how many words it is.
+    fn fingerprint(&self, page: &Page) -> (SimHash, usize) {
+        let features = self.0.identity.features();
+        let is_whole = page.content().map(str::len).sum::<usize>() == page.text().len();
+        if is_whole {
+            // Shared with whoever else reads the words of the page.
+            return (SimHash::with(features, page.words()), page.words().len());
+        }
+        let mut words = Words::default();
+        page.content().for_each(|piece| words.extend(piece));
+        (SimHash::with(features, &words), words.len())
+    }
+}
+
+impl Pages {
+    /// What is near to a page among the earlier ones; the page is one of them from now on.
+    fn meet(&mut self, url: &str, language: Language, hash: SimHash) -> Result<Vec<NearDuplicate>> {
+        let known = match self.numbers.get(&xxh3_64(url.as_bytes())).copied() {
+            Some(number) => {
+                let is_same = self.index.get(&language, &[id(number)])?[0] == Some(hash);
+                if !is_same {
+                    self.forget(number)?;
+                }
+                is_same.then_some(number)
+            }
+            None => None,
+        };
+        let near = self.index.near(&[(language, hash)])?.pop().unwrap_or_default();
+        let number = match known {
+            Some(number) => number,
+            None => self.add(url, language, hash)?,
+        };
+        let mut earlier: Vec<(u32, u32)> = near
+            .iter()
+            .filter_map(|near| match near.id {
+                DocId::Number(other) => Some((near.distance, u32::try_from(other).ok()?)),
+                DocId::Text(_) => None,
+            })
+            .filter(|(_, other)| *other < number)
+            .collect();
+        earlier.sort_unstable();
+        let named = |(distance, other): (u32, u32)| {
+            let url = self.pages.get(other as usize)?.url.to_string();
+            Some(NearDuplicate { url, distance })
+        };
+        Ok(earlier.into_iter().filter_map(named).collect())
+    }
+
+    fn add(&mut self, url: &str, language: Language, hash: SimHash) -> Result<u32> {
+        let number = self.insert(url.into(), language, hash)?;
+        if self.has_job {
+            let entry = Entry { lang: language, simhash: hash.to_string(), url: url.into() };
+            self.new.push((number.to_be_bytes().to_vec(), Some(serde_json::to_vec(&entry)?)));
+        }
+        Ok(number)
+    }
+
+    fn insert(&mut self, url: Box<str>, language: Language, hash: SimHash) -> Result<u32> {
+        let number = u32::try_from(self.pages.len()).map_err(|_| Error::usage("too many pages"))?;
+        // There are at most as many as the index takes, which is some thousand.
+        let place = self.languages.iter().position(|known| *known == language).unwrap_or_else(|| {
+            self.languages.push(language);
+            self.languages.len() - 1
+        });
+        self.index.insert(&[Document { language, id: id(number), hash }])?;
+        self.numbers.insert(xxh3_64(url.as_bytes()), number);
+        self.pages.push(Indexed { url, language: place as u16 });
+        Ok(number)
+    }
+
+    /// A page has another text now than under this number.
+    fn forget(&mut self, number: u32) -> Result<()> {
+        let Some(page) = self.pages.get(number as usize) else { return Ok(()) };
+        self.index.remove(&self.languages[usize::from(page.language)], &[id(number)])?;
+        if self.has_job {
+            self.new.push((number.to_be_bytes().to_vec(), None));
+        }
+        Ok(())
+    }
+}
+
+fn id(number: u32) -> DocId {
+    DocId::Number(u64::from(number))
+}
+
+impl SpiderMiddleware for NearDup {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
+        if !page.response().status.is_success() || page.request().is_sitemap() || !page.kind().is_textual() {
+            return Ok(OnPage::Parse);
+        }
+        let (simhash, words) = self.fingerprint(page);
+        if words == 0 {
+            cx.stats().inc("near_dup/empty");
+            return Ok(OnPage::Parse);
+        }
+        let language = Language::from(page.lang().lang);
+        let url = page.request().requested_url();
+        let mut matches = self.pages().meet(url, language, simhash)?;
+        cx.stats().inc("near_dup/indexed");
+        cx.stats().inc(&format!("near_dup/indexed/{language}"));
+        if words < self.0.min_words {
+            cx.stats().inc("near_dup/short");
+            matches.clear();
+        }
+        let nearest = matches.first().cloned();
+        page.extensions.insert(NearDuplicates { simhash, language, words, matches });
+        let Some(nearest) = nearest else { return Ok(OnPage::Parse) };
+        cx.stats().inc("near_dup/flagged");
+        cx.stats().inc(&format!("near_dup/flagged/{language}"));
+        if self.0.then == OnNearDuplicate::Skip {
+            let detail = format!("{} bits from {}", nearest.distance, nearest.url);
+            let status = page.response().status;
+            return Ok(OnPage::Skip(DropReason::skipped("near_duplicate").detail(detail).status(status)));
+        }
+        Ok(OnPage::Parse)
+    }
+
+    fn process_follow(&self, page: &Page, _: &mut Request, _: &Context) -> Result<OnFollow> {
+        let is_flagged =
+            || page.extensions.get::<NearDuplicates>().is_some_and(|found| !found.matches.is_empty());
+        if self.0.then != OnNearDuplicate::Flag && is_flagged() {
+            return Ok(OnFollow::Drop(DropReason::skipped("near_duplicate")));
+        }
+        Ok(OnFollow::Keep)
+    }
+}
+
+/// One value for its places in the crawl and in the job.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct SharedNearDup(Arc<OnceLock<Option<NearDup>>>);
+
+impl SharedNearDup {
+    pub(crate) fn make(&self, settings: &Settings) -> Result<Option<NearDup>> {
+        if let Some(made) = self.0.get() {
+            return Ok(made.clone());
+        }
+        let made = NearDup::from_settings(settings)?;
+        Ok(self.0.get_or_init(|| made).clone())
+    }
+
+    fn get(&self) -> Option<&NearDup> {
+        self.0.get()?.as_ref()
+    }
+}
+
+/// The pages in the job, each an entry.
+#[derive(Debug)]
+pub(crate) struct KeptNearDup(SharedNearDup);
+
+impl KeptNearDup {
+    pub(crate) fn new(near_dup: SharedNearDup) -> Self {
+        Self(near_dup)
+    }
+}
+
+impl Persist for KeptNearDup {
+    fn name(&self) -> String {
+        NearDup::NAME.to_owned()
+    }
+
+    /// The state is what fingerprints are made of: of other features they cannot be compared.
+    fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        let Some(near_dup) = self.0.get() else { return Ok(()) };
+        let features = near_dup.0.identity.features().name();
+        if let Some(before) = state
+            && before != features.as_bytes()
+        {
+            let before = String::from_utf8_lossy(before);
+            return Err(Error::usage(format!(
+                "the job has fingerprints by {before}, and near_dup_features is {features}; go on with {before}"
+            )));
+        }
+        near_dup.pages().has_job = true;
+        Ok(())
+    }
+
+    fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let Some(near_dup) = self.0.get() else { return Ok(()) };
+        let entry: Entry = serde_json::from_slice(value)?;
+        let hash = entry.simhash.parse().map_err(|error| Error::usage(format!("{error}")))?;
+        let mut pages = near_dup.pages();
+        let number = key.try_into().map_or(0, u32::from_be_bytes);
+        // Numbers without an entry are pages whose text changed.
+        while pages.pages.len() < number as usize {
+            pages.pages.push(Indexed { url: Box::default(), language: 0 });
+        }
+        pages.insert(entry.url, entry.lang, hash)?;
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        let features = self.0.get().map(|near_dup| near_dup.0.identity.features().name());
+        Ok(features.map(|name| name.as_bytes().to_vec()))
+    }
+
+    fn save_entries(&self) -> Result<Vec<Change>> {
+        let new = self.0.get().map(|near_dup| std::mem::take(&mut near_dup.pages().new));
+        Ok(new.unwrap_or_default())
+    }
+}
