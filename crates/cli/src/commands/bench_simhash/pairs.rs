@@ -106,16 +106,23 @@ pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlo
         return Err(Failure::usage(format!("--pairs {shown}: there is no such file")));
     }
     let (mut batch, mut wrong, mut is_any): (Vec<Pair>, Option<String>, bool) = (Vec::new(), None, false);
-    let mut take = |raw: Raw| {
-        let line = match raw.body {
-            Body::Line(line) => serde_json::from_slice::<Line>(&line).map_err(|error| error.to_string()),
-            Body::Unreadable(message) => Err(message),
-            Body::File { .. } => Err("it is no file of JSON lines".to_owned()),
+    let mut take = |raw: Result<Raw, String>| {
+        let (number, line) = match raw {
+            Ok(Raw { place, body }) => (
+                place.line.map(|line| format!(":{line}")).unwrap_or_default(),
+                match body {
+                    Body::Line(line) => {
+                        serde_json::from_slice::<Line>(&line).map_err(|error| error.to_string())
+                    }
+                    Body::Unreadable(message) => Err(message),
+                    Body::File { .. } => Err("it is no file of JSON lines".to_owned()),
+                },
+            ),
+            Err(error) => (String::new(), Err(error)),
         };
         let line = match line {
             Ok(line) => line,
             Err(error) => {
-                let number = raw.place.line.map(|line| format!(":{line}")).unwrap_or_default();
                 wrong = Some(format!("--pairs {shown}{number}: {}", escape(&error)));
                 return ControlFlow::Break(());
             }
@@ -131,8 +138,7 @@ pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlo
         batch.push(Pair { kind, level, len: line.len, is_copy: line.dup, a, b: line.b });
         if batch.len() < BATCH { ControlFlow::Continue(()) } else { each(std::mem::take(&mut batch)) }
     };
-    let flow = read(&Source::File(path.to_owned()), LINE, &mut take)
-        .map_err(|error| Failure::usage(format!("--pairs {}", escape(&error))))?;
+    let flow = read(&Source::File(path.to_owned()), None, LINE, &mut take);
     if let Some(wrong) = wrong {
         let form = r#"a line has the form {"a": TEXT, "b": TEXT, "kind": NAME, "level": NUMBER, "len": WORDS, "dup": 1 or 0}"#;
         return Err(Failure::usage(format!("{wrong}; {form}")));
