@@ -27,9 +27,9 @@ pub(crate) use args::{
 pub(crate) use batch::{Batches, Settings, Stop};
 pub(crate) use flags::Flags;
 pub(crate) use index::{Missing, Place, failure};
-pub(crate) use input::{Source, sources};
+pub(crate) use input::{Source, read, sources};
 pub(crate) use manifest::Manifest;
 pub(crate) use metrics::Telemetry;
-pub(crate) use record::{Story, language};
+pub(crate) use record::{Body, Raw, Story, language};
 pub(crate) use spelling::Spellings;
 pub(crate) use summary::Summary;

@@ -2,6 +2,7 @@
 
 mod bench;
 mod bench_avoid_dup;
+mod bench_simhash;
 mod cache;
 mod completions;
 mod copyvio;
@@ -33,6 +34,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),
         Command::Bench { what: Bench::AvoidDup(args) } => bench_avoid_dup::run(*args),
+        Command::Bench { what: Bench::Simhash(args) } => bench_simhash::run(&args),
         Command::BenchServer(site) => on_runtime(bench::server(site)),
         Command::Version { verbose } => version::run(verbose),
         Command::Completions { shell } => completions::run(shell),

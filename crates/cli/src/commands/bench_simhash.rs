@@ -1,0 +1,173 @@
+//! `huntsman bench simhash`: what is promised about near-duplicates, measured on this machine.
+//!
+//! Which changes of a text are found, how fast fingerprints are, what an index costs, in memory, in a directory and in Redis, and how many
+//! stories a day's run takes. Nothing is fetched: stories are in the build, and others like them are written as needed.
+
+mod add;
+mod clock;
+mod documents;
+mod edits;
+mod index;
+mod pairs;
+mod quality;
+mod redis;
+mod sheet;
+mod speed;
+mod stories;
+
+use std::io::{self, Write};
+use std::process::{Command, Stdio};
+
+use serde::{Deserialize, Serialize};
+
+use self::sheet::Sheet;
+use crate::args::{BenchSimhashArgs, SimhashPart};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::render::{Style, count, escape, say};
+
+/// All figures; parts that were not asked for are missing.
+#[derive(Debug, Serialize, Deserialize)]
+struct Report {
+    version: String,
+    build: String,
+    seed: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    quality: Option<quality::Quality>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    speed: Option<speed::Speed>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    index: Option<index::Indexes>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    add: Option<add::Add>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    redis: Option<redis::Redis>,
+}
+
+pub(crate) fn run(args: &BenchSimhashArgs) -> Outcome {
+    if let Some(part) = args.part {
+        let mut report = Report::new(args);
+        report.add(part, args)?;
+        writeln!(io::stdout().lock(), "{}", serde_json::to_string(&report)?)?;
+        return Ok(Exit::Done);
+    }
+    if cfg!(debug_assertions) {
+        say("this is a debug build: its times say little; measure with cargo build --release");
+    }
+    let parts = parts(args);
+    let mut report = Report::new(args);
+    match parts.as_slice() {
+        [part] => report.add(*part, args)?,
+        // Each in a process of its own, so that what one leaves in memory is not counted as another's.
+        parts => parts.iter().try_for_each(|part| report.take(*part, Report::of_process(*part)?))?,
+    }
+    let mut stdout = io::stdout().lock();
+    if args.json {
+        writeln!(stdout, "{}", serde_json::to_string(&report)?)?;
+    } else {
+        let style = Style::stdout();
+        for sheet in report.sheets() {
+            let text = if args.markdown { sheet.markdown() } else { sheet.text(style) };
+            stdout.write_all(text.as_bytes())?;
+        }
+        writeln!(stdout, "\nhuntsman {}, {} build, seed {}", report.version, report.build, report.seed)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// What is measured, in this order.
+fn parts(args: &BenchSimhashArgs) -> Vec<SimhashPart> {
+    let is_asked_for = |part: &SimhashPart| args.only.contains(part);
+    if args.only.is_empty() && args.pairs.is_some() {
+        return vec![SimhashPart::Quality];
+    }
+    let mut parts = SimhashPart::ALL.to_vec();
+    if !args.only.is_empty() {
+        parts.retain(is_asked_for);
+    } else if args.redis.is_none() && !redis::is_installed() {
+        say("redis: left out, as there is no redis-server here; name a server with --redis URL");
+        parts.retain(|part| *part != SimhashPart::Redis);
+    }
+    parts
+}
+
+/// A folder for what is written, gone with the value.
+fn scratch(args: &BenchSimhashArgs) -> Outcome<tempfile::TempDir> {
+    let parent = args.dir.clone().unwrap_or_else(std::env::temp_dir);
+    let made = tempfile::Builder::new().prefix("huntsman-bench-").tempdir_in(&parent);
+    made.map_err(|error| Failure::crawl(format!("{}: {error}", escape(&parent.to_string_lossy()))))
+}
+
+impl Report {
+    fn new(args: &BenchSimhashArgs) -> Self {
+        Self {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+            seed: args.seed,
+            quality: None,
+            speed: None,
+            index: None,
+            add: None,
+            redis: None,
+        }
+    }
+
+    /// Measures a part here.
+    fn add(&mut self, part: SimhashPart, args: &BenchSimhashArgs) -> Outcome<()> {
+        match part {
+            SimhashPart::Quality => {
+                match &args.pairs {
+                    Some(path) => say(&format!("quality: pairs of {}", escape(&path.to_string_lossy()))),
+                    None => say(&format!("quality: {} stories for each kind of change", count(args.stories))),
+                }
+                self.quality = Some(quality::run(args)?);
+            }
+            SimhashPart::Speed => {
+                say("speed of fingerprints");
+                self.speed = Some(speed::run(args)?);
+            }
+            SimhashPart::Index => self.index = Some(index::run(args)?),
+            SimhashPart::Add => self.add = Some(add::run(args)?),
+            SimhashPart::Redis => self.redis = Some(redis::run(args)?),
+        }
+        Ok(())
+    }
+
+    /// Measures a part with the same arguments in another process, which has told its errors itself.
+    fn of_process(part: SimhashPart) -> Outcome<Self> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(std::env::args_os().skip(1)).args(["--part", part.name()]);
+        let ended = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
+        if ended.status.success() {
+            return Ok(serde_json::from_slice(&ended.stdout)?);
+        }
+        let exit = match ended.status.code() {
+            Some(2) => Exit::Usage,
+            _ => Exit::Crawl,
+        };
+        let message = format!("the part `{}` ended with {}", part.name(), ended.status);
+        Err(Failure { exit, message, is_broken_pipe: false })
+    }
+
+    /// Takes over a part of another report.
+    fn take(&mut self, part: SimhashPart, of: Self) -> Outcome<()> {
+        match part {
+            SimhashPart::Quality => self.quality = of.quality,
+            SimhashPart::Speed => self.speed = of.speed,
+            SimhashPart::Index => self.index = of.index,
+            SimhashPart::Add => self.add = of.add,
+            SimhashPart::Redis => self.redis = of.redis,
+        }
+        Ok(())
+    }
+
+    fn sheets(&self) -> Vec<Sheet> {
+        let parts = [
+            self.quality.as_ref().map(quality::Quality::sheets),
+            self.speed.as_ref().map(speed::Speed::sheets),
+            self.index.as_ref().map(index::Indexes::sheets),
+            self.add.as_ref().map(add::Add::sheets),
+            self.redis.as_ref().map(redis::Redis::sheets),
+        ];
+        parts.into_iter().flatten().flatten().collect()
+    }
+}

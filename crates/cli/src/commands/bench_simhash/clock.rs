@@ -1,0 +1,67 @@
+//! What a part of the work takes: time, processor, memory.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::process;
+
+/// Time and processor time of this thread since its start.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Watch {
+    start: Instant,
+    of_thread: Duration,
+}
+
+impl Watch {
+    pub(super) fn start() -> Self {
+        Self { start: Instant::now(), of_thread: process::thread_clock() }
+    }
+
+    /// Seconds; never 0, so that rates are numbers.
+    pub(super) fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64().max(1e-9)
+    }
+
+    /// Seconds of a core that this thread took.
+    pub(super) fn core_seconds(&self) -> f64 {
+        process::thread_clock().saturating_sub(self.of_thread).as_secs_f64()
+    }
+}
+
+/// Microseconds that calls took.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Times {
+    pub(super) count: usize,
+    pub(super) p50_us: f64,
+    pub(super) p99_us: f64,
+    pub(super) p999_us: f64,
+    pub(super) max_us: f64,
+}
+
+impl Times {
+    pub(super) fn of(mut times: Vec<Duration>) -> Self {
+        times.sort_unstable();
+        let Some(last) = times.len().checked_sub(1) else { return Self::default() };
+        let at = |share: f64| times[(last as f64 * share) as usize].as_secs_f64() * 1e6;
+        Self { count: times.len(), p50_us: at(0.5), p99_us: at(0.99), p999_us: at(0.999), max_us: at(1.0) }
+    }
+}
+
+/// Lets the largest resident size be counted anew from here on; where the system has no means for it, it stays that of the process.
+pub(super) fn reset_peak_rss() {
+    // 5 stands for the peak alone, by proc_pid_clear_refs(5).
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_told_by_rank() {
+        let times = Times::of((1..=1_000).rev().map(Duration::from_micros).collect());
+        assert_eq!((times.count, times.p50_us, times.p99_us, times.max_us), (1_000, 500.0, 990.0, 1_000.0));
+        assert_eq!(Times::of(Vec::new()).count, 0);
+    }
+}
