@@ -132,6 +132,11 @@ pub(crate) enum Command {
         shell: Shell,
     },
 
+    /// Prints the text of a PDF file on stdin, for the commands that compare it.
+    #[cfg(feature = "pdf")]
+    #[command(name = "pdf-text", hide = true)]
+    PdfText,
+
     /// The server that `bench crawl` measures against; ends when its stdin closes.
     #[command(name = "bench-server", hide = true)]
     BenchServer(BenchSite),

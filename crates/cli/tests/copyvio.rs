@@ -91,6 +91,86 @@ fn pages_wiki_texts_and_stdin_are_read_by_what_they_are() {
     );
 }
 
+/// A PDF file of one page with columns of lines, each line an instruction of its own.
+fn pdf(columns: &[Vec<String>]) -> Vec<u8> {
+    let mut content = String::from("BT /F1 9 Tf ");
+    for (column, lines) in columns.iter().enumerate() {
+        for (line, text) in lines.iter().enumerate() {
+            let (x, y) = (40 + 260 * column, 800 - 11 * line);
+            content.push_str(&format!("1 0 0 1 {x} {y} Tm ({text}) Tj "));
+        }
+    }
+    content.push_str("ET");
+    let objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>".to_owned(),
+        "<< /Type /Pages /Kids [3 0 R] /Count 1 >>".to_owned(),
+        "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Contents 5 0 R /Resources << /Font << /F1 4 0 R >> >> >>"
+            .to_owned(),
+        "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_owned(),
+        format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
+    ];
+    let mut out = String::from("%PDF-1.4\n");
+    let mut places = Vec::new();
+    for (number, object) in objects.iter().enumerate() {
+        places.push(out.len());
+        out.push_str(&format!("{} 0 obj\n{object}\nendobj\n", number + 1));
+    }
+    let start = out.len();
+    out.push_str(&format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1));
+    places.iter().for_each(|place| out.push_str(&format!("{place:010} 00000 n \n")));
+    out.push_str(&format!(
+        "trailer << /Size {} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n",
+        objects.len() + 1
+    ));
+    out.into_bytes()
+}
+
+/// A column of so many words, six to a line; every fourth line parts a word at its end.
+fn column(from: usize, to: usize) -> Vec<String> {
+    let (mut lines, mut rest) = (Vec::new(), String::new());
+    let words: Vec<String> = (from..to).map(spelt).collect();
+    for (line, words) in words.chunks(6).enumerate() {
+        let mut text = format!("{rest}{}", words.join(" "));
+        rest = String::new();
+        if line % 4 == 3 && words.len() == 6 {
+            rest = text.split_off(text.len() - 4);
+            rest.push(' ');
+            text.push('-');
+        }
+        lines.push(text);
+    }
+    lines
+}
+
+/// A word of small letters.
+fn spelt(n: usize) -> String {
+    (0..8).map(|at| char::from(b'a' + ((n * 7_919 + at * 104_729 + n * at * 31) % 26) as u8)).collect()
+}
+
+#[cfg(feature = "pdf")]
+#[test]
+fn a_pdf_of_two_columns_is_read_column_by_column_and_broken_ones_cost_themselves() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = (0..600).map(spelt).collect::<Vec<_>>().join(" ");
+    fs::write(dir.path().join("article.txt"), &text).unwrap();
+    let file = pdf(&[column(0, 300), column(300, 600)]);
+    fs::write(dir.path().join("whole.pdf"), &file).unwrap();
+    fs::write(dir.path().join("torn.pdf"), &file[..file.len() / 3]).unwrap();
+    fs::write(dir.path().join("no.pdf"), b"%PDF-1.7 and nothing else").unwrap();
+    let made = compare(dir.path(), &["article.txt", "whole.pdf", "torn.pdf", "no.pdf"]);
+    let confidence = made["sources"][0]["confidence"].as_f64().unwrap();
+    assert!(confidence > 0.95, "{confidence}");
+    assert!(
+        made["sources"][0]["evidence"]["coverage"].as_f64().unwrap() > 0.95,
+        "{}",
+        made["sources"][0]["evidence"]
+    );
+    for broken in [&made["sources"][1], &made["sources"][2]] {
+        assert_eq!(broken["status"], "failed", "{broken}");
+        assert!(broken["reason"].as_str().unwrap().contains("PDF"), "{broken}");
+    }
+}
+
 #[test]
 fn the_page_shows_both_texts_with_marks_that_lead_to_each_other_and_no_script() {
     let dir = tempfile::tempdir().unwrap();

@@ -9,6 +9,7 @@ mod base64;
 mod chain;
 mod cookie_jar;
 mod cookies;
+pub mod copyvio;
 mod default_headers;
 mod defaults;
 mod depth;

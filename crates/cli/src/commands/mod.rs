@@ -11,6 +11,8 @@ mod dedup;
 mod demo;
 mod fetch;
 mod job;
+#[cfg(feature = "pdf")]
+mod pdf_text;
 mod robots;
 mod settings;
 mod version;
@@ -36,6 +38,8 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Bench { what: Bench::AvoidDup(args) } => bench_avoid_dup::run(*args),
         Command::Bench { what: Bench::Simhash(args) } => bench_simhash::run(&args),
         Command::BenchServer(site) => on_runtime(bench::server(site)),
+        #[cfg(feature = "pdf")]
+        Command::PdfText => pdf_text::run(),
         Command::Version { verbose } => version::run(verbose),
         Command::Completions { shell } => completions::run(shell),
     }

@@ -179,9 +179,22 @@ fn text_of(kind: Kind, bytes: &[u8], charset: Option<&str>) -> std::result::Resu
         Kind::Plain => Text::plain(bytes, charset),
         Kind::Html => Text::html(bytes, charset),
         Kind::Wikitext => Text::wikitext(Text::plain(bytes, charset).exact()),
-        Kind::Pdf => return Err("this build does not read PDF".to_owned()),
+        Kind::Pdf => Text::new(pdf_text(bytes)?),
     };
     if text.is_empty() { Err("it has no text".to_owned()) } else { Ok(text) }
+}
+
+/// The text of a PDF file, by this program in another process.
+#[cfg(feature = "pdf")]
+fn pdf_text(bytes: &[u8]) -> std::result::Result<String, String> {
+    use huntsman::middleware::copyvio::{PdfProcess, PdfText};
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    PdfProcess::new(program, ["pdf-text"]).text(bytes).map_err(|error| error.to_string())
+}
+
+#[cfg(not(feature = "pdf"))]
+fn pdf_text(_: &[u8]) -> std::result::Result<String, String> {
+    Err("this build does not read PDF files; build it with the feature pdf".to_owned())
 }
 
 /// Fetches pages and keeps what they say.

@@ -1,0 +1,186 @@
+//! The text of PDF files, by a process of its own.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Reads the text of PDF files.
+pub trait PdfText: fmt::Debug + Send + Sync {
+    /// The text of a file, its pages one behind the other. Blocks.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn text(&self, pdf: &[u8]) -> Result<String, PdfError>;
+}
+
+/// Why a PDF file has no text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PdfError {
+    /// The reader could not be started.
+    NotStarted(String),
+    /// It was not done in time.
+    Late(Duration),
+    /// It gave up: the file is damaged, encrypted, or asks for more memory than it may have.
+    Failed,
+    /// The file has no text, as with scanned pages.
+    NoText,
+}
+
+/// Has PDF files read by a program that gets the file on stdin and prints the text, in UTF-8.
+///
+/// PDF is a language of its own, and readers of it fail in ways that no error handling catches: they take all memory, never end, abort.
+/// So that costs a process which is killed, and nothing else. The program limits its own memory (`huntsman pdf-text` does).
+///
+/// The order of the text is that of the file's instructions, so columns stay apart when the program that wrote the file wrote them
+/// one after the other, as most do. A word that was parted at the end of a line is put together.
+#[derive(Clone, Debug)]
+pub struct PdfProcess {
+    program: PathBuf,
+    args: Vec<OsString>,
+    timeout: Duration,
+    max_text: u64,
+}
+
+impl PdfProcess {
+    /// A program with its arguments: 20 seconds and 20 MiB of text for a file.
+    pub fn new(program: impl Into<PathBuf>, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        let args = args.into_iter().map(Into::into).collect();
+        Self { program: program.into(), args, timeout: Duration::from_secs(20), max_text: 20 << 20 }
+    }
+
+    /// How long it may take.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// How many bytes of text are read; the rest is left out.
+    pub fn max_text(mut self, bytes: u64) -> Self {
+        self.max_text = bytes;
+        self
+    }
+
+    fn run(&self, mut child: Child, pdf: &[u8]) -> Result<Vec<u8>, PdfError> {
+        let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(PdfError::NotStarted("it has no stdin or stdout".to_owned()));
+        };
+        let (send, receive) = mpsc::channel();
+        let max_text = self.max_text;
+        let reader = thread::spawn(move || {
+            let mut text = Vec::new();
+            let read = stdout.take(max_text).read_to_end(&mut text);
+            let _ = send.send(read.map(|_| text));
+        });
+        let ended = thread::scope(|scope| {
+            // Ends at the latest when the process does.
+            scope.spawn(move || stdin.write_all(pdf));
+            let ended = receive.recv_timeout(self.timeout);
+            if ended.is_err() {
+                let _ = child.kill();
+            }
+            ended
+        });
+        let text = match ended {
+            Ok(Ok(text)) => text,
+            Ok(Err(_)) => Vec::new(),
+            Err(_) => {
+                let _ = (child.wait(), reader.join());
+                return Err(PdfError::Late(self.timeout));
+            }
+        };
+        let is_whole = (text.len() as u64) < self.max_text;
+        if !is_whole {
+            let _ = child.kill();
+        }
+        let is_done = child.wait().is_ok_and(|status| status.success());
+        let _ = reader.join();
+        // What was read until an error is better than nothing, as in the reference.
+        if is_done || !text.is_empty() { Ok(text) } else { Err(PdfError::Failed) }
+    }
+}
+
+impl PdfText for PdfProcess {
+    fn text(&self, pdf: &[u8]) -> Result<String, PdfError> {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let child = command
+            .spawn()
+            .map_err(|error| PdfError::NotStarted(format!("{}: {error}", self.program.display())))?;
+        let text = self.run(child, pdf)?;
+        let text = joined(&String::from_utf8_lossy(&text));
+        if text.trim().is_empty() { Err(PdfError::NoText) } else { Ok(text) }
+    }
+}
+
+/// Puts words together that were parted at the end of a line: a letter and a hyphen before it, a small letter behind it.
+fn joined(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let stem = line.trim_end().strip_suffix(['-', '\u{ad}', '\u{2010}']);
+        let next = lines.peek().and_then(|next| next.trim_start().chars().next());
+        match stem {
+            Some(stem) if stem.ends_with(char::is_alphabetic) && next.is_some_and(char::is_lowercase) => {
+                out.push_str(stem);
+                // The rest of the word stands at the beginning of the next line.
+                if let Some(next) = lines.peek_mut() {
+                    *next = next.trim_start();
+                }
+            }
+            _ => {
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+    }
+    out
+}
+
+impl fmt::Display for PdfError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PdfError::NotStarted(why) => write!(f, "the reader of PDF files could not be started: {why}"),
+            PdfError::Late(time) => write!(f, "the PDF file was not read within {} s", time.as_secs_f64()),
+            PdfError::Failed => f.write_str("the PDF file cannot be read: damaged, encrypted or too large"),
+            PdfError::NoText => f.write_str("the PDF file has no text (scanned pages?)"),
+        }
+    }
+}
+
+impl std::error::Error for PdfError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parted_words_are_put_together_and_other_hyphens_stay() {
+        let text = "a car-\npet of well-\n  known names, the X-\nRay and 3-\nfold -\nlist\nend-";
+        assert_eq!(joined(text), "a carpet of wellknown names, the X-\nRay and 3-\nfold -\nlist\nend-\n");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_reader_that_hangs_fails_or_floods_costs_itself_alone() {
+        let shell = |script: &str| PdfProcess::new("sh", ["-c", script]).timeout(Duration::from_millis(300));
+        assert_eq!(shell("cat").text(b"hello"), Ok("hello\n".to_owned()));
+        assert_eq!(
+            shell("exec sleep 60").text(&[0; 1 << 20]),
+            Err(PdfError::Late(Duration::from_millis(300)))
+        );
+        assert_eq!(shell("exit 3").text(b"x"), Err(PdfError::Failed));
+        assert_eq!(shell("kill -ABRT $$").text(b"x"), Err(PdfError::Failed));
+        assert_eq!(shell("cat > /dev/null").text(b"x"), Err(PdfError::NoText));
+        assert_eq!(shell("echo start; kill -ABRT $$").text(b"x"), Ok("start\n".to_owned()));
+        let flood = shell("exec yes").max_text(1_000).timeout(Duration::from_secs(20)).text(b"x");
+        assert_eq!(flood.map(|text| text.len()), Ok(1_000));
+        let missing = PdfProcess::new("/nothing/there", [""]).text(b"x");
+        assert!(matches!(missing, Err(PdfError::NotStarted(_))), "{missing:?}");
+    }
+}
