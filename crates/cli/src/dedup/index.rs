@@ -173,6 +173,12 @@ impl Place {
     }
 }
 
+impl From<IndexError> for Failure {
+    fn from(error: IndexError) -> Self {
+        failure(&error)
+    }
+}
+
 /// How the command ends for an error of an index, and what to do about it.
 pub(crate) fn failure(error: &IndexError) -> Failure {
     let (exit, advice) = match error.kind() {

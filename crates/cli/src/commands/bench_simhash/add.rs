@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use huntsman::detect::near::{DiskIndex, Identity};
+use huntsman::detect::near::{DiskIndex, Identity, NearIndex};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
@@ -17,7 +17,6 @@ use super::scratch;
 use super::sheet::{Sheet, figure, mebibytes};
 use super::stories::Writer;
 use crate::args::BenchSimhashArgs;
-use crate::dedup::failure;
 use crate::exit::{Failure, Outcome};
 use crate::render::{count, say};
 
@@ -54,10 +53,7 @@ pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Add> {
     let (stories, index) = (place("stories.jsonl"), place("index"));
     let (text_bytes, copies) = write(args, &stories)?;
     let documents = Documents::new(args.seed, &Spread::Even).take(args.documents as usize);
-    let built = DiskIndex::build(&index, Identity::default(), documents);
-    built
-        .and_then(|index| huntsman::detect::near::NearIndex::flush(&index))
-        .map_err(|error| failure(&error))?;
+    DiskIndex::build(&index, Identity::default(), documents)?.flush()?;
 
     let watch = Watch::start();
     let report = place("report.json");

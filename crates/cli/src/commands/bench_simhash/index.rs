@@ -6,18 +6,17 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use huntsman::detect::near::{DiskIndex, Document, Identity, IndexError, Language, MemoryIndex, NearIndex};
+use huntsman::detect::near::{DiskIndex, Document, Identity, Language, MemoryIndex, NearIndex};
 use huntsman::detect::simhash::{Features, SimHash};
 use serde::{Deserialize, Serialize};
 
 use super::clock::{Times, Watch, reset_peak_rss};
 use super::documents::{Documents, Spread, hindi};
 use super::scratch;
-use super::sheet::{Sheet, figure, figure_or_none, mebibytes};
+use super::sheet::{Sheet, figure, mebibytes};
 use crate::args::BenchSimhashArgs;
-use crate::dedup::failure;
 use crate::exit::{Failure, Outcome};
-use crate::process::{peak_rss, resident};
+use crate::process::peak_rss;
 use crate::render::{count, say};
 
 /// Indexes of the same number of documents.
@@ -54,9 +53,7 @@ pub(super) struct Memory {
     pub(super) bytes_per_document: f64,
     /// What it is made of.
     pub(super) parts: BTreeMap<String, f64>,
-    /// By how much the process grew.
-    pub(super) resident_bytes_per_document: Option<f64>,
-    /// The largest size of the process while building.
+    /// The largest size of the process while building, with what earlier indexes left in its allocator.
     pub(super) peak_rss_bytes: Option<u64>,
 }
 
@@ -144,7 +141,7 @@ pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Indexes> {
     let mut indexes = Vec::new();
     for k in &args.k {
         for spread in [Spread::Even, Spread::texts(args.seed)] {
-            let identity = Identity::new(*k, Features::default()).map_err(|error| failure(&error))?;
+            let identity = Identity::new(*k, Features::default())?;
             let setup = Setup { seed: args.seed, documents: args.documents, identity, spread };
             let what = format!("{} documents, k = {k}, bits {}", count(args.documents), setup.spread.name());
             say(&format!("index: {what}"));
@@ -152,10 +149,6 @@ pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Indexes> {
         }
     }
     Ok(Indexes { documents: args.documents, indexes })
-}
-
-fn error(error: IndexError) -> Failure {
-    failure(&error)
 }
 
 impl Setup {
@@ -170,7 +163,7 @@ impl Setup {
     fn run(&self, directory: &Path) -> Outcome<Index> {
         let (index, memory) = self.build()?;
         let queries = self.ask(&index)?;
-        let stats = index.stats().map_err(error)?;
+        let stats = index.stats()?;
         let candidates_per_query = stats.candidates.sum() as f64 / stats.candidates.queries().max(1) as f64;
         let scan = self.scan(&index)?;
         let pairs = pairs(&index);
@@ -196,15 +189,13 @@ impl Setup {
         self.documents().for_each(|document| drop(std::hint::black_box(document)));
         let (making, making_core) = (watch.seconds(), watch.core_seconds());
         reset_peak_rss();
-        let before = resident();
         let watch = Watch::start();
-        let index = MemoryIndex::build(self.identity, self.documents()).map_err(error)?;
+        let index = MemoryIndex::build(self.identity, self.documents())?;
         let (build_s, build_core_s) = (watch.seconds() - making, watch.core_seconds() - making_core);
         let peak_rss_bytes = peak_rss();
         index.settle();
         let per_document = |bytes: f64| bytes / self.documents as f64;
-        let grown = resident().zip(before).map(|(after, before)| after as f64 - before as f64);
-        let stats = index.stats().map_err(error)?;
+        let stats = index.stats()?;
         let mut parts: BTreeMap<String, f64> = BTreeMap::new();
         for (part, bytes) in stats.languages.values().flat_map(|language| &language.bytes) {
             *parts.entry((*part).to_owned()).or_default() += per_document(*bytes as f64);
@@ -214,7 +205,6 @@ impl Setup {
             build_core_s: build_core_s.max(0.0),
             bytes_per_document: per_document(stats.total_bytes() as f64),
             parts,
-            resident_bytes_per_document: grown.map(per_document),
             peak_rss_bytes,
         };
         Ok((index, memory))
@@ -243,13 +233,13 @@ impl Setup {
             let (mut found, mut times) = (0, Vec::with_capacity(queries.len()));
             for query in queries {
                 let start = Instant::now();
-                let near = index.near(std::slice::from_ref(query)).map_err(error)?;
+                let near = index.near(std::slice::from_ref(query))?;
                 times.push(start.elapsed());
                 found += near[0].len();
             }
             let watch = Watch::start();
             for queries in queries.chunks(1_000) {
-                std::hint::black_box(index.near(queries).map_err(error)?);
+                std::hint::black_box(index.near(queries)?);
             }
             let each = 1.0 / queries.len() as f64;
             all.push(Queries {
@@ -271,7 +261,7 @@ impl Setup {
         let watch = Watch::start();
         let scanned = index.scan(&queries);
         let ms_per_query = watch.seconds() / queries.len() as f64 * 1e3;
-        let found = index.near(&queries).map_err(error)?;
+        let found = index.near(&queries)?;
         let (of_scan, of_index): (usize, usize) =
             (scanned.iter().map(Vec::len).sum(), found.iter().map(Vec::len).sum());
         if found != scanned {
@@ -285,7 +275,7 @@ impl Setup {
             std::hint::black_box(index.scan(&of_hindi));
             best.min(watch.seconds() / of_hindi.len() as f64 * 1e3)
         });
-        let stats = index.stats().map_err(error)?;
+        let stats = index.stats()?;
         Ok(Scan {
             queries: queries.len(),
             found: of_scan,
@@ -316,17 +306,17 @@ impl Setup {
 
     fn on_disk(&self, directory: &Path) -> Outcome<Disk> {
         let watch = Watch::start();
-        let index = DiskIndex::build(directory, self.identity, self.documents()).map_err(error)?;
-        index.flush().map_err(error)?;
+        let index = DiskIndex::build(directory, self.identity, self.documents())?;
+        index.flush()?;
         let (build_s, build_core_s) = (watch.seconds(), watch.core_seconds());
         drop(index);
         let watch = Watch::start();
-        let index = DiskIndex::open(directory, self.identity).map_err(error)?;
+        let index = DiskIndex::open(directory, self.identity)?;
         let (open_s, open_core_s) = (watch.seconds(), watch.core_seconds());
-        let stats = index.stats().map_err(error)?;
+        let stats = index.stats()?;
         let new: Vec<Document> = self.stream(ADDED).take((self.documents / 10).max(1_000) as usize).collect();
         let watch = Watch::start();
-        new.chunks(1_000).try_for_each(|batch| index.insert(batch)).map_err(error)?;
+        new.chunks(1_000).try_for_each(|batch| index.insert(batch))?;
         let disk = Disk {
             build_s,
             build_core_s,
@@ -364,7 +354,7 @@ fn insert_while_asking(
             let mut times = Vec::new();
             for query in queries.iter().cycle() {
                 let start = Instant::now();
-                std::hint::black_box(index.near(std::slice::from_ref(query)).map_err(error)?);
+                std::hint::black_box(index.near(std::slice::from_ref(query))?);
                 times.push(start.elapsed());
                 // A service that is not at its limit.
                 std::thread::sleep(Duration::from_micros(50));
@@ -386,7 +376,7 @@ fn insert_while_asking(
         let asked = asking.join().map_err(|_| Failure::crawl("the thread that asks ended"));
         (inserted.map(|()| (times, seconds, core_seconds)), asked.and_then(|asked| asked))
     });
-    let ((batches, seconds, core_seconds), of_queries) = (inserted.map_err(error)?, of_queries?);
+    let ((batches, seconds, core_seconds), of_queries) = (inserted?, of_queries?);
     let watch = Watch::start();
     index.settle();
     Ok(Inserts {
@@ -409,7 +399,7 @@ impl Indexes {
         };
         let mut memory = Sheet::new(
             format!("Index of {documents} documents: memory and building"),
-            ["index", "B a document", "RSS B a document", "peak", "build s", "core s", "all pairs", "core s"],
+            ["index", "B a document", "peak RSS", "build s", "core s", "all pairs", "core s"],
         );
         let mut disk = Sheet::new(
             format!("Index of {documents} documents in a directory"),
@@ -452,7 +442,6 @@ impl Indexes {
             memory.row([
                 name.clone(),
                 figure(of.bytes_per_document),
-                figure_or_none(of.resident_bytes_per_document),
                 mebibytes(of.peak_rss_bytes),
                 figure(of.build_s),
                 figure(of.build_core_s),

@@ -292,7 +292,7 @@ impl Quality {
 /// `0`, `0.3`, `12`, `100`: what is not nothing does not look like it.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
-    let is_rounded_away = percent > 0.0 && percent < 0.5 || percent < 100.0 && percent >= 99.5;
+    let is_rounded_away = percent > 0.0 && percent < 0.5 || (99.5..100.0).contains(&percent);
     if is_rounded_away { format!("{percent:.1}") } else { format!("{percent:.0}") }
 }
 

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use huntsman::detect::near::redis::{Layout, RedisIndex, RedisSettings};
-use huntsman::detect::near::{Document, Identity, IndexError, Language, NearIndex};
+use huntsman::detect::near::{Document, Identity, Language, NearIndex};
 use huntsman::detect::simhash::{Features, SimHash};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use super::clock::Watch;
 use super::sheet::{Sheet, figure, figure_or_none};
 use crate::args::BenchSimhashArgs;
-use crate::dedup::failure;
 use crate::exit::{Failure, Outcome};
 use crate::render::{count, say};
 
@@ -118,10 +117,6 @@ pub(super) fn is_installed() -> bool {
     version.is_ok_and(|status| status.success())
 }
 
-fn error(error: IndexError) -> Failure {
-    failure(&error)
-}
-
 pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Redis> {
     let url = args.redis.as_ref().and_then(Option::as_ref);
     let mut indexes = Vec::new();
@@ -131,7 +126,7 @@ pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Redis> {
             let server = if url.is_none() { Some(Server::start()?) } else { None };
             let url =
                 server.as_ref().map_or_else(|| url.cloned().unwrap_or_default(), |server| server.url.clone());
-            let settings: RedisSettings = url.parse().map_err(error)?;
+            let settings: RedisSettings = url.parse()?;
             let settings = match std::env::var("HUNTSMAN_REDIS_PASSWORD") {
                 Ok(password) if server.is_none() => settings.password(password),
                 _ => settings,
@@ -154,18 +149,18 @@ fn measure(
     server: Option<&Server>,
 ) -> Outcome<RedisCost> {
     let open = |k| {
-        let identity = Identity::new(k, Features::default()).map_err(error)?;
-        RedisIndex::open(settings.clone(), identity).map_err(error)
+        let identity = Identity::new(k, Features::default())?;
+        Outcome::Ok(RedisIndex::open(settings.clone(), identity)?)
     };
     let index = open(3)?;
-    if index.stats().map_err(error)?.languages.contains_key(&language) {
+    if index.stats()?.languages.contains_key(&language) {
         return Err(Failure::usage(format!(
             "--redis {}: there are documents of an earlier run ({language}); name an empty database",
             settings.address()
         )));
     }
     let memory = || {
-        let memory = index.used_memory().map_err(error)?;
+        let memory = index.used_memory()?;
         memory.map(|bytes| bytes as f64).ok_or_else(|| {
             Failure::usage(format!("--redis {}: its user may not ask for INFO", settings.address()))
         })
@@ -178,11 +173,11 @@ fn measure(
             .map(|id| Document { language, id: (first_id + id * 7).into(), hash: SimHash(random.random()) })
             .collect();
         hashes.extend(batch.iter().map(|document| document.hash));
-        index.insert(&batch).map_err(error)?;
+        index.insert(&batch)?;
     }
     let inserts_per_s = documents as f64 / watch.seconds();
     let bytes_per_document = (memory()? - empty) / documents as f64;
-    let stats = index.stats().map_err(error)?;
+    let stats = index.stats()?;
     let of_language = stats.languages.get(&language).map(|language| &language.bytes);
     let parts = stats.bytes.iter().chain(of_language.into_iter().flatten());
     let parts = parts.map(|(part, bytes)| ((*part).to_owned(), *bytes as f64 / documents as f64)).collect();
@@ -204,7 +199,7 @@ fn measure(
             let queries = queries(batch * batches);
             let watch = Watch::start();
             for queries in queries.chunks(batch) {
-                index.near(queries).map_err(error)?;
+                index.near(queries)?;
             }
             best = best.max(queries.len() as f64 / watch.seconds());
             core_s += watch.core_seconds();
