@@ -317,8 +317,9 @@ impl Persist for KeptNearDup {
         let Some(near_dup) = self.0.get() else { return Ok(()) };
         let entry: Entry = serde_json::from_slice(value)?;
         let hash = entry.simhash.parse().map_err(|error| Error::usage(format!("{error}")))?;
+        let number = key.try_into().map(u32::from_be_bytes);
+        let number = number.map_err(|_| Error::usage("the number of a page is not one"))?;
         let mut pages = near_dup.pages();
-        let number = key.try_into().map_or(0, u32::from_be_bytes);
         // Numbers without an entry are pages whose text changed.
         while pages.pages.len() < number as usize {
             pages.pages.push(Indexed { url: Box::default(), language: 0 });
