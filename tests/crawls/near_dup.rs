@@ -274,7 +274,8 @@ async fn wrong_settings_are_told_before_anything_is_fetched() {
         ("near_dup_features", serde_json::json!("trigrams"), "words-log, char5, words3, words-tf"),
     ] {
         let (builder, _) = crawler(&site());
-        let error = builder.set(name, value).build().err().expect("a wrong setting").to_string();
+        let Err(error) = builder.set(name, value).build() else { panic!("{name} is wrong") };
+        let error = error.to_string();
         assert!(error.contains(name) && error.contains(said), "{error}");
     }
 }
