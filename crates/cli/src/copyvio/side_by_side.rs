@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::ops::Range;
 
-use huntsman::detect::copyvio::{Band, Passage, SourceStatus, Verdict};
+use huntsman::detect::copyvio::{Passage, SourceStatus};
 
 use super::comparison::{Compared, Comparison};
 use crate::html_report::{address, html};
@@ -36,7 +36,7 @@ fn row(out: &mut String, number: usize, compared: &Compared) {
     let _ = write!(
         out,
         "<tr class=\"{}\"><td><a href=\"#source-{number}\">{number}</a><td>{}<td class=\"n\">{:.1} %",
-        band(confidence.band()),
+        confidence.band(),
         address(&compared.name),
         100.0 * confidence.value()
     );
@@ -49,7 +49,7 @@ fn row(out: &mut String, number: usize, compared: &Compared) {
             let _ = write!(
                 out,
                 "<td>{}<td class=\"n\">{:.2}<td class=\"n\">{:.1} %<td class=\"n\">{:.0} words</tr>",
-                verdict(evidence.verdict),
+                evidence.verdict,
                 evidence.score.value(),
                 100.0 * evidence.coverage,
                 evidence.passages.iter().map(|passage| passage.longest).fold(0.0, f64::max)
@@ -138,22 +138,6 @@ fn why(passage: &Passage) -> String {
         }
     }
     why
-}
-
-fn band(band: Band) -> &'static str {
-    match band {
-        Band::None => "none",
-        Band::Possible => "possible",
-        Band::Suspected => "suspected",
-    }
-}
-
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::None => "none",
-        Verdict::Possible => "possible",
-        Verdict::Suspected => "suspected",
-    }
 }
 
 /// Colours are told by words as well; the policy forbids what the page does not need anyway.
