@@ -242,7 +242,16 @@ fn every_source_of_a_check_has_a_status_and_the_time_is_kept() {
         .map(|path| site.url(path).to_string())
         .chain(["ftp://example.org/x".to_owned()])
         .collect();
-    let mut args = vec!["a.txt", "--no-short-circuit", "--exclude", "mirrors.txt", "--max-time", "3", "--source-time", "60"];
+    let mut args = vec![
+        "a.txt",
+        "--no-short-circuit",
+        "--exclude",
+        "mirrors.txt",
+        "--max-time",
+        "3",
+        "--source-time",
+        "60",
+    ];
     urls.iter().for_each(|url| args.extend(["--source", url]));
     let (made, took) = check(dir.path(), &site, &args);
     // One after the other, as they are of one host: behind the one that hangs nothing is begun.
@@ -252,7 +261,10 @@ fn every_source_of_a_check_has_a_status_and_the_time_is_kept() {
         "{made:#}"
     );
     let reason = |at: usize| made["sources"][at]["reason"].as_str().unwrap_or_default().to_owned();
-    assert!(reason(0).contains("500") && reason(2).contains("image/png") && reason(3).contains("/other"), "{made:#}");
+    assert!(
+        reason(0).contains("500") && reason(2).contains("image/png") && reason(3).contains("/other"),
+        "{made:#}"
+    );
     assert_eq!((&made["violation"], &made["best"]), (&json!(true), &json!(urls[4])));
     assert!(took < Duration::from_millis(5_000), "{took:?}");
     assert!(!site.targets().iter().any(|target| target == "/other" || target == "/never"));
@@ -277,11 +289,17 @@ fn the_links_of_an_article_to_other_sites_are_its_sources() {
     let (dir, site) = (tempfile::tempdir().unwrap(), sources());
     let link = site.url("/copy");
     fs::write(dir.path().join("a.wiki"), format!("{}<ref>[{link} a page]</ref>", words(0, 300))).unwrap();
-    fs::write(dir.path().join("a.html"), format!("<p>{}<a href='{link}'>from</a> <a href=/x>own</a>", words(0, 300)))
-        .unwrap();
+    fs::write(
+        dir.path().join("a.html"),
+        format!("<p>{}<a href='{link}'>from</a> <a href=/x>own</a>", words(0, 300)),
+    )
+    .unwrap();
     for article in ["a.wiki", "a.html"] {
         let (made, _) = check(dir.path(), &site, &[article]);
-        assert_eq!((statuses(&made), &made["sources"][0]["source"]), (vec!["compared"], &json!(link.to_string())));
+        assert_eq!(
+            (statuses(&made), &made["sources"][0]["source"]),
+            (vec!["compared"], &json!(link.to_string()))
+        );
         assert_eq!(made["violation"], true, "{made:#}");
         let (made, _) = check(dir.path(), &site, &[article, "--no-links"]);
         assert_eq!((statuses(&made).len(), &made["violation"]), (0, &json!(false)));

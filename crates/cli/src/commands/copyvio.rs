@@ -49,7 +49,9 @@ async fn compare(args: CompareArgs) -> Outcome {
 async fn check(args: CheckArgs) -> Outcome {
     let input = Input::parse(&args.article)?;
     let exclusions = exclusions(&args.exclude)?;
-    let config = Config::load(&args.settings, Inputs::command(), args.network.settings())?;
+    let mut command = Inputs::command();
+    command.extend(Workspace::settings());
+    let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
     let layers = config.layers.clone();
     let texts = Inputs::fetch(std::slice::from_ref(&input), config).await?;

@@ -12,6 +12,7 @@ use huntsman_crawler::{
     HttpDownloader, Observer, OnRequest, Output, Page, Request, Result, Spider, Start,
 };
 use huntsman_detect::copyvio::{Article, Check, CheckOptions, CheckResult, Evidence, Exclusions, Text};
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use url::Url;
 
@@ -135,15 +136,9 @@ impl Workspace {
             .plugin(Defaults)
             .downloader_with(HttpDownloader::new)
             .observer(desk.clone())
-            .middleware(desk.clone())
-            .set("slot_by", "registrable_domain")
-            .set("concurrent_requests", WORKERS)
-            .set("concurrent_requests_per_domain", 1)
-            .set("download_delay", 0.0)
-            .set("download_binary", true)
-            .set("download_maxsize", TextKind::Pdf.most_bytes())
-            .set("robots_retry_delays", Vec::<f64>::new())
-            .set("retry_enabled", false);
+            .middleware(desk.clone());
+        let builder =
+            Self::settings().into_iter().fold(builder, |builder, (name, value)| builder.set(name, value));
         let crawler = configure(builder).build()?;
         let handle = crawler.handle();
         handle.keep_open(true);
@@ -154,6 +149,20 @@ impl Workspace {
             crawler.run().await
         });
         Ok(Self(Arc::new(Inner { desk, handle, crawl: Mutex::new(Some(crawl)) })))
+    }
+
+    /// The settings that make it what it is, for those who replace all settings in [`start`](Self::start).
+    pub fn settings() -> Vec<(&'static str, Value)> {
+        vec![
+            ("slot_by", json!("registrable_domain")),
+            ("concurrent_requests", json!(WORKERS)),
+            ("concurrent_requests_per_domain", json!(1)),
+            ("download_delay", json!(0.0)),
+            ("download_binary", json!(true)),
+            ("download_maxsize", json!(TextKind::Pdf.most_bytes())),
+            ("robots_retry_delays", json!([])),
+            ("retry_enabled", json!(false)),
+        ]
     }
 
     /// Compares an article with sources. Equal addresses are read once.
