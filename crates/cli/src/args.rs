@@ -544,7 +544,7 @@ impl AvoidDupArg {
 }
 
 /// A number from 0 to 1.
-fn share(text: &str) -> Result<f64, String> {
+pub(crate) fn share(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok(share),
         _ => Err("a number from 0 to 1, such as 0.05".to_owned()),
@@ -1097,7 +1097,8 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-fn positive_seconds(text: &str) -> Result<f64, String> {
+/// Seconds above 0.
+pub(crate) fn positive_seconds(text: &str) -> Result<f64, String> {
     match seconds(text) {
         Ok(value) if value > 0.0 => Ok(value),
         _ => Err("use a number greater than 0".to_owned()),

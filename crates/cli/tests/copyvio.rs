@@ -1,12 +1,13 @@
-//! `copyvio compare`.
+//! `copyvio compare` and `check`.
 
 mod common;
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use common::{huntsman, run};
-use huntsman_testkit::Site;
+use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::{Value, json};
 
 fn words(from: usize, to: usize) -> String {
@@ -202,4 +203,109 @@ fn what_cannot_be_compared_is_told() {
         assert_eq!(said.code, Some(code), "{args:?}: {said:?}");
         assert!(said.stderr.contains(word), "{args:?}: {}", said.stderr);
     }
+}
+
+fn check(dir: &Path, site: &RunningSite, args: &[&str]) -> (Value, Duration) {
+    let address = format!("127.0.0.1:{}", site.port());
+    let start = Instant::now();
+    let mut command = huntsman(dir);
+    command.args(["copyvio", "check"]).args(args).args(["--json", "--allow-address", &address]);
+    let said = run(&mut command);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    (serde_json::from_str(&said.stdout).expect("JSON"), start.elapsed())
+}
+
+fn statuses(made: &Value) -> Vec<&str> {
+    made["sources"].as_array().unwrap().iter().map(|source| source["status"].as_str().unwrap()).collect()
+}
+
+/// A site of sources of all kinds.
+fn sources() -> RunningSite {
+    let text = words(0, 300);
+    Site::builder()
+        .page("/copy", format!("<p>{text}"))
+        .page("/other", format!("<p>{}", words(5_000, 5_300)))
+        .route("/hangs", |_| Answer::html("late").delay(Duration::from_secs(60)))
+        .route("/fails", |_| Answer::status(500))
+        .route("/huge", |_| Answer::html("x ".repeat(2 << 20)))
+        .route("/image", |_| Answer::html("").header("content-type", "image/png"))
+        .start_blocking()
+}
+
+#[test]
+fn every_source_of_a_check_has_a_status_and_the_time_is_kept() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), sources());
+    fs::write(dir.path().join("a.txt"), words(0, 300)).unwrap();
+    fs::write(dir.path().join("mirrors.txt"), format!("# ours\n127.0.0.1:{}/other\n", site.port())).unwrap();
+    let urls: Vec<String> = ["/fails", "/huge", "/image", "/other", "/copy", "/hangs", "/never"]
+        .iter()
+        .map(|path| site.url(path).to_string())
+        .chain(["ftp://example.org/x".to_owned()])
+        .collect();
+    let mut args = vec![
+        "a.txt",
+        "--no-short-circuit",
+        "--exclude",
+        "mirrors.txt",
+        "--max-time",
+        "3",
+        "--source-time",
+        "60",
+    ];
+    urls.iter().for_each(|url| args.extend(["--source", url]));
+    let (made, took) = check(dir.path(), &site, &args);
+    // One after the other, as they are of one host: behind the one that hangs nothing is begun.
+    assert_eq!(
+        statuses(&made),
+        ["failed", "failed", "failed", "excluded", "compared", "late", "late", "failed"],
+        "{made:#}"
+    );
+    let reason = |at: usize| made["sources"][at]["reason"].as_str().unwrap_or_default().to_owned();
+    assert!(
+        reason(0).contains("500") && reason(2).contains("image/png") && reason(3).contains("/other"),
+        "{made:#}"
+    );
+    assert_eq!((&made["violation"], &made["best"]), (&json!(true), &json!(urls[4])));
+    assert!(took < Duration::from_millis(5_000), "{took:?}");
+    assert!(!site.targets().iter().any(|target| target == "/other" || target == "/never"));
+}
+
+#[test]
+fn a_violation_ends_the_check_and_what_was_not_begun_is_skipped() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), sources());
+    fs::write(dir.path().join("a.txt"), words(0, 300)).unwrap();
+    let urls = ["/other", "/copy", "/hangs", "/never"].map(|path| site.url(path).to_string());
+    let mut args = vec!["a.txt"];
+    urls.iter().for_each(|url| args.extend(["--source", url]));
+    let (made, _) = check(dir.path(), &site, &args);
+    assert_eq!(statuses(&made)[..2], ["compared", "compared"]);
+    // The next may have been begun before the copy was compared.
+    assert_eq!(statuses(&made)[3], "skipped", "{made:#}");
+    assert!(!site.targets().iter().any(|target| target == "/never"));
+}
+
+#[test]
+fn the_links_of_an_article_to_other_sites_are_its_sources() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), sources());
+    let link = site.url("/copy");
+    fs::write(dir.path().join("a.wiki"), format!("{}<ref>[{link} a page]</ref>", words(0, 300))).unwrap();
+    fs::write(
+        dir.path().join("a.html"),
+        format!("<p>{}<a href='{link}'>from</a> <a href=/x>own</a>", words(0, 300)),
+    )
+    .unwrap();
+    for article in ["a.wiki", "a.html"] {
+        let (made, _) = check(dir.path(), &site, &[article]);
+        assert_eq!(
+            (statuses(&made), &made["sources"][0]["source"]),
+            (vec!["compared"], &json!(link.to_string()))
+        );
+        assert_eq!(made["violation"], true, "{made:#}");
+        let (made, _) = check(dir.path(), &site, &[article, "--no-links"]);
+        assert_eq!((statuses(&made).len(), &made["violation"]), (0, &json!(false)));
+    }
+    // An article of fifteen words is not checked.
+    fs::write(dir.path().join("short.txt"), words(0, 15)).unwrap();
+    let (made, _) = check(dir.path(), &site, &["short.txt", "--source", link.as_str()]);
+    assert_eq!(statuses(&made), ["skipped"]);
 }

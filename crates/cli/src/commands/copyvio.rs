@@ -1,19 +1,29 @@
-//! `huntsman copyvio compare`.
+//! `huntsman copyvio compare` and `check`.
 
+use std::collections::HashSet;
+use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use huntsman::detect::copyvio::{CheckOptions, Exclusions};
+use huntsman::middleware::copyvio::{CheckPlan, Workspace};
 
 use crate::config::Config;
-use crate::copyvio::{CompareArgs, Comparison, CopyvioCommand, Input, Inputs, page};
+use crate::copyvio::{
+    CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, Read, page, pdf_reader,
+};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::output::write_atomically;
 use crate::progress::Screen;
-use crate::render::{Style, Table, escape, shorten};
+use crate::render::{Style, Table, escape, shorten, warn};
 
 pub(crate) async fn run(what: CopyvioCommand) -> Outcome {
     match what {
         CopyvioCommand::Compare(args) => compare(*args).await,
+        CopyvioCommand::Check(args) => check(*args).await,
     }
 }
 
@@ -28,20 +38,78 @@ async fn compare(args: CompareArgs) -> Outcome {
     logging::start(&config.settings, &Screen::plain())?;
     let texts = Inputs::fetch(&inputs, config).await?;
     let article =
-        texts.text(&inputs[0]).map_err(|why| Failure::crawl(format!("{}: {why}", escape(&args.article))))?;
+        texts.read(&inputs[0]).map_err(|why| Failure::crawl(format!("{}: {why}", escape(&args.article))))?;
     let sources = args.sources.iter().zip(&inputs[1..]);
-    let sources = sources.map(|(name, input)| (name.clone(), texts.text(input))).collect();
-    let comparison = Comparison::of(args.article.clone(), article, args.degree, sources);
-    if let Some(path) = &args.html {
-        write_atomically(path, page(&comparison).as_bytes())
+    let sources =
+        sources.map(|(name, input)| (name.clone(), texts.read(input).map(|read| read.text))).collect();
+    let comparison = Comparison::of(args.article.clone(), article.text, args.degree, sources);
+    tell(&comparison, args.html.as_deref(), args.json)
+}
+
+async fn check(args: CheckArgs) -> Outcome {
+    let input = Input::parse(&args.article)?;
+    let exclusions = exclusions(&args.exclude)?;
+    let mut command = Inputs::command();
+    command.extend(Workspace::settings());
+    let config = Config::load(&args.settings, command, args.network.settings())?;
+    logging::start(&config.settings, &Screen::plain())?;
+    let layers = config.layers.clone();
+    let texts = Inputs::fetch(std::slice::from_ref(&input), config).await?;
+    let Read { text: article, links } =
+        texts.read(&input).map_err(|why| Failure::crawl(format!("{}: {why}", escape(&args.article))))?;
+    let mut sources = args.source.clone();
+    if !args.no_links {
+        sources.extend(links);
+    }
+    let mut seen = HashSet::new();
+    sources.retain(|source| seen.insert(source.clone()));
+    let plan = CheckPlan {
+        options: CheckOptions {
+            min_confidence: args.min_confidence,
+            short_circuit: !args.no_short_circuit,
+            ..CheckOptions::default()
+        },
+        max_time: Duration::from_secs_f64(args.max_time),
+        source_time: Duration::from_secs_f64(args.source_time),
+        exclusions: Some(Arc::new(exclusions)),
+        keep_texts: args.html.is_some(),
+        ..CheckPlan::default()
+    };
+    let workspace = Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?;
+    let checked = workspace.check(Arc::new(article.clone()), sources.clone(), plan).await?;
+    // What is still on its way is nobody's business any more.
+    drop(workspace);
+    let comparison = Comparison::of_check(args.article.clone(), article, &sources, checked);
+    tell(&comparison, args.html.as_deref(), args.json)
+}
+
+/// The rules of files.
+fn exclusions(files: &[PathBuf]) -> Outcome<Exclusions> {
+    let mut rules = Vec::new();
+    for path in files {
+        let text = fs::read_to_string(path)
+            .map_err(|error| Failure::usage(format!("--exclude {}: {error}", shown(path))))?;
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        rules.extend(lines.map(str::to_owned));
+    }
+    let (exclusions, invalid) = Exclusions::new(&rules);
+    for rule in invalid {
+        warn(&format!("--exclude: {}", escape(&rule.to_string())));
+    }
+    Ok(exclusions)
+}
+
+fn tell(comparison: &Comparison, html: Option<&Path>, json: bool) -> Outcome {
+    if let Some(path) = html {
+        write_atomically(path, page(comparison).as_bytes())
             .map_err(|error| Failure::crawl(format!("writing {}: {error}", shown(path))))?;
     }
     let mut stdout = io::stdout().lock();
-    if args.json {
+    if json {
         serde_json::to_writer(&mut stdout, &comparison.json())?;
         writeln!(stdout)?;
     } else {
-        stdout.write_all(summary(&comparison, Style::stdout()).as_bytes())?;
+        stdout.write_all(summary(comparison, Style::stdout()).as_bytes())?;
     }
     Ok(Exit::Done)
 }

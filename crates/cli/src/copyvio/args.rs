@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use huntsman::detect::copyvio::Degree;
 
-use crate::args::{NetworkArgs, SettingsArgs};
+use crate::args::{NetworkArgs, SettingsArgs, positive_seconds, share};
 
 /// What is done about copies.
 #[derive(Debug, Subcommand)]
@@ -16,6 +16,64 @@ pub(crate) enum CopyvioCommand {
         huntsman copyvio compare article.wiki source.html --json\n  \
         huntsman copyvio compare essay.txt source.txt --html compared.html")]
     Compare(Box<CompareArgs>),
+
+    /// Looks for the sources of an article, reads them, and tells what it shares with each.
+    #[command(before_help = "Examples:\n  \
+        huntsman copyvio check https://example.org/article\n  \
+        huntsman copyvio check article.wiki --source https://example.org/page --exclude mirrors.txt --json\n  \
+        huntsman copyvio check essay.txt --source https://example.org/page --no-short-circuit --html checked.html")]
+    Check(Box<CheckArgs>),
+}
+
+/// Flags of `copyvio check`.
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    /// The text that may be a copy: a file (.txt, .html, .pdf, .wiki), a URL, or `-` for a text on stdin.
+    #[arg(value_name = "ARTICLE", value_hint = ValueHint::AnyPath)]
+    pub(crate) article: String,
+
+    /// A page that it may be copied from (repeatable).
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) source: Vec<String>,
+
+    /// Leaves out the links of the article to other sites, which are sources otherwise.
+    #[arg(long)]
+    pub(crate) no_links: bool,
+
+    /// File of sources that are not read, one a line: the beginning of an address, `*.host/path`, or `re:` and a pattern; `#` begins a
+    /// comment (repeatable).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) exclude: Vec<PathBuf>,
+
+    /// From this confidence on a source is a violation, and ends the check.
+    #[arg(long, value_name = "C", default_value_t = 0.75, value_parser = share)]
+    pub(crate) min_confidence: f64,
+
+    /// Seconds for the whole check.
+    #[arg(long, value_name = "SECS", default_value_t = 30.0, value_parser = positive_seconds)]
+    pub(crate) max_time: f64,
+
+    /// Seconds for one source.
+    #[arg(long, value_name = "SECS", default_value_t = 5.0, value_parser = positive_seconds)]
+    pub(crate) source_time: f64,
+
+    /// Reads all sources, also after a violation.
+    #[arg(long)]
+    pub(crate) no_short_circuit: bool,
+
+    /// Prints JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// File that gets a page with both texts side by side, what they share marked.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
 }
 
 /// Flags of `copyvio compare`.

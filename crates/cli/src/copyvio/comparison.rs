@@ -3,6 +3,7 @@
 use huntsman::detect::copyvio::{
     Article, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus, Text,
 };
+use huntsman::middleware::copyvio::Checked;
 use serde_json::{Value, json};
 
 /// An article with its sources, compared.
@@ -50,6 +51,21 @@ impl Comparison {
         }
         drop(prepared);
         Self { name, words, result: check.finish(), sources: compared, article }
+    }
+
+    /// What came of a check of sources, in the order in which they were found.
+    pub(crate) fn of_check(name: String, article: Text, sources: &[String], mut checked: Checked) -> Self {
+        let words = article.document().words();
+        let compared = |name: &String| {
+            let source = checked.result.sources.iter().find(|source| source.url == *name)?.clone();
+            let (evidence, text) = match checked.found.remove(name) {
+                Some(found) => (Some(found.evidence), found.text),
+                None => (None, None),
+            };
+            Some(Compared { name: name.clone(), text, source, evidence })
+        };
+        let sources = sources.iter().filter_map(compared).collect();
+        Self { name, words, result: checked.result.clone(), sources, article }
     }
 
     /// The sources, the most suspicious first.

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use http::header::CONTENT_TYPE;
-use huntsman::detect::copyvio::Text;
-use huntsman::{HttpDownloader, Output, Page, Result, Spider, Start};
+use huntsman::detect::copyvio::{Text, Wikitext};
+use huntsman::html::{Scan, ScanOptions};
+use huntsman::middleware::copyvio::{NoText, PdfText, TextKind};
+use huntsman::{HttpDownloader, Output, Page, Result, Spider, Start, registrable_domain};
 use serde_json::json;
 use url::Url;
 
@@ -18,10 +20,6 @@ use crate::exit::{Failure, Outcome};
 use crate::reachable::advice;
 use crate::render::escape;
 
-/// The largest page, text or wiki page, and the largest PDF: as in the reference.
-const MAX_TEXT: u64 = 2 << 20;
-const MAX_PDF: u64 = 15 << 20;
-
 /// What is compared, as it was named.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Input {
@@ -30,13 +28,11 @@ pub(crate) enum Input {
     Page(Url),
 }
 
-/// How the bytes of an input are read.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Kind {
-    Plain,
-    Html,
-    Wikitext,
-    Pdf,
+/// What an input says, and which pages of others it links to.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    pub(crate) text: Text,
+    pub(crate) links: Vec<String>,
 }
 
 impl Input {
@@ -67,7 +63,7 @@ impl Input {
 #[derive(Debug)]
 pub(crate) struct Inputs {
     config: Config,
-    pages: HashMap<Url, std::result::Result<Text, String>>,
+    pages: HashMap<Url, std::result::Result<Read, String>>,
 }
 
 impl Inputs {
@@ -110,22 +106,15 @@ impl Inputs {
     ///
     /// # Errors
     /// Why there is no text.
-    pub(crate) fn text(&self, input: &Input) -> std::result::Result<Text, String> {
+    pub(crate) fn read(&self, input: &Input) -> std::result::Result<Read, String> {
         match input {
             Input::Stdin => {
-                let mut bytes = Vec::new();
-                io::stdin().take(MAX_TEXT + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-                // Nothing tells what it is but itself.
-                let kind = if looks_like_html(&bytes) { Kind::Html } else { Kind::Plain };
-                text_of(kind, &bytes, None)
+                let bytes = bytes_of(io::stdin(), TextKind::Pdf)?;
+                read(TextKind::of_bytes(&bytes), &bytes, None)
             }
             Input::File(path) => {
-                let kind = kind_of_file(Path::new(path));
-                let limit = if kind == Kind::Pdf { MAX_PDF } else { MAX_TEXT };
-                let mut bytes = Vec::new();
-                let file = File::open(path).map_err(|error| error.to_string())?;
-                file.take(limit + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-                text_of(kind, &bytes, None)
+                let kind = TextKind::of_file(Path::new(path));
+                read(kind, &bytes_of(File::open(path).map_err(|error| error.to_string())?, kind)?, None)
             }
             Input::Page(url) => self.pages.get(url).cloned().unwrap_or_else(|| Err("not fetched".to_owned())),
         }
@@ -136,7 +125,7 @@ impl Inputs {
         vec![
             ("download_delay", json!(0.0)),
             ("download_binary", json!(true)),
-            ("download_maxsize", json!(MAX_PDF)),
+            ("download_maxsize", json!(TextKind::Pdf.most_bytes())),
             ("robots_retry_delays", json!([])),
             ("max_parked_wait", json!(30.0)),
             ("page_text", json!(false)),
@@ -145,62 +134,63 @@ impl Inputs {
     }
 }
 
-fn looks_like_html(bytes: &[u8]) -> bool {
-    let head = bytes.trim_ascii_start();
-    let starts = |what: &[u8]| head.get(..what.len()).is_some_and(|start| start.eq_ignore_ascii_case(what));
-    starts(b"<!doctype html") || starts(b"<html")
+fn bytes_of(from: impl io::Read, kind: TextKind) -> std::result::Result<Vec<u8>, String> {
+    let mut bytes = Vec::new();
+    from.take(kind.most_bytes() as u64 + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(bytes)
 }
 
-fn kind_of_file(path: &Path) -> Kind {
-    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    match extension.to_ascii_lowercase().as_str() {
-        "html" | "htm" | "xhtml" => Kind::Html,
-        "wiki" | "wikitext" | "mediawiki" => Kind::Wikitext,
-        "pdf" => Kind::Pdf,
-        _ => Kind::Plain,
-    }
-}
-
-fn kind_of_media(media_type: Option<&str>) -> Option<Kind> {
-    match media_type {
-        Some("text/html" | "application/xhtml+xml") => Some(Kind::Html),
-        Some("application/pdf" | "application/x-pdf") => Some(Kind::Pdf),
-        Some("text/plain") | None => Some(Kind::Plain),
-        Some(_) => None,
-    }
-}
-
-fn text_of(kind: Kind, bytes: &[u8], charset: Option<&str>) -> std::result::Result<Text, String> {
-    let limit = if kind == Kind::Pdf { MAX_PDF } else { MAX_TEXT };
-    if bytes.len() as u64 > limit {
-        return Err(format!("larger than {limit} bytes"));
-    }
-    let text = match kind {
-        Kind::Plain => Text::plain(bytes, charset),
-        Kind::Html => Text::html(bytes, charset),
-        Kind::Wikitext => Text::wikitext(Text::plain(bytes, charset).exact()),
-        Kind::Pdf => Text::new(pdf_text(bytes)?),
+/// The text of bytes, and the addresses that they name as links.
+fn read(kind: TextKind, bytes: &[u8], charset: Option<&str>) -> std::result::Result<Read, String> {
+    let pdf = pdf_reader();
+    let text = kind.read(bytes, charset, &[], pdf.as_deref()).map_err(|why| why.to_string())?;
+    let links = match kind {
+        TextKind::Wikitext => {
+            let source = Text::plain(bytes, charset);
+            Wikitext::new(source.exact()).links().into_iter().map(str::to_owned).collect()
+        }
+        TextKind::Html => {
+            let html = huntsman::html::decode_body(bytes, charset, None).text;
+            let scan = Scan::of(&html, &ScanOptions::links_only());
+            let is_address = |href: &str| href.starts_with("http://") || href.starts_with("https://");
+            scan.links(&html)
+                .map(|link| link.href)
+                .filter(|href| is_address(href))
+                .map(str::to_owned)
+                .collect()
+        }
+        TextKind::Plain | TextKind::Pdf => Vec::new(),
     };
-    if text.is_empty() { Err("it has no text".to_owned()) } else { Ok(text) }
+    Ok(Read { text, links })
 }
 
-/// The text of a PDF file, by this program in another process.
+/// Reads PDF files by this program in another process.
 #[cfg(feature = "pdf")]
-fn pdf_text(bytes: &[u8]) -> std::result::Result<String, String> {
-    use huntsman::middleware::copyvio::{PdfProcess, PdfText};
-    let program = std::env::current_exe().map_err(|error| error.to_string())?;
-    PdfProcess::new(program, ["pdf-text"]).text(bytes).map_err(|error| error.to_string())
+pub(crate) fn pdf_reader() -> Option<Arc<dyn PdfText>> {
+    let program = std::env::current_exe().ok()?;
+    Some(Arc::new(huntsman::middleware::copyvio::PdfProcess::new(program, ["pdf-text"])))
 }
 
 #[cfg(not(feature = "pdf"))]
-fn pdf_text(_: &[u8]) -> std::result::Result<String, String> {
-    Err("this build does not read PDF files; build it with the feature pdf".to_owned())
+pub(crate) fn pdf_reader() -> Option<Arc<dyn PdfText>> {
+    None
+}
+
+/// Of a page that was fetched, the links to other sites than its own.
+fn external(mut read: Read, page: &Page) -> Read {
+    if page.kind().is_markup() {
+        let site = |url: &Url| registrable_domain(url).or(url.host_str()).map(str::to_owned);
+        let own = site(page.url());
+        let links = page.links().into_iter().filter(|url| site(url) != own);
+        read.links = links.map(|url| url.to_string()).collect();
+    }
+    read
 }
 
 /// Fetches pages and keeps what they say.
 struct Texts {
     urls: Vec<Url>,
-    got: Arc<Mutex<HashMap<Url, std::result::Result<Text, String>>>>,
+    got: Arc<Mutex<HashMap<Url, std::result::Result<Read, String>>>>,
 }
 
 impl Spider for Texts {
@@ -219,9 +209,9 @@ impl Spider for Texts {
         let media = response.content_type();
         let header = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let charset = header.and_then(huntsman::html::content_charset);
-        let text = match kind_of_media(media.as_deref()) {
-            Some(kind) => text_of(kind, &response.body, charset),
-            None => Err(format!("{} has no text that is read", media.unwrap_or_default())),
+        let text = match TextKind::of_media(media.as_deref()) {
+            Some(kind) => read(kind, &response.body, charset).map(|read| external(read, page)),
+            None => Err(NoText::MediaType(media.unwrap_or_default()).to_string()),
         };
         if let Ok(url) = Url::parse(page.request().requested_url()) {
             self.got.lock().unwrap_or_else(PoisonError::into_inner).insert(url, text);
