@@ -1,5 +1,6 @@
 //! Copyright violations over a network: what sources say, whoever has to be asked for it.
 
+mod cache;
 mod candidates;
 mod desk;
 mod detour;
@@ -8,6 +9,7 @@ mod reading;
 mod recent;
 mod workspace;
 
+pub use cache::CheckCache;
 pub use candidates::{Candidate, CandidateError, CandidateSource, Finding, Given, Links, Subject};
 pub use desk::Desk;
 pub use pdf::{PdfError, PdfProcess, PdfText};
