@@ -198,7 +198,9 @@ async fn a_result_is_used_again_while_its_best_source_says_the_same() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_result_with_skipped_sources_is_no_answer_to_who_wants_all() {
-    let web = ScriptedDownloader::new().otherwise(|_, _| Reply::html(words(0, 300)));
+    let web = ScriptedDownloader::new()
+        .otherwise(|_, _| Reply::html(words(0, 300)))
+        .latency(Duration::from_millis(50));
     let cache = Arc::new(CheckCache::new(Arc::new(MemoryStore::default())));
     let urls: Vec<String> = (0..20).map(|n| format!("http://one.example/{n}")).collect();
     let sources: [Arc<dyn CandidateSource>; 1] = [Arc::new(Given::new(urls))];
