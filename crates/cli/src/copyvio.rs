@@ -1,6 +1,7 @@
 //! Copyright violations: articles beside the sources that they may copy.
 
 mod args;
+mod candidates;
 mod comparison;
 mod input;
 mod side_by_side;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use huntsman::detect::copyvio::{CheckOptions, Exclusions};
-use huntsman::middleware::copyvio::{CandidateSource, CheckPlan, Given, Links, Subject, Workspace};
+use huntsman::middleware::copyvio::{CheckPlan, Subject, Workspace};
 
 use crate::config::Config;
 use crate::copyvio::{CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, page, pdf_reader};
@@ -50,12 +50,9 @@ async fn check(args: CheckArgs) -> Outcome {
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
     let layers = config.layers.clone();
+    let sources = args.candidates.sources(&config.settings)?;
     let texts = Inputs::fetch(std::slice::from_ref(&input), config).await?;
     let subject = Arc::new(subject(&texts, &input, &args.article)?);
-    let mut sources: Vec<Arc<dyn CandidateSource>> = vec![Arc::new(Given::new(&args.source))];
-    if !args.no_links {
-        sources.push(Arc::new(Links));
-    }
     let plan = CheckPlan {
         options: CheckOptions {
             min_confidence: args.min_confidence,
@@ -64,6 +61,7 @@ async fn check(args: CheckArgs) -> Outcome {
         },
         max_time: Duration::from_secs_f64(args.max_time),
         source_time: Duration::from_secs_f64(args.source_time),
+        max_queries: args.candidates.max_queries,
         exclusions: Some(Arc::new(exclusions)),
         keep_texts: args.html.is_some(),
         ..CheckPlan::default()

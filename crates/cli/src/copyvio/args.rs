@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use huntsman::detect::copyvio::Degree;
 
+use super::candidates::CandidateArgs;
 use crate::args::{NetworkArgs, SettingsArgs, positive_seconds, share};
 
 /// What is done about copies.
@@ -32,13 +33,8 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "ARTICLE", value_hint = ValueHint::AnyPath)]
     pub(crate) article: String,
 
-    /// A page that it may be copied from (repeatable).
-    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
-    pub(crate) source: Vec<String>,
-
-    /// Leaves out the links of the article to other sites, which are sources otherwise.
-    #[arg(long)]
-    pub(crate) no_links: bool,
+    #[command(flatten)]
+    pub(crate) candidates: CandidateArgs,
 
     /// File of sources that are not read, one a line: the beginning of an address, `*.host/path`, or `re:` and a pattern; `#` begins a
     /// comment (repeatable).
