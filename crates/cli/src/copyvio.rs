@@ -7,5 +7,5 @@ mod side_by_side;
 
 pub(crate) use args::{CheckArgs, CompareArgs, CopyvioCommand};
 pub(crate) use comparison::Comparison;
-pub(crate) use input::{Input, Inputs, Read, pdf_reader};
+pub(crate) use input::{Input, Inputs, pdf_reader};
 pub(crate) use side_by_side::page;

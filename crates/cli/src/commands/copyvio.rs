@@ -1,6 +1,5 @@
 //! `huntsman copyvio compare` and `check`.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,12 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use huntsman::detect::copyvio::{CheckOptions, Exclusions};
-use huntsman::middleware::copyvio::{CheckPlan, Workspace};
+use huntsman::middleware::copyvio::{CandidateSource, CheckPlan, Given, Links, Subject, Workspace};
 
 use crate::config::Config;
-use crate::copyvio::{
-    CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, Read, page, pdf_reader,
-};
+use crate::copyvio::{CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, page, pdf_reader};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::output::write_atomically;
@@ -37,12 +34,11 @@ async fn compare(args: CompareArgs) -> Outcome {
     let config = Config::load(&args.settings, Inputs::command(), args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
     let texts = Inputs::fetch(&inputs, config).await?;
-    let article =
-        texts.read(&inputs[0]).map_err(|why| Failure::crawl(format!("{}: {why}", escape(&args.article))))?;
+    let subject = subject(&texts, &inputs[0], &args.article)?;
     let sources = args.sources.iter().zip(&inputs[1..]);
     let sources =
-        sources.map(|(name, input)| (name.clone(), texts.read(input).map(|read| read.text))).collect();
-    let comparison = Comparison::of(args.article.clone(), article.text, args.degree, sources);
+        sources.map(|(name, input)| (name.clone(), texts.read(input).map(|read| read.reading))).collect();
+    let comparison = Comparison::of(args.article.clone(), &subject, args.degree, sources);
     tell(&comparison, args.html.as_deref(), args.json)
 }
 
@@ -55,14 +51,11 @@ async fn check(args: CheckArgs) -> Outcome {
     logging::start(&config.settings, &Screen::plain())?;
     let layers = config.layers.clone();
     let texts = Inputs::fetch(std::slice::from_ref(&input), config).await?;
-    let Read { text: article, links } =
-        texts.read(&input).map_err(|why| Failure::crawl(format!("{}: {why}", escape(&args.article))))?;
-    let mut sources = args.source.clone();
+    let subject = Arc::new(subject(&texts, &input, &args.article)?);
+    let mut sources: Vec<Arc<dyn CandidateSource>> = vec![Arc::new(Given::new(&args.source))];
     if !args.no_links {
-        sources.extend(links);
+        sources.push(Arc::new(Links));
     }
-    let mut seen = HashSet::new();
-    sources.retain(|source| seen.insert(source.clone()));
     let plan = CheckPlan {
         options: CheckOptions {
             min_confidence: args.min_confidence,
@@ -76,11 +69,17 @@ async fn check(args: CheckArgs) -> Outcome {
         ..CheckPlan::default()
     };
     let workspace = Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?;
-    let checked = workspace.check(Arc::new(article.clone()), sources.clone(), plan).await?;
+    let checked = workspace.check(Arc::clone(&subject), &sources, plan).await?;
     // What is still on its way is nobody's business any more.
     drop(workspace);
-    let comparison = Comparison::of_check(args.article.clone(), article, &sources, checked);
+    let comparison = Comparison::of_check(args.article.clone(), &subject, checked);
     tell(&comparison, args.html.as_deref(), args.json)
+}
+
+/// What an article says.
+fn subject(texts: &Inputs, input: &Input, name: &str) -> Outcome<Subject> {
+    let read = texts.read(input).map_err(|why| Failure::crawl(format!("{}: {why}", escape(name))))?;
+    Ok(read.subject(input))
 }
 
 /// The rules of files.
@@ -132,7 +131,7 @@ fn summary(comparison: &Comparison, style: Style) -> String {
         let percent = format!("{:.1} %", 100.0 * confidence.value());
         let band = coloured(&confidence.band().to_string());
         let name = escape(&shorten(&compared.name, 100)).into_owned();
-        match &compared.evidence {
+        match compared.evidence() {
             Some(evidence) => table.row([
                 percent,
                 band,

@@ -1,9 +1,11 @@
 //! What an article and its sources have in common, as it is told.
 
+use std::sync::Arc;
+
 use huntsman::detect::copyvio::{
     Article, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus, Text,
 };
-use huntsman::middleware::copyvio::Checked;
+use huntsman::middleware::copyvio::{Checked, Found, Reading, Subject};
 use serde_json::{Value, json};
 
 /// An article with its sources, compared.
@@ -14,64 +16,70 @@ pub(crate) struct Comparison {
     pub(crate) article: Text,
     words: f64,
     pub(crate) result: CheckResult,
-    /// In the order in which they were named.
+    /// In the order in which they were named, those of a check the most suspicious first.
     pub(crate) sources: Vec<Compared>,
+    /// How they were found.
+    pub(crate) check: Option<Checked>,
 }
 
 /// A source.
 #[derive(Debug)]
 pub(crate) struct Compared {
     pub(crate) name: String,
-    pub(crate) text: Option<Text>,
     pub(crate) source: Source,
     /// None if there is no text.
-    pub(crate) evidence: Option<Evidence>,
+    pub(crate) found: Option<Found>,
+    /// What it was found by.
+    found_by: Option<Arc<str>>,
 }
 
 impl Comparison {
     /// Compares an article with sources, each a text or the reason why there is none.
     pub(crate) fn of(
         name: String,
-        article: Text,
+        subject: &Subject,
         degree: Degree,
-        sources: Vec<(String, Result<Text, String>)>,
+        sources: Vec<(String, Result<Reading, String>)>,
     ) -> Self {
-        let mut check = Check::new(article.exact(), CheckOptions { degree, ..CheckOptions::compare() });
-        let prepared = Article::new(article.document());
-        let words = prepared.document().words();
+        let mut check = Check::new(subject.text.exact(), CheckOptions { degree, ..CheckOptions::compare() });
+        let prepared = Article::new(subject.text.document());
         let mut compared = Vec::with_capacity(sources.len());
-        for (name, text) in sources {
-            let source = match &text {
-                Ok(text) => check.compare(name.clone(), text.exact()).clone(),
+        for (name, reading) in sources {
+            let source = match &reading {
+                Ok(reading) => check.compare(name.clone(), reading.text.exact()).clone(),
                 Err(why) => check.fail(name.clone(), why.clone()).clone(),
             };
-            let text = text.ok();
-            let evidence = text.as_ref().map(|text| prepared.compare(&text.document()));
-            compared.push(Compared { name, text, source, evidence });
+            let found = reading.ok().map(|reading| Found::of(&prepared, subject, &reading, true));
+            compared.push(Compared { name, source, found, found_by: None });
         }
-        drop(prepared);
-        Self { name, words, result: check.finish(), sources: compared, article }
+        let words = prepared.document().words();
+        Self {
+            name,
+            words,
+            result: check.finish(),
+            sources: compared,
+            article: subject.text.clone(),
+            check: None,
+        }
     }
 
-    /// What came of a check of sources, in the order in which they were found.
-    pub(crate) fn of_check(name: String, article: Text, sources: &[String], mut checked: Checked) -> Self {
-        let words = article.document().words();
-        let compared = |name: &String| {
-            let source = checked.result.sources.iter().find(|source| source.url == *name)?.clone();
-            let (evidence, text) = match checked.found.remove(name) {
-                Some(found) => (Some(found.evidence), found.text),
-                None => (None, None),
-            };
-            Some(Compared { name: name.clone(), text, source, evidence })
+    /// What came of a check, its sources in the order of the result.
+    pub(crate) fn of_check(name: String, subject: &Subject, mut checked: Checked) -> Self {
+        let compared = |source: &Source| Compared {
+            name: source.url.clone(),
+            source: source.clone(),
+            found: checked.found.remove(&source.url),
+            found_by: checked.found_by.remove(&source.url),
         };
-        let sources = sources.iter().filter_map(compared).collect();
-        Self { name, words, result: checked.result.clone(), sources, article }
+        let sources = checked.result.sources.iter().map(compared).collect();
+        let words = subject.text.document().words();
+        let result = checked.result.clone();
+        Self { name, words, result, sources, article: subject.text.clone(), check: Some(checked) }
     }
 
     /// The sources, the most suspicious first.
     pub(crate) fn ranked(&self) -> Vec<&Compared> {
-        let score =
-            |compared: &Compared| compared.evidence.as_ref().map_or(-1.0, |evidence| evidence.score.value());
+        let score = |compared: &Compared| compared.evidence().map_or(-1.0, |evidence| evidence.score.value());
         let key = |compared: &Compared| (compared.source.confidence.exact(), score(compared));
         let mut ranked: Vec<&Compared> = self.sources.iter().collect();
         ranked.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
@@ -81,17 +89,29 @@ impl Comparison {
     /// Contract of `copyvio compare --json`.
     pub(crate) fn json(&self) -> Value {
         let best = self.result.best();
-        json!({
+        let mut out = json!({
             "article": {"words": self.words, "size": self.result.article_size},
             "sources": self.sources.iter().map(Compared::json).collect::<Vec<_>>(),
             "unified_confidence": self.result.unified.map(|confidence| confidence.value()),
             "best": best.map(|source| source.url.as_str()),
             "violation": self.result.violation,
-        })
+        });
+        if let Some(checked) = &self.check {
+            let errors = checked.errors.iter().map(|(by, error)| json!({"by": by, "error": error}));
+            out["queries"] = json!(checked.queries);
+            out["possible_miss"] = json!(checked.possible_miss);
+            out["errors"] = errors.collect();
+            out["elapsed_s"] = json!(checked.time.as_secs_f64());
+        }
+        out
     }
 }
 
 impl Compared {
+    pub(crate) fn evidence(&self) -> Option<&Evidence> {
+        self.found.as_ref().map(|found| &found.evidence)
+    }
+
     /// Why it was not compared.
     pub(crate) fn reason(&self) -> String {
         match &self.source.status {
@@ -110,9 +130,16 @@ impl Compared {
             "delta": self.source.shared,
             "confidence": self.source.confidence.value(),
             "band": self.source.confidence.band().to_string(),
-            "evidence": evidence(self.evidence.as_ref()),
-            "spans": self.evidence.as_ref().map_or_else(Vec::new, spans),
+            "evidence": evidence(self.evidence()),
+            "spans": self.evidence().map_or_else(Vec::new, spans),
         });
+        if let Some(found) = &self.found {
+            out["direction"] = json!(found.direction);
+            out["licence"] = json!(found.licence);
+        }
+        if let Some(by) = &self.found_by {
+            out["found_by"] = json!(by);
+        }
         if let SourceStatus::Failed(reason) | SourceStatus::Excluded(reason) = &self.source.status {
             out["reason"] = json!(reason);
         }

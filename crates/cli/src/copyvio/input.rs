@@ -6,11 +6,10 @@ use std::io::{self, Read as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use http::header::CONTENT_TYPE;
 use huntsman::detect::copyvio::{Text, Wikitext};
 use huntsman::html::{Scan, ScanOptions};
-use huntsman::middleware::copyvio::{NoText, PdfText, TextKind};
-use huntsman::{HttpDownloader, Output, Page, Result, Spider, Start, registrable_domain};
+use huntsman::middleware::copyvio::{PdfText, Reading, Subject, TextKind, external_links};
+use huntsman::{HttpDownloader, Output, Page, Result, Spider, Start};
 use serde_json::json;
 use url::Url;
 
@@ -31,8 +30,20 @@ pub(crate) enum Input {
 /// What an input says, and which pages of others it links to.
 #[derive(Clone, Debug)]
 pub(crate) struct Read {
-    pub(crate) text: Text,
+    pub(crate) reading: Reading,
     pub(crate) links: Vec<String>,
+}
+
+impl Read {
+    /// What is checked; `input` is what it was read from.
+    pub(crate) fn subject(self, input: &Input) -> Subject {
+        let mut subject = Subject::of_page("", self.reading, self.links);
+        subject.url = match input {
+            Input::Page(url) => Some(url.to_string()),
+            Input::Stdin | Input::File(_) => None,
+        };
+        subject
+    }
 }
 
 impl Input {
@@ -110,11 +121,11 @@ impl Inputs {
         match input {
             Input::Stdin => {
                 let bytes = bytes_of(io::stdin(), TextKind::Pdf)?;
-                read(TextKind::of_bytes(&bytes), &bytes, None)
+                read(TextKind::of_bytes(&bytes), &bytes)
             }
             Input::File(path) => {
                 let kind = TextKind::of_file(Path::new(path));
-                read(kind, &bytes_of(File::open(path).map_err(|error| error.to_string())?, kind)?, None)
+                read(kind, &bytes_of(File::open(path).map_err(|error| error.to_string())?, kind)?)
             }
             Input::Page(url) => self.pages.get(url).cloned().unwrap_or_else(|| Err("not fetched".to_owned())),
         }
@@ -141,16 +152,16 @@ fn bytes_of(from: impl io::Read, kind: TextKind) -> std::result::Result<Vec<u8>,
 }
 
 /// The text of bytes, and the addresses that they name as links.
-fn read(kind: TextKind, bytes: &[u8], charset: Option<&str>) -> std::result::Result<Read, String> {
+fn read(kind: TextKind, bytes: &[u8]) -> std::result::Result<Read, String> {
     let pdf = pdf_reader();
-    let text = kind.read(bytes, charset, &[], pdf.as_deref()).map_err(|why| why.to_string())?;
+    let text = kind.read(bytes, None, &[], pdf.as_deref()).map_err(|why| why.to_string())?;
     let links = match kind {
         TextKind::Wikitext => {
-            let source = Text::plain(bytes, charset);
+            let source = Text::plain(bytes, None);
             Wikitext::new(source.exact()).links().into_iter().map(str::to_owned).collect()
         }
         TextKind::Html => {
-            let html = huntsman::html::decode_body(bytes, charset, None).text;
+            let html = huntsman::html::decode_body(bytes, None, None).text;
             let scan = Scan::of(&html, &ScanOptions::links_only());
             let is_address = |href: &str| href.starts_with("http://") || href.starts_with("https://");
             scan.links(&html)
@@ -161,7 +172,7 @@ fn read(kind: TextKind, bytes: &[u8], charset: Option<&str>) -> std::result::Res
         }
         TextKind::Plain | TextKind::Pdf => Vec::new(),
     };
-    Ok(Read { text, links })
+    Ok(Read { reading: Reading { text, ..Reading::default() }, links })
 }
 
 /// Reads PDF files by this program in another process.
@@ -174,17 +185,6 @@ pub(crate) fn pdf_reader() -> Option<Arc<dyn PdfText>> {
 #[cfg(not(feature = "pdf"))]
 pub(crate) fn pdf_reader() -> Option<Arc<dyn PdfText>> {
     None
-}
-
-/// Of a page that was fetched, the links to other sites than its own.
-fn external(mut read: Read, page: &Page) -> Read {
-    if page.kind().is_markup() {
-        let site = |url: &Url| registrable_domain(url).or(url.host_str()).map(str::to_owned);
-        let own = site(page.url());
-        let links = page.links().into_iter().filter(|url| site(url) != own);
-        read.links = links.map(|url| url.to_string()).collect();
-    }
-    read
 }
 
 /// Fetches pages and keeps what they say.
@@ -205,14 +205,9 @@ impl Spider for Texts {
     }
 
     fn parse(&self, page: &Page, _: &mut Output<()>) -> Result<()> {
-        let response = page.response();
-        let media = response.content_type();
-        let header = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let charset = header.and_then(huntsman::html::content_charset);
-        let text = match TextKind::of_media(media.as_deref()) {
-            Some(kind) => read(kind, &response.body, charset).map(|read| external(read, page)),
-            None => Err(NoText::MediaType(media.unwrap_or_default()).to_string()),
-        };
+        let text = Reading::of_page(page, &[], pdf_reader().as_deref())
+            .map(|reading| Read { reading, links: external_links(page) })
+            .map_err(|why| why.to_string());
         if let Ok(url) = Url::parse(page.request().requested_url()) {
             self.got.lock().unwrap_or_else(PoisonError::into_inner).insert(url, text);
         }

@@ -40,7 +40,7 @@ fn row(out: &mut String, number: usize, compared: &Compared) {
         address(&compared.name),
         100.0 * confidence.value()
     );
-    match (&compared.source.status, &compared.evidence) {
+    match (&compared.source.status, compared.evidence()) {
         (SourceStatus::Failed(why), _) => {
             let _ = write!(out, "<td colspan=\"4\">failed: {}</tr>", html(&shorten(why, 160)));
         }
@@ -59,7 +59,8 @@ fn row(out: &mut String, number: usize, compared: &Compared) {
 }
 
 fn texts(out: &mut String, number: usize, comparison: &Comparison, compared: &Compared) {
-    let (Some(text), Some(evidence)) = (&compared.text, &compared.evidence) else { return };
+    let Some(found) = &compared.found else { return };
+    let (Some(text), evidence) = (&found.text, &found.evidence) else { return };
     let _ = write!(
         out,
         "<section id=\"source-{number}\"><h2>{number}. {}</h2><p class=\"sub\">{}; {:.0} of {:.0} words of the article{}</p>\

@@ -2,10 +2,110 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
-use huntsman_detect::copyvio::{MirrorHint, Text};
+use http::header::{CONTENT_TYPE, LAST_MODIFIED};
+use huntsman_crawler::{Page, registrable_domain};
+use huntsman_detect::copyvio::{Dates, LicenceHint, MirrorHint, Text, licence_hint};
+use url::Url;
 
 use super::pdf::{PdfError, PdfText};
+
+/// What a page says, and what it says of itself.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// Its words.
+    pub text: Text,
+    /// Its licence.
+    pub licence: Option<LicenceHint>,
+    /// When it was published, and when it was changed last, by its own word.
+    pub dates: Dates,
+}
+
+impl Reading {
+    /// Reads a page that was fetched. `mirror_hints` are those of [`mirror_hints`](huntsman_detect::copyvio::mirror_hints).
+    ///
+    /// # Errors
+    /// Why there is no text.
+    pub fn of_page(page: &Page, mirror_hints: &[String], pdf: Option<&dyn PdfText>) -> Result<Self, NoText> {
+        let response = page.response();
+        let media_type = response.content_type();
+        let kind = TextKind::of_media(media_type.as_deref())
+            .ok_or_else(|| NoText::MediaType(media_type.clone().unwrap_or_default()))?;
+        let header = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let charset = header.and_then(huntsman_html::content_charset);
+        let text = kind.read(&response.body, charset, mirror_hints, pdf)?;
+        let changed = response.headers.get(LAST_MODIFIED).and_then(|value| value.to_str().ok());
+        let mut dates = Dates {
+            last_modified: changed.and_then(|date| httpdate::parse_http_date(date).ok()),
+            ..Dates::default()
+        };
+        let mut licence = None;
+        if kind == TextKind::Html {
+            dates.published = published(page);
+            licence = licence_hint(page.body_text());
+        }
+        Ok(Self { text, licence, dates })
+    }
+}
+
+/// The links of a page to other sites than its own, in the order of the page; those that may be sources of what it says.
+pub fn external_links(page: &Page) -> Vec<String> {
+    if !page.kind().is_markup() {
+        return Vec::new();
+    }
+    let site = |url: &Url| registrable_domain(url).or(url.host_str()).map(str::to_owned);
+    let own = site(page.url());
+    let is_fetched = |url: &Url| matches!(url.scheme(), "http" | "https");
+    let links = page.links().into_iter().filter(|url| is_fetched(url) && site(url) != own);
+    links.map(String::from).collect()
+}
+
+/// When a page says that it was published: Open Graph, names that are usual in `meta`, JSON-LD. To the day.
+fn published(page: &Page) -> Option<SystemTime> {
+    const NAMES: [&str; 8] = [
+        "article:published_time",
+        "og:published_time",
+        "datepublished",
+        "date",
+        "dc.date",
+        "dc.date.issued",
+        "dcterms.created",
+        "citation_publication_date",
+    ];
+    let is_date = |name: Option<&str>| {
+        name.is_some_and(|name| NAMES.iter().any(|date| date.eq_ignore_ascii_case(name)))
+    };
+    let meta = page
+        .metas()
+        .filter(|meta| is_date(meta.property) || is_date(meta.name))
+        .find_map(|meta| day(meta.content?));
+    meta.or_else(|| {
+        let (_, value) = page.body_text().split_once("\"datePublished\"")?;
+        day(value.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?)
+    })
+}
+
+/// The day with which a date begins: `2026-01-31`, `2026/01/31`, whatever follows.
+fn day(date: &str) -> Option<SystemTime> {
+    let date = date.trim_start().get(..10)?;
+    let mut parts = date.split(['-', '/']).map(|part| part.parse::<i64>().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    if parts.next().is_some()
+        || !(1970..=9999).contains(&year)
+        || !(1..=12).contains(&month)
+        || !(1..=31).contains(&day)
+    {
+        return None;
+    }
+    // Howard Hinnant, "chrono-compatible low-level date algorithms": days_from_civil.
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year / 400, year % 400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    let days = u64::try_from(era * 146_097 + day_of_era - 719_468).ok()?;
+    Some(SystemTime::UNIX_EPOCH + Duration::from_secs(days * 86_400))
+}
 
 /// How bytes are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,3 +217,21 @@ impl fmt::Display for NoText {
 }
 
 impl std::error::Error for NoText {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_is_read_of_the_usual_forms_and_nothing_of_others() {
+        let days = |date: &str| {
+            day(date).map(|day| day.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs() / 86_400)
+        };
+        assert_eq!(days("1970-01-01"), Some(0));
+        assert_eq!(days("2000-02-29T12:00:00+02:00"), Some(11_016));
+        assert_eq!(days(" 2026/11/22"), Some(20_779));
+        for date in ["", "2026", "2026-13-01", "1969-12-31", "yesterday!", "2026-1-1", "äöüäöüäöü"] {
+            assert_eq!(days(date), None, "{date}");
+        }
+    }
+}

@@ -1,40 +1,48 @@
-//! Checks over a network: sources are read by a crawl that is kept open.
+//! Checks over a network: sources are looked for, and read by a crawl that is kept open.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
 
-use http::header::CONTENT_TYPE;
-use huntsman_crawler::{
-    Context, CrawlReport, CrawlerBuilder, DownloaderMiddleware, DropReason, Error, Event, Handle,
-    HttpDownloader, Observer, OnRequest, Output, Page, Request, Result, Spider, Start,
+use huntsman_crawler::{CrawlReport, CrawlerBuilder, Error, Handle, HttpDownloader, Request, Result};
+use huntsman_detect::copyvio::{
+    Article, Check, CheckOptions, CheckResult, Direction, Evidence, Exclusions, LicenceHint, SourceStatus,
+    Text,
 };
-use huntsman_detect::copyvio::{Article, Check, CheckOptions, CheckResult, Evidence, Exclusions, Text};
+use huntsman_detect::urlparts::canonical;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use url::Url;
 
+use super::cache::{CheckCache, Key, SAME};
+use super::candidates::{Candidate, CandidateError, CandidateSource, Given, Subject};
+use super::desk::{Arrival, Desk, Ordered};
 use super::pdf::PdfText;
-use super::reading::{NoText, TextKind};
-use crate::{Defaults, added};
+use super::reading::{Reading, TextKind};
+use crate::Defaults;
 
 /// Reads sources and compares articles with them: any number of checks at once, at most one request in flight to each registrable
-/// domain over all of them, with robots.txt, the address guard and all limits of a crawl.
+/// domain over all of them, with robots.txt, the address guard and all limits of a crawl. (The reference's *global* workers; a
+/// workspace for each check is its *local* ones.)
 ///
 /// A check ends when all its sources were read, when one is a violation (short circuit: those in flight still count, those that were
-/// not begun are skipped), or when its time is over: what is in flight then is cut off, and those sources are late.
+/// not begun are skipped), or when its time is over: what is in flight then is cut off, and those sources are late. What several
+/// checks want is fetched once, and what was read in the last ten minutes is not fetched again, up to 64 MiB of texts.
 ///
 /// ```no_run
 /// # async fn run() -> huntsman_crawler::Result<()> {
 /// use std::sync::Arc;
 /// use huntsman_detect::copyvio::Text;
-/// use huntsman_middleware::copyvio::{CheckPlan, Workspace};
+/// use huntsman_middleware::copyvio::{CandidateSource, CheckPlan, Given, Subject, Workspace};
 ///
 /// let workspace = Workspace::start(None, |crawler| crawler)?;
-/// let article = Arc::new(Text::new("The old mill stands on the bank of the river."));
-/// let checked = workspace.check(article, ["https://example.org/mill"], CheckPlan::default()).await?;
+/// let article = Subject::new(Text::new("The old mill stands on the bank of the river."));
+/// let given: Arc<dyn CandidateSource> = Arc::new(Given::new(["https://example.org/mill"]));
+/// let checked = workspace.check(Arc::new(article), &[given], CheckPlan::default()).await?;
 /// println!("{:?}", checked.result.best());
 /// workspace.finish().await?;
 /// # Ok(()) }
@@ -63,12 +71,18 @@ pub struct CheckPlan {
     pub max_time: Duration,
     /// How long one source may take. 5 s.
     pub source_time: Duration,
+    /// Questions to search engines and indexes, in all. 8.
+    pub max_queries: usize,
+    /// Sources that are read, in all; more are skipped. 200.
+    pub max_sources: usize,
     /// Sources that are not read.
     pub exclusions: Option<Arc<Exclusions>>,
     /// What links of mirrors of the article's wiki have in them.
     pub mirror_hints: Arc<[String]>,
     /// Whether texts are given back with the result.
     pub keep_texts: bool,
+    /// Results of earlier checks.
+    pub cache: Option<Arc<CheckCache>>,
 }
 
 impl Default for CheckPlan {
@@ -77,47 +91,109 @@ impl Default for CheckPlan {
             options: CheckOptions::default(),
             max_time: Duration::from_secs(30),
             source_time: Duration::from_secs(5),
+            max_queries: 8,
+            max_sources: 200,
             exclusions: None,
             mirror_hints: Arc::default(),
             keep_texts: false,
+            cache: None,
         }
     }
 }
 
 /// What came of a check.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Checked {
     /// The reference's numbers, the most suspicious source first.
     pub result: CheckResult,
-    /// By source.
+    /// By source: what was found in those that were compared.
     pub found: HashMap<String, Found>,
+    /// By source: what it was found by.
+    pub found_by: HashMap<String, Arc<str>>,
+    /// Questions that were put to search engines and indexes.
+    pub queries: usize,
+    /// Questions were left out, since the check was over before.
+    pub possible_miss: bool,
+    /// Questions that had no answer: who was asked, and why.
+    pub errors: Vec<(Arc<str>, String)>,
     /// How long it took.
     pub time: Duration,
+    /// It is the result of an earlier check, of that time.
+    #[serde(skip)]
+    pub cached: Option<SystemTime>,
 }
 
-/// What was found in a source that was read.
-#[derive(Clone, Debug)]
+/// What was found in a source that was compared.
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Found {
     /// What it shares with the article.
     pub evidence: Evidence,
-    /// What it says, if texts are kept.
+    /// The licence that the source is under, by its own word.
+    pub licence: Option<LicenceHint>,
+    /// Which of the two was there first.
+    pub direction: Direction,
+    /// What it says, if texts are kept; of a result of an earlier check, the best source's only.
+    #[serde(skip)]
     pub text: Option<Text>,
 }
 
-/// What comes of a source.
-#[derive(Debug)]
-enum Arrival {
-    Text(Box<Text>),
-    Excluded(String),
-    Failed(String),
+impl Checked {
+    pub(crate) fn of(result: CheckResult) -> Self {
+        Self {
+            result,
+            found: HashMap::new(),
+            found_by: HashMap::new(),
+            queries: 0,
+            possible_miss: false,
+            errors: Vec::new(),
+            time: Duration::ZERO,
+            cached: None,
+        }
+    }
+
+    /// Whether all sources were wanted: none was skipped, no question left out.
+    fn is_whole(&self) -> bool {
+        !self.possible_miss
+            && !self.result.sources.iter().any(|source| source.status == SourceStatus::Skipped)
+    }
+
+    /// Whether another check would find the same: nothing failed that is no source's fault.
+    fn is_final(&self) -> bool {
+        self.errors.is_empty()
+            && !self.result.sources.iter().any(|source| source.status == SourceStatus::Late)
+    }
 }
 
-/// Reason of a request for which nobody waits any more.
-const NOT_WANTED: &str = "not_wanted";
+impl Found {
+    /// Compares an article, prepared from the text of `subject`, with a source.
+    pub fn of(prepared: &Article<'_>, subject: &Subject, source: &Reading, keep_text: bool) -> Self {
+        Self {
+            evidence: prepared.compare(&source.text.document()),
+            licence: source.licence.clone(),
+            direction: Direction::of(subject.dates, source.dates),
+            text: keep_text.then(|| source.text.clone()),
+        }
+    }
+}
+
+/// What a check waits for.
+#[derive(Debug)]
+pub(crate) enum Message {
+    /// What came of a source.
+    Arrived(usize, Arrival),
+    /// The answer to a question, and who was asked.
+    Answer(Arc<str>, Result<Vec<Candidate>, CandidateError>),
+    /// There are no more questions.
+    NoQuestions,
+}
+
 /// Domains that are asked at once: as many as the reference has workers.
 const WORKERS: usize = 8;
+/// Bytes of texts that are kept for the next checks, and for how long.
+const RECENT_BYTES: usize = 64 << 20;
+const RECENT_LIFE: Duration = Duration::from_secs(600);
 
 impl Workspace {
     /// Starts the crawl that reads sources: with [`Defaults`], and what `configure` makes of it (settings, another downloader).
@@ -131,7 +207,7 @@ impl Workspace {
     ) -> Result<Self> {
         let runtime = tokio::runtime::Handle::try_current()
             .map_err(|cause| Error::usage(format!("a workspace for checks: {cause}")))?;
-        let desk = Desk { checks: Arc::default(), pdf };
+        let desk = Desk::new(pdf, RECENT_BYTES, RECENT_LIFE);
         let builder = CrawlerBuilder::new(desk.clone())
             .plugin(Defaults)
             .downloader_with(HttpDownloader::new)
@@ -145,7 +221,7 @@ impl Workspace {
         let closing = desk.clone();
         let crawl = runtime.spawn(async move {
             // Also when the crawl is dropped with its runtime.
-            let _closing = Closing(closing);
+            let _closing = ClosingAll(closing);
             crawler.run().await
         });
         Ok(Self(Arc::new(Inner { desk, handle, crawl: Mutex::new(Some(crawl)) })))
@@ -165,103 +241,103 @@ impl Workspace {
         ]
     }
 
-    /// Compares an article with sources. Equal addresses are read once.
+    /// Compares an article with what `sources` find for it. Equal addresses are read once; the address of the article itself is no
+    /// source. For an article that is too small for a check nothing is asked or read.
     ///
     /// # Errors
-    /// The workspace is finished, or a comparison panicked.
+    /// The workspace is finished, or a comparison panicked. A question without an answer is none: it is told in the result.
     pub async fn check(
         &self,
-        article: Arc<Text>,
-        sources: impl IntoIterator<Item = impl Into<String>>,
+        subject: Arc<Subject>,
+        sources: &[Arc<dyn CandidateSource>],
         plan: CheckPlan,
     ) -> Result<Checked> {
-        let mut seen = HashSet::new();
-        let sources: Vec<String> = sources
-            .into_iter()
-            .map(Into::into)
-            .filter(|source: &String| seen.insert(source.clone()))
-            .collect();
-        let workspace = self.clone();
-        tokio::task::spawn_blocking(move || workspace.run(&article, &sources, &plan)).await?
+        let Some(cache) = plan.cache.clone() else { return self.check_anew(subject, sources, plan).await };
+        let key = Key::of(&subject, sources, &plan);
+        let kept = {
+            let cache = Arc::clone(&cache);
+            tokio::task::spawn_blocking(move || cache.get(key, SystemTime::now())).await??
+        };
+        let usable = kept.filter(|kept| plan.options.short_circuit || kept.is_whole());
+        if let Some(mut kept) = usable
+            && self.still_holds(&subject, &mut kept, &plan).await?
+        {
+            return Ok(kept);
+        }
+        let checked = self.check_anew(subject, sources, plan).await?;
+        if checked.is_final() {
+            let checked = checked.clone();
+            tokio::task::spawn_blocking(move || cache.put(key, &checked, SystemTime::now())).await??;
+        }
+        Ok(checked)
     }
 
-    fn run(&self, article: &Text, sources: &[String], plan: &CheckPlan) -> Result<Checked> {
+    /// Whether the best source of an earlier result still has its confidence; if so, what was found in it now is in the result.
+    async fn still_holds(
+        &self,
+        subject: &Arc<Subject>,
+        kept: &mut Checked,
+        plan: &CheckPlan,
+    ) -> Result<bool> {
+        let best = kept.result.best().filter(|best| best.status == SourceStatus::Compared);
+        let Some((url, confidence)) = best.map(|best| (best.url.clone(), best.confidence)) else {
+            return Ok(true);
+        };
+        let given: Arc<dyn CandidateSource> = Arc::new(Given::new([&url]));
+        let again = self.check_anew(Arc::clone(subject), &[given], plan.clone()).await?;
+        let now = again.result.best().map_or(0.0, |best| best.confidence.value());
+        let holds = (now - confidence.value()).abs() < SAME;
+        if holds {
+            kept.found.extend(again.found);
+            kept.time = again.time;
+        }
+        Ok(holds)
+    }
+
+    async fn check_anew(
+        &self,
+        subject: Arc<Subject>,
+        sources: &[Arc<dyn CandidateSource>],
+        plan: CheckPlan,
+    ) -> Result<Checked> {
         let start = Instant::now();
-        let mut check = Check::new(article.exact(), plan.options);
-        let prepared = Article::new(article.document());
-        let mut found = HashMap::new();
-        let (send, arrivals) = mpsc::channel();
-        let number = self.0.desk.open(send, start + plan.max_time, plan)?;
-        let _closing = ClosingCheck { desk: &self.0.desk, number };
-        let mut waiting: HashSet<usize> = HashSet::new();
-        for (at, source) in sources.iter().enumerate() {
-            let rule = plan.exclusions.as_ref().and_then(|exclusions| exclusions.rule_for(source));
-            if check.is_over() {
-                check.skip(source);
-            } else if let Some(rule) = rule {
-                check.exclude(source, rule);
-            } else {
-                match Url::parse(source) {
-                    Ok(url) if matches!(url.scheme(), "http" | "https") => {
-                        waiting.insert(at);
-                        if self.0.desk.order(&url, number, at) {
-                            self.0.handle.push(Request::get(url).unfiltered());
-                        }
-                    }
-                    Ok(url) => {
-                        check.fail(source, format!("{}: is not fetched", url.scheme()));
-                    }
-                    Err(error) => {
-                        check.fail(source, error.to_string());
-                    }
-                }
-            }
-        }
-        let mut is_over = check.is_over();
-        while !waiting.is_empty() {
-            let left = (start + plan.max_time).saturating_duration_since(Instant::now());
-            let (at, arrival) = match arrivals.recv_timeout(left) {
-                Ok(arrived) => arrived,
-                Err(RecvTimeoutError::Timeout) => break,
-                // The crawl has ended.
-                Err(RecvTimeoutError::Disconnected) => break,
+        let (send, messages) = mpsc::channel();
+        let number = self.0.desk.open(send.clone(), start + plan.max_time, &plan)?;
+        // Before anything that may fail.
+        let closing = Closing { desk: self.0.desk.clone(), number };
+        let check = Check::new(subject.text.exact(), plan.options);
+        let max_queries = if check.is_too_small() { 0 } else { plan.max_queries };
+        let questions = Arc::new(Questions::default());
+        let asking = tokio::spawn(ask(
+            Arc::clone(&subject),
+            sources.to_vec(),
+            max_queries,
+            NoMoreQuestions(send),
+            Arc::clone(&questions),
+        ));
+        let handle = self.0.handle.clone();
+        let session = move || {
+            let prepared = Article::new(subject.text.document());
+            let session = Session {
+                start,
+                plan: &plan,
+                subject: &subject,
+                prepared,
+                check,
+                desk: &closing.desk,
+                handle,
+                number,
+                own: subject.url.as_deref().and_then(|url| Some(canonical(&Url::parse(url).ok()?))),
+                sources: Vec::new(),
+                seen: HashSet::new(),
+                waiting: HashSet::new(),
+                found: HashMap::new(),
+                found_by: HashMap::new(),
+                errors: Vec::new(),
             };
-            if !waiting.remove(&at) {
-                continue;
-            }
-            let source = &sources[at];
-            match arrival {
-                Arrival::Text(text) => {
-                    check.compare(source, text.exact());
-                    let evidence = prepared.compare(&text.document());
-                    let text = plan.keep_texts.then_some(*text);
-                    found.insert(source.clone(), Found { evidence, text });
-                }
-                Arrival::Excluded(why) => {
-                    check.exclude(source, why);
-                }
-                Arrival::Failed(why) => {
-                    check.fail(source, why);
-                }
-            }
-            if check.is_over() && !is_over {
-                is_over = true;
-                let begun = self.0.desk.no_more(number);
-                waiting.retain(|at| {
-                    let is_begun = begun.contains(at);
-                    if !is_begun {
-                        check.skip(&sources[*at]);
-                    }
-                    is_begun
-                });
-            }
-        }
-        let mut late: Vec<usize> = waiting.into_iter().collect();
-        late.sort_unstable();
-        late.into_iter().for_each(|at| {
-            check.late(&sources[at]);
-        });
-        Ok(Checked { result: check.finish(), found, time: start.elapsed() })
+            session.run(&messages, &asking, &questions)
+        };
+        Ok(tokio::task::spawn_blocking(session).await?)
     }
 
     /// The crawl that reads, for its stats.
@@ -287,215 +363,218 @@ impl fmt::Debug for Workspace {
     }
 }
 
-/// The spider of the crawl that reads sources: hands them to their checks. Seen only by the closure that configures that crawl.
-#[derive(Clone)]
-pub struct Desk {
-    checks: Arc<Mutex<Checks>>,
-    pdf: Option<Arc<dyn PdfText>>,
+/// How many questions there are, and how many were answered.
+#[derive(Debug, Default)]
+struct Questions {
+    planned: AtomicUsize,
+    asked: AtomicUsize,
+    answered: AtomicUsize,
 }
 
-#[derive(Default)]
-struct Checks {
-    last: u64,
-    open: HashMap<u64, Open>,
-    /// Whose sources these URLs are, each once, and which.
-    orders: HashMap<String, Order>,
-    is_closed: bool,
-}
+/// Says that there are no more questions, also when whoever asked them panicked.
+struct NoMoreQuestions(Sender<Message>);
 
-/// A check that waits for sources.
-struct Open {
-    send: mpsc::Sender<(usize, Arrival)>,
-    end: Instant,
-    source_time: Duration,
-    mirror_hints: Arc<[String]>,
-    begun: HashSet<usize>,
-    /// Nothing more is begun.
-    is_over: bool,
-}
-
-/// A URL that is in the queue or on its way.
-#[derive(Default)]
-struct Order {
-    checks: Vec<(u64, usize)>,
-    is_begun: bool,
-}
-
-impl Desk {
-    const NAME: &'static str = "copyvio_desk";
-    /// Before robots.txt and all others: what nobody wants costs nothing.
-    const ORDER: i32 = 10;
-
-    fn checks(&self) -> MutexGuard<'_, Checks> {
-        self.checks.lock().unwrap_or_else(PoisonError::into_inner)
+impl Drop for NoMoreQuestions {
+    fn drop(&mut self) {
+        // The check may have ended.
+        let _ = self.0.send(Message::NoQuestions);
     }
+}
 
-    fn open(&self, send: mpsc::Sender<(usize, Arrival)>, end: Instant, plan: &CheckPlan) -> Result<u64> {
-        let mut checks = self.checks();
-        if checks.is_closed {
-            return Err(Error::usage("this workspace is finished"));
+/// Puts the questions of all sources of candidates, one after the other.
+async fn ask(
+    subject: Arc<Subject>,
+    sources: Vec<Arc<dyn CandidateSource>>,
+    max_queries: usize,
+    answers: NoMoreQuestions,
+    count: Arc<Questions>,
+) {
+    let mut left = max_queries;
+    let mut plan = Vec::new();
+    for source in &sources {
+        for question in source.questions(&subject) {
+            if !question.is_empty() {
+                if left == 0 {
+                    break;
+                }
+                left -= 1;
+            }
+            plan.push((source, question));
         }
-        checks.last += 1;
-        let number = checks.last;
-        let (source_time, mirror_hints) = (plan.source_time, Arc::clone(&plan.mirror_hints));
-        let open = Open { send, end, source_time, mirror_hints, begun: HashSet::new(), is_over: false };
-        checks.open.insert(number, open);
-        Ok(number)
     }
-
-    /// Takes note of who wants a URL; says whether it is to be asked for.
-    fn order(&self, url: &Url, number: u64, source: usize) -> bool {
-        let mut checks = self.checks();
-        let order = checks.orders.entry(url.as_str().to_owned()).or_default();
-        let is_first = order.checks.is_empty();
-        order.checks.push((number, source));
-        if order.is_begun
-            && let Some(open) = checks.open.get_mut(&number)
-        {
-            open.begun.insert(source);
+    count.planned.store(plan.len(), Ordering::Relaxed);
+    for (source, question) in plan {
+        count.asked.fetch_add(usize::from(!question.is_empty()), Ordering::Relaxed);
+        let answer = source.find(&subject, &question).await;
+        count.answered.fetch_add(1, Ordering::Relaxed);
+        if answers.0.send(Message::Answer(source.name().into(), answer)).is_err() {
+            return;
         }
-        is_first
     }
+}
 
-    /// Nothing more of a check is begun; which sources were.
-    fn no_more(&self, number: u64) -> HashSet<usize> {
-        let mut checks = self.checks();
-        let Some(open) = checks.open.get_mut(&number) else { return HashSet::new() };
-        open.is_over = true;
-        open.begun.clone()
-    }
+/// A check while it lasts.
+struct Session<'a> {
+    start: Instant,
+    plan: &'a CheckPlan,
+    subject: &'a Subject,
+    prepared: Article<'a>,
+    check: Check,
+    desk: &'a Desk,
+    handle: Handle,
+    number: u64,
+    /// The address of the article itself.
+    own: Option<String>,
+    sources: Vec<String>,
+    seen: HashSet<String>,
+    waiting: HashSet<usize>,
+    found: HashMap<String, Found>,
+    found_by: HashMap<String, Arc<str>>,
+    errors: Vec<(Arc<str>, String)>,
+}
 
-    /// How long a URL that is about to be asked for may take; `None` if nobody wants it any more.
-    fn begin(&self, url: &str) -> Option<Duration> {
-        let mut checks = self.checks();
-        let Checks { open, orders, .. } = &mut *checks;
-        let order = orders.get_mut(url)?;
-        let now = Instant::now();
-        let mut time = Duration::ZERO;
-        for (number, source) in &order.checks {
-            let Some(open) = open.get_mut(number) else { continue };
-            // A redirect of one that was begun goes on.
-            if !open.is_over || open.begun.contains(source) {
-                open.begun.insert(*source);
-                time = time.max(open.source_time.min(open.end.saturating_duration_since(now)));
+impl Session<'_> {
+    fn run(
+        mut self,
+        messages: &Receiver<Message>,
+        asking: &JoinHandle<()>,
+        questions: &Questions,
+    ) -> Checked {
+        let mut is_asking = true;
+        let mut is_over = self.check.is_over();
+        while is_asking || !self.waiting.is_empty() {
+            let left = (self.start + self.plan.max_time).saturating_duration_since(Instant::now());
+            // The time is over, or the crawl has ended.
+            let Ok(message) = messages.recv_timeout(left) else { break };
+            match message {
+                Message::NoQuestions => is_asking = false,
+                Message::Answer(by, Ok(candidates)) => {
+                    candidates.into_iter().for_each(|candidate| self.take(candidate, &by));
+                }
+                Message::Answer(by, Err(error)) => self.errors.push((by, error.to_string())),
+                Message::Arrived(at, arrival) => {
+                    if self.waiting.remove(&at) {
+                        self.arrived(at, arrival);
+                    }
+                }
+            }
+            if self.check.is_over() && !is_over {
+                (is_over, is_asking) = (true, false);
+                asking.abort();
+                let begun = self.desk.no_more(self.number);
+                let (waiting, skipped) = self.waiting.iter().partition(|at| begun.contains(at));
+                self.waiting = waiting;
+                self.unread(skipped, Check::skip);
             }
         }
-        if time.is_zero() {
-            orders.remove(url);
-            return None;
+        asking.abort();
+        let late = std::mem::take(&mut self.waiting);
+        self.unread(late, Check::late);
+        let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        Checked {
+            possible_miss: count(&questions.answered) < count(&questions.planned),
+            found: self.found,
+            found_by: self.found_by,
+            queries: count(&questions.asked),
+            errors: self.errors,
+            time: self.start.elapsed(),
+            ..Checked::of(self.check.finish())
         }
-        order.is_begun = true;
-        Some(time)
     }
 
-    /// Tells those who want a URL what came of it.
-    fn deliver(&self, url: &str, arrival: impl Fn(&[String]) -> Arrival) {
-        let waiting: Vec<_> = {
-            let mut checks = self.checks();
-            let Some(order) = checks.orders.remove(url) else { return };
-            let of_open = |(number, source): (u64, usize)| {
-                let open = checks.open.get(&number)?;
-                Some((open.send.clone(), source, Arc::clone(&open.mirror_hints)))
-            };
-            order.checks.into_iter().filter_map(of_open).collect()
+    /// Sources of which nothing was read, in the order in which they were found.
+    fn unread(
+        &mut self,
+        sources: HashSet<usize>,
+        tell: impl Fn(&mut Check, String) -> &huntsman_detect::copyvio::Source,
+    ) {
+        let mut sources: Vec<usize> = sources.into_iter().collect();
+        sources.sort_unstable();
+        for at in sources {
+            tell(&mut self.check, self.sources[at].clone());
+        }
+    }
+
+    /// A source was found.
+    fn take(&mut self, candidate: Candidate, by: &Arc<str>) {
+        let Candidate { url: source, text } = candidate;
+        if !self.seen.insert(source.clone()) {
+            return;
+        }
+        let url = match Url::parse(&source) {
+            Ok(url) if self.own.as_ref().is_some_and(|own| *own == canonical(&url)) => return,
+            Ok(url) if matches!(url.scheme(), "http" | "https") => Ok(url),
+            Ok(url) => Err(format!("{}: is not fetched", url.scheme())),
+            Err(error) => Err(error.to_string()),
         };
-        for (send, source, hints) in waiting {
-            // Who waited may have ended meanwhile.
-            let _ = send.send((source, arrival(&hints)));
+        self.found_by.insert(source.clone(), Arc::clone(by));
+        let rule = self.plan.exclusions.as_ref().and_then(|exclusions| exclusions.rule_for(&source));
+        if let Some(rule) = rule {
+            self.check.exclude(source, rule);
+            return;
+        }
+        if self.check.is_over() || self.sources.len() >= self.plan.max_sources {
+            self.check.skip(source);
+            return;
+        }
+        let at = self.sources.len();
+        self.sources.push(source.clone());
+        if let Some(text) = text {
+            self.arrived(at, Arrival::Text(Arc::new(Reading { text, ..Reading::default() })));
+            return;
+        }
+        match url {
+            Err(why) => {
+                self.check.fail(source, why);
+            }
+            Ok(url) => match self.desk.order(&url, self.number, at) {
+                Ordered::Known(reading) => self.arrived(at, Arrival::Text(reading)),
+                Ordered::Waits => {
+                    self.waiting.insert(at);
+                }
+                Ordered::First => {
+                    self.waiting.insert(at);
+                    self.handle.push(Request::get(url).unfiltered());
+                }
+            },
+        }
+    }
+
+    /// A source was read, or cannot be.
+    fn arrived(&mut self, at: usize, arrival: Arrival) {
+        let source = self.sources[at].clone();
+        match arrival {
+            Arrival::Text(reading) => {
+                self.check.compare(&source, reading.text.exact());
+                let found = Found::of(&self.prepared, self.subject, &reading, self.plan.keep_texts);
+                self.found.insert(source, found);
+            }
+            Arrival::Excluded(why) => {
+                self.check.exclude(source, why);
+            }
+            Arrival::Failed(why) => {
+                self.check.fail(source, why);
+            }
         }
     }
 }
 
-struct ClosingCheck<'a> {
-    desk: &'a Desk,
+struct Closing {
+    desk: Desk,
     number: u64,
 }
 
-impl Drop for ClosingCheck<'_> {
+impl Drop for Closing {
     fn drop(&mut self) {
-        self.desk.checks().open.remove(&self.number);
+        self.desk.close(self.number);
     }
 }
 
 /// Closes the checks of a crawl that has ended, in whatever way.
-struct Closing(Desk);
+struct ClosingAll(Desk);
 
-impl Drop for Closing {
+impl Drop for ClosingAll {
     fn drop(&mut self) {
-        let mut checks = self.0.checks();
-        checks.is_closed = true;
-        checks.open.clear();
-    }
-}
-
-impl fmt::Debug for Desk {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Desk").field("open", &self.checks().open.len()).finish_non_exhaustive()
-    }
-}
-
-impl Spider for Desk {
-    type Item = ();
-
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
-    fn start(&self) -> Start {
-        Start::none()
-    }
-
-    fn parse(&self, page: &Page, _: &mut Output<()>) -> Result<()> {
-        let response = page.response();
-        let media_type = response.content_type();
-        let header = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-        let charset = header.and_then(huntsman_html::content_charset);
-        self.deliver(page.request().requested_url(), |hints| {
-            let text = TextKind::of_media(media_type.as_deref())
-                .ok_or_else(|| NoText::MediaType(media_type.clone().unwrap_or_default()))
-                .and_then(|kind| kind.read(&response.body, charset, hints, self.pdf.as_deref()));
-            match text {
-                Ok(text) => Arrival::Text(Box::new(text)),
-                Err(NoText::Mirror(hint)) => Arrival::Excluded(hint.to_string()),
-                Err(why) => Arrival::Failed(why.to_string()),
-            }
-        });
-        Ok(())
-    }
-}
-
-impl DownloaderMiddleware for Desk {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
-    async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
-        if request.is_nested() || request.meta_flag("robots") {
-            return Ok(OnRequest::Continue);
-        }
-        let Some(time) = self.begin(request.requested_url()) else {
-            return Ok(OnRequest::Drop(DropReason::skipped(NOT_WANTED)));
-        };
-        added::set_meta(request, "download_timeout", time.as_secs_f64().into());
-        Ok(OnRequest::Continue)
-    }
-}
-
-impl Observer for Desk {
-    fn event(&self, event: &Event<'_>) {
-        let (Event::RequestDropped(dropped) | Event::RequestRefused(dropped)) = event else { return };
-        // Who asks for it by now has a request of their own in the queue.
-        if dropped.component == Self::NAME {
-            return;
-        }
-        let why = match &dropped.detail {
-            Some(detail) => format!("{}: {detail}", dropped.reason),
-            None => dropped.reason.to_string(),
-        };
-        self.deliver(&dropped.url, |_| Arrival::Failed(why.clone()));
+        self.0.close_all();
     }
 }

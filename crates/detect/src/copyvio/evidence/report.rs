@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::boilerplate::Boilerplate;
 use super::disguise::Disguise;
@@ -15,7 +15,7 @@ use super::verdict::{Score, Verdict};
 const MIN_PASSAGE: u32 = 5 * 4;
 
 /// A place in a text, start inclusive, end exclusive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// In characters (code points) of the original text.
     pub chars: Range<usize>,
@@ -24,7 +24,7 @@ pub struct Span {
 }
 
 /// A passage that both texts have, perhaps with a few other words between.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Passage {
     /// Where it stands in the article.
@@ -189,7 +189,7 @@ fn spans(text: &str, ranges: &[Range<usize>]) -> Vec<Span> {
 }
 
 /// What an article and a source have in common.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Evidence {
     /// Words of the article.
