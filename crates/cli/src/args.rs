@@ -110,7 +110,8 @@ pub(crate) enum Command {
     #[command(before_help = "Examples:\n  \
         huntsman bench crawl --pages 2000\n  \
         huntsman bench avoid-dup --case forum-adjacent\n  \
-        huntsman bench simhash")]
+        huntsman bench simhash\n  \
+        huntsman bench copyvio")]
     Bench {
         #[command(subcommand)]
         what: Bench,
@@ -174,6 +175,15 @@ pub(crate) enum Bench {
         after_help = SIMHASH_HELP
     )]
     Simhash(Box<BenchSimhashArgs>),
+
+    /// Measures copied texts: how fast two are compared, what an index of windows costs, and what confidence and score say of texts of
+    /// which it is known what is right. Without a network.
+    #[command(before_help = "Examples:\n  \
+        huntsman bench copyvio\n  \
+        huntsman bench copyvio --only synthetic --markdown\n  \
+        huntsman bench copyvio --only index --texts 10000,1000000\n  \
+        huntsman bench copyvio --article article.txt --source source.txt --json")]
+    Copyvio(BenchCopyvioArgs),
 }
 
 const SIMHASH_HELP: &str = "\
@@ -954,6 +964,57 @@ impl SimhashPart {
             Self::Redis => "redis",
         }
     }
+}
+
+/// Flags of `bench copyvio`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchCopyvioArgs {
+    /// Only these parts [default: all; with --article speed].
+    #[arg(long, value_name = "PART", value_delimiter = ',')]
+    pub(crate) only: Vec<CopyvioPart>,
+
+    /// Where all random numbers begin.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Words of the two texts of which the speed is measured.
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
+    pub(crate) words: u64,
+
+    /// Measures the speed with this article, a text in UTF-8.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "source")]
+    pub(crate) article: Option<PathBuf>,
+
+    /// Measures the speed with this source.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "article")]
+    pub(crate) source: Option<PathBuf>,
+
+    /// Texts of the indexes, of 1,000 words each.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000], value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
+    pub(crate) texts: Vec<u64>,
+
+    /// Pairs of each case that is made.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) pairs: u64,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Prints tables in Markdown.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+}
+
+/// Values of `bench copyvio --only`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CopyvioPart {
+    /// How fast two texts are compared.
+    Speed,
+    /// Memory and time of an index of windows.
+    Index,
+    /// What confidence and score say of texts of which it is known what is right.
+    Synthetic,
 }
 
 /// Values of `bench avoid-dup --view`.

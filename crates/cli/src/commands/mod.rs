@@ -2,7 +2,9 @@
 
 mod bench;
 mod bench_avoid_dup;
+mod bench_copyvio;
 mod bench_simhash;
+pub(crate) mod bench_tools;
 mod cache;
 mod completions;
 mod copyvio;
@@ -37,6 +39,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),
         Command::Bench { what: Bench::AvoidDup(args) } => bench_avoid_dup::run(*args),
         Command::Bench { what: Bench::Simhash(args) } => bench_simhash::run(&args),
+        Command::Bench { what: Bench::Copyvio(args) } => bench_copyvio::run(&args),
         Command::BenchServer(site) => on_runtime(bench::server(site)),
         #[cfg(feature = "pdf")]
         Command::PdfText => pdf_text::run(),

@@ -78,6 +78,17 @@ impl<'t> Document<'t> {
         weight(&self.tokens)
     }
 
+    /// The hashes of the words in their order; `None` where boilerplate stands.
+    pub(in crate::copyvio) fn words_in_pieces(&self) -> impl Iterator<Item = Option<u64>> {
+        let mut boilerplate = self.boilerplate.iter().peekable();
+        self.tokens.iter().map(move |token| {
+            // Ranges that end before a word are behind it: those that are left may overlap, but begin later.
+            while boilerplate.next_if(|range| range.end <= token.start as usize).is_some() {}
+            let is_boilerplate = boilerplate.peek().is_some_and(|range| range.start < token.end as usize);
+            (!is_boilerplate).then_some(token.hash)
+        })
+    }
+
     /// What was put right before the words were compared.
     pub fn disguise(&self) -> Disguise {
         self.disguise
