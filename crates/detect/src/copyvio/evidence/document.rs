@@ -1,5 +1,6 @@
 //! A text as words with their places, ready to be matched.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -36,7 +37,7 @@ pub(super) struct Token {
 ///
 /// 24 bytes of memory per word. An article is prepared once and compared with many sources.
 pub struct Document<'t> {
-    pub(super) text: &'t str,
+    pub(super) text: Cow<'t, str>,
     pub(super) tokens: Vec<Token>,
     pub(super) disguise: Disguise,
     /// Byte ranges that the caller knows to be quotations, ascending.
@@ -52,7 +53,7 @@ impl<'t> Document<'t> {
         let mut reader = Reader { text, tokens: Vec::with_capacity(text.len() / 6), ..Reader::default() };
         reader.run();
         let Reader { tokens, disguise, .. } = reader;
-        Self { text, tokens, disguise, quotations: Vec::new(), boilerplate: Vec::new() }
+        Self { text: Cow::Borrowed(text), tokens, disguise, quotations: Vec::new(), boilerplate: Vec::new() }
     }
 
     /// Tells which byte ranges of the text are quotations beyond those that are in quotation marks, such as
@@ -69,8 +70,13 @@ impl<'t> Document<'t> {
     }
 
     /// The text.
-    pub fn text(&self) -> &'t str {
-        self.text
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The same with a text of its own, for articles that outlive what they were read from.
+    pub fn into_owned(self) -> Document<'static> {
+        Document { text: Cow::Owned(self.text.into_owned()), ..self }
     }
 
     /// How many words it has; characters of scripts without spaces count as parts of words.

@@ -83,7 +83,7 @@ pub struct Article<'t> {
 impl<'t> Article<'t> {
     /// Prepares an article.
     pub fn new(document: Document<'t>) -> Self {
-        let mut quotations = quotations(document.text);
+        let mut quotations = quotations(&document.text);
         quotations.extend(document.quotations.iter().cloned());
         quotations.sort_by_key(|range| (range.start, range.end));
         Self { seeds: Seeds::of(&document.tokens), quotations, document }
@@ -142,14 +142,14 @@ impl<'t> Article<'t> {
         };
         let articles: Vec<Range<usize>> = runs.iter().map(|run| bytes(&self.document, run.article)).collect();
         let sources: Vec<Range<usize>> = runs.iter().map(|run| bytes(source, run.source)).collect();
-        let article_spans = spans(self.document.text, &articles);
-        let source_spans = spans(source.text, &sources);
+        let article_spans = spans(&self.document.text, &articles);
+        let source_spans = spans(&source.text, &sources);
         let passages =
             runs.iter().zip(article_spans).zip(source_spans).map(|((run, article), source_span)| Passage {
                 words: f64::from(run.matched) / 4.0,
                 longest: f64::from(run.longest) / 4.0,
                 is_quoted: mostly_within(&article.bytes, &self.quotations),
-                is_cited: is_cited(self.document.text, article.bytes.clone()),
+                is_cited: is_cited(&self.document.text, article.bytes.clone()),
                 is_boilerplate: mostly_within(&article.bytes, &self.document.boilerplate)
                     || mostly_within(&source_span.bytes, &source.boilerplate)
                     || common.is_some_and(|common| {
