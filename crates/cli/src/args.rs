@@ -1,6 +1,6 @@
 //! The command line: commands and flags, from which help, checks and completions come.
 //!
-//! Flags that stand for a setting say which one; [`CrawlArgs::settings`] and its neighbours are that mapping.
+//! Flags that stand for a setting say which one; [`SiteArgs::settings`] and its neighbours are that mapping.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::copyvio::CopyvioCommand;
 use crate::dedup::{DedupCommand, distance, features};
+use crate::sweep::SweepArgs;
 
 /// A polite, fast web crawler.
 #[derive(Debug, Parser)]
@@ -101,6 +102,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: CopyvioCommand,
     },
+
+    /// Crawls a site, and checks every page with text against what it links to and what an index or a search finds.
+    #[command(before_help = "Examples:\n  \
+        huntsman sweep https://example.org/articles/ --scope prefix --max-pages 200\n  \
+        huntsman sweep https://example.org/ --no-links --index crawled --exclude-sources mirrors.txt\n  \
+        huntsman sweep https://example.org/ --search searxng=https://search.example.org --max-queries 4")]
+    Sweep(Box<SweepArgs>),
 
     /// Crawls a built-in forum on this machine and writes a report: no network needed.
     #[command(before_help = "Example:\n  huntsman demo --out demo-crawl")]
@@ -420,6 +428,18 @@ pub(crate) struct NetworkArgs {
 /// Flags of `crawl`.
 #[derive(Debug, Args)]
 pub(crate) struct CrawlArgs {
+    #[command(flatten)]
+    pub(crate) site: SiteArgs,
+
+    /// Compares every page with this article, a file (.txt, .html, .pdf, .wiki) or a URL: how sure one can be that it is copied from
+    /// there.
+    #[arg(long, value_name = "ARTICLE", value_hint = ValueHint::AnyPath)]
+    pub(crate) copyvio: Option<String>,
+}
+
+/// What is crawled, and how: the same for all commands that crawl sites.
+#[derive(Debug, Args)]
+pub(crate) struct SiteArgs {
     /// Where to start.
     #[arg(value_name = "URL", required_unless_present = "seeds", value_hint = ValueHint::Url)]
     pub(crate) urls: Vec<String>,
@@ -1110,7 +1130,7 @@ impl NetworkArgs {
     }
 }
 
-impl CrawlArgs {
+impl SiteArgs {
     /// The settings that these flags stand for.
     pub(crate) fn settings(&self) -> Flags {
         let mut flags = self.network.settings();
@@ -1207,10 +1227,10 @@ mod tests {
 
     use super::*;
 
-    fn crawl(line: &str) -> CrawlArgs {
+    fn crawl(line: &str) -> SiteArgs {
         let words = ["huntsman", "crawl"].into_iter().chain(line.split(' '));
         match Cli::try_parse_from(words).unwrap().command {
-            Command::Crawl(args) => *args,
+            Command::Crawl(args) => args.site,
             other => panic!("{other:?}"),
         }
     }

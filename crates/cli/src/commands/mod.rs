@@ -17,6 +17,7 @@ mod job;
 mod pdf_text;
 mod robots;
 mod settings;
+mod sweep;
 mod version;
 
 use std::future::Future;
@@ -34,6 +35,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Copyvio { what } => on_runtime(copyvio::run(what)),
         Command::Dedup { what } => dedup::run(*what),
         Command::Job { what } => job::run(what),
+        Command::Sweep(args) => on_runtime(sweep::run(*args)),
         Command::Settings(args) => settings::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),
