@@ -22,6 +22,7 @@ mod evidence;
 mod exclusions;
 mod highlight;
 mod html;
+mod menus;
 mod plain;
 mod sentences;
 mod text;

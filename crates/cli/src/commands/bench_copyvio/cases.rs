@@ -94,8 +94,9 @@ impl Author<'_> {
     }
 
     fn quoting(&mut self, is_cited: bool) -> Option<(String, String)> {
-        // Marks of its own would be the other half of those around the quotation.
-        let (article, source) = (self.text(3_200).replace('"', ""), self.text(1_000).replace('"', ""));
+        // Random walks leave marks without their other half.
+        let marks = ['"', '\u{201C}', '\u{201D}'];
+        let (article, source) = (self.text(3_200).replace(marks, ""), self.text(1_000).replace(marks, ""));
         let (before, behind) = article.split_at(article.find("\n\n").unwrap_or(0));
         let quotation = split(&source)[300..410].join(" ");
         let quotation = match is_cited {

@@ -88,7 +88,6 @@ impl<'t> Document<'t> {
     pub(in crate::copyvio) fn words_in_pieces(&self) -> impl Iterator<Item = Option<u64>> {
         let mut boilerplate = self.boilerplate.iter().peekable();
         self.tokens.iter().map(move |token| {
-            // Ranges that end before a word are behind it: those that are left may overlap, but begin later.
             while boilerplate.next_if(|range| range.end <= token.start as usize).is_some() {}
             let is_boilerplate = boilerplate.peek().is_some_and(|range| range.start < token.end as usize);
             (!is_boilerplate).then_some(token.hash)
@@ -111,9 +110,17 @@ impl fmt::Debug for Document<'_> {
     }
 }
 
-fn sorted(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+/// In order; those that overlap are one.
+pub(super) fn sorted(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     let mut ranges: Vec<_> = ranges.into_iter().filter(|range| range.start < range.end).collect();
     ranges.sort_by_key(|range| (range.start, range.end));
+    ranges.dedup_by(|next, range| {
+        let overlap = next.start < range.end;
+        if overlap {
+            range.end = range.end.max(next.end);
+        }
+        overlap
+    });
     ranges
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::boilerplate::Boilerplate;
 use super::disguise::Disguise;
-use super::document::Document;
+use super::document::{Document, sorted};
 use super::quotation::{is_cited, quotations};
 use super::runs::{Seeds, TokenRun, runs};
 use super::verdict::{Score, Verdict};
@@ -83,9 +83,8 @@ pub struct Article<'t> {
 impl<'t> Article<'t> {
     /// Prepares an article.
     pub fn new(document: Document<'t>) -> Self {
-        let mut quotations = quotations(&document.text);
-        quotations.extend(document.quotations.iter().cloned());
-        quotations.sort_by_key(|range| (range.start, range.end));
+        let quotations =
+            sorted(quotations(&document.text).into_iter().chain(document.quotations.iter().cloned()));
         Self { seeds: Seeds::of(&document.tokens), quotations, document }
     }
 
@@ -162,7 +161,7 @@ impl<'t> Article<'t> {
     }
 }
 
-/// Whether at least four fifths of a range lie in some of `ranges`.
+/// Whether at least four fifths of a range lie in some of `ranges`, which do not overlap.
 fn mostly_within(range: &Range<usize>, ranges: &[Range<usize>]) -> bool {
     let overlap =
         |other: &Range<usize>| other.end.min(range.end).saturating_sub(other.start.max(range.start));
