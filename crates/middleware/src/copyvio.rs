@@ -3,13 +3,17 @@
 mod candidates;
 mod desk;
 mod detour;
+mod near_candidates;
 mod pdf;
 mod reading;
 mod recent;
+mod search;
 mod workspace;
 
 pub use candidates::{Candidate, CandidateError, CandidateSource, Finding, Given, Links, Subject};
 pub use desk::Desk;
+pub use near_candidates::NearCandidates;
 pub use pdf::{PdfError, PdfProcess, PdfText};
 pub use reading::{NoText, Reading, TextKind, external_links};
+pub use search::{Engine, SearchEngine};
 pub use workspace::{CheckPlan, Checked, Found, Workspace};

@@ -1,5 +1,6 @@
 //! `huntsman copyvio compare` and `check`.
 
+use std::collections::HashSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use huntsman::detect::copyvio::{CheckOptions, Exclusions};
-use huntsman::middleware::copyvio::{CheckPlan, Subject, Workspace};
+use huntsman::middleware::copyvio::{CheckPlan, Checked, Subject, Workspace};
 
 use crate::config::Config;
 use crate::copyvio::{CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, page, pdf_reader};
@@ -70,8 +71,21 @@ async fn check(args: CheckArgs) -> Outcome {
     let checked = workspace.check(Arc::clone(&subject), &sources, plan).await?;
     // What is still on its way is nobody's business any more.
     drop(workspace);
+    if !args.json {
+        warn_of(&checked);
+    }
     let comparison = Comparison::of_check(args.article.clone(), &subject, checked);
     tell(&comparison, args.html.as_deref(), args.json)
+}
+
+/// Says which questions had no answer, each trouble once; JSON has all of them.
+fn warn_of(checked: &Checked) {
+    let mut told = HashSet::new();
+    for (by, error) in &checked.errors {
+        if told.insert((by, error)) {
+            warn(&format!("{}: {}", escape(by), escape(error)));
+        }
+    }
 }
 
 /// What an article says.
