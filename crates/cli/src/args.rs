@@ -434,6 +434,9 @@ pub(crate) struct CrawlArgs {
     pub(crate) near_dup: NearDupArgs,
 
     #[command(flatten)]
+    pub(crate) index: TextIndexArgs,
+
+    #[command(flatten)]
     pub(crate) network: NetworkArgs,
 
     #[command(flatten)]
@@ -500,6 +503,16 @@ pub(crate) struct NearDupArgs {
     /// is skipped.
     #[arg(long, value_name = "WHAT", requires = "near_dup")]
     pub(crate) on_near_duplicate: Option<OnNearDuplicateArg>,
+}
+
+/// A full-text index.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct TextIndexArgs {
+    /// Adds what every page says to the full-text index in this directory, which is made if there is none; any number of crawls may
+    /// add to one, one after the other. Its pages are sources for `copyvio check --index`.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) index: Option<PathBuf>,
 }
 
 /// What happens to a near-duplicate.

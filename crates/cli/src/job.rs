@@ -27,6 +27,7 @@ use crate::seeds::Seeds;
 use crate::signals::{self, Interrupted};
 use crate::sink::StdoutLines;
 use crate::spider::{PageRecord, SiteSpider};
+use crate::text_index::{self, TextIndex};
 
 /// Where page records go.
 #[derive(Debug)]
@@ -56,6 +57,8 @@ pub(crate) struct Job {
     pub(crate) log: LogCount,
     /// A URL of which is said at the end what is believed.
     pub(crate) explain: Option<Url>,
+    /// Gets the text of every page.
+    pub(crate) index: Option<TextIndex>,
 }
 
 /// How a crawl ended.
@@ -131,8 +134,21 @@ impl Downloader for Nothing {
 /// It could not be put together; then the output directory is gone again. A crawl that broke off is no error here: its
 /// report says so.
 pub(crate) async fn run(job: Job) -> Outcome<Ended> {
-    let Job { config, downloader, seeds, only, text, follow, sitemaps, sink, metrics, screen, log, explain } =
-        job;
+    let Job {
+        config,
+        downloader,
+        seeds,
+        only,
+        text,
+        follow,
+        sitemaps,
+        sink,
+        metrics,
+        screen,
+        log,
+        explain,
+        index,
+    } = job;
     let drain = config.settings.drain_timeout;
     let time_limit = config.settings.closespider_timeout;
     // Also without the flag: a queue of an earlier run may hold sitemaps.
@@ -152,6 +168,9 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     }
     if let Some(only) = only {
         builder = builder.plugin(only);
+    }
+    if let Some(index) = &index {
+        builder = text_index::install(builder, index);
     }
     let hosts = ActiveHosts::default();
     if screen.has_progress() {
@@ -208,7 +227,11 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     let result = crawler.run().await;
     // A record that is missing is as bad as a page that is missing.
     let recorded = drops.map_or(Ok(()), |drops| drops.finish());
-    let result = result.and_then(|report| recorded.map(|()| report));
+    let mut result = result.and_then(|report| recorded.map(|()| report));
+    if let Some(index) = index {
+        let closed = text_index::close(index, interrupted.get()).await;
+        result = result.and_then(|report| closed.map(|()| report));
+    }
     beside.shutdown().await;
     screen.clear();
 

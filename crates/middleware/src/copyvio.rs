@@ -8,6 +8,8 @@ mod pdf;
 mod reading;
 mod recent;
 mod search;
+#[cfg(feature = "text-index")]
+mod text_index;
 mod workspace;
 
 pub use candidates::{Candidate, CandidateError, CandidateSource, Finding, Given, Links, Subject};
@@ -16,4 +18,6 @@ pub use near_candidates::NearCandidates;
 pub use pdf::{PdfError, PdfProcess, PdfText};
 pub use reading::{NoText, Reading, TextKind, external_links};
 pub use search::{Engine, SearchEngine};
+#[cfg(feature = "text-index")]
+pub use text_index::{IndexPages, IndexedPage, TextIndex, TextIndexError};
 pub use workspace::{CheckPlan, Checked, Found, Workspace};

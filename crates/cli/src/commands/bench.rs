@@ -149,6 +149,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
         screen,
         log,
         explain: None,
+        index: None,
     })
     .await
 }

@@ -19,6 +19,7 @@ use crate::progress::Screen;
 use crate::reachable;
 use crate::render::{Style, escape, say};
 use crate::seeds::Seeds;
+use crate::text_index;
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     let fail_on_limit = args.output.fail_on_limit;
@@ -53,6 +54,7 @@ pub(super) async fn crawl(args: CrawlArgs) -> Outcome<Option<Ended>> {
             Plan::Use(plan) => Some(plan),
         },
     };
+    let index = args.index.index.as_deref().map(text_index::open_or_create).transpose()?;
     let metrics = match args.output.metrics {
         Some(address) => Some(Metrics::bind(address, args.output.metrics_public).await?),
         None => None,
@@ -90,6 +92,7 @@ pub(super) async fn crawl(args: CrawlArgs) -> Outcome<Option<Ended>> {
         screen,
         log,
         explain: args.avoid_dup.explain,
+        index,
     };
     job::run(job).await.map(Some)
 }

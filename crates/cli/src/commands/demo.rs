@@ -86,6 +86,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         screen,
         log,
         explain: None,
+        index: None,
     })
     .await?;
     drop(servers);

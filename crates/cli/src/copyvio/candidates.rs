@@ -1,5 +1,6 @@
 //! Flags that say where the sources of an article are looked for.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueHint};
@@ -11,6 +12,7 @@ use huntsman::middleware::copyvio::{
 use crate::dedup::{IndexArgs, Place};
 use crate::exit::{Failure, Outcome};
 use crate::render::escape;
+use crate::text_index::{self, TextIndex};
 
 /// Where the sources of an article are looked for; the same for all commands that check articles.
 #[derive(Debug, Default, Args)]
@@ -23,6 +25,11 @@ pub(crate) struct CandidateArgs {
     /// Leaves out the links of the article to other sites, which are sources otherwise.
     #[arg(long)]
     pub(crate) no_links: bool,
+
+    /// A full-text index of earlier crawls, as `huntsman crawl --index DIR` makes it: pages that share passages with the article are
+    /// sources, and are not fetched.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) index: Option<PathBuf>,
 
     /// An index of near-duplicates whose ids are addresses, as `huntsman dedup add pages.jsonl` makes them: a directory, or
     /// `redis://[USER@]HOST[:PORT][/DB]` with the password in HUNTSMAN_REDIS_PASSWORD. Its pages that nearly equal the article are
@@ -47,10 +54,27 @@ impl CandidateArgs {
     /// # Errors
     /// One of them cannot be used as it was named.
     pub(crate) fn sources(&self, settings: &Settings) -> Outcome<Vec<Arc<dyn CandidateSource>>> {
+        let index = self.index.as_deref().map(text_index::open).transpose()?;
+        self.sources_with(index, settings)
+    }
+
+    /// As [`sources`](Self::sources), with an index that is open in place of the one of `--index`, which takes one process to add pages.
+    ///
+    /// # Errors
+    /// One of them cannot be used as it was named.
+    pub(crate) fn sources_with(
+        &self,
+        index: Option<TextIndex>,
+        settings: &Settings,
+    ) -> Outcome<Vec<Arc<dyn CandidateSource>>> {
         let mut sources: Vec<Arc<dyn CandidateSource>> = vec![Arc::new(Given::new(&self.source))];
         if !self.no_links {
             sources.push(Arc::new(Links));
         }
+        #[cfg(feature = "text-index")]
+        sources.extend(index.map(|index| Arc::new(index) as Arc<dyn CandidateSource>));
+        #[cfg(not(feature = "text-index"))]
+        drop(index);
         if let Some(index) = &self.near_index {
             sources.push(Arc::new(near(index)?));
         }

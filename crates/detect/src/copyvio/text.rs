@@ -102,6 +102,19 @@ impl Text {
         starts.zip(ends).filter_map(|(start, end)| text.get(start..end)).filter(|piece| !piece.is_empty())
     }
 
+    /// Leaves out what is behind so many bytes, of either reading.
+    pub fn truncate(&mut self, bytes: usize) {
+        self.exact.truncate(self.exact.floor_char_boundary(bytes));
+        if let Some(seen) = &mut self.seen {
+            seen.truncate(seen.floor_char_boundary(bytes));
+        }
+        let end = self.text().len();
+        for ranges in [&mut self.boilerplate, &mut self.quotations] {
+            ranges.retain(|range| range.start < end);
+            ranges.iter_mut().for_each(|range| range.end = range.end.min(end));
+        }
+    }
+
     /// Whether there is nothing to compare.
     pub fn is_empty(&self) -> bool {
         self.exact.trim().is_empty() && self.text().trim().is_empty()
@@ -211,6 +224,18 @@ mod tests {
             ["One.", "Two."]
         );
         assert_eq!(Text::new("all of it").content().collect::<Vec<_>>(), ["all of it"]);
+    }
+
+    #[test]
+    fn a_text_that_is_cut_has_no_places_behind_its_end() {
+        let html = "<p>Müll.<blockquote>Theirs, all of it.</blockquote><footer>Imprint</footer>";
+        for bytes in 0..=html.len() {
+            let mut page = Text::html(html.as_bytes(), None);
+            page.truncate(bytes);
+            assert!(page.exact().len() <= bytes && page.text().len() <= bytes);
+            let places = page.boilerplate.iter().chain(&page.quotations);
+            places.for_each(|range| assert!(page.text().get(range.clone()).is_some(), "{bytes}: {range:?}"));
+        }
     }
 
     #[test]
