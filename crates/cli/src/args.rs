@@ -435,6 +435,9 @@ pub(crate) struct CrawlArgs {
     /// there.
     #[arg(long, value_name = "ARTICLE", value_hint = ValueHint::AnyPath)]
     pub(crate) copyvio: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) index: TextIndexArgs,
 }
 
 /// What is crawled, and how: the same for all commands that crawl sites.
@@ -530,6 +533,16 @@ pub(crate) struct NearDupArgs {
     /// is skipped.
     #[arg(long, value_name = "WHAT", requires = "near_dup")]
     pub(crate) on_near_duplicate: Option<OnNearDuplicateArg>,
+}
+
+/// A full-text index.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct TextIndexArgs {
+    /// Adds what every page says to the full-text index in this directory, which is made if there is none; any number of crawls may
+    /// add to one, one after the other. Its pages are sources for `copyvio check --index`.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) index: Option<PathBuf>,
 }
 
 /// What happens to a near-duplicate.

@@ -29,6 +29,7 @@ use crate::signals::{self, Interrupted};
 use crate::sink::StdoutLines;
 use crate::spider::{PageRecord, SiteSpider};
 use crate::sweep::Sweeping;
+use crate::text_index::{self, TextIndex};
 
 /// Where page records go.
 #[derive(Debug)]
@@ -62,6 +63,8 @@ pub(crate) struct Job {
     pub(crate) copyvio: Option<Copyvio>,
     /// Checks the pages as articles.
     pub(crate) sweep: Option<Sweeping>,
+    /// Gets the text of every page.
+    pub(crate) index: Option<TextIndex>,
 }
 
 /// How a crawl ended.
@@ -152,6 +155,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
         explain,
         copyvio,
         sweep,
+        index,
     } = job;
     let drain = config.settings.drain_timeout;
     let time_limit = config.settings.closespider_timeout;
@@ -176,6 +180,9 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     }
     if let Some(copyvio) = copyvio {
         builder = builder.plugin(copyvio);
+    }
+    if let Some(index) = &index {
+        builder = text_index::install(builder, index);
     }
     let hosts = ActiveHosts::default();
     if screen.has_progress() {
@@ -236,7 +243,11 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     let result = crawler.run().await;
     // A record that is missing is as bad as a page that is missing.
     let recorded = drops.map_or(Ok(()), |drops| drops.finish());
-    let result = result.and_then(|report| recorded.map(|()| report));
+    let mut result = result.and_then(|report| recorded.map(|()| report));
+    if let Some(index) = index {
+        let closed = text_index::close(index, interrupted.get()).await;
+        result = result.and_then(|report| closed.map(|()| report));
+    }
     beside.shutdown().await;
     screen.clear();
 

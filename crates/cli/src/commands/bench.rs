@@ -151,6 +151,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
         explain: None,
         copyvio: None,
         sweep: None,
+        index: None,
     })
     .await
 }

@@ -1,7 +1,7 @@
 //! `huntsman crawl`: flags to settings, checks, then the crawl.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use huntsman::middleware::Only;
 use huntsman::middleware::copyvio::Copyvio;
@@ -28,16 +28,18 @@ use crate::sweep::Sweeping;
 pub(super) struct Beside {
     pub(super) copyvio: Option<Copyvio>,
     pub(super) sweep: Option<Sweeping>,
+    pub(super) index: Option<PathBuf>,
 }
+use crate::text_index;
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
-    let CrawlArgs { site, copyvio } = args;
+    let CrawlArgs { site, copyvio, index } = args;
     let fail_on_limit = site.output.fail_on_limit;
     let copyvio = match &copyvio {
         Some(article) => Some(compared_with(article, &site).await?),
         None => None,
     };
-    let Some(ended) = crawl(site, Beside { copyvio, ..Beside::default() }).await? else {
+    let Some(ended) = crawl(site, Beside { copyvio, index: index.index, ..Beside::default() }).await? else {
         return Ok(Exit::Done);
     };
     say(ended.report.summary(Style::stderr()).trim_end());
@@ -71,6 +73,7 @@ pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Ende
             Plan::Use(plan) => Some(plan),
         },
     };
+    let index = beside.index.as_deref().map(text_index::open_or_create).transpose()?;
     let metrics = match args.output.metrics {
         Some(address) => Some(Metrics::bind(address, args.output.metrics_public).await?),
         None => None,
@@ -110,6 +113,7 @@ pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Ende
         explain: args.avoid_dup.explain,
         copyvio: beside.copyvio,
         sweep: beside.sweep,
+        index,
     };
     job::run(job).await.map(Some)
 }

@@ -88,6 +88,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         explain: None,
         copyvio: None,
         sweep: None,
+        index: None,
     })
     .await?;
     drop(servers);

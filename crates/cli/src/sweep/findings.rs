@@ -17,7 +17,7 @@ use crate::copyvio::{Compared, Comparison, pair};
 use crate::exit::{Failure, Outcome};
 use crate::html_report::address;
 use crate::output::{OutputDir, SWEEP};
-use crate::render::escape;
+use crate::render::{escape, warn};
 
 /// Writes what came of each article: its lines in one piece, so that a kill leaves whole articles and at most one that is torn.
 #[derive(Debug)]
@@ -25,7 +25,12 @@ pub(super) struct Findings {
     file: File,
     pairs: PathBuf,
     done: Arc<HashSet<String>>,
+    /// Troubles of those who look for sources that were told.
+    told: HashSet<String>,
 }
+
+/// Troubles that are told at most.
+const TOLD: usize = 20;
 
 /// What tells whose line it is, and whether all of them are there.
 #[derive(Deserialize)]
@@ -55,7 +60,7 @@ impl Findings {
         file.set_len(end).map_err(failed)?;
         let pairs = directory.pairs();
         fs::create_dir_all(&pairs).map_err(failed)?;
-        Ok(Self { file, pairs, done: Arc::new(done) })
+        Ok(Self { file, pairs, done: Arc::new(done), told: HashSet::new() })
     }
 
     /// The articles of earlier runs.
@@ -68,6 +73,12 @@ impl Findings {
     /// # Errors
     /// The disk is full or gone.
     pub(super) fn write(&mut self, subject: &Subject, checked: Checked) -> Result<()> {
+        for (by, error) in &checked.errors {
+            let trouble = format!("{}: {}", escape(by), escape(error));
+            if self.told.len() < TOLD && self.told.insert(trouble.clone()) {
+                warn(&trouble);
+            }
+        }
         let article = subject.url.clone().unwrap_or_default();
         let possible_miss = checked.possible_miss;
         let comparison = Comparison::of_check(article.clone(), subject, checked);

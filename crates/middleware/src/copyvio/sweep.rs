@@ -19,7 +19,7 @@ use super::workspace::{CheckPlan, Checked, Workspace};
 /// pace, and no registrable domain of the sources is asked twice at once, whichever articles name it.
 ///
 /// Stats: `copyvio/articles`, `copyvio/failed`, `copyvio/sources` and `copyvio/sources/{status}`, `copyvio/violations`,
-/// `copyvio/queries`, `copyvio/cached`.
+/// `copyvio/queries`, `copyvio/errors` (of queries), `copyvio/cached`.
 ///
 /// ```no_run
 /// # async fn run() -> huntsman_crawler::Result<()> {
@@ -120,6 +120,7 @@ impl<I> Sweep<I> {
         }
         stats.add("copyvio/violations", i64::from(checked.result.violation));
         stats.add("copyvio/queries", i64::try_from(checked.queries).unwrap_or(i64::MAX));
+        stats.add("copyvio/errors", i64::try_from(checked.errors.len()).unwrap_or(i64::MAX));
         stats.add("copyvio/cached", i64::from(checked.cached.is_some()));
     }
 }
