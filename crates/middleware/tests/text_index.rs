@@ -208,13 +208,13 @@ fn an_index_equals_a_map_under_random_steps() {
     let text = |page: u32, version: u32| -> Vec<String> {
         (0..8).map(|n| format!("p{page}v{version}n{n}")).collect()
     };
-    for step in 1..=60 {
+    for step in 1..=24 {
         for _ in 0..rng.random_range(0..12) {
             let (number, version) = (rng.random_range(0..30), step);
             index.add(&page(&format!("http://h/{number}"), &text(number, version))).unwrap();
             model.insert(number, version);
         }
-        match rng.random_range(0..6) {
+        match rng.random_range(0..8) {
             0 => index.commit().unwrap(),
             1 => {
                 index.close().unwrap();
@@ -228,7 +228,7 @@ fn an_index_equals_a_map_under_random_steps() {
             }
             _ => {}
         }
-        if step % 10 == 0 {
+        if step % 6 == 0 {
             index.commit().unwrap();
             assert_eq!(index.pages().unwrap(), model.len() as u64);
             for (number, version) in &model {
