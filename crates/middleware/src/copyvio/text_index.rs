@@ -194,7 +194,7 @@ impl TextIndex {
         make(directory)?;
         unless_damaged(directory, || {
             let (index, fields) = open(directory)?;
-            let writer = Writer::open(directory.to_owned(), &index, fields)?;
+            let writer = Writer::open(directory, &index, fields)?;
             Self::of(directory, &index, fields, Some(writer))
         })
     }
@@ -214,7 +214,7 @@ impl TextIndex {
             let io = |cause| TextIndexError::Io { path: directory.to_owned(), cause };
             if !journal::Journal::files(directory).map_err(io)?.is_empty() {
                 // Who adds pages commits them, and what may not be written to can be looked at as it is.
-                if let Ok(writer) = Writer::open(directory.to_owned(), &index, fields) {
+                if let Ok(writer) = Writer::open(directory, &index, fields) {
                     writer.close()?;
                 }
             }
