@@ -4,9 +4,12 @@ mod args;
 mod candidates;
 mod comparison;
 mod input;
+mod plan;
 mod side_by_side;
 
 pub(crate) use args::{CheckArgs, CompareArgs, CopyvioCommand};
-pub(crate) use comparison::Comparison;
-pub(crate) use input::{Input, Inputs, pdf_reader};
-pub(crate) use side_by_side::page;
+pub(crate) use candidates::CandidateArgs;
+pub(crate) use comparison::{Compared, Comparison};
+pub(crate) use input::{Input, Inputs, Read, pdf_reader};
+pub(crate) use plan::PlanArgs;
+pub(crate) use side_by_side::{FOOT, STYLE, head, page, pair, table};

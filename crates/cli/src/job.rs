@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use huntsman::middleware::copyvio::Copyvio;
 use huntsman::middleware::sinks::{DropLog, JsonLines};
 use huntsman::middleware::{Defaults, Only, RobotsSitemaps, SharedAvoidDup};
 use huntsman::{
@@ -27,6 +28,7 @@ use crate::seeds::Seeds;
 use crate::signals::{self, Interrupted};
 use crate::sink::StdoutLines;
 use crate::spider::{PageRecord, SiteSpider};
+use crate::sweep::Sweeping;
 use crate::text_index::{self, TextIndex};
 
 /// Where page records go.
@@ -57,6 +59,10 @@ pub(crate) struct Job {
     pub(crate) log: LogCount,
     /// A URL of which is said at the end what is believed.
     pub(crate) explain: Option<Url>,
+    /// Compares pages with an article.
+    pub(crate) copyvio: Option<Copyvio>,
+    /// Checks the pages as articles.
+    pub(crate) sweep: Option<Sweeping>,
     /// Gets the text of every page.
     pub(crate) index: Option<TextIndex>,
 }
@@ -147,16 +153,19 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
         screen,
         log,
         explain,
+        copyvio,
+        sweep,
         index,
     } = job;
     let drain = config.settings.drain_timeout;
     let time_limit = config.settings.closespider_timeout;
     // Also without the flag: a queue of an earlier run may hold sitemaps.
-    let spider =
-        Sitemaps::new(SiteSpider::new(seeds.into_start(), text, follow)).on_sitemap(|page, report, out| {
-            let record = PageRecord::of_sitemap(page, report, out.context());
-            out.item(record);
-        });
+    let site = SiteSpider::new(seeds.into_start(), text, follow)
+        .articles(sweep.as_ref().map(|sweep| sweep.min_words));
+    let spider = Sitemaps::new(site).on_sitemap(|page, report, out| {
+        let record = PageRecord::of_sitemap(page, report, out.context());
+        out.item(record);
+    });
     let discovery = sitemaps.then(|| RobotsSitemaps::of(&spider));
     let learnt = SharedAvoidDup::default();
     let mut builder = CrawlerBuilder::new(spider)
@@ -168,6 +177,9 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     }
     if let Some(only) = only {
         builder = builder.plugin(only);
+    }
+    if let Some(copyvio) = copyvio {
+        builder = builder.plugin(copyvio);
     }
     if let Some(index) = &index {
         builder = text_index::install(builder, index);
@@ -185,7 +197,11 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
         Some(directory) => with_files(builder, directory.path()),
         None => Ok((builder.pipeline(StdoutLines::new()), None)),
     };
-    let (crawler, drops) = match built.and_then(|(builder, drops)| Ok((builder.build()?, drops))) {
+    let swept = built.and_then(|(builder, drops)| match (sweep, &directory) {
+        (Some(sweep), Some(directory)) => Ok((builder.pipeline(sweep.pipeline(directory)?), drops)),
+        _ => Ok((builder, drops)),
+    });
+    let (crawler, drops) = match swept.and_then(|(builder, drops)| Ok((builder.build()?, drops))) {
         Ok(built) => built,
         Err(failure) => {
             if let Some(directory) = directory {

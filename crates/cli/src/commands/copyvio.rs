@@ -1,13 +1,10 @@
 //! `huntsman copyvio compare` and `check`.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use huntsman::detect::copyvio::{CheckOptions, Exclusions};
 use huntsman::middleware::copyvio::{CheckPlan, Checked, Subject, Workspace};
 
 use crate::config::Config;
@@ -45,7 +42,7 @@ async fn compare(args: CompareArgs) -> Outcome {
 
 async fn check(args: CheckArgs) -> Outcome {
     let input = Input::parse(&args.article)?;
-    let exclusions = exclusions(&args.exclude)?;
+    let plan = CheckPlan { keep_texts: args.html.is_some(), ..args.plan.plan(args.candidates.max_queries)? };
     let mut command = Inputs::command();
     command.extend(Workspace::settings());
     let config = Config::load(&args.settings, command, args.network.settings())?;
@@ -54,19 +51,6 @@ async fn check(args: CheckArgs) -> Outcome {
     let sources = args.candidates.sources(&config.settings)?;
     let texts = Inputs::fetch(std::slice::from_ref(&input), config).await?;
     let subject = Arc::new(subject(&texts, &input, &args.article)?);
-    let plan = CheckPlan {
-        options: CheckOptions {
-            min_confidence: args.min_confidence,
-            short_circuit: !args.no_short_circuit,
-            ..CheckOptions::default()
-        },
-        max_time: Duration::from_secs_f64(args.max_time),
-        source_time: Duration::from_secs_f64(args.source_time),
-        max_queries: args.candidates.max_queries,
-        exclusions: Some(Arc::new(exclusions)),
-        keep_texts: args.html.is_some(),
-        ..CheckPlan::default()
-    };
     let workspace = Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?;
     let checked = workspace.check(Arc::clone(&subject), &sources, plan).await?;
     // What is still on its way is nobody's business any more.
@@ -92,22 +76,6 @@ fn warn_of(checked: &Checked) {
 fn subject(texts: &Inputs, input: &Input, name: &str) -> Outcome<Subject> {
     let read = texts.read(input).map_err(|why| Failure::crawl(format!("{}: {why}", escape(name))))?;
     Ok(read.subject(input))
-}
-
-/// The rules of files.
-fn exclusions(files: &[PathBuf]) -> Outcome<Exclusions> {
-    let mut rules = Vec::new();
-    for path in files {
-        let text = fs::read_to_string(path)
-            .map_err(|error| Failure::usage(format!("--exclude {}: {error}", shown(path))))?;
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        rules.extend(lines.map(str::to_owned));
-    }
-    let (exclusions, invalid) = Exclusions::new(&rules);
-    for rule in invalid {
-        warn(&format!("--exclude: {}", escape(&rule.to_string())));
-    }
-    Ok(exclusions)
 }
 
 fn tell(comparison: &Comparison, html: Option<&Path>, json: bool) -> Outcome {

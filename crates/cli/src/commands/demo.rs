@@ -86,6 +86,8 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         screen,
         log,
         explain: None,
+        copyvio: None,
+        sweep: None,
         index: None,
     })
     .await?;

@@ -6,7 +6,8 @@ use clap::{Args, Subcommand, ValueHint};
 use huntsman::detect::copyvio::Degree;
 
 use super::candidates::CandidateArgs;
-use crate::args::{NetworkArgs, SettingsArgs, positive_seconds, share};
+use super::plan::PlanArgs;
+use crate::args::{NetworkArgs, SettingsArgs};
 
 /// What is done about copies.
 #[derive(Debug, Subcommand)]
@@ -37,26 +38,8 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) candidates: CandidateArgs,
 
-    /// File of sources that are not read, one a line: the beginning of an address, `*.host/path`, or `re:` and a pattern; `#` begins a
-    /// comment (repeatable).
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) exclude: Vec<PathBuf>,
-
-    /// From this confidence on a source is a violation, and ends the check.
-    #[arg(long, value_name = "C", default_value_t = 0.75, value_parser = share)]
-    pub(crate) min_confidence: f64,
-
-    /// Seconds for the whole check.
-    #[arg(long, value_name = "SECS", default_value_t = 30.0, value_parser = positive_seconds)]
-    pub(crate) max_time: f64,
-
-    /// Seconds for one source.
-    #[arg(long, value_name = "SECS", default_value_t = 5.0, value_parser = positive_seconds)]
-    pub(crate) source_time: f64,
-
-    /// Reads all sources, also after a violation.
-    #[arg(long)]
-    pub(crate) no_short_circuit: bool,
+    #[command(flatten)]
+    pub(crate) plan: PlanArgs,
 
     /// Prints JSON.
     #[arg(long)]

@@ -122,7 +122,8 @@ impl Compared {
         }
     }
 
-    fn json(&self) -> Value {
+    /// What is told of a source.
+    pub(crate) fn json(&self) -> Value {
         let mut out = json!({
             "source": self.name,
             "status": status(&self.source.status),

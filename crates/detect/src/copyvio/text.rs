@@ -10,6 +10,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::chain::{Degree, Windows};
 use super::evidence::Document;
 use super::html::{MirrorHint, html_text_unless_mirror};
+use super::menus::menus;
 use super::plain::plain_text;
 use super::wikitext::Wikitext;
 
@@ -50,7 +51,8 @@ impl Text {
         Self::new(Wikitext::new(wikitext).text())
     }
 
-    /// A page. Text in `nav`, `header`, `footer` and `aside` is boilerplate, text in `blockquote` is a quotation.
+    /// A page. Text in `nav`, `header`, `footer` and `aside` is boilerplate, and so are at least five short links in a row that do not stand
+    /// in `main`; text in `blockquote` is a quotation.
     pub fn html(body: &[u8], charset: Option<&str>) -> Self {
         Self::html_unless_mirror(body, charset, &[]).unwrap_or_default()
     }
@@ -66,7 +68,7 @@ impl Text {
     ) -> Result<Self, MirrorHint> {
         let html = huntsman_html::decode_body(body, charset, None).text;
         let exact = html_text_unless_mirror(&html, mirror_hints)?;
-        let scan = Scan::of(&html, &ScanOptions { links: false, blocks: true, ..ScanOptions::default() });
+        let scan = Scan::of(&html, &ScanOptions { blocks: true, ..ScanOptions::default() });
         let start = scan.text().as_ptr() as usize;
         let range = |piece: &str| {
             let from = piece.as_ptr() as usize - start;
@@ -76,7 +78,7 @@ impl Text {
         let boilerplate = scan.regions().filter(|(_, region)| is_boilerplate(*region));
         let quotations = scan.blocks().filter(|block| block.tag == "blockquote");
         Ok(Self {
-            boilerplate: boilerplate.map(|(piece, _)| range(piece)).collect(),
+            boilerplate: boilerplate.map(|(piece, _)| range(piece)).chain(menus(&scan, &html)).collect(),
             quotations: quotations.map(|block| range(block.text)).collect(),
             seen: Some(scan.text().to_owned()),
             exact,

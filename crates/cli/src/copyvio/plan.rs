@@ -1,0 +1,90 @@
+//! Flags that say how an article is checked.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+use huntsman::detect::copyvio::{CheckOptions, Exclusions};
+use huntsman::middleware::copyvio::{CheckCache, CheckPlan};
+
+use crate::args::{positive_seconds, share};
+use crate::exit::{Failure, Outcome};
+use crate::render::{escape, warn};
+
+/// How an article is checked; the same for all commands that check articles.
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    /// File of sources that are not read, one a line: the beginning of an address, `*.host/path`, or `re:` and a pattern; `#` begins a
+    /// comment (repeatable).
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) exclude: Vec<PathBuf>,
+
+    /// From this confidence on a source is a violation, and ends the check.
+    #[arg(long, value_name = "C", default_value_t = 0.75, value_parser = share)]
+    pub(crate) min_confidence: f64,
+
+    /// Seconds for the whole check.
+    #[arg(long, value_name = "SECS", default_value_t = 30.0, value_parser = positive_seconds)]
+    pub(crate) max_time: f64,
+
+    /// Seconds for one source.
+    #[arg(long, value_name = "SECS", default_value_t = 5.0, value_parser = positive_seconds)]
+    pub(crate) source_time: f64,
+
+    /// Reads all sources, also after a violation.
+    #[arg(long)]
+    pub(crate) no_short_circuit: bool,
+
+    /// Folder that keeps results for three days, without texts: of an article and sources that did not change, nothing is read but the
+    /// best source.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) cache: Option<PathBuf>,
+}
+
+impl PlanArgs {
+    /// The plan. Rules that cannot be used are told on stderr.
+    ///
+    /// # Errors
+    /// A file of rules cannot be read, the folder of results cannot be used.
+    pub(crate) fn plan(&self, max_queries: usize) -> Outcome<CheckPlan> {
+        Ok(CheckPlan {
+            options: CheckOptions {
+                min_confidence: self.min_confidence,
+                short_circuit: !self.no_short_circuit,
+                ..CheckOptions::default()
+            },
+            max_time: Duration::from_secs_f64(self.max_time),
+            source_time: Duration::from_secs_f64(self.source_time),
+            max_queries,
+            exclusions: Some(Arc::new(self.exclusions()?)),
+            cache: self.cache()?,
+            ..CheckPlan::default()
+        })
+    }
+
+    fn cache(&self) -> Outcome<Option<Arc<CheckCache>>> {
+        let Some(path) = &self.cache else { return Ok(None) };
+        let cache = CheckCache::open(path).map_err(|error| {
+            Failure::usage(format!("--cache {}: {error}", escape(&path.to_string_lossy())))
+        })?;
+        Ok(Some(Arc::new(cache)))
+    }
+
+    fn exclusions(&self) -> Outcome<Exclusions> {
+        let mut rules = Vec::new();
+        for path in &self.exclude {
+            let text = fs::read_to_string(path).map_err(|error| {
+                Failure::usage(format!("--exclude {}: {error}", escape(&path.to_string_lossy())))
+            })?;
+            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+            rules.extend(lines.map(str::to_owned));
+        }
+        let (exclusions, invalid) = Exclusions::new(&rules);
+        for rule in invalid {
+            warn(&format!("--exclude: {}", escape(&rule.to_string())));
+        }
+        Ok(exclusions)
+    }
+}
