@@ -14,6 +14,7 @@ mod job;
 #[cfg(feature = "pdf")]
 mod pdf_text;
 mod robots;
+mod serve;
 mod settings;
 mod version;
 
@@ -32,6 +33,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Copyvio { what } => on_runtime(copyvio::run(what)),
         Command::Dedup { what } => dedup::run(*what),
         Command::Job { what } => job::run(what),
+        Command::Serve(args) => on_runtime(serve::run(*args)),
         Command::Settings(args) => settings::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),

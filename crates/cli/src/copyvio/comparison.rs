@@ -112,6 +112,16 @@ impl Compared {
         self.found.as_ref().map(|found| &found.evidence)
     }
 
+    /// What became of it, in a word.
+    pub(crate) fn status(&self) -> &'static str {
+        status(&self.source.status)
+    }
+
+    /// Whether its text was kept.
+    pub(crate) fn has_text(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.text.is_some())
+    }
+
     /// Why it was not compared.
     pub(crate) fn reason(&self) -> String {
         match &self.source.status {
@@ -122,7 +132,8 @@ impl Compared {
         }
     }
 
-    fn json(&self) -> Value {
+    /// Its part of that contract.
+    pub(crate) fn json(&self) -> Value {
         let mut out = json!({
             "source": self.name,
             "status": status(&self.source.status),

@@ -15,7 +15,7 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     let name = html(&shorten(&comparison.name, 160));
     let _ = write!(out, "<h1>What {name} has in common with its sources</h1>");
     let ranked = comparison.ranked();
-    table(&mut out, &ranked);
+    table(&mut out, &ranked, Compared::has_text);
     for (at, compared) in ranked.iter().enumerate() {
         pair(&mut out, at + 1, comparison.article.text(), compared);
     }
@@ -37,19 +37,19 @@ pub(crate) fn head(title: &str) -> String {
 /// The end of a page.
 pub(crate) const FOOT: &str = "</main></body></html>\n";
 
-/// The sources, with links to the pairs of the same numbers, which count from one.
-pub(crate) fn table(out: &mut String, ranked: &[&Compared]) {
+/// The sources, with links to the pairs of the same numbers where they are shown; numbers count from one.
+pub(crate) fn table(out: &mut String, ranked: &[&Compared], is_shown: impl Fn(&Compared) -> bool) {
     out.push_str(
         "<table class=\"list\"><tr><th>#<th>source<th class=\"n\">confidence<th>verdict<th class=\"n\">score\
          <th class=\"n\">coverage<th class=\"n\">longest run</tr>",
     );
     for (at, compared) in ranked.iter().enumerate() {
-        row(out, at + 1, compared);
+        row(out, at + 1, compared, is_shown(compared));
     }
     out.push_str("</table>");
 }
 
-fn row(out: &mut String, number: usize, compared: &Compared) {
+fn row(out: &mut String, number: usize, compared: &Compared, is_shown: bool) {
     let confidence = compared.source.confidence;
     let Some(evidence) = compared.evidence() else {
         let _ = write!(
@@ -60,7 +60,6 @@ fn row(out: &mut String, number: usize, compared: &Compared) {
         );
         return;
     };
-    let is_shown = compared.found.as_ref().is_some_and(|found| found.text.is_some());
     let number =
         if is_shown { format!("<a href=\"#source-{number}\">{number}</a>") } else { number.to_string() };
     let _ = write!(
