@@ -29,7 +29,9 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
     command.extend(Workspace::settings());
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
-    let sources = args.candidates.sources(&config.settings)?;
+    let mut sources = args.candidates.sources(&config.settings)?;
+    // Who is asked for nothing finds nothing.
+    sources.retain(|source| source.name() != "given" || !args.candidates.source.is_empty());
 
     let gate = Gate::new(args.listen, token)?;
     let failed = |error| Failure::usage(format!("--listen {}: {error}", args.listen));

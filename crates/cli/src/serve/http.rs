@@ -25,7 +25,7 @@ const MOST_HEAD: usize = 64 << 10;
 /// Header lines of a request.
 const MOST_HEADERS: usize = 100;
 /// A head that does not come within this time ends its connection; so does a connection on which nothing is asked for so long.
-const HEAD_TIME: Duration = Duration::from_secs(15);
+const HEAD_TIME: Duration = Duration::from_secs(10);
 /// Time of a whole body.
 const BODY_TIME: Duration = Duration::from_secs(30);
 /// Two texts in the form in which a byte takes three.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use huntsman::detect::copyvio::{Band, Confidence};
+use huntsman::detect::copyvio::{Band, Confidence, Verdict};
 
 use super::checker::Done;
 use super::params::Params;
@@ -105,18 +105,19 @@ pub(crate) fn result(done: &Done, shows_table: bool) -> String {
     let ranked = comparison.ranked();
     let best = ranked.first().copied();
     let confidence = comparison.result.best().map_or(Confidence::ZERO, |best| best.confidence);
-    let band = confidence.band();
-    let _ =
-        write!(out, "<h1>{name}</h1><div class=\"band {band}\"><b>{:.1} %</b>", 100.0 * confidence.value());
-    out.push_str(match band {
-        Band::Suspected => "<p><strong>Suspected</strong>: so much stands in the source that it was hardly written without it.</p>",
-        Band::Possible => "<p><strong>Possible</strong>: the texts share passages. Look at them.</p>",
-        Band::None => "<p><strong>None</strong>: the confidence of the reference is below 40 %.</p>",
-    });
-    if let Some(evidence) = best.and_then(|best| best.evidence()) {
+    let evidence = best.and_then(|best| best.evidence());
+    let (level, word) = level(confidence.band(), evidence.map(|evidence| evidence.verdict));
+    let _ = write!(
+        out,
+        "<h1>{name}</h1><div class=\"band {level}\"><b>{:.1} %</b><p><strong>{word}</strong></p>",
+        100.0 * confidence.value()
+    );
+    if let Some(evidence) = evidence {
         let _ = write!(
             out,
-            "<p>Evidence: verdict <strong>{}</strong>, score {:.2}; {:.1} % of the article's words stand in the source, in {}.</p>",
+            "<p>Confidence: {} ({:.1} %). Evidence: {}, score {:.2}; {:.1} % of the article's words stand in the source, in {}.</p>",
+            confidence.band(),
+            100.0 * confidence.value(),
             evidence.verdict,
             evidence.score.value(),
             100.0 * evidence.coverage,
@@ -137,6 +138,20 @@ pub(crate) fn result(done: &Done, shows_table: bool) -> String {
     }
     out.push_str(FOOT);
     out
+}
+
+/// The more serious of confidence and verdict: what one of them cannot see must not look harmless.
+fn level(band: Band, verdict: Option<Verdict>) -> (&'static str, &'static str) {
+    match (band, verdict) {
+        (Band::Suspected, _) | (_, Some(Verdict::Suspected)) => {
+            ("suspected", "Suspected: so much stands in the source that it was hardly written without it.")
+        }
+        (Band::Possible, _) | (_, Some(Verdict::Possible)) => {
+            ("possible", "Possible: the texts share passages. Look at them.")
+        }
+        (Band::None, Some(Verdict::None)) => ("none", "None: nothing speaks for a copy."),
+        (Band::None, None) => ("none", "None: no source was compared, or there was none."),
+    }
 }
 
 fn searched(out: &mut String, done: &Done) {
