@@ -760,8 +760,8 @@ fn a_browser_compares_texts_and_a_click_on_a_match_leads_to_the_other_side() {
     browser.open(&server.url("/"));
     // Enough in front that the passages do not stand in the same line.
     let source = format!("{} {}\nend", words(2_000, 3_500), words(10, 50));
-    browser.fill("#compare-article", &format!("begin {}", words(0, 60)));
-    browser.fill("#compare-source", &source);
+    browser.paste("#compare-article", &format!("begin {}", words(0, 60)));
+    browser.paste("#compare-source", &source);
     browser.click("form[action='/compare'] button");
     assert_eq!(browser.url(), server.url("/compare"));
     assert!(browser.text(".band").starts_with("77.4 %"), "{}", browser.text(".band"));
@@ -782,8 +782,8 @@ fn a_browser_looks_for_sources_and_the_page_of_a_comparison_leads_from_side_to_s
     let server = Server::beside(&[&site], &[]);
     let browser = Browser::start();
     browser.open(&server.url("/"));
-    browser.fill("#check-article", &words(0, 300));
-    browser.fill("#check-sources", &format!("{}\n{}", site.url("/fails"), site.url("/copy")));
+    browser.paste("#check-article", &words(0, 300));
+    browser.paste("#check-sources", &format!("{}\n{}", site.url("/fails"), site.url("/copy")));
     browser.click("form[action='/check'] button");
     assert_eq!((browser.count("table.list tr.suspected"), browser.count("table.list tr.unread")), (1, 1));
     assert!(browser.text("table.list tr.unread").contains("500"), "{}", browser.text("table.list"));

@@ -51,7 +51,7 @@ impl Browser {
         let mut browser = Self { driver, port: 0, session: String::new(), _directory: directory };
         browser.port = port.expect("chromedriver says which port it has");
         let profile = format!("--user-data-dir={}", browser._directory.path().display());
-        let options = json!({"args": ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", profile]});
+        let options = json!({"args": ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1280,900", profile]});
         let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}});
         let began = browser.send("POST", "/session", &wanted);
         let session = began["sessionId"].as_str().unwrap_or_else(|| panic!("{MISSING} ({began})"));
@@ -70,10 +70,13 @@ impl Browser {
         url.as_str().expect("an address is a text").to_owned()
     }
 
-    /// Types a text into the first element that a CSS selector finds.
-    pub fn fill(&self, css: &str, text: &str) {
-        let element = self.element(css);
-        self.step("POST", &format!("{element}/value"), &json!({"text": text}));
+    /// Pastes a text into the first field that a CSS selector finds. Typing it would take a millisecond a character.
+    pub fn paste(&self, css: &str, text: &str) {
+        const SCRIPT: &str = "let field = document.querySelector(arguments[0]);
+            field.focus(); field.select(); document.execCommand('insertText', false, arguments[1]);
+            return document.activeElement === field;";
+        let is_done = self.step("POST", "/execute/sync", &json!({"script": SCRIPT, "args": [css, text]}));
+        assert_eq!(is_done, true, "{css}");
     }
 
     /// Clicks on the first element that a CSS selector finds, and waits for the page that this may lead to.
@@ -104,7 +107,7 @@ impl Browser {
 
     /// Whether the first element that a CSS selector finds lies within the window, and within all that scrolls around it.
     pub fn is_in_view(&self, css: &str) -> bool {
-        const SCRIPT: &str = "let box = document.querySelector(arguments[0]).getBoundingClientRect();
+        const SCRIPT: &str = "let box = document.querySelector(arguments[0]).getClientRects()[0];
             let at = document.elementFromPoint(box.left + Math.min(4, box.width / 2), box.top + Math.min(8, box.height / 2));
             return at !== null && at.closest(arguments[0]) !== null;";
         let is = self.step("POST", "/execute/sync", &json!({"script": SCRIPT, "args": [css]}));
