@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use huntsman::detect::copyvio::{
-    Article, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus, Text,
+    Article, Band, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus, Text, Verdict,
 };
 use huntsman::middleware::copyvio::{Checked, Found, Reading, Subject};
 use serde_json::{Value, json};
@@ -115,6 +115,15 @@ impl Compared {
     /// What became of it, in a word.
     pub(crate) fn status(&self) -> &'static str {
         status(&self.source.status)
+    }
+
+    /// The more serious of confidence and verdict: what one of them cannot see must not look harmless.
+    pub(crate) fn level(&self) -> &'static str {
+        match (self.source.confidence.band(), self.evidence().map(|evidence| evidence.verdict)) {
+            (Band::Suspected, _) | (_, Some(Verdict::Suspected)) => "suspected",
+            (Band::Possible, _) | (_, Some(Verdict::Possible)) => "possible",
+            (Band::None, _) => "none",
+        }
     }
 
     /// Whether its text was kept.

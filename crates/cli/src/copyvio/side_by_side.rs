@@ -66,7 +66,7 @@ fn row(out: &mut String, number: usize, compared: &Compared, is_shown: bool) {
         out,
         "<tr class=\"{}\"><td>{number}<td>{}<td class=\"n\">{:.1} %<td>{}<td class=\"n\">{:.2}<td class=\"n\">{:.1} %\
          <td class=\"n\">{:.0} words</tr>",
-        confidence.band(),
+        compared.level(),
         address(&compared.name),
         100.0 * confidence.value(),
         evidence.verdict,
@@ -161,8 +161,8 @@ fn why(passage: &Passage) -> String {
 
 /// Colours are told by words as well.
 pub(crate) const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1d2733;--dim:#5d6b7a;--paper:#f6f7f9;--card:#fff;--line:#dfe4ea;--red:#f6c8c4;--yellow:#fbe7b0;--green:#cfe9d2;--mark:#ffd9a0;--soft:#e3e8ee}
-@media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#93a1b0;--paper:#12171d;--card:#1a2129;--line:#2b3540;--red:#6b2620;--yellow:#5c4712;--green:#1f4a28;--mark:#7a4a08;--soft:#2b3540}}
+:root{color-scheme:light dark;--ink:#1d2733;--dim:#5d6b7a;--paper:#f6f7f9;--card:#fff;--line:#dfe4ea;--red:#f6c8c4;--yellow:#fbe7b0;--green:#cfe9d2;--mark:#ffd9a0;--hit:#ff9d4d;--soft:#e3e8ee}
+@media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#93a1b0;--paper:#12171d;--card:#1a2129;--line:#2b3540;--red:#6b2620;--yellow:#5c4712;--green:#1f4a28;--mark:#7a4a08;--hit:#b04a00;--soft:#2b3540}}
 body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
 main{max-width:1280px;margin:0 auto;padding:32px 20px 60px}
 h1{margin:0 0 20px;font-size:24px;overflow-wrap:anywhere}h2{margin:36px 0 4px;font-size:18px;overflow-wrap:anywhere}.sub{margin:0 0 8px;color:var(--dim)}
@@ -175,6 +175,6 @@ article{background:var(--card);border:1px solid var(--line);border-radius:8px;pa
 h3{margin:12px 0 4px;font-size:14px;color:var(--dim)}
 pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;max-height:70vh;overflow:auto}
 pre a{color:inherit;text-decoration:none;background:var(--mark);border-radius:3px}pre a.excused{background:var(--soft)}
-pre a:target,pre a:focus{outline:2px solid var(--ink)}a{color:inherit}
+pre a:target{background:var(--hit);text-decoration:underline}pre a:focus-visible{outline:2px solid var(--ink)}a{color:inherit}
 @media print{pre{max-height:none}body{background:none}}
 ";

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use huntsman::detect::copyvio::{Band, Confidence, Verdict};
+use huntsman::detect::copyvio::Confidence;
 
 use super::checker::Done;
 use super::params::Params;
 use super::refusal::Refusal;
-use crate::copyvio::{FOOT, STYLE, pair, table};
+use crate::copyvio::{Compared, FOOT, STYLE, pair, table};
 use crate::html_report::{address, html};
 use crate::render::{counted, duration, shorten};
 
@@ -20,7 +20,7 @@ form{background:var(--card);border:1px solid var(--line);border-radius:8px;paddi
 form h2{margin:0 0 4px}label{display:block;font-weight:600;margin:12px 0 4px}label.inline{font-weight:400;margin:8px 0}\
 .two{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,360px),1fr));gap:0 16px}\
 textarea,input[type=text],input[type=password]{box-sizing:border-box;width:100%;font:inherit;color:inherit;background:var(--paper);border:1px solid var(--dim);border-radius:6px;padding:8px}\
-textarea{resize:vertical;min-height:9em}button{margin-top:16px;font:inherit;font-weight:600;padding:8px 20px;border:0;border-radius:6px;background:var(--ink);color:var(--card);cursor:pointer}\
+textarea{resize:vertical}button{margin-top:16px;font:inherit;font-weight:600;padding:8px 20px;border:0;border-radius:6px;background:var(--ink);color:var(--card);cursor:pointer}\
 textarea:focus-visible,input:focus-visible,button:focus-visible,a:focus-visible{outline:2px solid #2f6f9f;outline-offset:2px}\
 nav{margin:0 0 20px}code,pre.json{font:13px/1.5 ui-monospace,monospace}pre.json{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:12px;max-height:none}\
 ";
@@ -100,13 +100,27 @@ pub(crate) fn result(done: &Done, shows_table: bool) -> String {
     let page = &done.article.page;
     let name = match &page.url {
         Some(url) => format!("{} ({})", html(&shorten(&page.title, 120)), address(url)),
-        None => "The text".to_owned(),
+        None if shows_table => "Sources of the text".to_owned(),
+        None => "Comparison".to_owned(),
     };
     let ranked = comparison.ranked();
-    let best = ranked.first().copied();
-    let confidence = comparison.result.best().map_or(Confidence::ZERO, |best| best.confidence);
-    let evidence = best.and_then(|best| best.evidence());
-    let (level, word) = level(confidence.band(), evidence.map(|evidence| evidence.verdict));
+    // The one that a reader must look at; among equals the first.
+    let seriousness = |compared: &Compared| match compared.level() {
+        "suspected" => 2,
+        "possible" => 1,
+        _ => 0,
+    };
+    let more = |best, other| if seriousness(other) > seriousness(best) { other } else { best };
+    let best = ranked.iter().copied().reduce(more);
+    let confidence = best.map_or(Confidence::ZERO, |best| best.source.confidence);
+    let evidence = best.and_then(Compared::evidence);
+    let level = best.map_or("none", Compared::level);
+    let word = match (level, evidence) {
+        ("suspected", _) => "Suspected: so much stands in the source that it was hardly written without it.",
+        ("possible", _) => "Possible: the texts share passages. Look at them.",
+        (_, Some(_)) => "None: nothing speaks for a copy.",
+        (_, None) => "None: no source was compared.",
+    };
     let _ = write!(
         out,
         "<h1>{name}</h1><div class=\"band {level}\"><b>{:.1} %</b><p><strong>{word}</strong></p>",
@@ -140,20 +154,6 @@ pub(crate) fn result(done: &Done, shows_table: bool) -> String {
     out
 }
 
-/// The more serious of confidence and verdict: what one of them cannot see must not look harmless.
-fn level(band: Band, verdict: Option<Verdict>) -> (&'static str, &'static str) {
-    match (band, verdict) {
-        (Band::Suspected, _) | (_, Some(Verdict::Suspected)) => {
-            ("suspected", "Suspected: so much stands in the source that it was hardly written without it.")
-        }
-        (Band::Possible, _) | (_, Some(Verdict::Possible)) => {
-            ("possible", "Possible: the texts share passages. Look at them.")
-        }
-        (Band::None, Some(Verdict::None)) => ("none", "None: nothing speaks for a copy."),
-        (Band::None, None) => ("none", "None: no source was compared, or there was none."),
-    }
-}
-
 fn searched(out: &mut String, done: &Done) {
     let comparison = &done.comparison;
     let mut said =
@@ -182,13 +182,13 @@ fn searched(out: &mut String, done: &Done) {
         out.push_str("<p>No sources were found: name some, or check an article that links to others.</p>");
         return;
     }
-    let with_texts = |compared: &&crate::copyvio::Compared| {
+    let with_texts = |compared: &Compared| {
         done.pairs.as_ref().is_some_and(|pairs| {
             pairs.sources.iter().any(|pair| pair.name == compared.name && pair.found.is_some())
         })
     };
     let ranked = comparison.ranked();
-    table(out, &ranked, |compared| with_texts(&compared));
+    table(out, &ranked, with_texts);
 }
 
 /// Why there is no result, with the forms as they were filled in.

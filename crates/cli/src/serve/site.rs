@@ -165,7 +165,7 @@ impl Service {
         let answering = async move { service.answer_route(route, &asked, &body).await };
         match guarded(answering).await {
             Ok(answer) => answer,
-            Err(refusal) if route == Route::Api => api_answer(Format::Json, Err(refusal)),
+            Err(refusal) if route == Route::Api => api_answer(Format::Json, &Err(refusal)),
             Err(refusal) => Answer::text(500, format!("{refusal}\n")),
         }
     }
@@ -189,13 +189,13 @@ impl Service {
     async fn api(&self, asked: &Asked, body: &[u8]) -> Answer {
         let params = match params(asked, body) {
             Ok(params) => params,
-            Err(refusal) => return api_answer(Format::Json, Err(refusal)),
+            Err(refusal) => return api_answer(Format::Json, &Err(refusal)),
         };
         let (format, result) = match Format::read(&params) {
             Ok(format) => (format, self.api_result(asked, &params).await),
             Err(refusal) => (Format::Json, Err(refusal)),
         };
-        api_answer(format, result)
+        api_answer(format, &result)
     }
 
     async fn api_result(&self, asked: &Asked, params: &Params) -> Result<Value, Refusal> {
@@ -267,8 +267,8 @@ fn params(asked: &Asked, body: &[u8]) -> Result<Params, Refusal> {
     Params::read(asked.uri.query().unwrap_or(""), content_type, body)
 }
 
-fn api_answer(format: Format, result: Result<Value, Refusal>) -> Answer {
-    let (status, value) = match &result {
+fn api_answer(format: Format, result: &Result<Value, Refusal>) -> Answer {
+    let (status, value) = match result {
         Ok(value) => (200, value.clone()),
         Err(refusal) => (refusal.status(), api::error(refusal)),
     };
@@ -312,10 +312,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_costs_one_request() {
-        let refusal = guarded(async { panic!("a bug") }).await.map(|()| ()).unwrap_err();
+        let refusal = guarded(async { panic!("a bug") }).await.unwrap_err();
         assert_eq!(refusal.code, "unhandled_exception");
         assert!(refusal.info.contains("a bug"), "{}", refusal.info);
-        let answer = api_answer(Format::Json, Err(refusal));
+        let answer = api_answer(Format::Json, &Err(refusal));
         assert_eq!(answer.status, 200);
         assert_eq!(guarded(async { 7 }).await.unwrap(), 7);
     }
