@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::copyvio::CopyvioCommand;
 use crate::dedup::{DedupCommand, distance, features};
+use crate::serve::ServeArgs;
 use crate::sweep::SweepArgs;
 
 /// A polite, fast web crawler.
@@ -102,6 +103,13 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: CopyvioCommand,
     },
+
+    /// Answers questions about copies over HTTP: pages to paste texts into, an API of the shape of Earwig's, metrics.
+    #[command(before_help = "Examples:\n  \
+        huntsman serve\n  \
+        huntsman serve --listen 8080 --exclude mirrors.txt --wiki manual:en=https://wiki.example/w\n  \
+        HUNTSMAN_TOKEN=... huntsman serve --listen 0.0.0.0:8765")]
+    Serve(Box<ServeArgs>),
 
     /// Crawls a site, and checks every page with text against what it links to and what an index or a search finds.
     #[command(before_help = "Examples:\n  \
@@ -1224,7 +1232,7 @@ pub(crate) fn positive_seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-fn positive(text: &str) -> Result<u64, String> {
+pub(crate) fn positive(text: &str) -> Result<u64, String> {
     match text.parse::<u64>() {
         Ok(value) if value > 0 => Ok(value),
         _ => Err("use a whole number of at least 1".to_owned()),
@@ -1248,7 +1256,7 @@ fn span(text: &str) -> Result<Duration, String> {
 }
 
 /// `9100` and `:9100` mean loopback; else an address with a port.
-fn listen_address(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     let text = if port.parse::<u16>().is_ok() {
         format!("127.0.0.1:{port}")

@@ -16,6 +16,7 @@ mod job;
 #[cfg(feature = "pdf")]
 mod pdf_text;
 mod robots;
+mod serve;
 mod settings;
 mod sweep;
 mod version;
@@ -35,6 +36,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Copyvio { what } => on_runtime(copyvio::run(what)),
         Command::Dedup { what } => dedup::run(*what),
         Command::Job { what } => job::run(what),
+        Command::Serve(args) => on_runtime(serve::run(*args)),
         Command::Sweep(args) => on_runtime(sweep::run(*args)),
         Command::Settings(args) => settings::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),
