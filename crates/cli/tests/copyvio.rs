@@ -317,3 +317,24 @@ fn the_links_of_an_article_to_other_sites_are_its_sources() {
     let (made, _) = check(dir.path(), &site, &["short.txt", "--source", link.as_str()]);
     assert_eq!(statuses(&made), ["skipped"]);
 }
+
+#[test]
+fn a_kept_result_asks_the_best_source_only() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), sources());
+    fs::write(dir.path().join("a.txt"), words(0, 300)).unwrap();
+    let urls = ["/other", "/copy"].map(|path| site.url(path).to_string());
+    let args = ["a.txt", "--source", &urls[0], "--source", &urls[1], "--cache", "results"];
+    let (first, _) = check(dir.path(), &site, &args);
+    assert_eq!(first["cached_at"], Value::Null, "{first:#}");
+    let (second, _) = check(dir.path(), &site, &args);
+    assert!(second["cached_at"].as_str().is_some_and(|at| at.starts_with("20")), "{second:#}");
+    assert_eq!(first["sources"], second["sources"]);
+    assert_eq!(site.count("/other"), 1);
+    assert_eq!(site.count("/copy"), 2);
+    // An edit is another article.
+    fs::write(dir.path().join("a.txt"), format!("{} more", words(0, 300))).unwrap();
+    let (edited, _) = check(dir.path(), &site, &args);
+    assert_eq!((&edited["cached_at"], site.count("/other")), (&Value::Null, 2));
+    let other = fs::read_dir(dir.path().join("results")).unwrap().count();
+    assert!(other > 0);
+}

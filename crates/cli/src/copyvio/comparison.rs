@@ -1,7 +1,9 @@
 //! What an article and its sources have in common, as it is told.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use huntsman::Timestamp;
 use huntsman::detect::copyvio::{
     Article, Band, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus, Text, Verdict,
 };
@@ -102,6 +104,7 @@ impl Comparison {
             out["possible_miss"] = json!(checked.possible_miss);
             out["errors"] = errors.collect();
             out["elapsed_s"] = json!(checked.time.as_secs_f64());
+            out["cached_at"] = json!(checked.cached.map(rfc3339));
         }
         out
     }
@@ -165,6 +168,11 @@ impl Compared {
         }
         out
     }
+}
+
+fn rfc3339(at: SystemTime) -> String {
+    let micros = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
+    Timestamp(u64::try_from(micros).unwrap_or(u64::MAX)).to_rfc3339()
 }
 
 fn status(status: &SourceStatus) -> &'static str {
