@@ -338,3 +338,58 @@ fn a_kept_result_asks_the_best_source_only() {
     let other = fs::read_dir(dir.path().join("results")).unwrap().count();
     assert!(other > 0);
 }
+
+#[test]
+fn among_many_texts_every_pair_with_a_long_run_is_told_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("essays");
+    fs::create_dir(&folder).unwrap();
+    let mut lines = String::new();
+    for n in 0..60 {
+        // Every tenth has 40 words of the one five before it.
+        let own = words(n * 300, n * 300 + 250);
+        let copied = if n % 10 == 9 { words((n - 5) * 300 + 50, (n - 5) * 300 + 90) } else { String::new() };
+        let text = format!("{own} {copied}");
+        fs::write(folder.join(format!("{n:02}.txt")), &text).unwrap();
+        lines.push_str(&format!("{}\n", json!({"url": format!("http://a.example/{n}"), "text": text})));
+    }
+    fs::write(dir.path().join("pages.jsonl"), lines).unwrap();
+    let among = |args: &[&str]| {
+        let said = run(huntsman(dir.path()).args(["copyvio", "among"]).args(args));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let found: Vec<Value> = said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (found, said.stderr)
+    };
+    let (found, said) = among(&["essays"]);
+    let pairs: Vec<(&str, &str)> = found
+        .iter()
+        .map(|line| (line["article"].as_str().unwrap(), line["source"].as_str().unwrap()))
+        .collect();
+    let expected: Vec<(String, String)> =
+        (0..6).map(|n| (format!("{}9.txt", n), format!("{}4.txt", n))).collect();
+    let expected: Vec<(&str, &str)> = expected.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    assert_eq!(pairs, expected);
+    assert_eq!((&found[0]["evidence"]["longest_run"], &found[0]["delta"]), (&json!(40.0), &json!(36)));
+    assert!(said.contains("60 texts, 6 pairs compared, 6 told"), "{said}");
+    // Against others, and a text is no source of itself.
+    let (found, said) = among(&["essays", "--against", "pages.jsonl"]);
+    assert_eq!(found.len(), 60 + 2 * 6, "{said}");
+    let (found, _) = among(&["pages.jsonl", "--against", "pages.jsonl"]);
+    assert_eq!(found.len(), 2 * 6, "both ways");
+    for (args, code, word) in [
+        (&["missing"][..], 2, "missing"),
+        (&["essays", "--run", "4"], 2, "--run"),
+        (&["-", "--against", "-"], 2, "stdin"),
+    ] {
+        let said = run(huntsman(dir.path()).args(["copyvio", "among"]).args(args));
+        assert_eq!(said.code, Some(code), "{said:?}");
+        assert!(said.stderr.contains(word), "{}", said.stderr);
+    }
+    fs::write(dir.path().join("odd.jsonl"), "{\"id\": 1}\nnonsense\n{\"id\": 2, \"html\": \"<p>x\"}\n")
+        .unwrap();
+    let (found, said) = among(&["odd.jsonl"]);
+    assert!(
+        found.is_empty() && said.contains("odd.jsonl:1") && said.contains("2 documents could not be read"),
+        "{said}"
+    );
+}
