@@ -28,6 +28,9 @@ need cc gcc
 # Tests of indexes in Redis start servers of their own.
 need redis-server redis-server
 need redis-cli redis-tools
+# Tests of pages look at them in a browser.
+need chromium chromium
+need chromedriver chromium-driver
 
 # Others are for tests only, and are put into the target folder: nothing is installed, and no service starts.
 tools="${CARGO_TARGET_DIR:-target}/test-tools"

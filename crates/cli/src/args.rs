@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::copyvio::CopyvioCommand;
 use crate::dedup::{DedupCommand, distance, features};
+use crate::serve::ServeArgs;
 use crate::sweep::SweepArgs;
 
 /// A polite, fast web crawler.
@@ -103,6 +104,13 @@ pub(crate) enum Command {
         what: CopyvioCommand,
     },
 
+    /// Answers questions about copies over HTTP: pages to paste texts into, an API of the shape of Earwig's, metrics.
+    #[command(before_help = "Examples:\n  \
+        huntsman serve\n  \
+        huntsman serve --listen 8080 --exclude mirrors.txt --wiki manual:en=https://wiki.example/w\n  \
+        HUNTSMAN_TOKEN=... huntsman serve --listen 0.0.0.0:8765")]
+    Serve(Box<ServeArgs>),
+
     /// Crawls a site, and checks every page with text against what it links to and what an index or a search finds.
     #[command(before_help = "Examples:\n  \
         huntsman sweep https://example.org/articles/ --scope prefix --max-pages 200\n  \
@@ -149,6 +157,10 @@ pub(crate) enum Command {
     /// The server that `bench crawl` measures against; ends when its stdin closes.
     #[command(name = "bench-server", hide = true)]
     BenchServer(BenchSite),
+
+    /// The site and the sources of `bench copyvio --only sweep`; ends when its stdin closes.
+    #[command(name = "bench-sources", hide = true)]
+    BenchSources(BenchSourcesArgs),
 }
 
 /// What is measured.
@@ -1026,6 +1038,9 @@ pub(crate) struct BenchCopyvioArgs {
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000], value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     pub(crate) texts: Vec<u64>,
 
+    #[command(flatten)]
+    pub(crate) sources: BenchSourcesArgs,
+
     /// Pairs of each case that is made.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) pairs: u64,
@@ -1048,6 +1063,24 @@ pub(crate) enum CopyvioPart {
     Index,
     /// What confidence and score say of texts of which it is known what is right.
     Synthetic,
+    /// A sweep of a made-up site on this machine.
+    Sweep,
+}
+
+/// The site that is swept, and where its sources are.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct BenchSourcesArgs {
+    /// Articles of the sweep.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) articles: u64,
+
+    /// Sources of each article.
+    #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u64).range(1..=200))]
+    pub(crate) sources_each: u64,
+
+    /// Domains that the sources are on.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=500))]
+    pub(crate) domains: u64,
 }
 
 /// Values of `bench avoid-dup --view`.
@@ -1199,7 +1232,7 @@ pub(crate) fn positive_seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-fn positive(text: &str) -> Result<u64, String> {
+pub(crate) fn positive(text: &str) -> Result<u64, String> {
     match text.parse::<u64>() {
         Ok(value) if value > 0 => Ok(value),
         _ => Err("use a whole number of at least 1".to_owned()),
@@ -1223,7 +1256,7 @@ fn span(text: &str) -> Result<Duration, String> {
 }
 
 /// `9100` and `:9100` mean loopback; else an address with a port.
-fn listen_address(text: &str) -> Result<SocketAddr, String> {
+pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     let text = if port.parse::<u16>().is_ok() {
         format!("127.0.0.1:{port}")

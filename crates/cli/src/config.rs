@@ -14,6 +14,9 @@ pub(crate) const FILE: &str = "huntsman.toml";
 
 const PREFIX: &str = "HUNTSMAN_";
 
+/// Variables with the prefix that are no settings.
+const NOT_SETTINGS: [&str; 1] = ["token"];
+
 /// Settings whose values are not shown.
 const SECRETS: [&str; 4] = ["http_auth", "secret_headers", "httpauth_pass", "proxy"];
 
@@ -44,6 +47,7 @@ impl Config {
         flags: Flags,
         mut environment: Vec<(String, String)>,
     ) -> Outcome<Self> {
+        environment.retain(|(name, _)| !NOT_SETTINGS.contains(&name.as_str()));
         environment.sort();
         let file = file_of(args.config.as_deref())?;
         let mut project = match &file {

@@ -22,6 +22,7 @@ mod reachable;
 mod render;
 mod report;
 mod seeds;
+mod serve;
 mod server;
 mod signals;
 mod sink;

@@ -79,7 +79,7 @@ async fn answer(path: &str, now: impl Future<Output = Now>) -> Answer {
             let Now { stats, hosts } = now.await;
             Answer {
                 content_type: "text/plain; version=0.0.4; charset=utf-8",
-                ..Answer::text(200, text(&stats) + &host_text(&hosts))
+                ..Answer::text(200, stats_text(&stats) + &host_text(&hosts))
             }
         }
         "/stats" => {
@@ -93,8 +93,8 @@ async fn answer(path: &str, now: impl Future<Output = Now>) -> Answer {
     }
 }
 
-/// The text format, version 0.0.4.
-fn text(stats: &BTreeMap<String, Value>) -> String {
+/// Stats in the text format, version 0.0.4.
+pub(crate) fn stats_text(stats: &BTreeMap<String, Value>) -> String {
     let mut out = String::new();
     let mut used = BTreeSet::new();
     for (key, value) in stats {
@@ -171,7 +171,7 @@ mod tests {
             ("finish_reason".to_owned(), json!("finished")),
             ("ratio\n# x".to_owned(), json!(0.5)),
         ]);
-        let text = text(&stats);
+        let text = stats_text(&stats);
         assert!(text.contains("\nhuntsman_downloader_response_status_count_200 7\n"), "{text}");
         assert!(text.contains("\nhuntsman_ratio___x 0.5\n") && !text.contains("finished"), "{text}");
         assert_eq!(text.matches("\nhuntsman_a_b ").count(), 1, "one sample a name: {text}");

@@ -8,11 +8,13 @@
 //! | what is kept in a Redis server, or in a cluster | [`redis`] | real |
 //! | what is read from a bucket | [`moto`] | real |
 //! | what a monitoring makes of metrics | [`prometheus`] | real |
+//! | what a page looks like and does | [`browser`] | real |
 //! | an implementation of one of the crawler's traits | [`conformance`] | none |
 //!
 //! Servers listen on loopback addresses only, on free ports, and bound every answer in time and size.
 
 mod answer;
+pub mod browser;
 mod chaos;
 pub mod conformance;
 pub mod load;

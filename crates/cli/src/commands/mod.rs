@@ -16,6 +16,7 @@ mod job;
 #[cfg(feature = "pdf")]
 mod pdf_text;
 mod robots;
+mod serve;
 mod settings;
 mod sweep;
 mod version;
@@ -35,6 +36,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Copyvio { what } => on_runtime(copyvio::run(what)),
         Command::Dedup { what } => dedup::run(*what),
         Command::Job { what } => job::run(what),
+        Command::Serve(args) => on_runtime(serve::run(*args)),
         Command::Sweep(args) => on_runtime(sweep::run(*args)),
         Command::Settings(args) => settings::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),
@@ -43,6 +45,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Bench { what: Bench::Simhash(args) } => bench_simhash::run(&args),
         Command::Bench { what: Bench::Copyvio(args) } => bench_copyvio::run(&args),
         Command::BenchServer(site) => on_runtime(bench::server(site)),
+        Command::BenchSources(args) => on_runtime(bench_copyvio::sources(args)),
         #[cfg(feature = "pdf")]
         Command::PdfText => pdf_text::run(),
         Command::Version { verbose } => version::run(verbose),

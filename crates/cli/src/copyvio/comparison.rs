@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use huntsman::detect::copyvio::{
-    Article, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus, Text,
+    Article, Band, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus, Text, Verdict,
 };
 use huntsman::middleware::copyvio::{Checked, Found, Reading, Subject};
 use serde_json::{Value, json};
@@ -112,6 +112,25 @@ impl Compared {
         self.found.as_ref().map(|found| &found.evidence)
     }
 
+    /// What became of it, in a word.
+    pub(crate) fn status(&self) -> &'static str {
+        status(&self.source.status)
+    }
+
+    /// The more serious of confidence and verdict: what one of them cannot see must not look harmless.
+    pub(crate) fn level(&self) -> &'static str {
+        match (self.source.confidence.band(), self.evidence().map(|evidence| evidence.verdict)) {
+            (Band::Suspected, _) | (_, Some(Verdict::Suspected)) => "suspected",
+            (Band::Possible, _) | (_, Some(Verdict::Possible)) => "possible",
+            (Band::None, _) => "none",
+        }
+    }
+
+    /// Whether its text was kept.
+    pub(crate) fn has_text(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.text.is_some())
+    }
+
     /// Why it was not compared.
     pub(crate) fn reason(&self) -> String {
         match &self.source.status {
@@ -122,7 +141,7 @@ impl Compared {
         }
     }
 
-    /// What is told of a source.
+    /// Its part of that contract.
     pub(crate) fn json(&self) -> Value {
         let mut out = json!({
             "source": self.name,

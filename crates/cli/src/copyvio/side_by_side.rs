@@ -15,7 +15,7 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     let name = html(&shorten(&comparison.name, 160));
     let _ = write!(out, "<h1>What {name} has in common with its sources</h1>");
     let ranked = comparison.ranked();
-    table(&mut out, &ranked);
+    table(&mut out, &ranked, Compared::has_text);
     for (at, compared) in ranked.iter().enumerate() {
         let heading = format!("{}. {}", at + 1, address(&compared.name));
         pair(&mut out, at + 1, &heading, comparison.article.text(), compared);
@@ -38,19 +38,19 @@ pub(crate) fn head(title: &str) -> String {
 /// The end of a page.
 pub(crate) const FOOT: &str = "</main></body></html>\n";
 
-/// The sources, with links to the pairs of the same numbers, which count from one.
-pub(crate) fn table(out: &mut String, ranked: &[&Compared]) {
+/// The sources, with links to the pairs of the same numbers where they are shown; numbers count from one.
+pub(crate) fn table(out: &mut String, ranked: &[&Compared], is_shown: impl Fn(&Compared) -> bool) {
     out.push_str(
         "<table class=\"list\"><tr><th>#<th>source<th class=\"n\">confidence<th>verdict<th class=\"n\">score\
          <th class=\"n\">coverage<th class=\"n\">longest run</tr>",
     );
     for (at, compared) in ranked.iter().enumerate() {
-        row(out, at + 1, compared);
+        row(out, at + 1, compared, is_shown(compared));
     }
     out.push_str("</table>");
 }
 
-fn row(out: &mut String, number: usize, compared: &Compared) {
+fn row(out: &mut String, number: usize, compared: &Compared, is_shown: bool) {
     let confidence = compared.source.confidence;
     let Some(evidence) = compared.evidence() else {
         let _ = write!(
@@ -61,14 +61,13 @@ fn row(out: &mut String, number: usize, compared: &Compared) {
         );
         return;
     };
-    let is_shown = compared.found.as_ref().is_some_and(|found| found.text.is_some());
     let number =
         if is_shown { format!("<a href=\"#source-{number}\">{number}</a>") } else { number.to_string() };
     let _ = write!(
         out,
         "<tr class=\"{}\"><td>{number}<td>{}<td class=\"n\">{:.1} %<td>{}<td class=\"n\">{:.2}<td class=\"n\">{:.1} %\
          <td class=\"n\">{:.0} words</tr>",
-        confidence.band(),
+        compared.level(),
         address(&compared.name),
         100.0 * confidence.value(),
         evidence.verdict,
@@ -162,8 +161,8 @@ fn why(passage: &Passage) -> String {
 
 /// Colours are told by words as well.
 pub(crate) const STYLE: &str = "\
-:root{color-scheme:light dark;--ink:#1d2733;--dim:#5d6b7a;--paper:#f6f7f9;--card:#fff;--line:#dfe4ea;--red:#f6c8c4;--yellow:#fbe7b0;--green:#cfe9d2;--mark:#ffd9a0;--soft:#e3e8ee}
-@media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#93a1b0;--paper:#12171d;--card:#1a2129;--line:#2b3540;--red:#6b2620;--yellow:#5c4712;--green:#1f4a28;--mark:#7a4a08;--soft:#2b3540}}
+:root{color-scheme:light dark;--ink:#1d2733;--dim:#5d6b7a;--paper:#f6f7f9;--card:#fff;--line:#dfe4ea;--red:#f6c8c4;--yellow:#fbe7b0;--green:#cfe9d2;--mark:#ffd9a0;--hit:#ff9d4d;--soft:#e3e8ee}
+@media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#93a1b0;--paper:#12171d;--card:#1a2129;--line:#2b3540;--red:#6b2620;--yellow:#5c4712;--green:#1f4a28;--mark:#7a4a08;--hit:#b04a00;--soft:#2b3540}}
 body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
 main{max-width:1280px;margin:0 auto;padding:32px 20px 60px}
 h1{margin:0 0 20px;font-size:24px;overflow-wrap:anywhere}h2{margin:36px 0 4px;font-size:18px;overflow-wrap:anywhere}.sub{margin:0 0 8px;color:var(--dim)}
@@ -176,6 +175,6 @@ article{background:var(--card);border:1px solid var(--line);border-radius:8px;pa
 h3{margin:12px 0 4px;font-size:14px;color:var(--dim)}
 pre{margin:0;white-space:pre-wrap;overflow-wrap:anywhere;font:inherit;max-height:70vh;overflow:auto}
 pre a{color:inherit;text-decoration:none;background:var(--mark);border-radius:3px}pre a.excused{background:var(--soft)}
-pre a:target,pre a:focus{outline:2px solid var(--ink)}a{color:inherit}
+pre a:target{background:var(--hit);text-decoration:underline}pre a:focus-visible{outline:2px solid var(--ink)}a{color:inherit}
 @media print{pre{max-height:none}body{background:none}}
 ";

@@ -1,0 +1,66 @@
+//! `huntsman serve`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use huntsman::middleware::copyvio::Workspace;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+
+use crate::config::Config;
+use crate::copyvio::{Inputs, pdf_reader};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::logging;
+use crate::progress::Screen;
+use crate::render::say;
+use crate::serve::{Checker, Gate, Reader, ServeArgs, Service, Telemetry, Wikis, serve};
+use crate::signals;
+
+/// Reading an article may take so long.
+const ARTICLE_TIME: Duration = Duration::from_secs(20);
+
+pub(crate) async fn run(args: ServeArgs) -> Outcome {
+    // Before anything is printed: who waits for the line with the address may send a signal at once.
+    let mut signals = signals::listen();
+    let token = args.token.clone().or_else(|| std::env::var("HUNTSMAN_TOKEN").ok());
+    let wikis = Wikis::new(&args.wiki)?;
+    let plan = args.plan.plan(args.candidates.max_queries)?;
+    let mut command = Inputs::command();
+    command.extend(Workspace::settings());
+    let config = Config::load(&args.settings, command, args.network.settings())?;
+    logging::start(&config.settings, &Screen::plain())?;
+    let mut sources = args.candidates.sources(&config.settings)?;
+    // Who is asked for nothing finds nothing.
+    sources.retain(|source| source.name() != "given" || !args.candidates.source.is_empty());
+
+    let gate = Gate::new(args.listen, token)?;
+    let failed = |error| Failure::usage(format!("--listen {}: {error}", args.listen));
+    let listener = TcpListener::bind(args.listen).await.map_err(failed)?;
+    let address = listener.local_addr()?;
+
+    let telemetry = Arc::<Telemetry>::default();
+    let layers = config.layers.clone();
+    let workspace = Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?;
+    let reader = Reader::start(config.layers, ARTICLE_TIME)?;
+    let most = usize::try_from(args.max_checks).unwrap_or(usize::MAX).min(1_000);
+    let check_time = plan.max_time;
+    let checker = Checker::new(workspace, reader, plan, sources, most, Arc::clone(&telemetry));
+    let service = Service { gate, checker, wikis: Arc::new(wikis), telemetry };
+
+    say(&format!("serving on http://{address}/ (Ctrl-C ends it)"));
+    let (stop, stopped) = watch::channel(false);
+    let mut serving = tokio::spawn(serve(listener, service, check_time, stopped));
+    tokio::select! {
+        ended = &mut serving => {
+            return Err(Failure::crawl(format!("the server ended by itself: {ended:?}")));
+        }
+        Some(()) = signals.recv() => {}
+    }
+    let _ = stop.send(true);
+    say("stopping: requests that are being answered may end; once more to stop at once");
+    tokio::select! {
+        _ = serving => {}
+        Some(()) = signals.recv() => {}
+    }
+    Ok(Exit::Interrupted)
+}

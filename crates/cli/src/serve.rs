@@ -1,0 +1,28 @@
+//! The server: an API of the shape of Earwig's, pages to paste texts into, metrics.
+//!
+//! A request passes the gate (who may ask), becomes parameters, then an order, and the order is done by the checker, which all
+//! requests share. What a stranger decides is bounded: connections, bytes, time, checks at once, and the addresses that are fetched.
+
+mod api;
+mod args;
+mod article;
+mod checker;
+mod gate;
+mod http;
+mod metrics;
+mod order;
+mod pages;
+mod params;
+mod reader;
+mod refusal;
+mod site;
+mod wiki;
+
+pub(crate) use args::ServeArgs;
+pub(crate) use checker::Checker;
+pub(crate) use gate::Gate;
+pub(crate) use http::serve;
+pub(crate) use metrics::Telemetry;
+pub(crate) use reader::Reader;
+pub(crate) use site::Service;
+pub(crate) use wiki::Wikis;

@@ -1,0 +1,123 @@
+//! An article that was read, whatever it was named by.
+
+use std::sync::Arc;
+
+use huntsman::detect::copyvio::{Text, Wikitext};
+use huntsman::middleware::copyvio::Subject;
+
+use super::order::ArticleOrder;
+use super::reader::{Reader, Unread};
+use super::refusal::Refusal;
+use super::wiki::{self, Wiki};
+
+/// A page, as answers name it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Named {
+    pub(crate) title: String,
+    pub(crate) url: Option<String>,
+}
+
+/// What is checked or compared.
+#[derive(Debug)]
+pub(crate) struct Article {
+    pub(crate) subject: Subject,
+    pub(crate) page: Named,
+    /// The page that led to it.
+    pub(crate) original: Option<Named>,
+    /// What links of mirrors of its wiki have in them.
+    pub(crate) mirror_hints: Arc<[String]>,
+}
+
+impl Article {
+    /// Reads what is named.
+    ///
+    /// # Errors
+    /// `bad_title` and `bad_oldid` if the wiki has no such page, `timeout`, `bad_article`.
+    pub(crate) async fn read(order: ArticleOrder, reader: &Reader) -> Result<Self, Refusal> {
+        match order {
+            ArticleOrder::Text(text) => Self::of_text(text),
+            ArticleOrder::Page(url) => {
+                let name = url.to_string();
+                let found = reader.page(url).await.map_err(|unread| refusal(&name, &unread))?;
+                let subject = Subject::of_page(name.clone(), found.read.reading, found.read.links);
+                let title = found.title.unwrap_or_else(|| name.clone());
+                Ok(Self {
+                    subject,
+                    page: Named { title, url: Some(name) },
+                    original: None,
+                    mirror_hints: Arc::default(),
+                })
+            }
+            ArticleOrder::Wiki { wiki, oldid: Some(oldid), title, .. } => {
+                let url = wiki
+                    .source_of_revision(oldid)
+                    .ok_or_else(|| Refusal::unhandled("the wiki has no address"))?;
+                let source = reader.source(url).await;
+                let name = title.clone().unwrap_or_else(|| format!("Special:PermanentLink/{oldid}"));
+                let source = source.map_err(|unread| match unread.status {
+                    Some(404) => Refusal::new("bad_oldid", format!("the wiki has no revision {oldid}")),
+                    _ => refusal(&name, &unread),
+                })?;
+                let page = Named { title: name, url: Some(wiki.revision(oldid)) };
+                let mirror_hints = title.map_or_else(Arc::default, |title| wiki.mirror_hints(&title));
+                Self::of_source(source, page, None, mirror_hints).await
+            }
+            ArticleOrder::Wiki { wiki, oldid: None, title, follows } => {
+                let title = title.unwrap_or_default();
+                let source = source_of(&wiki, &title, reader).await?;
+                let page = Named { url: Some(wiki.page(&title)), title };
+                match wiki::redirect(&source).filter(|_| follows) {
+                    Some(target) => {
+                        let source = source_of(&wiki, &target, reader).await?;
+                        let hints = wiki.mirror_hints(&target);
+                        let led = Named { url: Some(wiki.page(&target)), title: target };
+                        Self::of_source(source, led, Some(page), hints).await
+                    }
+                    None => {
+                        let hints = wiki.mirror_hints(&page.title);
+                        Self::of_source(source, page, None, hints).await
+                    }
+                }
+            }
+        }
+    }
+
+    fn of_text(text: String) -> Result<Self, Refusal> {
+        // Of texts in which nothing is known of lines, those of browsers end with both.
+        let text = if text.contains('\r') { text.replace("\r\n", "\n") } else { text };
+        Ok(Self {
+            subject: Subject::new(Text::new(text)),
+            page: Named::default(),
+            original: None,
+            mirror_hints: Arc::default(),
+        })
+    }
+
+    async fn of_source(
+        source: String,
+        page: Named,
+        original: Option<Named>,
+        mirror_hints: Arc<[String]>,
+    ) -> Result<Self, Refusal> {
+        let read = move || {
+            let links = Wikitext::new(&source).links().into_iter().map(str::to_owned).collect();
+            (Text::wikitext(&source), links)
+        };
+        let (text, links) = tokio::task::spawn_blocking(read).await.map_err(Refusal::unhandled)?;
+        let subject = Subject { url: page.url.clone(), links, ..Subject::new(text) };
+        Ok(Self { subject, page, original, mirror_hints })
+    }
+}
+
+async fn source_of(wiki: &Wiki, title: &str, reader: &Reader) -> Result<String, Refusal> {
+    let url = wiki.source_of(title).ok_or_else(|| Refusal::unhandled("the wiki has no address"))?;
+    reader.source(url).await.map_err(|unread| match unread.status {
+        Some(404) => Refusal::new("bad_title", format!("the wiki has no page '{title}'")),
+        _ => refusal(title, &unread),
+    })
+}
+
+fn refusal(name: &str, unread: &Unread) -> Refusal {
+    let code = if unread.is_late { "timeout" } else { "bad_article" };
+    Refusal::new(code, format!("{name} could not be read: {}", unread.why))
+}

@@ -1,0 +1,179 @@
+//! Who may ask: host names, origins, the token.
+
+use std::net::SocketAddr;
+
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
+use http::{HeaderMap, Uri};
+use url::Url;
+
+use crate::exit::{Failure, Outcome};
+
+/// Decides who may ask.
+#[derive(Clone)]
+pub(crate) struct Gate {
+    address: SocketAddr,
+    token: Option<String>,
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate").field("address", &self.address).field("token", &self.token.is_some()).finish()
+    }
+}
+
+impl Gate {
+    /// For a server at an address.
+    ///
+    /// # Errors
+    /// Other machines reach the address, and there is no token; or the token is blank.
+    pub(crate) fn new(address: SocketAddr, token: Option<String>) -> Outcome<Self> {
+        match &token {
+            None if !address.ip().is_loopback() => Err(Failure::usage(format!(
+                "--listen {address}: other machines could use this; add --token TOKEN (or HUNTSMAN_TOKEN), or use 127.0.0.1:{}",
+                address.port()
+            ))),
+            // What is a header's value, and nothing that a shell or a form changes.
+            Some(token) if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Err(Failure::usage("--token: use letters, digits and signs, without blanks"))
+            }
+            _ => Ok(Self { address, token }),
+        }
+    }
+
+    /// Whether the request was meant for this server. A page of elsewhere whose name suddenly has a loopback address (DNS rebinding) comes
+    /// with that name. Where other machines reach it, the token decides instead.
+    pub(crate) fn is_meant(&self, uri: &Uri, headers: &HeaderMap) -> bool {
+        if !self.address.ip().is_loopback() {
+            return true;
+        }
+        let mut hosts = headers.get_all(HOST).iter();
+        let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+        let named = uri.authority().map(|authority| authority.as_str());
+        host.to_str().is_ok_and(|host| self.is_ours(host)) && named.is_none_or(|host| self.is_ours(host))
+    }
+
+    fn is_ours(&self, host: &str) -> bool {
+        let name = match host.rsplit_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            _ => host,
+        };
+        let ip = self.address.ip();
+        let own = if ip.is_ipv6() { format!("[{ip}]") } else { ip.to_string() };
+        ["localhost", "127.0.0.1", "[::1]", &own].iter().any(|known| name.eq_ignore_ascii_case(known))
+    }
+
+    /// Whether a page of another site has a browser ask this.
+    pub(crate) fn is_cross_origin(headers: &HeaderMap) -> bool {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        if let Some(site) = headers.get("sec-fetch-site") {
+            return !matches!(site.to_str(), Ok("same-origin" | "none"));
+        }
+        let Some(origin) = headers.get(ORIGIN) else { return false };
+        let origin = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok());
+        // The scheme may be another one behind a proxy.
+        let place = origin.as_ref().and_then(|url| {
+            let host = url.host_str()?;
+            Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
+        });
+        place.is_none() || place.as_deref() != text(HOST.as_str())
+    }
+
+    /// Whether a token is asked for.
+    pub(crate) fn has_token(&self) -> bool {
+        self.token.is_some()
+    }
+
+    /// Whether the header has the token, or there is none.
+    pub(crate) fn admits_header(&self, headers: &HeaderMap) -> bool {
+        let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let given = given.and_then(|value| value.split_once(' '));
+        let bearer = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        self.admits(bearer.map(|(_, token)| token.trim()))
+    }
+
+    /// Whether this is the token, or there is none.
+    pub(crate) fn admits(&self, given: Option<&str>) -> bool {
+        let Some(token) = &self.token else { return true };
+        given.is_some_and(|given| is_same(token.as_bytes(), given.as_bytes()))
+    }
+}
+
+/// Takes as long whatever is wrong: how much of a token is right must not be told by a clock.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_str(value).unwrap()))
+            .collect()
+    }
+
+    #[test]
+    fn a_name_of_elsewhere_is_not_answered_on_loopback() {
+        let gate = Gate::new("127.0.0.2:8765".parse().unwrap(), None).unwrap();
+        for (host, is_meant) in [
+            ("localhost:8765", true),
+            ("LocalHost", true),
+            ("127.0.0.1:8765", true),
+            ("127.0.0.2", true),
+            ("[::1]:8765", true),
+            ("rebound.example:8765", false),
+            ("127.0.0.1.example", false),
+            ("localhost.example:1", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                gate.is_meant(&Uri::from_static("/"), &headers(&[("host", host)])),
+                is_meant,
+                "{host}"
+            );
+        }
+        let ours = headers(&[("host", "localhost")]);
+        assert!(!gate.is_meant(&Uri::from_static("http://rebound.example/"), &ours));
+        assert!(!gate.is_meant(&Uri::from_static("/"), &HeaderMap::new()));
+        let public = Gate::new("0.0.0.0:8765".parse().unwrap(), Some("x".to_owned())).unwrap();
+        assert!(public.is_meant(&Uri::from_static("/"), &headers(&[("host", "copies.example")])));
+    }
+
+    #[test]
+    fn pages_of_other_sites_are_told_by_their_browser() {
+        for (pairs, is_cross) in [
+            (&[][..], false),
+            (&[("sec-fetch-site", "none")], false),
+            (&[("sec-fetch-site", "same-origin"), ("origin", "null")], false),
+            (&[("sec-fetch-site", "same-site")], true),
+            (&[("sec-fetch-site", "cross-site")], true),
+            (&[("origin", "http://localhost:8765")], false),
+            (&[("origin", "https://localhost:8765")], false),
+            (&[("origin", "http://localhost:1")], true),
+            (&[("origin", "https://evil.example")], true),
+            (&[("origin", "null")], true),
+        ] {
+            let mut headers = headers(pairs);
+            headers.insert("host", HeaderValue::from_static("localhost:8765"));
+            assert_eq!(Gate::is_cross_origin(&headers), is_cross, "{pairs:?}");
+        }
+    }
+
+    #[test]
+    fn other_machines_need_the_token() {
+        let refused = Gate::new("0.0.0.0:8765".parse().unwrap(), None).unwrap_err();
+        assert!(refused.message.contains("--token"), "{}", refused.message);
+        assert!(Gate::new("127.0.0.1:1".parse().unwrap(), Some(String::new())).is_err());
+        let gate = Gate::new("0.0.0.0:8765".parse().unwrap(), Some("secret".to_owned())).unwrap();
+        assert!(gate.admits_header(&headers(&[("authorization", "bearer secret")])));
+        for wrong in ["Bearer secre", "Bearer secrets", "Basic secret", "secret", "Bearer "] {
+            assert!(!gate.admits_header(&headers(&[("authorization", wrong)])), "{wrong}");
+        }
+        assert!(!gate.admits(None) && gate.admits(Some("secret")));
+        assert!(!format!("{gate:?}").contains("secret"));
+    }
+}

@@ -1,0 +1,40 @@
+//! Why a request got no result.
+
+use std::fmt;
+
+/// An error of the API: a stable code, and a sentence.
+///
+/// The codes are the reference's; `bad_article`, `bad_degree`, `bad_text`, `busy` and `cross_origin` are ours, for what it does not have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Refusal {
+    pub(crate) code: &'static str,
+    pub(crate) info: String,
+}
+
+impl Refusal {
+    pub(crate) fn new(code: &'static str, info: impl Into<String>) -> Self {
+        Self { code, info: info.into() }
+    }
+
+    /// Something broke that should not.
+    pub(crate) fn unhandled(what: impl fmt::Display) -> Self {
+        Self::new("unhandled_exception", what.to_string())
+    }
+
+    /// The status of the HTTP answer. As in the reference it is 200 for all that is about the question; who must come again or is
+    /// not let in is told by the status as well, for those between.
+    pub(crate) fn status(&self) -> u16 {
+        match self.code {
+            "busy" => 503,
+            "not_logged_in" => 401,
+            "cross_origin" => 403,
+            _ => 200,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.info)
+    }
+}

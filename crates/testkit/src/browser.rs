@@ -1,0 +1,183 @@
+//! A browser for tests: Chromium without a window, driven over the WebDriver protocol by a process of its own.
+//!
+//! It needs the programs `chromium` and `chromedriver`; without them a test fails and says how to get them.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const MISSING: &str =
+    "this test needs the programs chromium and chromedriver: apt-get install chromium chromium-driver";
+/// How long a step may take, on a machine that does other things as well.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// The name of an element's number, from the protocol.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+
+/// A browser with one window. It ends with this value.
+#[derive(Debug)]
+pub struct Browser {
+    driver: Child,
+    port: u16,
+    session: String,
+    /// Its profile.
+    _directory: TempDir,
+}
+
+impl Browser {
+    /// Starts it.
+    ///
+    /// # Panics
+    /// A program is missing, or the browser does not start.
+    pub fn start() -> Self {
+        let directory = tempfile::tempdir().expect("a directory for temporary files");
+        let mut driver = Command::new("chromedriver")
+            .arg("--port=0")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{MISSING} ({error})"));
+        let mut lines = BufReader::new(driver.stdout.take().expect("it is piped")).lines();
+        let port = lines.by_ref().find_map(|line| {
+            let line = line.ok()?;
+            line.split_once("started successfully on port ")?.1.trim_end_matches('.').parse().ok()
+        });
+        // It must not find its pipe closed.
+        std::thread::spawn(move || lines.for_each(drop));
+        let mut browser = Self { driver, port: 0, session: String::new(), _directory: directory };
+        browser.port = port.expect("chromedriver says which port it has");
+        let profile = format!("--user-data-dir={}", browser._directory.path().display());
+        let options = json!({"args": ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1280,900", profile]});
+        let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}});
+        let began = browser.send("POST", "/session", &wanted);
+        let session = began["sessionId"].as_str().unwrap_or_else(|| panic!("{MISSING} ({began})"));
+        browser.session = format!("/session/{session}");
+        browser
+    }
+
+    /// Opens a page, and waits until it is there.
+    pub fn open(&self, url: &str) {
+        self.step("POST", "/url", &json!({"url": url}));
+    }
+
+    /// The address of the page.
+    pub fn url(&self) -> String {
+        let url = self.step("GET", "/url", &Value::Null);
+        url.as_str().expect("an address is a text").to_owned()
+    }
+
+    /// Pastes a text into the first field that a CSS selector finds. Typing it would take a millisecond a character.
+    pub fn paste(&self, css: &str, text: &str) {
+        const SCRIPT: &str = "let field = document.querySelector(arguments[0]);
+            field.focus(); field.select(); document.execCommand('insertText', false, arguments[1]);
+            return document.activeElement === field;";
+        let is_done = self.step("POST", "/execute/sync", &json!({"script": SCRIPT, "args": [css, text]}));
+        assert_eq!(is_done, true, "{css}");
+    }
+
+    /// Clicks on the first element that a CSS selector finds, and waits for the page that this may lead to.
+    pub fn click(&self, css: &str) {
+        let element = self.element(css);
+        self.step("POST", &format!("{element}/click"), &json!({}));
+    }
+
+    /// What the first element that a CSS selector finds shows.
+    pub fn text(&self, css: &str) -> String {
+        let element = self.element(css);
+        let text = self.step("GET", &format!("{element}/text"), &Value::Null);
+        text.as_str().expect("a text is a text").to_owned()
+    }
+
+    /// A property of CSS of the first element that a selector finds, as it is in force.
+    pub fn style(&self, css: &str, property: &str) -> String {
+        let element = self.element(css);
+        let value = self.step("GET", &format!("{element}/css/{property}"), &Value::Null);
+        value.as_str().expect("a property is a text").to_owned()
+    }
+
+    /// How many elements a CSS selector finds.
+    pub fn count(&self, css: &str) -> usize {
+        let found = self.step("POST", "/elements", &json!({"using": "css selector", "value": css}));
+        found.as_array().map_or(0, Vec::len)
+    }
+
+    /// Whether the first element that a CSS selector finds lies within the window, and within all that scrolls around it.
+    pub fn is_in_view(&self, css: &str) -> bool {
+        const SCRIPT: &str = "let box = document.querySelector(arguments[0]).getClientRects()[0];
+            let at = document.elementFromPoint(box.left + Math.min(4, box.width / 2), box.top + Math.min(8, box.height / 2));
+            return at !== null && at.closest(arguments[0]) !== null;";
+        let is = self.step("POST", "/execute/sync", &json!({"script": SCRIPT, "args": [css]}));
+        is.as_bool().expect("the script answers")
+    }
+
+    /// What pages wrote into the console since the last call: what a policy forbade, what could not be loaded.
+    pub fn complaints(&self) -> Vec<String> {
+        let lines = self.step("POST", "/se/log", &json!({"type": "browser"}));
+        let message = |line: &Value| line["message"].as_str().map(str::to_owned);
+        lines.as_array().map_or_else(Vec::new, |lines| lines.iter().filter_map(message).collect())
+    }
+
+    fn element(&self, css: &str) -> String {
+        let found = self.step("POST", "/element", &json!({"using": "css selector", "value": css}));
+        let number = found[ELEMENT].as_str().unwrap_or_else(|| panic!("{css}: {found}"));
+        format!("/element/{number}")
+    }
+
+    fn step(&self, method: &str, path: &str, body: &Value) -> Value {
+        self.send(method, &format!("{}{path}", self.session), body)
+    }
+
+    fn send(&self, method: &str, path: &str, body: &Value) -> Value {
+        let answer =
+            self.exchange(method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"));
+        if let Some(error) = answer["value"]["error"].as_str() {
+            panic!("{method} {path}: {error}: {}", answer["value"]["message"]);
+        }
+        answer["value"].clone()
+    }
+
+    fn exchange(&self, method: &str, path: &str, body: &Value) -> std::io::Result<Value> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        write!(
+            stream,
+            "{method} {path} HTTP/1.1\r\nHost: localhost:{}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+             Connection: close\r\n\r\n{body}",
+            self.port,
+            body.len()
+        )?;
+        // The driver leaves connections open.
+        let mut answer = BufReader::new(stream);
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            answer.read_line(&mut line)?;
+            match line.trim_end().split_once(':') {
+                Some((name, value)) if name.eq_ignore_ascii_case("content-length") => {
+                    length = value.trim().parse().unwrap_or(0);
+                }
+                _ if line.trim_end().is_empty() => break,
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        answer.read_exact(&mut body)?;
+        Ok(serde_json::from_slice(&body)?)
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // Also on a panic, which must not become an abort. The browser ends with its session, not with the driver.
+        if !self.session.is_empty() {
+            let _ = self.exchange("DELETE", &self.session, &Value::Null);
+        }
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
