@@ -255,6 +255,11 @@ fn a_search_engine_finds_sources_which_are_fetched() {
     assert_eq!(asked.len(), 2);
     assert!(asked.iter().all(|query| query.starts_with("\"word") && query.ends_with('"')), "{asked:?}");
 
+    let budget = ["--search", &search, "--max-queries", "3", "--query-budget", "1", "--no-short-circuit"];
+    let made = json_of(&mut check(dir.path(), &budget));
+    assert!(made["errors"][0]["error"].as_str().unwrap().contains("budget of 1"), "{made:#}");
+    assert_eq!(engine.seen().len(), 3);
+
     // What the engine names is not fetched if the guard refuses it: only the engine's own address was allowed.
     let made = json_of(&mut check(dir.path(), &["--search", &search, "--max-queries", "1"]));
     assert_eq!(made["sources"][0]["status"], "failed", "{made:#}");

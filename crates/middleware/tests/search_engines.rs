@@ -290,7 +290,12 @@ fn questions_are_sentences_without_quotes_or_line_breaks() {
         questions.iter().any(|question| question.starts_with("He said no more of it and left")),
         "{questions:?}"
     );
-    assert!(engine.budget(1).questions(&Subject::new(Text::new(text))).len() <= 1);
+    // As the reference picks them: the first, the last, the one in the middle.
+    let sentence = |at: usize| format!("This is the sentence number {at} of an article");
+    let text: String = (10..50).map(|at| sentence(at) + ". ").collect();
+    let picked = engine.queries(3).questions(&Subject::new(Text::new(text)));
+    let numbers = picked.iter().map(|question| question.split(' ').nth(5).unwrap()).collect::<Vec<_>>();
+    assert_eq!(numbers, ["10", "49", "30"]);
 }
 
 fn scripted(reply: impl Fn(u64) -> Reply + Send + Sync + 'static) -> ScriptedDownloader {

@@ -44,6 +44,23 @@ fn urls(index: &TextIndex, article: &Subject) -> Vec<String> {
     index.candidates(article).unwrap().into_iter().map(|candidate| candidate.url).collect()
 }
 
+/// Bytes of all files in a directory.
+fn size(directory: &Path) -> u64 {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    entries
+        .map(
+            |entry| if entry.path().is_dir() { size(&entry.path()) } else { entry.metadata().unwrap().len() },
+        )
+        .sum()
+}
+
+/// What the process had of memory at most, mapped files included, where the system tells.
+fn peak_memory() -> String {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = |name: &str| status.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    [line("VmHWM"), line("RssAnon")].join(", ")
+}
+
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {
@@ -76,6 +93,7 @@ fn the_source_of_a_passage_is_found_among_ten_thousand_pages() {
     }
     index.commit().unwrap();
     println!("{pages} pages, {bytes} bytes, added in {:.1} s", start.elapsed().as_secs_f64());
+    println!("{} bytes on disk; {}", size(dir.path()), peak_memory());
     assert_eq!(index.pages().unwrap(), pages as u64);
 
     type Change = fn(&mut StdRng, &mut Vec<String>);

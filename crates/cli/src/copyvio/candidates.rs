@@ -43,9 +43,13 @@ pub(crate) struct CandidateArgs {
     #[arg(long, value_name = "ENGINE", value_parser = engine)]
     pub(crate) search: Vec<EngineArg>,
 
-    /// Questions to search engines, in all.
+    /// Questions to search engines for an article, in all; each engine gets its share.
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) max_queries: usize,
+
+    /// Questions to each search engine for all articles; then it is asked no more [default: no limit].
+    #[arg(long, value_name = "N")]
+    pub(crate) query_budget: Option<usize>,
 }
 
 impl CandidateArgs {
@@ -78,8 +82,12 @@ impl CandidateArgs {
         if let Some(index) = &self.near_index {
             sources.push(Arc::new(near(index)?));
         }
-        for engine in &self.search {
-            sources.push(Arc::new(SearchEngine::new(engine.engine()?, settings)?));
+        let engines = self.search.len().max(1);
+        for (at, engine) in self.search.iter().enumerate() {
+            let engine = SearchEngine::new(engine.engine()?, settings)?;
+            // Each has its share, or one without quota would take it all.
+            let share = self.max_queries / engines + usize::from(at < self.max_queries % engines);
+            sources.push(Arc::new(engine.queries(share).budget(self.query_budget.unwrap_or(usize::MAX))));
         }
         Ok(sources)
     }

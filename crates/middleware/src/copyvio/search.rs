@@ -50,6 +50,7 @@ pub struct SearchEngine<D = HttpDownloader> {
     downloader: D,
     user_agent: Option<HeaderValue>,
     proxy: Option<String>,
+    queries: usize,
     results: usize,
     budget: usize,
     asked: AtomicUsize,
@@ -96,6 +97,7 @@ impl<D: Downloader> SearchEngine<D> {
             downloader,
             user_agent: None,
             proxy: None,
+            queries: 8,
             results: 5,
             budget: usize::MAX,
             asked: AtomicUsize::new(0),
@@ -110,6 +112,12 @@ impl<D: Downloader> SearchEngine<D> {
     pub fn pace(mut self, pace: Duration) -> Self {
         let quota = Quota::with_period(pace).map(|quota| quota.allow_burst(NonZeroU32::MIN));
         self.limiter = quota.map(|quota| RateLimiter::direct_with_clock(quota, self.clock.clone()));
+        self
+    }
+
+    /// Questions for an article: 8. Fewer of them stand as far apart in the article as they can.
+    pub fn queries(mut self, queries: usize) -> Self {
+        self.queries = queries;
         self
     }
 
@@ -232,19 +240,13 @@ impl<D: Downloader> CandidateSource for SearchEngine<D> {
     }
 
     fn questions(&self, subject: &Subject) -> Vec<String> {
-        // More than anybody asks; the check has a limit of its own.
-        const MOST: usize = 100;
         let quoted = |phrase: String| {
-            let bare: String =
-                phrase.chars().map(|c| if c == '"' || c.is_control() { ' ' } else { c }).collect();
+            let is_kept = |c: char| c != '"' && !c.is_control();
+            let bare: String = phrase.chars().map(|c| if is_kept(c) { c } else { ' ' }).collect();
             bare.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        subject
-            .phrases(MOST.min(self.budget))
-            .into_iter()
-            .map(quoted)
-            .filter(|phrase| !phrase.is_empty())
-            .collect()
+        let phrases = subject.phrases(self.queries).into_iter().map(quoted);
+        phrases.filter(|phrase| !phrase.is_empty()).collect()
     }
 
     fn find<'a>(&'a self, _: &'a Subject, question: &'a str) -> Finding<'a> {
