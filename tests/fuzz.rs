@@ -55,6 +55,67 @@ fn damaged_inputs_are_borne_too() {
     }
 }
 
+/// What opens and closes things in wiki pages.
+const MARKUP: [&str; 34] = [
+    "{{",
+    "}}",
+    "{{{",
+    "}}}",
+    "[[",
+    "]]",
+    "[",
+    "]",
+    "|",
+    "||",
+    "=",
+    "==",
+    "\'\'",
+    "\'\'\'",
+    "<ref>",
+    "<ref name=a/>",
+    "</ref>",
+    "<!--",
+    "-->",
+    "<nowiki>",
+    "</nowiki>",
+    "<math>",
+    "{|",
+    "|}",
+    "|-",
+    "!",
+    "\n",
+    "\n\n",
+    "<br/",
+    "&amp",
+    "[[File:",
+    "http://",
+    "<div",
+    ">",
+];
+
+#[test]
+fn ten_thousand_wiki_pages_with_markup_in_the_wrong_places_are_read() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let inputs: Vec<String> =
+        inputs("wikitext").iter().map(|input| String::from_utf8_lossy(input).into_owned()).collect();
+    for _ in 0..10_000 {
+        let mut input = inputs[rng.random_range(0..inputs.len())].clone();
+        for _ in 0..rng.random_range(1..8) {
+            let from = input.floor_char_boundary(rng.random_range(0..=input.len()));
+            let to = input.ceil_char_boundary((from + rng.random_range(0..12)).min(input.len()));
+            let markup = MARKUP[rng.random_range(0..MARKUP.len())];
+            match rng.random_range(0..3) {
+                0 => input.replace_range(from..to, ""),
+                1 => input.replace_range(from..to, markup),
+                _ => input.insert_str(from, &markup.repeat(rng.random_range(1..20))),
+            }
+        }
+        targets::wikitext(input.as_bytes());
+    }
+}
+
 /// Writes an input for the store from a queue: run by hand when its form changes.
 #[test]
 #[ignore = "writes a file"]

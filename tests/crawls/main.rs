@@ -5,6 +5,7 @@
 mod accounting;
 mod avoid_dup;
 mod contract;
+mod copyvio;
 mod duplicates;
 mod failures;
 mod jobs;

@@ -4,7 +4,10 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use huntsman::detect::copyvio::{Chain, Degree, Wikitext, highlight_html, html_text, sentences};
+use huntsman::detect::copyvio::{
+    Article, Boilerplate, Chain, Check, CheckOptions, Degree, Document, Text, Wikitext, WindowIndex,
+    highlight_html, html_text, licence_hint, sentences,
+};
 use huntsman::detect::urlparts::canonical;
 use huntsman::detect::urlparts::guard::{most_repeated_segment, repeated_sequence, template_into};
 use huntsman::html::{Scan, ScanOptions};
@@ -20,7 +23,7 @@ use url::Url;
 pub(crate) type Target = fn(&[u8]);
 
 /// The targets by name.
-pub(crate) const TARGETS: [(&str, Target); 8] = [
+pub(crate) const TARGETS: [(&str, Target); 10] = [
     ("headers", headers),
     ("robots", robots),
     ("html", html),
@@ -29,6 +32,8 @@ pub(crate) const TARGETS: [(&str, Target); 8] = [
     ("cookies", cookies),
     ("sitemap", sitemap),
     ("wikitext", wikitext),
+    ("page_text", page_text),
+    ("compare", compare),
 ];
 
 /// The first line and the rest.
@@ -258,4 +263,56 @@ pub(crate) fn wikitext(data: &[u8]) {
     let chain = Chain::of(&html_text(&source), Degree::default());
     let marked = highlight_html(&text, &chain);
     assert_eq!(marked.matches("<span").count(), marked.matches("</span>").count());
+}
+
+/// A page as a source: both of its texts, and what of them is no evidence.
+pub(crate) fn page_text(data: &[u8]) {
+    let page = Text::html(data, None);
+    assert_eq!(
+        Text::html_unless_mirror(data, None, &["h.example/wiki/".to_owned()]).unwrap_or(page.clone()),
+        page
+    );
+    let document = page.document();
+    assert!(document.words() >= 0.0 && document.text().len() <= page.text().len());
+    assert!(page.windows(Degree::default()).size() >= 4, "there are the marks");
+    let evidence = Article::new(page.document()).compare(&document);
+    assert!(evidence.coverage_counted <= evidence.coverage && evidence.score <= evidence.score_with_excused);
+    let _ = licence_hint(&String::from_utf8_lossy(data)).is_some();
+}
+
+/// An article, a zero, a source: what they share lies in both, and an index finds what it promises.
+pub(crate) fn compare(data: &[u8]) {
+    let at = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
+    let (one, two) = (&data[..at], data.get(at + 1..).unwrap_or_default());
+    let (one, two) = (Text::plain(one, Some("utf-8")), Text::plain(two, Some("utf-8")));
+    let (article, source) = (Article::new(one.document()), two.document());
+    let mut boilerplate = Boilerplate::new(2, 50);
+    ["a.example", "b.example"].iter().for_each(|host| boilerplate.observe(host, &source));
+    for evidence in [article.compare(&source), article.compare_knowing(&source, &boilerplate)] {
+        assert!((0.0..=1.0).contains(&evidence.coverage) && (0.0..=1.0).contains(&evidence.score.value()));
+        assert!(evidence.matched <= evidence.words && evidence.longest <= evidence.matched);
+        for passage in &evidence.passages {
+            for (text, span) in [(one.text(), &passage.article), (two.text(), &passage.source)] {
+                let piece = text.get(span.bytes.clone()).expect("a span is a part of the text");
+                assert_eq!(piece.chars().count(), span.chars.len());
+                assert_eq!(text[..span.bytes.start].chars().count(), span.chars.start);
+            }
+        }
+        let places = evidence.passages.windows(2);
+        assert!(places.into_iter().all(|pair| pair[0].article.bytes.end <= pair[1].article.bytes.start));
+    }
+    let mut check = Check::new(one.exact(), CheckOptions::compare());
+    let confidence = check.compare("http://h.example/", two.exact()).confidence.value();
+    assert!((0.0..=1.0).contains(&confidence));
+    let mut index = WindowIndex::new(Degree::default(), 3);
+    index.add(1, &source);
+    let found = index.candidates(article.document(), 1);
+    // Words of scripts without spaces are half or a quarter of one, so runs of evidence may be longer than they say.
+    let run = evidence_run(&article.compare(&source));
+    assert!(run < index.run() as f64 || found.texts.len() == 1, "a run of {run} words was not found");
+}
+
+/// The longest part of a passage without a gap.
+fn evidence_run(evidence: &huntsman::detect::copyvio::Evidence) -> f64 {
+    evidence.passages.iter().map(|passage| passage.longest).fold(0.0, f64::max)
 }

@@ -1,6 +1,6 @@
 //! The command line: commands and flags, from which help, checks and completions come.
 //!
-//! Flags that stand for a setting say which one; [`CrawlArgs::settings`] and its neighbours are that mapping.
+//! Flags that stand for a setting say which one; [`SiteArgs::settings`] and its neighbours are that mapping.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 use crate::copyvio::CopyvioCommand;
 use crate::dedup::{DedupCommand, distance, features};
 use crate::serve::ServeArgs;
+use crate::sweep::SweepArgs;
 
 /// A polite, fast web crawler.
 #[derive(Debug, Parser)]
@@ -110,6 +111,13 @@ pub(crate) enum Command {
         HUNTSMAN_TOKEN=... huntsman serve --listen 0.0.0.0:8765")]
     Serve(Box<ServeArgs>),
 
+    /// Crawls a site, and checks every page with text against what it links to and what an index or a search finds.
+    #[command(before_help = "Examples:\n  \
+        huntsman sweep https://example.org/articles/ --scope prefix --max-pages 200\n  \
+        huntsman sweep https://example.org/ --no-links --index crawled --exclude-sources mirrors.txt\n  \
+        huntsman sweep https://example.org/ --search searxng=https://search.example.org --max-queries 4")]
+    Sweep(Box<SweepArgs>),
+
     /// Crawls a built-in forum on this machine and writes a report: no network needed.
     #[command(before_help = "Example:\n  huntsman demo --out demo-crawl")]
     Demo(DemoArgs),
@@ -118,7 +126,8 @@ pub(crate) enum Command {
     #[command(before_help = "Examples:\n  \
         huntsman bench crawl --pages 2000\n  \
         huntsman bench avoid-dup --case forum-adjacent\n  \
-        huntsman bench simhash")]
+        huntsman bench simhash\n  \
+        huntsman bench copyvio")]
     Bench {
         #[command(subcommand)]
         what: Bench,
@@ -182,6 +191,15 @@ pub(crate) enum Bench {
         after_help = SIMHASH_HELP
     )]
     Simhash(Box<BenchSimhashArgs>),
+
+    /// Measures copied texts: how fast two are compared, what an index of windows costs, and what confidence and score say of texts of
+    /// which it is known what is right. Without a network.
+    #[command(before_help = "Examples:\n  \
+        huntsman bench copyvio\n  \
+        huntsman bench copyvio --only synthetic --markdown\n  \
+        huntsman bench copyvio --only index --texts 10000,1000000\n  \
+        huntsman bench copyvio --article article.txt --source source.txt --json")]
+    Copyvio(BenchCopyvioArgs),
 }
 
 const SIMHASH_HELP: &str = "\
@@ -418,6 +436,21 @@ pub(crate) struct NetworkArgs {
 /// Flags of `crawl`.
 #[derive(Debug, Args)]
 pub(crate) struct CrawlArgs {
+    #[command(flatten)]
+    pub(crate) site: SiteArgs,
+
+    /// Compares every page with this article, a file (.txt, .html, .pdf, .wiki) or a URL: how sure one can be that it is copied from
+    /// there.
+    #[arg(long, value_name = "ARTICLE", value_hint = ValueHint::AnyPath)]
+    pub(crate) copyvio: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) index: TextIndexArgs,
+}
+
+/// What is crawled, and how: the same for all commands that crawl sites.
+#[derive(Debug, Args)]
+pub(crate) struct SiteArgs {
     /// Where to start.
     #[arg(value_name = "URL", required_unless_present = "seeds", value_hint = ValueHint::Url)]
     pub(crate) urls: Vec<String>,
@@ -508,6 +541,16 @@ pub(crate) struct NearDupArgs {
     /// is skipped.
     #[arg(long, value_name = "WHAT", requires = "near_dup")]
     pub(crate) on_near_duplicate: Option<OnNearDuplicateArg>,
+}
+
+/// A full-text index.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct TextIndexArgs {
+    /// Adds what every page says to the full-text index in this directory, which is made if there is none; any number of crawls may
+    /// add to one, one after the other. Its pages are sources for `copyvio check --index`.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) index: Option<PathBuf>,
 }
 
 /// What happens to a near-duplicate.
@@ -964,6 +1007,57 @@ impl SimhashPart {
     }
 }
 
+/// Flags of `bench copyvio`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchCopyvioArgs {
+    /// Only these parts [default: all; with --article speed].
+    #[arg(long, value_name = "PART", value_delimiter = ',')]
+    pub(crate) only: Vec<CopyvioPart>,
+
+    /// Where all random numbers begin.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Words of the two texts of which the speed is measured.
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(10..=1_000_000))]
+    pub(crate) words: u64,
+
+    /// Measures the speed with this article, a text in UTF-8.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "source")]
+    pub(crate) article: Option<PathBuf>,
+
+    /// Measures the speed with this source.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "article")]
+    pub(crate) source: Option<PathBuf>,
+
+    /// Texts of the indexes, of 1,000 words each.
+    #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000], value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
+    pub(crate) texts: Vec<u64>,
+
+    /// Pairs of each case that is made.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) pairs: u64,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Prints tables in Markdown.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
+}
+
+/// Values of `bench copyvio --only`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CopyvioPart {
+    /// How fast two texts are compared.
+    Speed,
+    /// Memory and time of an index of windows.
+    Index,
+    /// What confidence and score say of texts of which it is known what is right.
+    Synthetic,
+}
+
 /// Values of `bench avoid-dup --view`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum ViewArg {
@@ -1057,7 +1151,7 @@ impl NetworkArgs {
     }
 }
 
-impl CrawlArgs {
+impl SiteArgs {
     /// The settings that these flags stand for.
     pub(crate) fn settings(&self) -> Flags {
         let mut flags = self.network.settings();
@@ -1154,10 +1248,10 @@ mod tests {
 
     use super::*;
 
-    fn crawl(line: &str) -> CrawlArgs {
+    fn crawl(line: &str) -> SiteArgs {
         let words = ["huntsman", "crawl"].into_iter().chain(line.split(' '));
         match Cli::try_parse_from(words).unwrap().command {
-            Command::Crawl(args) => *args,
+            Command::Crawl(args) => args.site,
             other => panic!("{other:?}"),
         }
     }

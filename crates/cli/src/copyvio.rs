@@ -12,4 +12,4 @@ pub(crate) use candidates::CandidateArgs;
 pub(crate) use comparison::{Compared, Comparison};
 pub(crate) use input::{Input, Inputs, Read, pdf_reader};
 pub(crate) use plan::PlanArgs;
-pub(crate) use side_by_side::{FOOT, STYLE, page, pair, table};
+pub(crate) use side_by_side::{FOOT, STYLE, head, page, pair, table};

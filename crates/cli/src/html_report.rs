@@ -37,6 +37,15 @@ struct PageLine {
     elapsed_ms: f64,
     #[serde(default)]
     near_duplicates: Vec<NearLine>,
+    copyvio: Option<CopyvioLine>,
+}
+
+/// What a page has in common with an article.
+#[derive(Clone, Debug, Deserialize)]
+struct CopyvioLine {
+    confidence: f64,
+    score: f64,
+    verdict: String,
 }
 
 /// An earlier page that a page nearly equals.
@@ -72,6 +81,8 @@ struct Numbers {
     /// Near-duplicates by their distance from the nearest, and the first of them.
     distances: BTreeMap<u32, u64>,
     near: Vec<PageLine>,
+    /// Pages that an article seems to be copied from.
+    copied: Vec<PageLine>,
     failed: Vec<DropLine>,
 }
 
@@ -115,6 +126,12 @@ impl Numbers {
             *self.distances.entry(nearest.distance).or_default() += 1;
             // Copies are told by their number; what is worth a look was edited.
             keep(&mut self.near, |line| f64::from(line.near_duplicates[0].distance), copy(&page));
+        }
+        if page.copyvio.as_ref().is_some_and(|copied| copied.verdict != "none") {
+            let number = |line: &PageLine| {
+                line.copyvio.as_ref().map_or(0.0, |copied| copied.confidence.max(copied.score))
+            };
+            keep(&mut self.copied, number, copy(&page));
         }
         keep(&mut self.slowest, |line| line.elapsed_ms, copy(&page));
         keep(&mut self.largest, |line| line.bytes as f64, page);
@@ -174,6 +191,7 @@ impl Numbers {
         }
         out.push_str("</div>");
         self.near_table(&mut out);
+        self.copied_table(&mut out);
         page_table(&mut out, "Slowest pages", "ms", &self.slowest, |page| format!("{:.1}", page.elapsed_ms));
         page_table(&mut out, "Largest pages", "size", &self.largest, |page| human_bytes(page.bytes));
         if !self.failed.is_empty() {
@@ -226,6 +244,30 @@ impl Numbers {
     }
 }
 
+impl Numbers {
+    fn copied_table(&self, out: &mut String) {
+        if self.copied.is_empty() {
+            return;
+        }
+        out.push_str(
+            "<h2>Pages that the article seems to be copied from</h2>\
+             <table><tr><th class=\"n\">confidence<th class=\"n\">score<th>verdict<th>page</tr>",
+        );
+        for page in &self.copied {
+            let Some(copied) = &page.copyvio else { continue };
+            let _ = write!(
+                out,
+                "<tr><td class=\"n\">{:.1} %<td class=\"n\">{:.2}<td>{}<td>{}</tr>",
+                100.0 * copied.confidence,
+                copied.score,
+                html(&copied.verdict),
+                address(&page.url)
+            );
+        }
+        out.push_str("</table>");
+    }
+}
+
 fn copy(page: &PageLine) -> PageLine {
     PageLine {
         url: page.url.clone(),
@@ -233,6 +275,7 @@ fn copy(page: &PageLine) -> PageLine {
         title: page.title.clone(),
         fetched_at: String::new(),
         near_duplicates: page.near_duplicates.clone(),
+        copyvio: page.copyvio.clone(),
         ..*page
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use huntsman::middleware::copyvio::Copyvio;
 use huntsman::middleware::sinks::{DropLog, JsonLines};
 use huntsman::middleware::{Defaults, Only, RobotsSitemaps, SharedAvoidDup};
 use huntsman::{
@@ -27,6 +28,8 @@ use crate::seeds::Seeds;
 use crate::signals::{self, Interrupted};
 use crate::sink::StdoutLines;
 use crate::spider::{PageRecord, SiteSpider};
+use crate::sweep::Sweeping;
+use crate::text_index::{self, TextIndex};
 
 /// Where page records go.
 #[derive(Debug)]
@@ -56,6 +59,12 @@ pub(crate) struct Job {
     pub(crate) log: LogCount,
     /// A URL of which is said at the end what is believed.
     pub(crate) explain: Option<Url>,
+    /// Compares pages with an article.
+    pub(crate) copyvio: Option<Copyvio>,
+    /// Checks the pages as articles.
+    pub(crate) sweep: Option<Sweeping>,
+    /// Gets the text of every page.
+    pub(crate) index: Option<TextIndex>,
 }
 
 /// How a crawl ended.
@@ -131,16 +140,32 @@ impl Downloader for Nothing {
 /// It could not be put together; then the output directory is gone again. A crawl that broke off is no error here: its
 /// report says so.
 pub(crate) async fn run(job: Job) -> Outcome<Ended> {
-    let Job { config, downloader, seeds, only, text, follow, sitemaps, sink, metrics, screen, log, explain } =
-        job;
+    let Job {
+        config,
+        downloader,
+        seeds,
+        only,
+        text,
+        follow,
+        sitemaps,
+        sink,
+        metrics,
+        screen,
+        log,
+        explain,
+        copyvio,
+        sweep,
+        index,
+    } = job;
     let drain = config.settings.drain_timeout;
     let time_limit = config.settings.closespider_timeout;
     // Also without the flag: a queue of an earlier run may hold sitemaps.
-    let spider =
-        Sitemaps::new(SiteSpider::new(seeds.into_start(), text, follow)).on_sitemap(|page, report, out| {
-            let record = PageRecord::of_sitemap(page, report, out.context());
-            out.item(record);
-        });
+    let site = SiteSpider::new(seeds.into_start(), text, follow)
+        .articles(sweep.as_ref().map(|sweep| sweep.min_words));
+    let spider = Sitemaps::new(site).on_sitemap(|page, report, out| {
+        let record = PageRecord::of_sitemap(page, report, out.context());
+        out.item(record);
+    });
     let discovery = sitemaps.then(|| RobotsSitemaps::of(&spider));
     let learnt = SharedAvoidDup::default();
     let mut builder = CrawlerBuilder::new(spider)
@@ -152,6 +177,12 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     }
     if let Some(only) = only {
         builder = builder.plugin(only);
+    }
+    if let Some(copyvio) = copyvio {
+        builder = builder.plugin(copyvio);
+    }
+    if let Some(index) = &index {
+        builder = text_index::install(builder, index);
     }
     let hosts = ActiveHosts::default();
     if screen.has_progress() {
@@ -166,7 +197,11 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
         Some(directory) => with_files(builder, directory.path()),
         None => Ok((builder.pipeline(StdoutLines::new()), None)),
     };
-    let (crawler, drops) = match built.and_then(|(builder, drops)| Ok((builder.build()?, drops))) {
+    let swept = built.and_then(|(builder, drops)| match (sweep, &directory) {
+        (Some(sweep), Some(directory)) => Ok((builder.pipeline(sweep.pipeline(directory)?), drops)),
+        _ => Ok((builder, drops)),
+    });
+    let (crawler, drops) = match swept.and_then(|(builder, drops)| Ok((builder.build()?, drops))) {
         Ok(built) => built,
         Err(failure) => {
             if let Some(directory) = directory {
@@ -208,7 +243,11 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     let result = crawler.run().await;
     // A record that is missing is as bad as a page that is missing.
     let recorded = drops.map_or(Ok(()), |drops| drops.finish());
-    let result = result.and_then(|report| recorded.map(|()| report));
+    let mut result = result.and_then(|report| recorded.map(|()| report));
+    if let Some(index) = index {
+        let closed = text_index::close(index, interrupted.get()).await;
+        result = result.and_then(|report| closed.map(|()| report));
+    }
     beside.shutdown().await;
     screen.clear();
 

@@ -28,6 +28,8 @@ mod signals;
 mod sink;
 mod sites;
 mod spider;
+mod sweep;
+mod text_index;
 
 /// A page makes hundreds of small allocations on one thread and frees some on another: the allocator of the system takes
 /// a sixth of the processor time of a crawl.

@@ -26,15 +26,24 @@ pub(crate) const RULES: &str = "rules.json";
 pub(crate) const CANONICAL: &str = "canonical.toml";
 /// The report for people, of `demo`.
 pub(crate) const HTML_REPORT: &str = "report.html";
+/// What a sweep found: an article with a source a line.
+pub(crate) const SWEEP: &str = "sweep.jsonl";
+/// The same for people.
+pub(crate) const SWEEP_REPORT: &str = "sweep.html";
 /// What later runs need to know.
 const STATE: &str = "state";
 const STATUS: &str = "state/crawl.json";
 const LOCK: &str = "state/lock";
 /// Queue, seen set, positions of files and all else that a crawl goes on with.
 const JOB: &str = "state/job";
+/// Pairs of texts for the report of a sweep.
+const PAIRS: &str = "state/pairs";
+/// Folders that a crawl makes.
+const OWN_FOLDERS: [&str; 2] = [JOB, PAIRS];
 
 /// Files that a crawl makes, and that `--fresh` deletes. Nothing else in the directory is ever touched.
-const OWN_FILES: [&str; 8] = [PAGES, DROPS, REPORT, HTML_REPORT, RULES, CANONICAL, STATUS, LOCK];
+const OWN_FILES: [&str; 10] =
+    [PAGES, DROPS, REPORT, HTML_REPORT, RULES, CANONICAL, SWEEP, SWEEP_REPORT, STATUS, LOCK];
 
 /// Version of `state/crawl.json`.
 const FORMAT: u32 = 1;
@@ -99,12 +108,12 @@ pub(crate) struct OutputDir {
     lock: File,
 }
 
-/// The directory that a crawl from this URL gets when none is named.
-pub(crate) fn default_dir(seed: &Url) -> PathBuf {
+/// The directory that a crawl (or what else it is) from this URL gets when none is named.
+pub(crate) fn default_dir(seed: &Url, what: &str) -> PathBuf {
     let host = seed.host_str().unwrap_or("site");
     let word = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' };
     let name: String = host.trim_matches(['[', ']', '.']).chars().map(word).take(200).collect();
-    PathBuf::from(format!("{name}-crawl"))
+    PathBuf::from(format!("{name}-{what}"))
 }
 
 fn shown(path: &Path) -> String {
@@ -220,9 +229,11 @@ impl Use {
                     _ => {}
                 }
             }
-            match fs::remove_dir_all(self.path.join(JOB)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(writing(error)),
-                _ => {}
+            for name in OWN_FOLDERS {
+                match fs::remove_dir_all(self.path.join(name)) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(writing(error)),
+                    _ => {}
+                }
             }
         }
         let status = Status {
@@ -283,6 +294,16 @@ impl OutputDir {
         self.path.join(JOB)
     }
 
+    /// Where pairs of texts are kept for the report of a sweep.
+    pub(crate) fn pairs(&self) -> PathBuf {
+        self.path.join(PAIRS)
+    }
+
+    /// Whether the crawl in it goes on.
+    pub(crate) fn resumes(&self) -> bool {
+        self.resumes
+    }
+
     /// Takes the directory away again: the crawl did not start. One that was to go on stays as it was.
     pub(crate) fn discard(mut self) {
         if self.resumes {
@@ -290,7 +311,9 @@ impl OutputDir {
             let _ = self.write_status();
             return;
         }
-        let _ = fs::remove_dir_all(self.job());
+        for name in OWN_FOLDERS {
+            let _ = fs::remove_dir_all(self.path.join(name));
+        }
         for name in OWN_FILES {
             let _ = fs::remove_file(self.path.join(name));
         }
@@ -443,7 +466,9 @@ mod tests {
 
     #[test]
     fn names_from_hosts_stay_in_the_working_directory() {
-        let name = |url: &str| default_dir(&Url::parse(url).unwrap()).into_os_string().into_string().unwrap();
+        let name = |url: &str| {
+            default_dir(&Url::parse(url).unwrap(), "crawl").into_os_string().into_string().unwrap()
+        };
         assert_eq!(name("https://Example.org:8443/x"), "example.org-crawl");
         assert_eq!(name("http://[::1]:80/"), "__1-crawl");
         assert_eq!(name("http://..../"), "-crawl");

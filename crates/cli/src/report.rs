@@ -36,6 +36,9 @@ pub(crate) struct Report {
     /// With `--near-dup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) near_dup: Option<NearDupReport>,
+    /// With `--copyvio`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) copyvio: Option<CopyvioReport>,
     /// What ended the crawl, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
@@ -78,6 +81,25 @@ impl NearDupReport {
     }
 }
 
+/// Pages that an article was compared with.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct CopyvioReport {
+    /// Pages of which the text was read.
+    pub(crate) pages: u64,
+    /// Those from which the article seems to be copied, by the verdict.
+    pub(crate) suspected: u64,
+    pub(crate) possible: u64,
+}
+
+impl CopyvioReport {
+    fn of(stats: &BTreeMap<String, Value>) -> Option<Self> {
+        let stat = |key: &str| stats.get(key).and_then(Value::as_u64);
+        let pages = stat("copyvio/pages")?;
+        let verdict = |name: &str| stat(&format!("copyvio/verdict/{name}")).unwrap_or(0);
+        Some(Self { pages, suspected: verdict("suspected"), possible: verdict("possible") })
+    }
+}
+
 /// A start URL that could not be fetched.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct FailedSeed {
@@ -91,6 +113,7 @@ impl Report {
         let failed_seeds =
             report.failed_seeds.into_iter().map(|(url, reason)| FailedSeed { url, reason }).collect();
         let near_dup = NearDupReport::of(&report.stats);
+        let copyvio = CopyvioReport::of(&report.stats);
         Self {
             finish_reason: report.finish_reason,
             elapsed_s: rounded(report.elapsed_s),
@@ -106,6 +129,7 @@ impl Report {
             failed_seeds,
             avoid_dup: None,
             near_dup,
+            copyvio,
             error: None,
         }
     }
@@ -120,6 +144,7 @@ impl Report {
     ) -> Self {
         let number = |key: &str| stats.get(key).and_then(Value::as_u64).unwrap_or(0);
         let near_dup = NearDupReport::of(&stats);
+        let copyvio = CopyvioReport::of(&stats);
         Self {
             finish_reason: "error".to_owned(),
             elapsed_s: rounded(elapsed_s),
@@ -135,6 +160,7 @@ impl Report {
             failed_seeds: Vec::new(),
             avoid_dup: None,
             near_dup,
+            copyvio,
             error: Some(error),
         }
     }
@@ -220,6 +246,15 @@ impl Report {
             };
             let of = format!("of {} pages nearly equal an earlier one{short}", count(near.indexed));
             table.row(["near-duplicates", &count(near.flagged), &of]);
+        }
+        if let Some(copied) = &self.copyvio {
+            let possible = match copied.possible {
+                0 => String::new(),
+                possible => format!("; {} possible", count(possible)),
+            };
+            let of =
+                format!("of {} pages suspected as sources of the article{possible}", count(copied.pages));
+            table.row(["suspected copies", &count(copied.suspected), &of]);
         }
         for (what, key) in [("retries", "retry/count"), ("callback errors", "spider_exceptions/count")] {
             if self.stat(key) > 0 {

@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::detect::lang::Lang;
 use huntsman::detect::words;
+use huntsman::middleware::copyvio::{Copied, Reading, Subject, external_links};
 use huntsman::middleware::{NearDuplicate, NearDuplicates};
 use huntsman::{Context, Output, Page, Result, SitemapReport, Spider, Start};
 use serde::Serialize;
@@ -45,6 +46,32 @@ pub(crate) struct PageRecord {
     /// Earlier pages that it nearly equals, the nearest first; none without a fingerprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) near_duplicates: Option<Vec<NearDuplicate>>,
+    /// How sure one can be that the article of `--copyvio` is copied from it; none where nothing is read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) copyvio: Option<CopyvioRecord>,
+    /// What a sweep checks.
+    #[serde(skip)]
+    pub(crate) article: Option<Arc<Subject>>,
+}
+
+/// What a page has in common with the article of `--copyvio`.
+#[derive(Debug, Serialize)]
+pub(crate) struct CopyvioRecord {
+    confidence: f64,
+    band: String,
+    score: f64,
+    verdict: String,
+}
+
+impl CopyvioRecord {
+    fn of(copied: &Copied) -> Self {
+        Self {
+            confidence: copied.confidence.value(),
+            band: copied.confidence.band().to_string(),
+            score: copied.evidence.score.value(),
+            verdict: copied.evidence.verdict.to_string(),
+        }
+    }
 }
 
 impl PageRecord {
@@ -66,6 +93,7 @@ impl PageRecord {
             text: with_text.then(|| page.text().to_owned()),
             simhash: near.map(|near| near.simhash.to_string()),
             near_duplicates: near.map(|near| near.matches.clone()),
+            copyvio: page.extensions.get::<Copied>().map(CopyvioRecord::of),
             ..Self::of_answer(page, cx)
         }
     }
@@ -102,6 +130,8 @@ impl PageRecord {
             text: None,
             simhash: None,
             near_duplicates: None,
+            copyvio: None,
+            article: None,
         }
     }
 }
@@ -116,12 +146,31 @@ pub(crate) struct SiteSpider {
     start: Mutex<Option<Start>>,
     text: bool,
     follow: bool,
+    /// Words that a page must have to be an article; none are articles otherwise.
+    articles: Option<usize>,
 }
 
 impl SiteSpider {
     /// With `text`, records carry text and words; without `follow` the start requests are all there is.
     pub(crate) fn new(start: Start, text: bool, follow: bool) -> Self {
-        Self { start: Mutex::new(Some(start)), text, follow }
+        Self { start: Mutex::new(Some(start)), text, follow, articles: None }
+    }
+
+    /// Pages with at least so many words are articles.
+    pub(crate) fn articles(mut self, min_words: Option<usize>) -> Self {
+        self.articles = min_words;
+        self
+    }
+
+    fn article(&self, page: &Page) -> Option<Arc<Subject>> {
+        let min_words = self.articles?;
+        if !page.response().status.is_success() || !page.kind().is_textual() {
+            return None;
+        }
+        let reading = Reading::of_page(page, &[], None).ok()?;
+        let is_article = words::count(reading.text.text()) >= min_words;
+        let url = page.request().requested_url();
+        is_article.then(|| Arc::new(Subject::of_page(url, reading, external_links(page))))
     }
 }
 
@@ -142,7 +191,8 @@ impl Spider for SiteSpider {
         } else {
             page.anchors().filter(|link| page.join(link.href).is_some()).count()
         };
-        let record = PageRecord::of(page, out.context(), links, self.text);
+        let mut record = PageRecord::of(page, out.context(), links, self.text);
+        record.article = self.article(page);
         out.item(record);
         Ok(())
     }

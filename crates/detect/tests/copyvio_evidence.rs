@@ -206,3 +206,18 @@ fn any_two_texts_can_be_compared() {
         assert!(whole.matched <= whole.words, "{at}");
     }
 }
+
+#[test]
+fn what_is_marked_twice_counts_once() {
+    // Half of the passage stands in marks, in an element for quotations and in a menu: no four fifths of it.
+    let half = STORY[..STORY.len() / 2].rfind(' ').unwrap();
+    let article = format!("According to Ives \u{201C}{}\u{201D}{} [1].", &STORY[..half], &STORY[half..]);
+    let quoted = article.find(STORY.split(' ').next().unwrap()).unwrap();
+    let ranges = [quoted..quoted + half, quoted..quoted + half - 3, quoted + 3..quoted + half];
+    let document = || Document::new(&article);
+    for article in [document().quotations(ranges.clone()), document().boilerplate(ranges)] {
+        let evidence = Article::new(article).compare(&Document::new(STORY));
+        assert!(!evidence.passages[0].is_excused(), "{:?}", evidence.passages[0]);
+        assert_eq!(evidence.verdict, Verdict::Suspected);
+    }
+}

@@ -1,15 +1,29 @@
 //! Copyright violations over a network: what sources say, whoever has to be asked for it.
 
+mod cache;
 mod candidates;
 mod desk;
 mod detour;
+mod near_candidates;
+mod pages;
 mod pdf;
 mod reading;
 mod recent;
+mod search;
+mod sweep;
+#[cfg(feature = "text-index")]
+mod text_index;
 mod workspace;
 
+pub use cache::CheckCache;
 pub use candidates::{Candidate, CandidateError, CandidateSource, Finding, Given, Links, Subject};
 pub use desk::Desk;
+pub use near_candidates::NearCandidates;
+pub use pages::{Copied, Copyvio};
 pub use pdf::{PdfError, PdfProcess, PdfText};
 pub use reading::{NoText, Reading, TextKind, external_links};
+pub use search::{Engine, SearchEngine};
+pub use sweep::Sweep;
+#[cfg(feature = "text-index")]
+pub use text_index::{IndexPages, IndexedPage, TextIndex, TextIndexError};
 pub use workspace::{CheckPlan, Checked, Found, Workspace};

@@ -38,7 +38,7 @@ const MAX_PROXIES: usize = 10_000;
 
 /// The crawl's clock for governor: stands still with the paused clock of tests.
 #[derive(Clone, Debug)]
-struct CrawlClock(Clock);
+pub(crate) struct CrawlClock(pub(crate) Clock);
 
 impl GovernorClock for CrawlClock {
     type Instant = Nanos;
@@ -103,7 +103,7 @@ impl HttpProxy {
     }
 
     /// The proxy of the settings or the environment for an address.
-    fn proxy_for(&self, url: &Url) -> Option<&String> {
+    pub(crate) fn proxy_for(&self, url: &Url) -> Option<&String> {
         let proxy = if url.scheme() == "https" { &self.https } else { &self.http };
         proxy.as_ref().filter(|_| !self.direct.iter().any(|exception| exception.matches(url)))
     }

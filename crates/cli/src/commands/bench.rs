@@ -149,6 +149,9 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
         screen,
         log,
         explain: None,
+        copyvio: None,
+        sweep: None,
+        index: None,
     })
     .await
 }

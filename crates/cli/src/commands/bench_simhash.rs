@@ -4,24 +4,21 @@
 //! stories a day's run takes. Nothing is fetched: stories are in the build, and others like them are written as needed.
 
 mod add;
-mod clock;
 mod documents;
 mod edits;
 mod index;
 mod pairs;
 mod quality;
 mod redis;
-mod sheet;
 mod speed;
-mod stories;
 
 use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use self::sheet::Sheet;
 use crate::args::{BenchSimhashArgs, SimhashPart};
+use crate::commands::bench_tools::sheet::Sheet;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::{Style, count, escape, say};
 

@@ -1,10 +1,11 @@
 //! `huntsman copyvio compare` and `check`.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use huntsman::middleware::copyvio::{CheckPlan, Subject, Workspace};
+use huntsman::middleware::copyvio::{CheckPlan, Checked, Subject, Workspace};
 
 use crate::config::Config;
 use crate::copyvio::{CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, page, pdf_reader};
@@ -12,7 +13,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::output::write_atomically;
 use crate::progress::Screen;
-use crate::render::{Style, Table, escape, shorten};
+use crate::render::{Style, Table, escape, shorten, warn};
 
 pub(crate) async fn run(what: CopyvioCommand) -> Outcome {
     match what {
@@ -54,8 +55,21 @@ async fn check(args: CheckArgs) -> Outcome {
     let checked = workspace.check(Arc::clone(&subject), &sources, plan).await?;
     // What is still on its way is nobody's business any more.
     drop(workspace);
+    if !args.json {
+        warn_of(&checked);
+    }
     let comparison = Comparison::of_check(args.article.clone(), &subject, checked);
     tell(&comparison, args.html.as_deref(), args.json)
+}
+
+/// Says which questions had no answer, each trouble once; JSON has all of them.
+fn warn_of(checked: &Checked) {
+    let mut told = HashSet::new();
+    for (by, error) in &checked.errors {
+        if told.insert((by, error)) {
+            warn(&format!("{}: {}", escape(by), escape(error)));
+        }
+    }
 }
 
 /// What an article says.

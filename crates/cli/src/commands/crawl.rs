@@ -1,15 +1,17 @@
 //! `huntsman crawl`: flags to settings, checks, then the crawl.
 
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use huntsman::middleware::Only;
+use huntsman::middleware::copyvio::Copyvio;
 use huntsman::{Backend, HttpDownloader, Profile};
 use serde_json::json;
 
 use super::version::stores;
-use crate::args::{CrawlArgs, Flags};
+use crate::args::{CrawlArgs, Flags, SiteArgs};
 use crate::config::Config;
+use crate::copyvio::{Input, Inputs, pdf_reader};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, Ended, Job, Sink};
 use crate::logging;
@@ -19,10 +21,27 @@ use crate::progress::Screen;
 use crate::reachable;
 use crate::render::{Style, escape, say};
 use crate::seeds::Seeds;
+use crate::sweep::Sweeping;
+
+/// What a crawl does beside crawling.
+#[derive(Debug, Default)]
+pub(super) struct Beside {
+    pub(super) copyvio: Option<Copyvio>,
+    pub(super) sweep: Option<Sweeping>,
+    pub(super) index: Option<PathBuf>,
+}
+use crate::text_index;
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
-    let fail_on_limit = args.output.fail_on_limit;
-    let Some(ended) = crawl(args).await? else { return Ok(Exit::Done) };
+    let CrawlArgs { site, copyvio, index } = args;
+    let fail_on_limit = site.output.fail_on_limit;
+    let copyvio = match &copyvio {
+        Some(article) => Some(compared_with(article, &site).await?),
+        None => None,
+    };
+    let Some(ended) = crawl(site, Beside { copyvio, index: index.index, ..Beside::default() }).await? else {
+        return Ok(Exit::Done);
+    };
     say(ended.report.summary(Style::stderr()).trim_end());
     if let Some(directory) = &ended.directory {
         say(&format!("  {}", escape(&directory.path().join(output::PAGES).to_string_lossy())));
@@ -31,7 +50,7 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
 }
 
 /// Crawls as the flags say. Nothing if the directory holds a finished crawl, which is then told.
-pub(super) async fn crawl(args: CrawlArgs) -> Outcome<Option<Ended>> {
+pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Ended>> {
     let mut flags = args.settings();
     flags.push(("page_text", json!(args.output.text)));
     let config = Config::load(&args.settings, defaults(), flags)?;
@@ -42,7 +61,8 @@ pub(super) async fn crawl(args: CrawlArgs) -> Outcome<Option<Ended>> {
 
     let to_stdout = args.output.out.as_deref() == Some(Path::new("-"));
     let store = store_of(args.output.store.as_deref(), config.profile, to_stdout)?;
-    let path = args.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first));
+    let what = if beside.sweep.is_some() { "sweep" } else { "crawl" };
+    let path = args.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first, what));
     let plan = match to_stdout {
         true => None,
         false => match Plan::of(&path, args.output.fresh, store)? {
@@ -53,6 +73,7 @@ pub(super) async fn crawl(args: CrawlArgs) -> Outcome<Option<Ended>> {
             Plan::Use(plan) => Some(plan),
         },
     };
+    let index = beside.index.as_deref().map(text_index::open_or_create).transpose()?;
     let metrics = match args.output.metrics {
         Some(address) => Some(Metrics::bind(address, args.output.metrics_public).await?),
         None => None,
@@ -90,8 +111,21 @@ pub(super) async fn crawl(args: CrawlArgs) -> Outcome<Option<Ended>> {
         screen,
         log,
         explain: args.avoid_dup.explain,
+        copyvio: beside.copyvio,
+        sweep: beside.sweep,
+        index,
     };
     job::run(job).await.map(Some)
+}
+
+/// Reads the article that pages are compared with.
+async fn compared_with(article: &str, site: &SiteArgs) -> Outcome<Copyvio> {
+    let input = Input::parse(article)?;
+    let config = Config::load(&site.settings, Inputs::command(), site.network.settings())?;
+    let texts = Inputs::fetch(std::slice::from_ref(&input), config).await?;
+    let read = texts.read(&input);
+    let read = read.map_err(|why| Failure::usage(format!("--copyvio {}: {why}", escape(article))))?;
+    Ok(Copyvio::with_pdf(&read.reading.text, pdf_reader()))
 }
 
 /// What this command wants unless somebody says otherwise: a site and not the web, and an end.

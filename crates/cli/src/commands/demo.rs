@@ -5,6 +5,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use huntsman::detect::copyvio::Text;
+use huntsman::middleware::copyvio::Copyvio;
 use huntsman::{Backend, HttpDownloader};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -43,6 +45,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     let origin = format!("http://127.0.0.1:{port}");
     let site =
         Arc::new(Forum::new(origin.clone(), mirror_host.as_ref().map(|host| format!("http://{host}"))));
+    let essay = Text::new(site.essay());
     let mut servers = tokio::task::JoinSet::new();
     let pages = Arc::clone(&site);
     servers.spawn(serve(forum, move |asked| ready(pages.answer(asked))));
@@ -86,6 +89,9 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         screen,
         log,
         explain: None,
+        copyvio: Some(Copyvio::of(&essay)),
+        sweep: None,
+        index: None,
     })
     .await?;
     drop(servers);

@@ -2,7 +2,9 @@
 
 mod bench;
 mod bench_avoid_dup;
+mod bench_copyvio;
 mod bench_simhash;
+pub(crate) mod bench_tools;
 mod cache;
 mod completions;
 mod copyvio;
@@ -16,6 +18,7 @@ mod pdf_text;
 mod robots;
 mod serve;
 mod settings;
+mod sweep;
 mod version;
 
 use std::future::Future;
@@ -34,11 +37,13 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Dedup { what } => dedup::run(*what),
         Command::Job { what } => job::run(what),
         Command::Serve(args) => on_runtime(serve::run(*args)),
+        Command::Sweep(args) => on_runtime(sweep::run(*args)),
         Command::Settings(args) => settings::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),
         Command::Bench { what: Bench::AvoidDup(args) } => bench_avoid_dup::run(*args),
         Command::Bench { what: Bench::Simhash(args) } => bench_simhash::run(&args),
+        Command::Bench { what: Bench::Copyvio(args) } => bench_copyvio::run(&args),
         Command::BenchServer(site) => on_runtime(bench::server(site)),
         #[cfg(feature = "pdf")]
         Command::PdfText => pdf_text::run(),

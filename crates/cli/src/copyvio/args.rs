@@ -23,6 +23,7 @@ pub(crate) enum CopyvioCommand {
     #[command(before_help = "Examples:\n  \
         huntsman copyvio check https://example.org/article\n  \
         huntsman copyvio check article.wiki --source https://example.org/page --exclude mirrors.txt --json\n  \
+        huntsman copyvio check essay.txt --index crawled --search searxng=https://search.example.org/\n  \
         huntsman copyvio check essay.txt --source https://example.org/page --no-short-circuit --html checked.html")]
     Check(Box<CheckArgs>),
 }

@@ -1,12 +1,18 @@
 //! Flags that say where the sources of an article are looked for.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 use huntsman::Settings;
-use huntsman::middleware::copyvio::{CandidateSource, Given, Links};
+use huntsman::middleware::copyvio::{
+    CandidateError, CandidateSource, Engine, Given, Links, NearCandidates, SearchEngine,
+};
 
-use crate::exit::Outcome;
+use crate::dedup::{IndexArgs, Place};
+use crate::exit::{Failure, Outcome};
+use crate::render::escape;
+use crate::text_index::{self, TextIndex};
 
 /// Where the sources of an article are looked for; the same for all commands that check articles.
 #[derive(Debug, Default, Args)]
@@ -20,6 +26,23 @@ pub(crate) struct CandidateArgs {
     #[arg(long)]
     pub(crate) no_links: bool,
 
+    /// A full-text index of earlier crawls, as `huntsman crawl --index DIR` makes it: pages that share passages with the article are
+    /// sources, and are not fetched.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) index: Option<PathBuf>,
+
+    /// An index of near-duplicates whose ids are addresses, as `huntsman dedup add pages.jsonl` makes them: a directory, or
+    /// `redis://[USER@]HOST[:PORT][/DB]` with the password in HUNTSMAN_REDIS_PASSWORD. Its pages that nearly equal the article are
+    /// sources.
+    #[arg(long, value_name = "DIR|URL")]
+    pub(crate) near_index: Option<String>,
+
+    /// A search engine that is asked for sentences of the article (repeatable): `searxng=URL` of an instance that answers in JSON;
+    /// `brave` with the key in BRAVE_API_KEY; `google` with key and engine in GOOGLE_API_KEY and GOOGLE_CX. `brave=URL` and `google=URL`
+    /// ask at another address than the usual one.
+    #[arg(long, value_name = "ENGINE", value_parser = engine)]
+    pub(crate) search: Vec<EngineArg>,
+
     /// Questions to search engines, in all.
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) max_queries: usize,
@@ -30,11 +53,84 @@ impl CandidateArgs {
     ///
     /// # Errors
     /// One of them cannot be used as it was named.
-    pub(crate) fn sources(&self, _settings: &Settings) -> Outcome<Vec<Arc<dyn CandidateSource>>> {
+    pub(crate) fn sources(&self, settings: &Settings) -> Outcome<Vec<Arc<dyn CandidateSource>>> {
+        let index = self.index.as_deref().map(text_index::open).transpose()?;
+        self.sources_with(index, settings)
+    }
+
+    /// As [`sources`](Self::sources), with an index that is open in place of the one of `--index`, which takes one process to add pages.
+    ///
+    /// # Errors
+    /// One of them cannot be used as it was named.
+    pub(crate) fn sources_with(
+        &self,
+        index: Option<TextIndex>,
+        settings: &Settings,
+    ) -> Outcome<Vec<Arc<dyn CandidateSource>>> {
         let mut sources: Vec<Arc<dyn CandidateSource>> = vec![Arc::new(Given::new(&self.source))];
         if !self.no_links {
             sources.push(Arc::new(Links));
         }
+        #[cfg(feature = "text-index")]
+        sources.extend(index.map(|index| Arc::new(index) as Arc<dyn CandidateSource>));
+        #[cfg(not(feature = "text-index"))]
+        drop(index);
+        if let Some(index) = &self.near_index {
+            sources.push(Arc::new(near(index)?));
+        }
+        for engine in &self.search {
+            sources.push(Arc::new(SearchEngine::new(engine.engine()?, settings)?));
+        }
         Ok(sources)
+    }
+}
+
+/// The index of `--near-index`.
+fn near(index: &str) -> Outcome<NearCandidates> {
+    let args = IndexArgs { index: index.to_owned(), layout: None, k: None, features: None };
+    let opened = Place::of(&args).and_then(|place| place.open_any(&args)).map_err(|failure| Failure {
+        // Who names it there names it here by another flag.
+        message: failure.message.replace("--index", "--near-index"),
+        ..failure
+    })?;
+    Ok(NearCandidates::new(opened.into()))
+}
+
+/// A search engine, and where it is asked if not at its usual address.
+#[derive(Clone, Debug)]
+pub(crate) enum EngineArg {
+    Searxng(String),
+    Brave(Option<String>),
+    Google(Option<String>),
+}
+
+impl EngineArg {
+    fn engine(&self) -> Outcome<Engine> {
+        let at = |engine: Engine, address: &Option<String>| match address {
+            Some(address) => engine.at(address),
+            None => Ok(engine),
+        };
+        let engine = match self {
+            Self::Searxng(address) => Engine::searxng(address),
+            Self::Brave(address) => Engine::brave_from_env().and_then(|engine| at(engine, address)),
+            Self::Google(address) => Engine::google_from_env().and_then(|engine| at(engine, address)),
+        };
+        engine.map_err(|error: CandidateError| {
+            Failure::usage(format!("--search: {}", escape(&error.to_string())))
+        })
+    }
+}
+
+fn engine(text: &str) -> Result<EngineArg, String> {
+    let (name, address) = match text.split_once('=') {
+        Some((name, address)) => (name, Some(address.to_owned())),
+        None => (text, None),
+    };
+    match (name, address) {
+        ("searxng", Some(address)) => Ok(EngineArg::Searxng(address)),
+        ("searxng", None) => Err("name the instance: searxng=https://search.example.org/".to_owned()),
+        ("brave", address) => Ok(EngineArg::Brave(address)),
+        ("google", address) => Ok(EngineArg::Google(address)),
+        _ => Err("use searxng=URL, brave or google".to_owned()),
     }
 }

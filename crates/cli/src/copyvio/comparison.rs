@@ -141,7 +141,7 @@ impl Compared {
         }
     }
 
-    /// Its part of that contract.
+    /// What is told of a source.
     pub(crate) fn json(&self) -> Value {
         let mut out = json!({
             "source": self.name,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use huntsman::detect::copyvio::{CheckOptions, Exclusions};
-use huntsman::middleware::copyvio::CheckPlan;
+use huntsman::middleware::copyvio::{CheckCache, CheckPlan};
 
 use crate::args::{positive_seconds, share};
 use crate::exit::{Failure, Outcome};
@@ -36,13 +36,18 @@ pub(crate) struct PlanArgs {
     /// Reads all sources, also after a violation.
     #[arg(long)]
     pub(crate) no_short_circuit: bool,
+
+    /// Folder that keeps results for three days, without texts: of an article and sources that did not change, nothing is read but the
+    /// best source.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) cache: Option<PathBuf>,
 }
 
 impl PlanArgs {
     /// The plan. Rules that cannot be used are told on stderr.
     ///
     /// # Errors
-    /// A file of rules cannot be read.
+    /// A file of rules cannot be read, the folder of results cannot be used.
     pub(crate) fn plan(&self, max_queries: usize) -> Outcome<CheckPlan> {
         Ok(CheckPlan {
             options: CheckOptions {
@@ -54,8 +59,17 @@ impl PlanArgs {
             source_time: Duration::from_secs_f64(self.source_time),
             max_queries,
             exclusions: Some(Arc::new(self.exclusions()?)),
+            cache: self.cache()?,
             ..CheckPlan::default()
         })
+    }
+
+    fn cache(&self) -> Outcome<Option<Arc<CheckCache>>> {
+        let Some(path) = &self.cache else { return Ok(None) };
+        let cache = CheckCache::open(path).map_err(|error| {
+            Failure::usage(format!("--cache {}: {error}", escape(&path.to_string_lossy())))
+        })?;
+        Ok(Some(Arc::new(cache)))
     }
 
     fn exclusions(&self) -> Outcome<Exclusions> {

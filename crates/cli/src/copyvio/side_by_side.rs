@@ -17,7 +17,8 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     let ranked = comparison.ranked();
     table(&mut out, &ranked, Compared::has_text);
     for (at, compared) in ranked.iter().enumerate() {
-        pair(&mut out, at + 1, comparison.article.text(), compared);
+        let heading = format!("{}. {}", at + 1, address(&compared.name));
+        pair(&mut out, at + 1, &heading, comparison.article.text(), compared);
     }
     out.push_str(FOOT);
     out
@@ -77,15 +78,14 @@ fn row(out: &mut String, number: usize, compared: &Compared, is_shown: bool) {
 }
 
 /// An article and a source beside each other; nothing if the text of the source was not kept. `number` is another one for each pair
-/// of a page: places are named by it.
-pub(crate) fn pair(out: &mut String, number: usize, article: &str, compared: &Compared) {
+/// of a page: places are named by it. The heading is HTML.
+pub(crate) fn pair(out: &mut String, number: usize, heading: &str, article: &str, compared: &Compared) {
     let Some(found) = &compared.found else { return };
     let (Some(text), evidence) = (&found.text, &found.evidence) else { return };
     let _ = write!(
         out,
-        "<section id=\"source-{number}\"><h2>{number}. {}</h2><p class=\"sub\">{}; {:.0} of {:.0} words of the article{}</p>\
+        "<section id=\"source-{number}\"><h2>{heading}</h2><p class=\"sub\">{}; {:.0} of {:.0} words of the article{}</p>\
          <div class=\"pair\"><article><h3>Article</h3>",
-        address(&compared.name),
         counted(evidence.passages.len() as u64, "passage"),
         evidence.matched,
         evidence.words,

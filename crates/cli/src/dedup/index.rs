@@ -1,6 +1,7 @@
 //! `--index`: which index, opened as a command needs it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use huntsman::detect::near::redis::{RedisIndex, RedisSettings};
 use huntsman::detect::near::{DiskIndex, Document, Identity, IndexError, IndexErrorKind, NearIndex};
@@ -169,6 +170,15 @@ impl Place {
                 }
                 Ok(Opened::Redis(index))
             }
+        }
+    }
+}
+
+impl From<Opened> for Arc<dyn NearIndex> {
+    fn from(opened: Opened) -> Self {
+        match opened {
+            Opened::Disk(index) => Arc::new(index),
+            Opened::Redis(index) => Arc::new(index),
         }
     }
 }

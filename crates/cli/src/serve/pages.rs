@@ -147,7 +147,8 @@ pub(crate) fn result(done: &Done, shows_table: bool) -> String {
     for (at, compared) in ranked.iter().enumerate() {
         // Numbers are those of the table.
         if let Some(compared) = pairs.iter().find(|other| other.name == compared.name) {
-            pair(&mut out, at + 1, shown.article.text(), compared);
+            let heading = format!("{}. {}", at + 1, address(&compared.name));
+            pair(&mut out, at + 1, &heading, shown.article.text(), compared);
         }
     }
     out.push_str(FOOT);

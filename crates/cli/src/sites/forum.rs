@@ -19,6 +19,26 @@ const TRACKING: [&str; 2] = ["utm_source=newsletter&utm_medium=mail", "utm_sourc
 /// Every so many topics of the mirror are edited copies, the others are exact.
 const EDITED_EVERY: usize = 3;
 
+/// Two posts that nobody made by rolling dice: the first ones of these topics.
+const WRITTEN: [(usize, &str); 2] = [
+    (
+        3,
+        "We left before dawn because the tide would not wait, and by the time the sun stood over the breakwater I had already lost \
+         my hat and most of my confidence. Grandfather steered with two fingers and told me that fear is only the sea asking \
+         whether you are paying attention. Past the second buoy the wind went round without warning, the boom swept the thermos \
+         overboard, and he laughed so hard that he forgot to be angry. I have crossed that bay a hundred times since, and it has \
+         never again looked as wide.",
+    ),
+    (
+        8,
+        "If you buy an old wooden boat, do not believe the paint. Take a blunt knife and press it into every plank below the water \
+         line, then into the stem, then into the places where somebody has screwed a neat brass plate over nothing in particular. \
+         The surveyor who looked at ours found mushrooms behind the galley and a birthday card from 1971 inside the mast step. We \
+         bought her all the same, spent two winters under a tarpaulin that smelled of cats, and launched her on the one day in May \
+         when it snowed.",
+    ),
+];
+
 /// The forum and its mirror.
 #[derive(Debug)]
 pub(crate) struct Forum {
@@ -56,7 +76,21 @@ impl Forum {
                 .collect();
             Topic { board: number % BOARDS, title, posts }
         };
-        Self { topics: (0..TOPICS).map(topic).collect(), origin, mirror }
+        let mut topics: Vec<Topic> = (0..TOPICS).map(topic).collect();
+        for (number, text) in WRITTEN {
+            topics[number].posts[0] = text.to_owned();
+        }
+        Self { topics, origin, mirror }
+    }
+
+    /// An article of somebody who took two posts of the forum, a word here and there replaced, and wrote a sentence between.
+    pub(crate) fn essay(&self) -> String {
+        let post = |at: usize| edited(&self.topics[WRITTEN[at].0].posts[0]);
+        format!(
+            "What I remember of my years on the coast. {} Nobody at home believed a word of that when I told it. {}",
+            post(0),
+            post(1)
+        )
     }
 
     /// The original.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::chain::{Chain, Degree, Delta, Windows};
 use super::confidence::{Band, Confidence};
@@ -46,7 +46,7 @@ impl CheckOptions {
 /// What became of a source.
 ///
 /// Deliberately different: the reference tells neither a failed source from one that was late, nor why.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", content = "reason", rename_all = "snake_case")]
 pub enum SourceStatus {
     /// It was read; its confidence counts.
@@ -74,7 +74,7 @@ impl SourceStatus {
 }
 
 /// A source in the order of a result.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
     /// Where it lies.
     pub url: String,
@@ -236,7 +236,7 @@ impl fmt::Debug for Check {
 }
 
 /// What came of a check.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CheckResult {
     /// Whether a source reached the confidence of a violation.
@@ -247,7 +247,6 @@ pub struct CheckResult {
     pub unified: Option<Confidence>,
     /// All sources, the most suspicious first.
     pub sources: Vec<Source>,
-    #[serde(skip)]
     include_threshold: f64,
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// From this share of the article on, confidence grows by [`of_share`]'s second piece.
 const SHARE_KNEE: f64 = 0.52763;
@@ -101,6 +101,13 @@ impl fmt::Display for Confidence {
 impl Serialize for Confidence {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.value())
+    }
+}
+
+impl<'de> Deserialize<'de> for Confidence {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = f64::deserialize(deserializer)?;
+        Ok(Self(if value.is_finite() { value.clamp(0.0, 1.0) } else { 0.0 }))
     }
 }
 

@@ -80,6 +80,11 @@ impl Exclusions {
         self.rules.is_empty()
     }
 
+    /// The rules that can be used, as they were given.
+    pub fn rules(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|(text, _)| &**text)
+    }
+
     /// The first rule that hits a URL, as it was given. Costs one comparison per rule.
     pub fn rule_for(&self, url: &str) -> Option<&str> {
         let url = url.to_lowercase();

@@ -11,6 +11,8 @@
 //! both have, with their places, also where words were changed, moved or disguised; what excuses them; a [`Score`] and a
 //! [`Verdict`] that are calibrated.
 //!
+//! Which of many texts are worth comparing is told by a [`WindowIndex`].
+//!
 //! Nothing here fetches anything: texts and addresses in, values out.
 
 mod chain;
@@ -20,10 +22,12 @@ mod evidence;
 mod exclusions;
 mod highlight;
 mod html;
+mod menus;
 mod plain;
 mod sentences;
 mod text;
 mod wikitext;
+mod window_index;
 mod words;
 
 pub use chain::{Chain, Degree, DegreeError, Delta, Windows};
@@ -40,4 +44,5 @@ pub use plain::plain_text;
 pub use sentences::{QueryLimits, cut_sentences, pick_queries, sentences};
 pub use text::Text;
 pub use wikitext::{MAX_WIKITEXT, Wikitext};
+pub use window_index::{Candidate, Candidates, WindowIndex};
 pub use words::for_each_word;

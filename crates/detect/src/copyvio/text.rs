@@ -1,13 +1,16 @@
 //! What an article or a source says, as both comparisons read it.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
 use huntsman_html::{Region, Scan, ScanOptions};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::chain::{Degree, Windows};
 use super::evidence::Document;
 use super::html::{MirrorHint, html_text_unless_mirror};
+use super::menus::menus;
 use super::plain::plain_text;
 use super::wikitext::Wikitext;
 
@@ -48,7 +51,8 @@ impl Text {
         Self::new(Wikitext::new(wikitext).text())
     }
 
-    /// A page. Text in `nav`, `header`, `footer` and `aside` is boilerplate, text in `blockquote` is a quotation.
+    /// A page. Text in `nav`, `header`, `footer` and `aside` is boilerplate, and so are at least five short links in a row that do not stand
+    /// in `main`; text in `blockquote` is a quotation.
     pub fn html(body: &[u8], charset: Option<&str>) -> Self {
         Self::html_unless_mirror(body, charset, &[]).unwrap_or_default()
     }
@@ -64,7 +68,7 @@ impl Text {
     ) -> Result<Self, MirrorHint> {
         let html = huntsman_html::decode_body(body, charset, None).text;
         let exact = html_text_unless_mirror(&html, mirror_hints)?;
-        let scan = Scan::of(&html, &ScanOptions { links: false, blocks: true, ..ScanOptions::default() });
+        let scan = Scan::of(&html, &ScanOptions { blocks: true, ..ScanOptions::default() });
         let start = scan.text().as_ptr() as usize;
         let range = |piece: &str| {
             let from = piece.as_ptr() as usize - start;
@@ -74,7 +78,7 @@ impl Text {
         let boilerplate = scan.regions().filter(|(_, region)| is_boilerplate(*region));
         let quotations = scan.blocks().filter(|block| block.tag == "blockquote");
         Ok(Self {
-            boilerplate: boilerplate.map(|(piece, _)| range(piece)).collect(),
+            boilerplate: boilerplate.map(|(piece, _)| range(piece)).chain(menus(&scan, &html)).collect(),
             quotations: quotations.map(|block| range(block.text)).collect(),
             seen: Some(scan.text().to_owned()),
             exact,
@@ -89,6 +93,28 @@ impl Text {
     /// As a reader sees it; places in it are the places in [`Evidence`](super::Evidence).
     pub fn text(&self) -> &str {
         self.seen.as_deref().unwrap_or(&self.exact)
+    }
+
+    /// What a reader sees, without what is boilerplate by its element: pieces in their order.
+    pub fn content(&self) -> impl Iterator<Item = &str> {
+        let text = self.text();
+        let ends = self.boilerplate.iter().map(|range| range.start).chain([text.len()]);
+        let starts = [0].into_iter().chain(self.boilerplate.iter().map(|range| range.end));
+        // Ranges of a region within a region overlap.
+        starts.zip(ends).filter_map(|(start, end)| text.get(start..end)).filter(|piece| !piece.is_empty())
+    }
+
+    /// Leaves out what is behind so many bytes, of either reading.
+    pub fn truncate(&mut self, bytes: usize) {
+        self.exact.truncate(self.exact.floor_char_boundary(bytes));
+        if let Some(seen) = &mut self.seen {
+            seen.truncate(seen.floor_char_boundary(bytes));
+        }
+        let end = self.text().len();
+        for ranges in [&mut self.boilerplate, &mut self.quotations] {
+            ranges.retain(|range| range.start < end);
+            ranges.iter_mut().for_each(|range| range.end = range.end.min(end));
+        }
     }
 
     /// Whether there is nothing to compare.
@@ -106,6 +132,48 @@ impl Text {
         Document::new(self.text())
             .quotations(self.quotations.iter().cloned())
             .boilerplate(self.boilerplate.iter().cloned())
+    }
+}
+
+/// The form in which a text is stored.
+#[derive(Serialize, Deserialize)]
+struct Stored<'t> {
+    exact: Cow<'t, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    seen: Option<Cow<'t, str>>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    boilerplate: Cow<'t, [Range<usize>]>,
+    #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+    quotations: Cow<'t, [Range<usize>]>,
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let stored = Stored {
+            exact: Cow::Borrowed(&self.exact),
+            seen: self.seen.as_deref().map(Cow::Borrowed),
+            boilerplate: Cow::Borrowed(&self.boilerplate),
+            quotations: Cow::Borrowed(&self.quotations),
+        };
+        stored.serialize(serializer)
+    }
+}
+
+/// Places that are none in the text are left out.
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Stored { exact, seen, boilerplate, quotations } = Stored::deserialize(deserializer)?;
+        let mut text = Self {
+            exact: exact.into_owned(),
+            seen: seen.map(Cow::into_owned),
+            boilerplate: boilerplate.into_owned(),
+            quotations: quotations.into_owned(),
+        };
+        let seen = text.seen.as_deref().unwrap_or(&text.exact);
+        let is_place = |range: &Range<usize>| seen.get(range.clone()).is_some();
+        text.boilerplate.retain(is_place);
+        text.quotations.retain(is_place);
+        Ok(text)
     }
 }
 
@@ -131,6 +199,45 @@ mod tests {
         };
         assert_eq!(pieces(&page.boilerplate), ["Über uns", "Imprint"]);
         assert_eq!(pieces(&page.quotations), ["Theirs."]);
+    }
+
+    #[test]
+    fn a_stored_text_is_the_same_and_places_that_are_none_are_left_out() {
+        let page = Text::html(
+            "<nav>Über uns</nav><p>Own w<b>o</b>rds.<blockquote>Theirs.</blockquote>".as_bytes(),
+            None,
+        );
+        let stored = serde_json::to_string(&page).unwrap();
+        assert_eq!(serde_json::from_str::<Text>(&stored).unwrap(), page);
+        let plain = Text::new("a");
+        let stored = serde_json::to_string(&plain).unwrap();
+        assert_eq!(serde_json::from_str::<Text>(&stored).unwrap(), plain);
+        let broken = r#"{"exact": "äb", "boilerplate": [{"start": 1, "end": 2}, {"start": 0, "end": 2}], "quotations": [{"start": 3, "end": 99}]}"#;
+        let read: Text = serde_json::from_str(broken).unwrap();
+        assert_eq!((&read.boilerplate[..], &read.quotations[..]), (&[0..2][..], &[][..]));
+        drop(read.document());
+    }
+
+    #[test]
+    fn content_is_what_is_no_boilerplate() {
+        let page = Text::html(b"<nav>Home</nav><p>One.<header>Top</header><p>Two.<footer>End</footer>", None);
+        assert_eq!(
+            page.content().map(str::trim).filter(|piece| !piece.is_empty()).collect::<Vec<_>>(),
+            ["One.", "Two."]
+        );
+        assert_eq!(Text::new("all of it").content().collect::<Vec<_>>(), ["all of it"]);
+    }
+
+    #[test]
+    fn a_text_that_is_cut_has_no_places_behind_its_end() {
+        let html = "<p>Müll.<blockquote>Theirs, all of it.</blockquote><footer>Imprint</footer>";
+        for bytes in 0..=html.len() {
+            let mut page = Text::html(html.as_bytes(), None);
+            page.truncate(bytes);
+            assert!(page.exact().len() <= bytes && page.text().len() <= bytes);
+            let places = page.boilerplate.iter().chain(&page.quotations);
+            places.for_each(|range| assert!(page.text().get(range.clone()).is_some(), "{bytes}: {range:?}"));
+        }
     }
 
     #[test]

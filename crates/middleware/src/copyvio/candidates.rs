@@ -122,6 +122,11 @@ pub trait CandidateSource: fmt::Debug + Send + Sync + 'static {
     /// Its name in results and messages.
     fn name(&self) -> &str;
 
+    /// What results of checks are kept under: sources with other answers have other keys. The name unless said otherwise.
+    fn key(&self) -> String {
+        self.name().to_owned()
+    }
+
     /// What it asks for an article, in order. The empty question is no query: what needs none (links, given addresses) asks that.
     fn questions(&self, subject: &Subject) -> Vec<String>;
 
@@ -162,6 +167,10 @@ impl Given {
 impl CandidateSource for Given {
     fn name(&self) -> &str {
         "given"
+    }
+
+    fn key(&self) -> String {
+        format!("given {}", self.0.join(" "))
     }
 
     fn questions(&self, _: &Subject) -> Vec<String> {

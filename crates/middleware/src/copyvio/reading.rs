@@ -54,7 +54,13 @@ pub fn external_links(page: &Page) -> Vec<String> {
     if !page.kind().is_markup() {
         return Vec::new();
     }
-    let site = |url: &Url| registrable_domain(url).or(url.host_str()).map(str::to_owned);
+    // Addresses and names without a domain are sites by their ports.
+    let site = |url: &Url| match registrable_domain(url) {
+        Some(domain) => domain.to_owned(),
+        None => {
+            format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(0))
+        }
+    };
     let own = site(page.url());
     let is_fetched = |url: &Url| matches!(url.scheme(), "http" | "https");
     let links = page.links().into_iter().filter(|url| is_fetched(url) && site(url) != own);

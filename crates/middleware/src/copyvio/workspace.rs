@@ -5,18 +5,21 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use huntsman_crawler::{CrawlReport, CrawlerBuilder, Error, Handle, HttpDownloader, Request, Result};
 use huntsman_detect::copyvio::{
-    Article, Check, CheckOptions, CheckResult, Direction, Evidence, Exclusions, LicenceHint, Text,
+    Article, Check, CheckOptions, CheckResult, Direction, Evidence, Exclusions, LicenceHint, SourceStatus,
+    Text,
 };
 use huntsman_detect::urlparts::canonical;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use url::Url;
 
-use super::candidates::{Candidate, CandidateError, CandidateSource, Subject};
+use super::cache::{CheckCache, Key, SAME};
+use super::candidates::{Candidate, CandidateError, CandidateSource, Given, Subject};
 use super::desk::{Arrival, Desk, Ordered};
 use super::pdf::PdfText;
 use super::reading::{Reading, TextKind};
@@ -78,6 +81,8 @@ pub struct CheckPlan {
     pub mirror_hints: Arc<[String]>,
     /// Whether texts are given back with the result.
     pub keep_texts: bool,
+    /// Results of earlier checks.
+    pub cache: Option<Arc<CheckCache>>,
 }
 
 impl Default for CheckPlan {
@@ -91,12 +96,13 @@ impl Default for CheckPlan {
             exclusions: None,
             mirror_hints: Arc::default(),
             keep_texts: false,
+            cache: None,
         }
     }
 }
 
 /// What came of a check.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Checked {
     /// The reference's numbers, the most suspicious source first.
@@ -113,10 +119,13 @@ pub struct Checked {
     pub errors: Vec<(Arc<str>, String)>,
     /// How long it took.
     pub time: Duration,
+    /// It is the result of an earlier check, of that time.
+    #[serde(skip)]
+    pub cached: Option<SystemTime>,
 }
 
 /// What was found in a source that was compared.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Found {
     /// What it shares with the article.
@@ -125,8 +134,36 @@ pub struct Found {
     pub licence: Option<LicenceHint>,
     /// Which of the two was there first.
     pub direction: Direction,
-    /// What it says, if texts are kept.
+    /// What it says, if texts are kept; of a result of an earlier check, the best source's only.
+    #[serde(skip)]
     pub text: Option<Text>,
+}
+
+impl Checked {
+    pub(crate) fn of(result: CheckResult) -> Self {
+        Self {
+            result,
+            found: HashMap::new(),
+            found_by: HashMap::new(),
+            queries: 0,
+            possible_miss: false,
+            errors: Vec::new(),
+            time: Duration::ZERO,
+            cached: None,
+        }
+    }
+
+    /// Whether all sources were wanted: none was skipped, no question left out.
+    fn is_whole(&self) -> bool {
+        !self.possible_miss
+            && !self.result.sources.iter().any(|source| source.status == SourceStatus::Skipped)
+    }
+
+    /// Whether another check would find the same: nothing failed that is no source's fault.
+    fn is_final(&self) -> bool {
+        self.errors.is_empty()
+            && !self.result.sources.iter().any(|source| source.status == SourceStatus::Late)
+    }
 }
 
 impl Found {
@@ -210,6 +247,54 @@ impl Workspace {
     /// # Errors
     /// The workspace is finished, or a comparison panicked. A question without an answer is none: it is told in the result.
     pub async fn check(
+        &self,
+        subject: Arc<Subject>,
+        sources: &[Arc<dyn CandidateSource>],
+        plan: CheckPlan,
+    ) -> Result<Checked> {
+        let Some(cache) = plan.cache.clone() else { return self.check_anew(subject, sources, plan).await };
+        let key = Key::of(&subject, sources, &plan);
+        let kept = {
+            let cache = Arc::clone(&cache);
+            tokio::task::spawn_blocking(move || cache.get(key, SystemTime::now())).await??
+        };
+        let usable = kept.filter(|kept| plan.options.short_circuit || kept.is_whole());
+        if let Some(mut kept) = usable
+            && self.still_holds(&subject, &mut kept, &plan).await?
+        {
+            return Ok(kept);
+        }
+        let checked = self.check_anew(subject, sources, plan).await?;
+        if checked.is_final() {
+            let checked = checked.clone();
+            tokio::task::spawn_blocking(move || cache.put(key, &checked, SystemTime::now())).await??;
+        }
+        Ok(checked)
+    }
+
+    /// Whether the best source of an earlier result still has its confidence; if so, what was found in it now is in the result.
+    async fn still_holds(
+        &self,
+        subject: &Arc<Subject>,
+        kept: &mut Checked,
+        plan: &CheckPlan,
+    ) -> Result<bool> {
+        let best = kept.result.best().filter(|best| best.status == SourceStatus::Compared);
+        let Some((url, confidence)) = best.map(|best| (best.url.clone(), best.confidence)) else {
+            return Ok(true);
+        };
+        let given: Arc<dyn CandidateSource> = Arc::new(Given::new([&url]));
+        let again = self.check_anew(Arc::clone(subject), &[given], plan.clone()).await?;
+        let now = again.result.best().map_or(0.0, |best| best.confidence.value());
+        let holds = (now - confidence.value()).abs() < SAME;
+        if holds {
+            kept.found.extend(again.found);
+            kept.time = again.time;
+        }
+        Ok(holds)
+    }
+
+    async fn check_anew(
         &self,
         subject: Arc<Subject>,
         sources: &[Arc<dyn CandidateSource>],
@@ -387,14 +472,13 @@ impl Session<'_> {
         self.unread(late, Check::late);
         let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         Checked {
-            possible_miss: !self.check.is_too_small()
-                && count(&questions.answered) < count(&questions.planned),
-            result: self.check.finish(),
+            possible_miss: count(&questions.answered) < count(&questions.planned),
             found: self.found,
             found_by: self.found_by,
             queries: count(&questions.asked),
             errors: self.errors,
             time: self.start.elapsed(),
+            ..Checked::of(self.check.finish())
         }
     }
 

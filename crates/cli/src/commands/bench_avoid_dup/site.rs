@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use url::Url;
 
 use super::{Marked, Spread, build, estimate, number, percent, title};
-use crate::args::{AvoidDupArg, BenchAvoidDupArgs, Cli, Command, CrawlArgs};
+use crate::args::{AvoidDupArg, BenchAvoidDupArgs, Cli, Command, SiteArgs};
 use crate::commands::crawl;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::PAGES;
@@ -59,7 +59,7 @@ pub(super) async fn run(url: Url, args: BenchAvoidDupArgs) -> Outcome {
             let words = command(&url, &list, &args, *mode, *seed, &into);
             say(&format!("{}, seed {seed}", mode.name()));
             let before = cpu_seconds();
-            let Some(ended) = crawl::crawl(parse(words)?).await? else {
+            let Some(ended) = crawl::crawl(parse(words)?, crawl::Beside::default()).await? else {
                 return Err(Failure::usage(format!(
                     "{} holds a finished crawl; name another directory with --out, or overwrite it with --fresh",
                     escape(&into.to_string_lossy())
@@ -160,9 +160,9 @@ fn command(
     words
 }
 
-fn parse(words: Vec<OsString>) -> Outcome<CrawlArgs> {
+fn parse(words: Vec<OsString>) -> Outcome<SiteArgs> {
     match Cli::try_parse_from(words).map(|cli| cli.command) {
-        Ok(Command::Crawl(args)) => Ok(*args),
+        Ok(Command::Crawl(args)) => Ok(args.site),
         Ok(_) => Err(Failure::crawl("the command of the crawl is another one")),
         Err(error) => Err(Failure::usage(error.to_string())),
     }

@@ -11,12 +11,12 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::clock::Watch;
 use super::documents::{Documents, Spread};
 use super::scratch;
-use super::sheet::{Sheet, figure, mebibytes};
-use super::stories::Writer;
 use crate::args::BenchSimhashArgs;
+use crate::commands::bench_tools::clock::Watch;
+use crate::commands::bench_tools::sheet::{Sheet, figure, mebibytes};
+use crate::commands::bench_tools::stories::Writer;
 use crate::exit::{Failure, Outcome};
 use crate::render::{count, say};
 

@@ -10,11 +10,11 @@ use huntsman::detect::near::{DiskIndex, Document, Identity, Language, MemoryInde
 use huntsman::detect::simhash::{Features, SimHash};
 use serde::{Deserialize, Serialize};
 
-use super::clock::{Times, Watch, reset_peak_rss};
 use super::documents::{Documents, Spread, hindi};
 use super::scratch;
-use super::sheet::{Sheet, figure, mebibytes};
 use crate::args::BenchSimhashArgs;
+use crate::commands::bench_tools::clock::{Times, Watch, reset_peak_rss};
+use crate::commands::bench_tools::sheet::{Sheet, figure, mebibytes};
 use crate::exit::{Failure, Outcome};
 use crate::process::peak_rss;
 use crate::render::{count, say};

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::edits::{Around, Edit};
-use super::stories::{Story, Writer, text};
+use crate::commands::bench_tools::stories::{Story, Writer, text};
 use crate::dedup::{Body, Raw, Source, read};
 use crate::exit::{Failure, Outcome};
 use crate::render::escape;

@@ -15,9 +15,9 @@ use serde::{Deserialize, Serialize};
 
 use super::edits::Edit;
 use super::pairs::{self, Pair};
-use super::sheet::Sheet;
-use super::stories::Writer;
 use crate::args::BenchSimhashArgs;
+use crate::commands::bench_tools::sheet::Sheet;
+use crate::commands::bench_tools::stories::Writer;
 use crate::exit::{Failure, Outcome};
 use crate::render::escape;
 

@@ -12,9 +12,9 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
-use super::clock::Watch;
-use super::sheet::{Sheet, figure, figure_or_none};
 use crate::args::BenchSimhashArgs;
+use crate::commands::bench_tools::clock::Watch;
+use crate::commands::bench_tools::sheet::{Sheet, figure, figure_or_none};
 use crate::exit::{Failure, Outcome};
 use crate::render::{count, say};
 

@@ -9,11 +9,11 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
-use super::sheet::{Sheet, figure};
-use super::stories::Writer;
 use crate::args::BenchSimhashArgs;
+use crate::commands::bench_tools::clock::least_seconds;
+use crate::commands::bench_tools::sheet::{Sheet, figure};
+use crate::commands::bench_tools::stories::Writer;
 use crate::exit::{Failure, Outcome};
-use crate::process::thread_clock;
 use crate::render::escape;
 
 /// Megabytes of UTF-8 a second, on one core.
@@ -62,7 +62,7 @@ fn measure(name: String, texts: &[String]) -> Text {
     let bytes: usize = texts.iter().map(String::len).sum();
     let mut words = Words::default();
     let mut count = 0;
-    let words_s = seconds(&mut || {
+    let words_s = least_seconds(&mut || {
         count = 0;
         for text in texts {
             words.clear();
@@ -73,7 +73,7 @@ fn measure(name: String, texts: &[String]) -> Text {
     let rate = |seconds: f64| bytes as f64 / 1e6 / seconds;
     let fingerprint = |features| {
         let mut words = Words::default();
-        rate(seconds(&mut || {
+        rate(least_seconds(&mut || {
             for text in texts {
                 words.clear();
                 words.extend(black_box(text));
@@ -83,20 +83,6 @@ fn measure(name: String, texts: &[String]) -> Text {
     };
     let fingerprint_mb_s = Features::ALL.into_iter().map(fingerprint).collect();
     Text { name, bytes, words: count, words_mb_s: rate(words_s), fingerprint_mb_s }
-}
-
-/// Seconds of a processor that some work takes, the least of several rounds.
-fn seconds(work: &mut dyn FnMut()) -> f64 {
-    let start = thread_clock();
-    work();
-    let once = (thread_clock() - start).as_secs_f64().max(1e-6);
-    let rounds = (0.02 / once).clamp(1.0, 1000.0) as u32;
-    let best = (0..9).fold(f64::INFINITY, |best, _| {
-        let start = thread_clock();
-        (0..rounds).for_each(|_| work());
-        best.min((thread_clock() - start).as_secs_f64())
-    });
-    (best / f64::from(rounds)).max(1e-9)
 }
 
 impl Speed {

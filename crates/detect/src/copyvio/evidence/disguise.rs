@@ -2,7 +2,7 @@
 
 use icu_properties::CodePointMapData;
 use icu_properties::props::Script;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::document::normalised;
 
@@ -10,7 +10,7 @@ use super::document::normalised;
 ///
 /// Each is put right before words are compared. A few happen in honest texts (copied from a word processor, a name in
 /// another alphabet); [`Disguise::is_suspicious`] draws the line.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Disguise {
     /// Words of which letters belong to another script and look like those of theirs (`pаper` with a Cyrillic `а`).

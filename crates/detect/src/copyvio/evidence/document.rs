@@ -1,5 +1,6 @@
 //! A text as words with their places, ready to be matched.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
@@ -36,7 +37,7 @@ pub(super) struct Token {
 ///
 /// 24 bytes of memory per word. An article is prepared once and compared with many sources.
 pub struct Document<'t> {
-    pub(super) text: &'t str,
+    pub(super) text: Cow<'t, str>,
     pub(super) tokens: Vec<Token>,
     pub(super) disguise: Disguise,
     /// Byte ranges that the caller knows to be quotations, ascending.
@@ -52,7 +53,7 @@ impl<'t> Document<'t> {
         let mut reader = Reader { text, tokens: Vec::with_capacity(text.len() / 6), ..Reader::default() };
         reader.run();
         let Reader { tokens, disguise, .. } = reader;
-        Self { text, tokens, disguise, quotations: Vec::new(), boilerplate: Vec::new() }
+        Self { text: Cow::Borrowed(text), tokens, disguise, quotations: Vec::new(), boilerplate: Vec::new() }
     }
 
     /// Tells which byte ranges of the text are quotations beyond those that are in quotation marks, such as
@@ -69,13 +70,28 @@ impl<'t> Document<'t> {
     }
 
     /// The text.
-    pub fn text(&self) -> &'t str {
-        self.text
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The same with a text of its own, for articles that outlive what they were read from.
+    pub fn into_owned(self) -> Document<'static> {
+        Document { text: Cow::Owned(self.text.into_owned()), ..self }
     }
 
     /// How many words it has; characters of scripts without spaces count as parts of words.
     pub fn words(&self) -> f64 {
         weight(&self.tokens)
+    }
+
+    /// The hashes of the words in their order; `None` where boilerplate stands.
+    pub(in crate::copyvio) fn words_in_pieces(&self) -> impl Iterator<Item = Option<u64>> {
+        let mut boilerplate = self.boilerplate.iter().peekable();
+        self.tokens.iter().map(move |token| {
+            while boilerplate.next_if(|range| range.end <= token.start as usize).is_some() {}
+            let is_boilerplate = boilerplate.peek().is_some_and(|range| range.start < token.end as usize);
+            (!is_boilerplate).then_some(token.hash)
+        })
     }
 
     /// What was put right before the words were compared.
@@ -94,9 +110,17 @@ impl fmt::Debug for Document<'_> {
     }
 }
 
-fn sorted(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
+/// In order; those that overlap are one.
+pub(super) fn sorted(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     let mut ranges: Vec<_> = ranges.into_iter().filter(|range| range.start < range.end).collect();
     ranges.sort_by_key(|range| (range.start, range.end));
+    ranges.dedup_by(|next, range| {
+        let overlap = next.start < range.end;
+        if overlap {
+            range.end = range.end.max(next.end);
+        }
+        overlap
+    });
     ranges
 }
 

@@ -1,10 +1,10 @@
 //! What a page says of its licence.
 
 use huntsman_html::{Attributes, Context, Name, Sink, Span, State, TextKind, decode, tokenize};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A licence that allows others to take the text, or not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum LicenceKind {
@@ -58,7 +58,7 @@ impl LicenceKind {
 }
 
 /// A licence and where the page says so.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LicenceHint {
     /// Which it is.
     pub kind: LicenceKind,

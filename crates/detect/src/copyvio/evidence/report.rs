@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::boilerplate::Boilerplate;
 use super::disguise::Disguise;
-use super::document::Document;
+use super::document::{Document, sorted};
 use super::quotation::{is_cited, quotations};
 use super::runs::{Seeds, TokenRun, runs};
 use super::verdict::{Score, Verdict};
@@ -15,7 +15,7 @@ use super::verdict::{Score, Verdict};
 const MIN_PASSAGE: u32 = 5 * 4;
 
 /// A place in a text, start inclusive, end exclusive.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// In characters (code points) of the original text.
     pub chars: Range<usize>,
@@ -24,7 +24,7 @@ pub struct Span {
 }
 
 /// A passage that both texts have, perhaps with a few other words between.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Passage {
     /// Where it stands in the article.
@@ -83,9 +83,8 @@ pub struct Article<'t> {
 impl<'t> Article<'t> {
     /// Prepares an article.
     pub fn new(document: Document<'t>) -> Self {
-        let mut quotations = quotations(document.text);
-        quotations.extend(document.quotations.iter().cloned());
-        quotations.sort_by_key(|range| (range.start, range.end));
+        let quotations =
+            sorted(quotations(&document.text).into_iter().chain(document.quotations.iter().cloned()));
         Self { seeds: Seeds::of(&document.tokens), quotations, document }
     }
 
@@ -142,14 +141,14 @@ impl<'t> Article<'t> {
         };
         let articles: Vec<Range<usize>> = runs.iter().map(|run| bytes(&self.document, run.article)).collect();
         let sources: Vec<Range<usize>> = runs.iter().map(|run| bytes(source, run.source)).collect();
-        let article_spans = spans(self.document.text, &articles);
-        let source_spans = spans(source.text, &sources);
+        let article_spans = spans(&self.document.text, &articles);
+        let source_spans = spans(&source.text, &sources);
         let passages =
             runs.iter().zip(article_spans).zip(source_spans).map(|((run, article), source_span)| Passage {
                 words: f64::from(run.matched) / 4.0,
                 longest: f64::from(run.longest) / 4.0,
                 is_quoted: mostly_within(&article.bytes, &self.quotations),
-                is_cited: is_cited(self.document.text, article.bytes.clone()),
+                is_cited: is_cited(&self.document.text, article.bytes.clone()),
                 is_boilerplate: mostly_within(&article.bytes, &self.document.boilerplate)
                     || mostly_within(&source_span.bytes, &source.boilerplate)
                     || common.is_some_and(|common| {
@@ -162,7 +161,7 @@ impl<'t> Article<'t> {
     }
 }
 
-/// Whether at least four fifths of a range lie in some of `ranges`.
+/// Whether at least four fifths of a range lie in some of `ranges`, which do not overlap.
 fn mostly_within(range: &Range<usize>, ranges: &[Range<usize>]) -> bool {
     let overlap =
         |other: &Range<usize>| other.end.min(range.end).saturating_sub(other.start.max(range.start));
@@ -189,7 +188,7 @@ fn spans(text: &str, ranges: &[Range<usize>]) -> Vec<Span> {
 }
 
 /// What an article and a source have in common.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Evidence {
     /// Words of the article.

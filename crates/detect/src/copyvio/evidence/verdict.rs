@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// Equal words of a passage that say nothing: that many two honest texts on one subject have in a row now and then.
 const FREE_WORDS: f64 = 4.0;
@@ -22,7 +22,7 @@ const STEEPNESS: f64 = 2.0;
 /// corpus of Clough and Stevenson, 2011, 36 of them copied or revised). `docs/conformance.md` has what was measured with
 /// texts left out in turn. Texts of other kinds were not calibrated: long texts on one subject, of which `EVEN_PER_WORD`
 /// is a guess on the safe side, legal texts, lists.
-#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 pub struct Score(f64);
 
 impl Score {
@@ -58,7 +58,7 @@ impl fmt::Display for Score {
 }
 
 /// What follows from a score.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Nothing to look at.

@@ -4,7 +4,7 @@ use crate::render::{Style, Table};
 
 /// A table with a title; its first column is text, the others are figures.
 #[derive(Debug)]
-pub(super) struct Sheet {
+pub(crate) struct Sheet {
     title: String,
     head: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -13,7 +13,7 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    pub(super) fn new<T: Into<String>>(title: impl Into<String>, head: impl IntoIterator<Item = T>) -> Self {
+    pub(crate) fn new<T: Into<String>>(title: impl Into<String>, head: impl IntoIterator<Item = T>) -> Self {
         Self {
             title: title.into(),
             head: head.into_iter().map(Into::into).collect(),
@@ -22,16 +22,16 @@ impl Sheet {
         }
     }
 
-    pub(super) fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) {
+    pub(crate) fn row<T: Into<String>>(&mut self, cells: impl IntoIterator<Item = T>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    pub(super) fn note(mut self, note: impl Into<String>) -> Self {
+    pub(crate) fn note(mut self, note: impl Into<String>) -> Self {
         self.note = note.into();
         self
     }
 
-    pub(super) fn text(&self, style: Style) -> String {
+    pub(crate) fn text(&self, style: Style) -> String {
         let mut table = Table::right(&(1..self.head.len()).collect::<Vec<_>>());
         table.row(&self.head);
         self.rows.iter().for_each(|row| table.row(row));
@@ -47,7 +47,7 @@ impl Sheet {
         out
     }
 
-    pub(super) fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         let line = |cells: &[String]| {
             let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
             format!("| {} |\n", cells.join(" | "))
@@ -64,7 +64,7 @@ impl Sheet {
 }
 
 /// A number with so many digits that three of them count.
-pub(super) fn figure(value: f64) -> String {
+pub(crate) fn figure(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
         size if size >= 10.0 => format!("{value:.1}"),
@@ -73,12 +73,12 @@ pub(super) fn figure(value: f64) -> String {
 }
 
 /// A number, or `-` where there is none.
-pub(super) fn figure_or_none(value: Option<f64>) -> String {
+pub(crate) fn figure_or_none(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), figure)
 }
 
 /// Bytes as MiB.
-pub(super) fn mebibytes(bytes: Option<u64>) -> String {
+pub(crate) fn mebibytes(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20)))
 }
 

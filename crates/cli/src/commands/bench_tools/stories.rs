@@ -15,33 +15,33 @@ const PACKED: &[u8] = include_bytes!("stories.txt.zst");
 
 /// A text as paragraphs of words.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Story {
-    pub(super) paragraphs: Vec<Vec<String>>,
+pub(crate) struct Story {
+    pub(crate) paragraphs: Vec<Vec<String>>,
     /// Words that come again and again, as the names of people do.
-    pub(super) names: Vec<String>,
+    pub(crate) names: Vec<String>,
 }
 
 impl Story {
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         text(&self.paragraphs)
     }
 
-    pub(super) fn words(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn words(&self) -> impl Iterator<Item = &String> {
         self.paragraphs.iter().flatten()
     }
 }
 
 /// Words with a blank between them and an empty line between paragraphs.
-pub(super) fn text(paragraphs: &[Vec<String>]) -> String {
+pub(crate) fn text(paragraphs: &[Vec<String>]) -> String {
     let paragraphs = paragraphs.iter().filter(|words| !words.is_empty());
     paragraphs.map(|words| words.join(" ")).collect::<Vec<_>>().join("\n\n")
 }
 
 /// Writes stories of one language.
 #[derive(Debug)]
-pub(super) struct Writer {
+pub(crate) struct Writer {
     /// ISO 639-1.
-    pub(super) lang: String,
+    pub(crate) lang: String,
     words: Vec<String>,
     /// First words of paragraphs.
     starts: Vec<usize>,
@@ -55,7 +55,7 @@ pub(super) struct Writer {
 
 impl Writer {
     /// The writers of all languages, in the order of their codes.
-    pub(super) fn all() -> Outcome<Vec<Self>> {
+    pub(crate) fn all() -> Outcome<Vec<Self>> {
         let packed = zstd::decode_all(PACKED)?;
         let text = String::from_utf8(packed)
             .map_err(|_| Failure::crawl("the stories of this build are not UTF-8"))?;
@@ -111,7 +111,7 @@ impl Writer {
 
     /// A story of so many words: paragraphs of some 80 words, sentences of at most 40. Three of ten words are not what stands behind the
     /// one before somewhere, so that no sentence of a text survives for long; two of a hundred are names.
-    pub(super) fn story(&self, random: &mut Xoshiro256PlusPlus, words: usize) -> Story {
+    pub(crate) fn story(&self, random: &mut Xoshiro256PlusPlus, words: usize) -> Story {
         let names: Vec<usize> = (0..3).map(|_| *choice(&self.rare, random)).collect();
         let (mut paragraphs, mut left) = (Vec::new(), words);
         while left > 0 {
@@ -141,7 +141,7 @@ impl Writer {
 }
 
 /// One of some, each as likely. Texts of the build leave no list empty.
-pub(super) fn choice<'a, T>(of: &'a [T], random: &mut Xoshiro256PlusPlus) -> &'a T {
+pub(crate) fn choice<'a, T>(of: &'a [T], random: &mut Xoshiro256PlusPlus) -> &'a T {
     &of[random.random_range(0..of.len())]
 }
 

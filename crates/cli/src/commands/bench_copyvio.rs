@@ -1,0 +1,97 @@
+//! `huntsman bench copyvio`: what is promised about copied texts, measured on this machine.
+//!
+//! How fast two texts are compared, what an index of windows costs, and what the two numbers, confidence and score, say of texts of which
+//! it is known what is right. Nothing is fetched: texts are made from those of the build.
+
+mod cases;
+mod index;
+mod pdf;
+mod speed;
+mod synthetic;
+mod texts;
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+
+use super::bench_tools::sheet::Sheet;
+use crate::args::{BenchCopyvioArgs, CopyvioPart};
+use crate::exit::{Exit, Outcome};
+use crate::render::{Style, count, say};
+
+/// All figures; parts that were not asked for are missing.
+#[derive(Debug, Serialize)]
+struct Report {
+    version: &'static str,
+    build: &'static str,
+    seed: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    speed: Option<speed::Speed>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<Vec<index::Index>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    synthetic: Option<synthetic::Synthetic>,
+}
+
+pub(crate) fn run(args: &BenchCopyvioArgs) -> Outcome {
+    if cfg!(debug_assertions) {
+        say("this is a debug build: its times say little; measure with cargo build --release");
+    }
+    let mut report = Report {
+        version: env!("CARGO_PKG_VERSION"),
+        build: if cfg!(debug_assertions) { "debug" } else { "release" },
+        seed: args.seed,
+        speed: None,
+        index: None,
+        synthetic: None,
+    };
+    let is_asked_for = |part: &CopyvioPart| match args.only.as_slice() {
+        // Texts of one's own are for the speed.
+        [] => args.article.is_none() || *part == CopyvioPart::Speed,
+        only => only.contains(part),
+    };
+    for part in
+        [CopyvioPart::Speed, CopyvioPart::Index, CopyvioPart::Synthetic].iter().filter(|p| is_asked_for(p))
+    {
+        match part {
+            CopyvioPart::Speed => {
+                say("speed of comparisons");
+                report.speed = Some(speed::run(args)?);
+            }
+            CopyvioPart::Index => {
+                let mut indexes = Vec::new();
+                for texts in &args.texts {
+                    say(&format!("index of {} texts", count(*texts)));
+                    indexes.push(index::run(args, *texts)?);
+                }
+                report.index = Some(indexes);
+            }
+            CopyvioPart::Synthetic => {
+                say(&format!("synthetic: {} pairs for each case", count(args.pairs)));
+                report.synthetic = Some(synthetic::run(args)?);
+            }
+        }
+    }
+    let mut stdout = io::stdout().lock();
+    if args.json {
+        writeln!(stdout, "{}", serde_json::to_string(&report)?)?;
+    } else {
+        let style = Style::stdout();
+        for sheet in report.sheets() {
+            let text = if args.markdown { sheet.markdown() } else { sheet.text(style) };
+            stdout.write_all(text.as_bytes())?;
+        }
+        writeln!(stdout, "\nhuntsman {}, {} build, seed {}", report.version, report.build, report.seed)?;
+    }
+    Ok(Exit::Done)
+}
+
+impl Report {
+    fn sheets(&self) -> Vec<Sheet> {
+        let mut sheets = Vec::new();
+        sheets.extend(self.speed.as_ref().map(speed::Speed::sheet));
+        sheets.extend(self.index.as_deref().map(index::sheet));
+        sheets.extend(self.synthetic.as_ref().map(synthetic::Synthetic::sheet));
+        sheets
+    }
+}

@@ -1,0 +1,63 @@
+//! `huntsman sweep`: a site, each of its pages with its sources.
+
+use huntsman::middleware::copyvio::{CheckPlan, Workspace};
+use serde_json::json;
+
+use super::crawl::{Beside, crawl};
+use crate::args::Flags;
+use crate::config::Config;
+use crate::copyvio::{Inputs, pdf_reader};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::output;
+use crate::render::{Style, counted, escape, say};
+use crate::sweep::{SweepArgs, Sweeping, Totals, write_report};
+
+pub(crate) async fn run(args: SweepArgs) -> Outcome {
+    let SweepArgs { site, candidates, checks } = args;
+    if site.output.out.as_deref() == Some(std::path::Path::new("-")) {
+        return Err(Failure::usage("--out -: a sweep writes several files; name a directory"));
+    }
+    let name = site.urls.first().cloned().unwrap_or_else(|| "the sites".to_owned());
+    let fail_on_limit = site.output.fail_on_limit;
+    let config = Config::load(&site.settings, workers(checks.workers), site.network.settings())?;
+    let layers = config.layers.clone();
+    let sweeping = Sweeping {
+        workspace: Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?,
+        sources: candidates.sources(&config.settings)?,
+        plan: CheckPlan { keep_texts: true, ..checks.as_check().plan(candidates.max_queries)? },
+        at_once: checks.checks_at_once,
+        min_words: checks.min_words,
+    };
+    let beside = Beside { sweep: Some(sweeping), ..Beside::default() };
+    let Some(ended) = crawl(site, beside).await? else { return Ok(Exit::Done) };
+    say(ended.report.summary(Style::stderr()).trim_end());
+    if let Some(directory) = &ended.directory {
+        let totals = write_report(directory, &name)
+            .map_err(|error| Failure::crawl(format!("writing {}: {error}", output::SWEEP_REPORT)))?;
+        tell(&totals);
+        say(&format!("  {}", escape(&directory.file(output::SWEEP_REPORT).to_string_lossy())));
+    }
+    Ok(ended.exit(fail_on_limit))
+}
+
+/// Settings of the crawl that reads sources.
+fn workers(workers: usize) -> Flags {
+    let mut flags = Inputs::command();
+    flags.extend(Workspace::settings());
+    flags.push(("concurrent_requests", json!(workers)));
+    flags
+}
+
+fn tell(totals: &Totals) {
+    let style = Style::stderr();
+    let statuses = totals.statuses.iter().map(|(status, number)| format!("{number} {status}"));
+    let statuses = statuses.collect::<Vec<_>>().join(", ");
+    let suspected = format!("{} suspected", counted(totals.suspected as u64, "article"));
+    let possible = format!("{} possible", totals.possible);
+    say(&format!(
+        "  {} with sources ({statuses}): {}, {}",
+        counted(totals.articles as u64, "article"),
+        if totals.suspected > 0 { style.red(&suspected) } else { suspected },
+        if totals.possible > 0 { style.yellow(&possible) } else { possible },
+    ));
+}

@@ -1,0 +1,120 @@
+//! Copyvio: how much of one article stands on each page of a crawl.
+
+use std::fmt;
+use std::sync::Arc;
+
+use huntsman_crawler::{Context, CrawlerBuilder, OnPage, Page, Plugin, Result, Spider, SpiderMiddleware};
+use huntsman_detect::copyvio::{Article, Band, Chain, Confidence, Degree, Evidence, Text, Verdict};
+use serde::Serialize;
+
+use super::pdf::PdfText;
+use super::reading::Reading;
+
+/// Compares every page of a crawl with one article: is it copied from there?
+///
+/// The answer is in the extensions of the page as [`Copied`]. Pages of which nothing is read (another type, too large, no text) have
+/// none. Stats: `copyvio/pages`, `copyvio/suspected` and `copyvio/possible` by confidence, `copyvio/verdict/suspected` and
+/// `copyvio/verdict/possible` by the verdict of the evidence.
+///
+/// Takes some 0.2 ms for a page of 20 kB: a scan of its text, a look-up for each of its words, and evidence only where both share words.
+///
+/// ```
+/// use huntsman_crawler::{Output, Page, spider_fn};
+/// use huntsman_detect::copyvio::Text;
+/// use huntsman_middleware::copyvio::{Copied, Copyvio};
+///
+/// let spider = spider_fn(["https://example.org/"], |page: &Page, out: &mut Output<String>| {
+///     if let Some(copied) = page.extensions.get::<Copied>() {
+///         out.item(format!("{} {:.2}", page.url(), copied.confidence.value()));
+///     }
+///     out.follow_links(page);
+///     Ok(())
+/// });
+/// let article = Text::new("The old mill stands on the bank of the river.");
+/// let crawler = huntsman_crawler::CrawlerBuilder::new(spider).plugin(Copyvio::of(&article));
+/// # let _ = crawler;
+/// ```
+#[derive(Clone)]
+pub struct Copyvio(Arc<Inner>);
+
+struct Inner {
+    article: Article<'static>,
+    chain: Chain,
+    pdf: Option<Arc<dyn PdfText>>,
+}
+
+/// What a page has in common with the article; in its extensions.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct Copied {
+    /// How sure one can be that the article copies the page, as the reference has it.
+    pub confidence: Confidence,
+    /// The passages, and what follows from them.
+    pub evidence: Evidence,
+}
+
+impl Copyvio {
+    /// The name in stats.
+    pub const NAME: &'static str = "copyvio";
+    /// The place in the spider chain: behind HttpError, so that error pages are not compared.
+    pub const ORDER: i32 = 56;
+
+    /// Compares pages with this article.
+    pub fn of(article: &Text) -> Self {
+        Self::with_pdf(article, None)
+    }
+
+    /// Compares pages and PDF files with this article; a crawl fetches files only where `download_binary` is set.
+    pub fn with_pdf(article: &Text, pdf: Option<Arc<dyn PdfText>>) -> Self {
+        let chain = Chain::of(article.exact(), Degree::default());
+        Self(Arc::new(Inner { article: Article::new(article.document().into_owned()), chain, pdf }))
+    }
+
+    fn compare(&self, page: &Page) -> Option<Copied> {
+        let reading = Reading::of_page(page, &[], self.0.pdf.as_deref()).ok()?;
+        let windows = reading.text.windows(Degree::default());
+        let shared = self.0.chain.delta(&windows).size;
+        Some(Copied {
+            confidence: Confidence::of(self.0.chain.size(), shared),
+            evidence: self.0.article.compare(&reading.text.document()),
+        })
+    }
+}
+
+impl Plugin for Copyvio {
+    fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
+        builder.spider_middleware(self)
+    }
+}
+
+impl SpiderMiddleware for Copyvio {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
+        if !page.response().status.is_success() || page.request().is_sitemap() {
+            return Ok(OnPage::Parse);
+        }
+        let Some(copied) = self.compare(page) else { return Ok(OnPage::Parse) };
+        cx.stats().inc("copyvio/pages");
+        if copied.confidence.band() != Band::None {
+            cx.stats().inc(&format!("copyvio/{}", copied.confidence.band()));
+        }
+        if copied.evidence.verdict != Verdict::None {
+            cx.stats().inc(&format!("copyvio/verdict/{}", copied.evidence.verdict));
+        }
+        page.extensions.insert(copied);
+        Ok(OnPage::Parse)
+    }
+}
+
+impl fmt::Debug for Copyvio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Copyvio").field("article", &self.0.article.document()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,293 @@
+//! Search engines as sources of candidates: whole sentences of the article, asked as phrases.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use governor::middleware::NoOpMiddleware;
+use governor::nanos::Nanos;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter, clock::Clock as _};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use huntsman_crawler::{
+    Clock, Downloader, Error, FetchErrorKind, HttpDownloader, Request, Response, Settings, retry_after,
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use url::Url;
+
+use super::candidates::{Candidate, CandidateError, CandidateSource, Finding, Subject};
+use crate::http_proxy::{CrawlClock, HttpProxy};
+
+mod brave;
+mod engine;
+mod google;
+mod searxng;
+
+pub use engine::Engine;
+
+/// Asks a search engine for sentences of an article, word for word, as the reference does: at most one question a second and five
+/// results for each, over all checks that share it.
+///
+/// It has a downloader of its own, whose address guard lets the engine's own host and port pass and nothing else that the settings do
+/// not allow: what pages link to is not fetched by it. An engine that says that it was asked too often is left alone for as long as it
+/// says, a minute if it does not, at most an hour; questions have no answer meanwhile.
+///
+/// ```no_run
+/// # fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// use huntsman_crawler::Settings;
+/// use huntsman_middleware::copyvio::{Engine, SearchEngine};
+///
+/// let ours = SearchEngine::new(Engine::searxng("https://search.example.org/")?, &Settings::default())?;
+/// let brave = SearchEngine::new(Engine::brave_from_env()?, &Settings::default())?.budget(100);
+/// # Ok(()) }
+/// ```
+pub struct SearchEngine<D = HttpDownloader> {
+    engine: Engine,
+    downloader: D,
+    user_agent: Option<HeaderValue>,
+    proxy: Option<String>,
+    results: usize,
+    budget: usize,
+    asked: AtomicUsize,
+    clock: CrawlClock,
+    limiter: Option<Limiter>,
+    /// It wants to be left alone until then.
+    closed_until: Mutex<Option<Instant>>,
+}
+
+type Limiter = RateLimiter<NotKeyed, InMemoryState, CrawlClock, NoOpMiddleware<Nanos>>;
+
+/// What a search engine may take for an answer.
+const MAX_ANSWER_BYTES: usize = 2 << 20;
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(10);
+/// How long it is left alone after it refused, unless it says how long; and at most.
+const USUAL_REST: Duration = Duration::from_secs(60);
+const LONGEST_REST: Duration = Duration::from_secs(3_600);
+/// A longer address is no page that anybody wants to read.
+const MAX_URL_BYTES: usize = 8_192;
+
+impl SearchEngine {
+    /// Asks an engine over HTTP, with the proxy, the user agent and the TLS of the settings.
+    ///
+    /// # Errors
+    /// A setting for the network cannot be understood.
+    pub fn new(engine: Engine, settings: &Settings) -> Result<Self, Error> {
+        let mut settings = settings.clone();
+        settings.allow_addresses.extend(engine.named_address());
+        settings.download_binary = true;
+        let proxy = HttpProxy::from_settings(&settings)?;
+        let proxy = proxy.and_then(|proxy| proxy.proxy_for(engine.base()).cloned());
+        let user_agent = HeaderValue::from_str(&settings.user_agent).ok();
+        let downloader = HttpDownloader::new(&settings)?;
+        Ok(Self { user_agent, proxy, ..SearchEngine::with_downloader(engine, downloader) })
+    }
+}
+
+impl<D: Downloader> SearchEngine<D> {
+    /// Asks an engine by a downloader, as tests do.
+    pub fn with_downloader(engine: Engine, downloader: D) -> Self {
+        let clock = CrawlClock(Clock::start());
+        let plain = Self {
+            engine,
+            downloader,
+            user_agent: None,
+            proxy: None,
+            results: 5,
+            budget: usize::MAX,
+            asked: AtomicUsize::new(0),
+            clock,
+            limiter: None,
+            closed_until: Mutex::default(),
+        };
+        plain.pace(Duration::from_secs(1))
+    }
+
+    /// Time between two questions; one second.
+    pub fn pace(mut self, pace: Duration) -> Self {
+        let quota = Quota::with_period(pace).map(|quota| quota.allow_burst(NonZeroU32::MIN));
+        self.limiter = quota.map(|quota| RateLimiter::direct_with_clock(quota, self.clock.clone()));
+        self
+    }
+
+    /// Results that are taken of an answer: 5, 1 to 10.
+    pub fn results(mut self, results: usize) -> Self {
+        self.results = results.clamp(1, 10);
+        self
+    }
+
+    /// Questions in all, over all checks; then it answers no more. No limit if nothing is said.
+    pub fn budget(mut self, questions: usize) -> Self {
+        self.budget = questions;
+        self
+    }
+
+    /// Waits for the turn of a question.
+    async fn turn(&self) -> Result<(), CandidateError> {
+        let name = self.engine.name();
+        self.is_open()?;
+        if let Some(limiter) = &self.limiter {
+            while let Err(until) = limiter.check() {
+                // Timers have a grain of a millisecond: round up.
+                let wait = until.wait_time_from(self.clock.now()).max(Duration::from_millis(1));
+                tokio::time::sleep(wait).await;
+            }
+        }
+        // Another question may have been refused meanwhile.
+        self.is_open()?;
+        if self.asked.fetch_add(1, Ordering::Relaxed) >= self.budget {
+            self.asked.fetch_sub(1, Ordering::Relaxed);
+            return Err(CandidateError::Quota(format!(
+                "the budget of {} questions to {name} is used up",
+                self.budget
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether it may be asked, as far as its own word goes.
+    fn is_open(&self) -> Result<(), CandidateError> {
+        let closed = *self.closed_until.lock().unwrap_or_else(PoisonError::into_inner);
+        match closed.map(|until| until.saturating_duration_since(Instant::now())) {
+            Some(left) if !left.is_zero() => Err(CandidateError::Quota(format!(
+                "{} was asked too often; it is left alone for {} more seconds",
+                self.engine.name(),
+                left.as_secs().max(1)
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    async fn ask(&self, phrase: &str) -> Result<Vec<Candidate>, CandidateError> {
+        self.turn().await?;
+        let mut request = self.engine.request(phrase, self.results)?;
+        request.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+        if let Some(agent) = &self.user_agent {
+            request.headers.insert(header::USER_AGENT, agent.clone());
+        }
+        let mut meta = |key: &str, value: Value| drop(request.meta.insert(key.to_owned(), value));
+        meta("download_maxsize", json!(MAX_ANSWER_BYTES));
+        meta("download_timeout", json!(MAX_ANSWER_TIME.as_secs_f64()));
+        if let Some(proxy) = &self.proxy {
+            meta("proxy", json!(proxy));
+        }
+        let answer = self.fetch(&request).await?;
+        match self.engine.read(&answer) {
+            Ok(urls) => Ok(self.candidates(urls)),
+            Err(Refusal::Quota(why)) => Err(CandidateError::Quota(self.rest(why, &answer))),
+            Err(Refusal::Failed(why)) => Err(CandidateError::Failed(why)),
+        }
+    }
+
+    /// The answer. Of an error only its kind is told: the message of a library may have the address, and so the key.
+    async fn fetch(&self, request: &Request) -> Result<Response, CandidateError> {
+        self.downloader.fetch(request).await.map_err(|error| {
+            let what = match error.kind() {
+                FetchErrorKind::TooLarge => format!("the answer has more than {MAX_ANSWER_BYTES} bytes"),
+                _ if error.is_timeout() => "no answer in time".to_owned(),
+                kind => kind.name().to_owned(),
+            };
+            CandidateError::Failed(format!("{} at {}: {what}", self.engine.name(), self.engine.place()))
+        })
+    }
+
+    /// Leaves the engine alone for as long as its answer says; a sentence about it.
+    fn rest(&self, why: String, answer: &Response) -> String {
+        let told = self.engine.rest(&answer.headers).or_else(|| told_rest(&answer.headers));
+        let rest = told.unwrap_or(USUAL_REST).min(LONGEST_REST);
+        *self.closed_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + rest);
+        match told {
+            Some(told) => format!("{why}; it can be asked again in {} seconds", told.as_secs()),
+            None => why,
+        }
+    }
+
+    /// What of the results can be fetched, each once.
+    fn candidates(&self, urls: Vec<String>) -> Vec<Candidate> {
+        let mut seen = HashSet::new();
+        let is_page = |url: &String| {
+            url.len() <= MAX_URL_BYTES
+                && Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+        };
+        let urls = urls.into_iter().filter(is_page).filter(|url| seen.insert(url.clone()));
+        urls.take(self.results).map(Candidate::new).collect()
+    }
+}
+
+impl<D> fmt::Debug for SearchEngine<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SearchEngine")
+            .field("engine", &self.engine)
+            .field("asked", &self.asked)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<D: Downloader> CandidateSource for SearchEngine<D> {
+    fn name(&self) -> &str {
+        self.engine.name()
+    }
+
+    fn questions(&self, subject: &Subject) -> Vec<String> {
+        // More than anybody asks; the check has a limit of its own.
+        const MOST: usize = 100;
+        let quoted = |phrase: String| {
+            let bare: String =
+                phrase.chars().map(|c| if c == '"' || c.is_control() { ' ' } else { c }).collect();
+            bare.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        subject
+            .phrases(MOST.min(self.budget))
+            .into_iter()
+            .map(quoted)
+            .filter(|phrase| !phrase.is_empty())
+            .collect()
+    }
+
+    fn find<'a>(&'a self, _: &'a Subject, question: &'a str) -> Finding<'a> {
+        Box::pin(self.ask(question))
+    }
+}
+
+/// An answer that has no results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Refusal {
+    /// It was asked too often.
+    Quota(String),
+    /// Anything else.
+    Failed(String),
+}
+
+/// For how long a server asks to be left alone, by the usual headers.
+fn told_rest(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+    let now = SystemTime::now();
+    text("retry-after")
+        .and_then(|value| retry_after::retry_after(value, now, LONGEST_REST))
+        .or_else(|| retry_after::rate_limit_wait(text, now, LONGEST_REST))
+}
+
+/// The JSON of an answer; nothing if it is something else.
+fn json_of(answer: &Response) -> Option<Value> {
+    serde_json::from_slice(&answer.body).ok()
+}
+
+/// The texts of a field in each object of a list.
+fn field_of_each(list: Option<&Value>, field: &str) -> Option<Vec<String>> {
+    let of_one = |result: &Value| result.get(field)?.as_str().map(str::to_owned);
+    Some(list?.as_array()?.iter().filter_map(of_one).collect())
+}
+
+/// What is said of an answer that nobody foresaw.
+fn unexpected(name: &str, status: StatusCode) -> Refusal {
+    Refusal::Failed(match status {
+        _ if status.is_redirection() => {
+            format!("{name} answers with a redirect; name the address that it leads to")
+        }
+        StatusCode::OK => format!("{name} does not answer as documented"),
+        status => format!("{name} answers with status {status}"),
+    })
+}

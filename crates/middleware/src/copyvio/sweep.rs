@@ -1,0 +1,169 @@
+//! Articles of a crawl, checked while it goes on.
+
+use std::fmt;
+use std::sync::Arc;
+
+use huntsman_crawler::{Context, Error, OnItem, Pipeline, Result, Stats};
+use huntsman_detect::copyvio::SourceStatus;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::candidates::{CandidateSource, Subject};
+use super::workspace::{CheckPlan, Checked, Workspace};
+
+/// Checks the articles among the items of a crawl, and hands over what came of each.
+///
+/// A pipeline: a page is settled only after its article was checked and what came of it was taken, so a crawl that is killed and goes on
+/// checks again what it had not told. The pages that come meanwhile wait in the queue of the items; as many articles are checked at
+/// once as are there, but at most so many. The workspace is another crawl than the one whose items these are, so each keeps its own
+/// pace, and no registrable domain of the sources is asked twice at once, whichever articles name it.
+///
+/// Stats: `copyvio/articles`, `copyvio/failed`, `copyvio/sources` and `copyvio/sources/{status}`, `copyvio/violations`,
+/// `copyvio/queries`, `copyvio/errors` (of queries), `copyvio/cached`.
+///
+/// ```no_run
+/// # async fn run() -> huntsman_crawler::Result<()> {
+/// use std::sync::Arc;
+/// use huntsman_crawler::{Output, Page, spider_fn};
+/// use huntsman_middleware::Defaults;
+/// use huntsman_middleware::copyvio::{CheckPlan, Links, Reading, Subject, Sweep, Workspace, external_links};
+///
+/// let spider = spider_fn(["https://example.org/"], |page: &Page, out: &mut Output<Arc<Subject>>| {
+///     out.follow_links(page);
+///     if let Ok(reading) = Reading::of_page(page, &[], None) {
+///         out.item(Arc::new(Subject::of_page(page.url().as_str(), reading, external_links(page))));
+///     }
+///     Ok(())
+/// });
+/// let workspace = Workspace::start(None, |crawler| crawler)?;
+/// let sweep = Sweep::new(workspace, vec![Arc::new(Links)], CheckPlan::default(), |subject, checked| {
+///     println!("{:?}: {:?}", subject.url, checked?.result.best());
+///     Ok(())
+/// });
+/// huntsman_crawler::CrawlerBuilder::new(spider).plugin(Defaults).pipeline(sweep).build()?.run().await?;
+/// # Ok(()) }
+/// ```
+pub struct Sweep<I> {
+    workspace: Workspace,
+    sources: Arc<[Arc<dyn CandidateSource>]>,
+    plan: CheckPlan,
+    subject_of: Box<SubjectOf<I>>,
+    take: Box<Take>,
+    permits: Arc<Semaphore>,
+    checks: JoinSet<(Arc<Subject>, Result<Checked>)>,
+    stats: Option<Stats>,
+}
+
+type SubjectOf<I> = dyn Fn(&I) -> Option<Arc<Subject>> + Send;
+type Take = dyn FnMut(&Subject, Result<Checked>) -> Result<()> + Send;
+
+/// Articles that are checked at once. More, and what one waits for would eat up the time of the others.
+const AT_ONCE: usize = 16;
+
+impl Sweep<Arc<Subject>> {
+    /// Checks items that are articles. `take` gets what came of each, or why the check itself broke; its error ends the crawl.
+    pub fn new(
+        workspace: Workspace,
+        sources: Vec<Arc<dyn CandidateSource>>,
+        plan: CheckPlan,
+        take: impl FnMut(&Subject, Result<Checked>) -> Result<()> + Send + 'static,
+    ) -> Self {
+        Self::of_items(workspace, sources, plan, |item: &Arc<Subject>| Some(Arc::clone(item)), take)
+    }
+}
+
+impl<I> Sweep<I> {
+    /// Checks the articles that items have, where they have one.
+    pub fn of_items(
+        workspace: Workspace,
+        sources: Vec<Arc<dyn CandidateSource>>,
+        plan: CheckPlan,
+        subject_of: impl Fn(&I) -> Option<Arc<Subject>> + Send + 'static,
+        take: impl FnMut(&Subject, Result<Checked>) -> Result<()> + Send + 'static,
+    ) -> Self {
+        Self {
+            workspace,
+            sources: sources.into(),
+            plan,
+            subject_of: Box::new(subject_of),
+            take: Box::new(take),
+            permits: Arc::new(Semaphore::new(AT_ONCE)),
+            checks: JoinSet::new(),
+            stats: None,
+        }
+    }
+
+    /// Checks at most so many articles at once; 16 otherwise.
+    #[must_use]
+    pub fn at_once(mut self, articles: usize) -> Self {
+        self.permits = Arc::new(Semaphore::new(articles.clamp(1, Semaphore::MAX_PERMITS)));
+        self
+    }
+
+    fn count(&self, checked: &Result<Checked>) {
+        let Some(stats) = &self.stats else { return };
+        stats.inc("copyvio/articles");
+        let Ok(checked) = checked else {
+            stats.inc("copyvio/failed");
+            return;
+        };
+        for source in &checked.result.sources {
+            stats.inc("copyvio/sources");
+            let status = match source.status {
+                SourceStatus::Compared => "compared",
+                SourceStatus::Excluded(_) => "excluded",
+                SourceStatus::Skipped => "skipped",
+                SourceStatus::Failed(_) => "failed",
+                SourceStatus::Late => "late",
+            };
+            stats.inc(&format!("copyvio/sources/{status}"));
+        }
+        stats.add("copyvio/violations", i64::from(checked.result.violation));
+        stats.add("copyvio/queries", i64::try_from(checked.queries).unwrap_or(i64::MAX));
+        stats.add("copyvio/errors", i64::try_from(checked.errors.len()).unwrap_or(i64::MAX));
+        stats.add("copyvio/cached", i64::from(checked.cached.is_some()));
+    }
+}
+
+impl<I: Send + 'static> Pipeline<I> for Sweep<I> {
+    async fn open(&mut self, cx: &Context) -> Result<()> {
+        self.stats = Some(cx.stats().clone());
+        Ok(())
+    }
+
+    async fn process_item(&mut self, item: I, _: &Context) -> Result<OnItem<I>> {
+        if let Some(subject) = (self.subject_of)(&item) {
+            let (workspace, plan) = (self.workspace.clone(), self.plan.clone());
+            let (sources, permits) = (Arc::clone(&self.sources), Arc::clone(&self.permits));
+            self.checks.spawn(async move {
+                // Nobody closes it.
+                let _permit = permits.acquire_owned().await;
+                let checked = workspace.check(Arc::clone(&subject), &sources, plan).await;
+                (subject, checked)
+            });
+        }
+        Ok(OnItem::Keep(item))
+    }
+
+    async fn flush(&mut self) -> Result<()> {
+        while let Some(joined) = self.checks.join_next().await {
+            let (subject, checked) = joined.map_err(Error::from)?;
+            self.count(&checked);
+            (self.take)(&subject, checked)?;
+        }
+        Ok(())
+    }
+
+    async fn close(&mut self) -> Result<()> {
+        self.flush().await
+    }
+}
+
+impl<I> fmt::Debug for Sweep<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sweep")
+            .field("plan", &self.plan)
+            .field("checks", &self.checks.len())
+            .finish_non_exhaustive()
+    }
+}

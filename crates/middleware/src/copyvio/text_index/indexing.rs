@@ -1,0 +1,108 @@
+//! Adding the pages of a crawl to an index.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use huntsman_crawler::{
+    Context, CrawlerBuilder, Error, JobSync, OnPage, Page, Persist, Plugin, Result, Settings, Spider,
+    SpiderMiddleware,
+};
+use huntsman_detect::lang::Lang;
+
+use super::{IndexedPage, TextIndex, TextIndexError};
+use crate::copyvio::reading::Reading;
+
+/// Adds what every page of a crawl says to a [`TextIndex`], under the address to which redirects led. A plugin.
+///
+/// A page is in the index at the latest when the job of the crawl says that it is done, so a crawl that is killed and goes on loses
+/// none; one that is fetched again takes its own place. Errors, answers without text and sitemaps are passed over. A page that says
+/// `noindex` is added all the same: the index is no public one. If the index fails, as on a full disk, the crawl ends with the next
+/// commit of its job; a crawl without one says so at its end, by [`TextIndex::close`].
+///
+/// It reads the text as a check does, which takes about as long as the rest of the work on a page. Stats are `index/pages` and
+/// `index/failed`.
+#[derive(Clone, Debug)]
+pub struct IndexPages {
+    index: TextIndex,
+    is_safe_from_power_cuts: Arc<AtomicBool>,
+}
+
+impl IndexPages {
+    /// The name in settings and records.
+    pub const NAME: &'static str = "index_pages";
+    /// The place in the spider chain: behind what leaves pages out.
+    pub const ORDER: i32 = 58;
+
+    /// Adds to an index, which whoever made it closes after the crawl.
+    pub fn new(index: TextIndex) -> Self {
+        Self { index, is_safe_from_power_cuts: Arc::default() }
+    }
+
+    fn add(&self, page: &Page, cx: &Context) -> Result<bool, TextIndexError> {
+        let Ok(reading) = Reading::of_page(page, &[], None) else { return Ok(false) };
+        let mut url = page.url().clone();
+        url.set_fragment(None);
+        let lang = page.declared_lang().and_then(Lang::parse).map(|lang| lang.code().to_owned());
+        self.index.add(&IndexedPage {
+            url: url.into(),
+            title: page.title().map(str::to_owned),
+            lang,
+            fetched_at: Some(cx.now()),
+            text: reading.text,
+        })?;
+        Ok(true)
+    }
+}
+
+impl SpiderMiddleware for IndexPages {
+    fn name(&self) -> &'static str {
+        Self::NAME
+    }
+
+    fn order(&self) -> i32 {
+        Self::ORDER
+    }
+
+    fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
+        if !page.response().status.is_success() || page.request().is_sitemap() || !page.kind().is_textual() {
+            return Ok(OnPage::Parse);
+        }
+        match self.add(page, cx) {
+            Ok(true) => cx.stats().inc("index/pages"),
+            Ok(false) => {}
+            Err(error) => {
+                cx.stats().inc("index/failed");
+                tracing::error!(url = %page.url(), "not indexed: {error}");
+            }
+        }
+        Ok(OnPage::Parse)
+    }
+}
+
+/// Nothing is kept in the job: it is asked before every commit whether the pages are safe.
+impl Persist for IndexPages {
+    fn name(&self) -> String {
+        Self::NAME.to_owned()
+    }
+
+    fn load(&self, _: Option<&[u8]>) -> Result<()> {
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        let is_safe = self.is_safe_from_power_cuts.load(Ordering::Relaxed);
+        let synced = self.index.sync(is_safe);
+        synced.map(|()| None).map_err(|error| Error::usage(error.to_string()))
+    }
+}
+
+impl Plugin for IndexPages {
+    fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
+        let same = self.clone();
+        let with_settings = move |settings: &Settings| {
+            same.is_safe_from_power_cuts.store(settings.job_sync == JobSync::Full, Ordering::Relaxed);
+            Ok(Some(same.clone()))
+        };
+        builder.persist(self).spider_middleware_with(Self::NAME, Self::ORDER, with_settings)
+    }
+}

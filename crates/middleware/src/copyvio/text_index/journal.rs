@@ -1,0 +1,177 @@
+//! Pages that are not in a commit of the index yet: files that a kill does not take, read again by whoever opens the index next.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// `pages-00000012.log` in the directory of an index: records of a length (4 bytes, little-endian), a checksum (8 bytes, XXH3-64) and so
+/// many bytes. A record that is torn ends a file.
+#[derive(Debug)]
+pub(super) struct Journal {
+    directory: PathBuf,
+    /// That of the next file, or of the one that is written.
+    number: u64,
+    /// That of the first file.
+    first: u64,
+    file: Option<File>,
+}
+
+/// No page is larger.
+const MAX_RECORD: usize = 64 << 20;
+
+impl Journal {
+    /// Begins behind the files that are there.
+    pub(super) fn new(directory: &Path) -> io::Result<Self> {
+        let last = Self::files(directory)?.last().map_or(0, |(number, _)| *number);
+        Ok(Self { directory: directory.to_owned(), number: last + 1, first: last + 1, file: None })
+    }
+
+    /// The files that are there, the oldest first.
+    pub(super) fn files(directory: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
+        let mut files = Vec::new();
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let number = name.to_str().and_then(|name| name.strip_prefix("pages-")?.strip_suffix(".log"));
+            if let Some(number) = number.and_then(|number| number.parse().ok()) {
+                files.push((number, entry.path()));
+            }
+        }
+        files.sort_unstable();
+        Ok(files)
+    }
+
+    /// Writes a record. The end of the process by any means does not take it, a loss of power may.
+    pub(super) fn append(&mut self, record: &[u8]) -> io::Result<()> {
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let path = self.directory.join(format!("pages-{:08}.log", self.number));
+                self.file.insert(OpenOptions::new().create_new(true).append(true).open(path)?)
+            }
+        };
+        let length = u32::try_from(record.len()).map_err(|_| io::Error::other("a page is too large"))?;
+        let mut bytes = Vec::with_capacity(record.len() + 12);
+        bytes.extend_from_slice(&length.to_le_bytes());
+        bytes.extend_from_slice(&xxh3_64(record).to_le_bytes());
+        bytes.extend_from_slice(record);
+        file.write_all(&bytes)
+    }
+
+    /// Makes what was written safe from a loss of power.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        self.file.as_ref().map_or(Ok(()), File::sync_data)
+    }
+
+    /// Ends the file that is written; its number, if there is one. The next record begins another.
+    pub(super) fn rotate(&mut self) -> Option<u64> {
+        self.file.take()?;
+        self.number += 1;
+        Some(self.number - 1)
+    }
+
+    /// The number of the newest file that was ended; none if there was none since it was opened.
+    pub(super) fn last(&self) -> Option<u64> {
+        (self.number > self.first).then(|| self.number - 1)
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Removes files whose pages are in a commit: all up to a number.
+    pub(super) fn forget(directory: &Path, last: u64) -> io::Result<()> {
+        for (_, path) in Self::files(directory)?.into_iter().filter(|(number, _)| *number <= last) {
+            fs::remove_file(path)?;
+        }
+        Ok(())
+    }
+
+    /// Hands over the records of a file, up to one that is torn.
+    pub(super) fn read<E: From<io::Error>>(
+        path: &Path,
+        mut each: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut file = BufReader::new(File::open(path)?);
+        let mut record = Vec::new();
+        loop {
+            let mut head = [0; 12];
+            match file.read_exact(&mut head) {
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+                other => other?,
+            }
+            let (length, sum) = head.split_at(4);
+            let length = u32::from_le_bytes(length.try_into().expect("four bytes")) as usize;
+            let sum = u64::from_le_bytes(sum.try_into().expect("eight bytes"));
+            if length > MAX_RECORD {
+                return Ok(());
+            }
+            record.clear();
+            (&mut file).take(length as u64).read_to_end(&mut record)?;
+            if record.len() < length || xxh3_64(&record) != sum {
+                return Ok(());
+            }
+            each(&record)?;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn records(path: &Path) -> Vec<Vec<u8>> {
+        let mut all = Vec::new();
+        Journal::read(path, |record| -> io::Result<()> {
+            all.push(record.to_vec());
+            Ok(())
+        })
+        .unwrap();
+        all
+    }
+
+    #[test]
+    fn whatever_is_torn_off_the_records_before_are_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::new(dir.path()).unwrap();
+        let written = [b"one".to_vec(), Vec::new(), vec![7; 300]];
+        written.iter().for_each(|record| journal.append(record).unwrap());
+        let (_, path) = Journal::files(dir.path()).unwrap().remove(0);
+        let bytes = fs::read(&path).unwrap();
+        for end in 0..=bytes.len() {
+            fs::write(&path, &bytes[..end]).unwrap();
+            let read = records(&path);
+            assert_eq!(read, written[..read.len()], "{end}");
+            assert_eq!(read.len(), [15, 27, 339].iter().filter(|whole| end >= **whole).count(), "{end}");
+        }
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x80;
+            fs::write(&path, damaged).unwrap();
+            let read = records(&path);
+            assert_eq!(read, written[..read.len()], "{at}");
+        }
+    }
+
+    #[test]
+    fn files_have_rising_numbers_and_are_removed_from_the_oldest() {
+        let dir = tempfile::tempdir().unwrap();
+        let numbers = || {
+            let files = Journal::files(dir.path()).unwrap();
+            files.into_iter().map(|(number, _)| number).collect::<Vec<_>>()
+        };
+        let mut journal = Journal::new(dir.path()).unwrap();
+        assert_eq!(journal.rotate(), None);
+        journal.append(b"a").unwrap();
+        assert_eq!(journal.rotate(), Some(1));
+        journal.append(b"b").unwrap();
+        assert_eq!(numbers(), [1, 2]);
+        let mut later = Journal::new(dir.path()).unwrap();
+        later.append(b"c").unwrap();
+        assert_eq!(numbers(), [1, 2, 3]);
+        Journal::forget(dir.path(), 2).unwrap();
+        assert_eq!(numbers(), [3]);
+    }
+}

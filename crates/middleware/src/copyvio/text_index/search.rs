@@ -1,0 +1,185 @@
+//! From an article to the pages that it may be taken from.
+
+use std::collections::{HashMap, HashSet};
+
+use tantivy::collector::TopDocs;
+use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
+use tantivy::schema::{IndexRecordOption, Value};
+use tantivy::{DocAddress, Searcher, TantivyDocument, Term};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::page::{IndexedPage, body};
+use super::terms::terms;
+use super::{Fields, Subject};
+use crate::copyvio::candidates::Candidate;
+
+/// Terms of the article that are looked at.
+const MOST_TERMS: usize = 50_000;
+/// Terms of a passage, and passages that are asked for; in a longer article they stand further apart.
+const PASSAGE: usize = 60;
+const MOST_PASSAGES: usize = 64;
+/// The rarest terms of a passage that are asked for: enough that some are left where words were changed.
+const ASKED: usize = 24;
+/// Pages of a passage's answer, pages whose text is looked at, and candidates.
+const ANSWERS: usize = 10;
+const MOST_READ: usize = 80;
+const MOST: usize = 20;
+/// Pairs of neighbouring terms that a candidate shares with the article at least, if the article has as many.
+const FEWEST_PAIRS: usize = 4;
+
+/// Pages that share passages with the article, the likeliest first.
+pub(super) fn find(
+    searcher: &Searcher,
+    fields: Fields,
+    subject: &Subject,
+) -> tantivy::Result<Vec<Candidate>> {
+    let mut words = terms(&body(&subject.text));
+    words.truncate(MOST_TERMS);
+    let own = subject.url.as_deref().map(IndexedPage::key_of);
+    let has_own = match &own {
+        Some(own) => searcher.doc_freq(&Term::from_field_text(fields.url, own))? > 0,
+        None => false,
+    };
+    let asked =
+        Asked { searcher, fields, words: &words, frequencies: frequencies(searcher, fields, &words)? };
+    let mut best: HashMap<DocAddress, f32> = HashMap::new();
+    for passage in passages(words.len()) {
+        for (score, page) in asked.pages(passage, if has_own { 2 } else { 1 })? {
+            let known = best.entry(page).or_default();
+            *known = known.max(score);
+        }
+    }
+    let mut pages: Vec<(DocAddress, f32)> = best.into_iter().collect();
+    // Equal scores in the order of the index, so that the same question has the same answer.
+    pages.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    let pairs = Pairs::of(&asked);
+    let fewest = FEWEST_PAIRS.min(pairs.weights.len());
+    let mut ranked = Vec::new();
+    for (address, _) in pages.into_iter().take(MOST_READ) {
+        let document: TantivyDocument = searcher.doc(address)?;
+        let record = document.get_first(fields.page).and_then(|value| value.as_bytes());
+        let Some(page) = record.and_then(IndexedPage::of_record) else { continue };
+        if own.as_ref().is_some_and(|own| *own == IndexedPage::key_of(&page.url)) {
+            continue;
+        }
+        let (shared, weight) = pairs.shared(&terms(&body(&page.text)));
+        if shared >= fewest {
+            ranked.push((weight, page));
+        }
+    }
+    ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let candidate = |page: IndexedPage| Candidate { url: page.url, text: Some(page.text) };
+    Ok(ranked.into_iter().take(MOST).map(|(_, page)| candidate(page)).collect())
+}
+
+/// In how many pages each term is.
+fn frequencies<'w>(
+    searcher: &Searcher,
+    fields: Fields,
+    words: &'w [String],
+) -> tantivy::Result<HashMap<&'w str, u64>> {
+    let mut frequencies = HashMap::new();
+    for word in words {
+        if !frequencies.contains_key(word.as_str()) {
+            let frequency = searcher.doc_freq(&Term::from_field_text(fields.body, word))?;
+            frequencies.insert(word.as_str(), frequency);
+        }
+    }
+    Ok(frequencies)
+}
+
+/// Where the passages of a text are, by the numbers of its terms: next to each other where that is not too many, overlapping by half.
+fn passages(terms: usize) -> Vec<std::ops::Range<usize>> {
+    let last = terms.saturating_sub(PASSAGE);
+    let number = last.div_ceil(PASSAGE / 2).min(MOST_PASSAGES - 1);
+    let start = |at: usize| if number == 0 { 0 } else { at * last / number };
+    (0..=number)
+        .map(|at| start(at)..(start(at) + PASSAGE).min(terms))
+        .filter(|passage| !passage.is_empty())
+        .collect()
+}
+
+/// An article that is asked for.
+struct Asked<'a> {
+    searcher: &'a Searcher,
+    fields: Fields,
+    words: &'a [String],
+    frequencies: HashMap<&'a str, u64>,
+}
+
+impl Asked<'_> {
+    fn frequency(&self, word: &str) -> u64 {
+        self.frequencies.get(word).copied().unwrap_or(0)
+    }
+
+    /// The pages that have most of the rarest terms of a passage. Terms in fewer pages than `least` are not asked for: those of the
+    /// article's own page find only that.
+    fn pages(&self, passage: std::ops::Range<usize>, least: u64) -> tantivy::Result<Vec<(f32, DocAddress)>> {
+        let distinct: HashSet<&str> = self.words[passage].iter().map(String::as_str).collect();
+        let mut rare: Vec<(u64, &str)> =
+            distinct.into_iter().map(|word| (self.frequency(word), word)).collect();
+        rare.retain(|(frequency, _)| *frequency >= least);
+        rare.sort_unstable();
+        let clauses: Vec<(Occur, Box<dyn Query>)> = rare
+            .into_iter()
+            .take(ASKED)
+            .map(|(_, word)| {
+                let term = Term::from_field_text(self.fields.body, word);
+                let query: Box<dyn Query> = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
+                (Occur::Should, query)
+            })
+            .collect();
+        if clauses.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.searcher.search(&BooleanQuery::new(clauses), &TopDocs::with_limit(ANSWERS).order_by_score())
+    }
+}
+
+/// The pairs of neighbouring terms of an article, each with what it tells: common words beside each other tell little.
+struct Pairs {
+    weights: HashMap<u64, f64>,
+}
+
+impl Pairs {
+    fn of(asked: &Asked<'_>) -> Self {
+        let pages = asked.searcher.num_docs() as f64;
+        let tells = |word: &str| (1.0 + pages / (1.0 + asked.frequency(word) as f64)).ln();
+        let pairs = asked.words.windows(2).map(|pair| (hash(pair), tells(&pair[0]) + tells(&pair[1])));
+        Self { weights: pairs.collect() }
+    }
+
+    /// How many of them a page has, and what they tell together.
+    fn shared(&self, words: &[String]) -> (usize, f64) {
+        let pairs: HashSet<u64> = words.windows(2).map(hash).collect();
+        let shared = pairs.iter().filter_map(|pair| self.weights.get(pair));
+        shared.fold((0, 0.0), |(number, sum), weight| (number + 1, sum + weight))
+    }
+}
+
+fn hash(pair: &[String]) -> u64 {
+    // No term has a space.
+    xxh3_64(pair.join(" ").as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passages_cover_a_text_and_are_bounded() {
+        assert!(passages(0).is_empty());
+        assert_eq!(passages(1), [0..1]);
+        assert_eq!(passages(60), [0..60]);
+        assert_eq!(passages(61), [0..60, 1..61]);
+        assert_eq!(passages(120), [0..60, 30..90, 60..120]);
+        for terms in [500, 1_000, 50_000] {
+            let made = passages(terms);
+            assert!(made.len() <= MOST_PASSAGES);
+            assert_eq!((made[0].start, made[made.len() - 1].end), (0, terms));
+            if terms <= 1_000 {
+                assert!(made.windows(2).all(|two| two[1].start - two[0].start <= PASSAGE / 2));
+            }
+        }
+    }
+}
