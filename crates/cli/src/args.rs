@@ -157,6 +157,10 @@ pub(crate) enum Command {
     /// The server that `bench crawl` measures against; ends when its stdin closes.
     #[command(name = "bench-server", hide = true)]
     BenchServer(BenchSite),
+
+    /// The site and the sources of `bench copyvio --only sweep`; ends when its stdin closes.
+    #[command(name = "bench-sources", hide = true)]
+    BenchSources(BenchSourcesArgs),
 }
 
 /// What is measured.
@@ -1034,6 +1038,9 @@ pub(crate) struct BenchCopyvioArgs {
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [10_000], value_parser = clap::value_parser!(u64).range(1_000..=100_000_000))]
     pub(crate) texts: Vec<u64>,
 
+    #[command(flatten)]
+    pub(crate) sources: BenchSourcesArgs,
+
     /// Pairs of each case that is made.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) pairs: u64,
@@ -1056,6 +1063,24 @@ pub(crate) enum CopyvioPart {
     Index,
     /// What confidence and score say of texts of which it is known what is right.
     Synthetic,
+    /// A sweep of a made-up site on this machine.
+    Sweep,
+}
+
+/// The site that is swept, and where its sources are.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct BenchSourcesArgs {
+    /// Articles of the sweep.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) articles: u64,
+
+    /// Sources of each article.
+    #[arg(long, value_name = "N", default_value_t = 25, value_parser = clap::value_parser!(u64).range(1..=200))]
+    pub(crate) sources_each: u64,
+
+    /// Domains that the sources are on.
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=500))]
+    pub(crate) domains: u64,
 }
 
 /// Values of `bench avoid-dup --view`.

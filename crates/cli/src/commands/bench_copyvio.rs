@@ -1,12 +1,13 @@
 //! `huntsman bench copyvio`: what is promised about copied texts, measured on this machine.
 //!
 //! How fast two texts are compared, what an index of windows costs, and what the two numbers, confidence and score, say of texts of which
-//! it is known what is right. Nothing is fetched: texts are made from those of the build.
+//! it is known what is right; at last what a sweep costs. Nothing is fetched from elsewhere: texts are made from those of the build.
 
 mod cases;
 mod index;
 mod pdf;
 mod speed;
+mod sweep;
 mod synthetic;
 mod texts;
 
@@ -31,7 +32,11 @@ struct Report {
     index: Option<Vec<index::Index>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     synthetic: Option<synthetic::Synthetic>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sweep: Option<sweep::Sweep>,
 }
+
+pub(crate) use sweep::server as sources;
 
 pub(crate) fn run(args: &BenchCopyvioArgs) -> Outcome {
     if cfg!(debug_assertions) {
@@ -44,14 +49,16 @@ pub(crate) fn run(args: &BenchCopyvioArgs) -> Outcome {
         speed: None,
         index: None,
         synthetic: None,
+        sweep: None,
     };
     let is_asked_for = |part: &CopyvioPart| match args.only.as_slice() {
         // Texts of one's own are for the speed.
         [] => args.article.is_none() || *part == CopyvioPart::Speed,
         only => only.contains(part),
     };
-    for part in
-        [CopyvioPart::Speed, CopyvioPart::Index, CopyvioPart::Synthetic].iter().filter(|p| is_asked_for(p))
+    for part in [CopyvioPart::Speed, CopyvioPart::Index, CopyvioPart::Synthetic, CopyvioPart::Sweep]
+        .iter()
+        .filter(|p| is_asked_for(p))
     {
         match part {
             CopyvioPart::Speed => {
@@ -69,6 +76,10 @@ pub(crate) fn run(args: &BenchCopyvioArgs) -> Outcome {
             CopyvioPart::Synthetic => {
                 say(&format!("synthetic: {} pairs for each case", count(args.pairs)));
                 report.synthetic = Some(synthetic::run(args)?);
+            }
+            CopyvioPart::Sweep => {
+                say(&format!("sweep of {} articles", count(args.sources.articles)));
+                report.sweep = Some(sweep::run(args)?);
             }
         }
     }
@@ -92,6 +103,7 @@ impl Report {
         sheets.extend(self.speed.as_ref().map(speed::Speed::sheet));
         sheets.extend(self.index.as_deref().map(index::sheet));
         sheets.extend(self.synthetic.as_ref().map(synthetic::Synthetic::sheet));
+        sheets.extend(self.sweep.as_ref().map(sweep::Sweep::sheet));
         sheets
     }
 }

@@ -45,6 +45,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Bench { what: Bench::Simhash(args) } => bench_simhash::run(&args),
         Command::Bench { what: Bench::Copyvio(args) } => bench_copyvio::run(&args),
         Command::BenchServer(site) => on_runtime(bench::server(site)),
+        Command::BenchSources(args) => on_runtime(bench_copyvio::sources(args)),
         #[cfg(feature = "pdf")]
         Command::PdfText => pdf_text::run(),
         Command::Version { verbose } => version::run(verbose),

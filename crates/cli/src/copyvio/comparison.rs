@@ -141,7 +141,7 @@ impl Compared {
         }
     }
 
-    /// What is told of a source.
+    /// Its part of that contract.
     pub(crate) fn json(&self) -> Value {
         let mut out = json!({
             "source": self.name,

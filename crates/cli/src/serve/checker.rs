@@ -171,6 +171,9 @@ impl Checker {
         let article = Article::read(order.article, &self.0.reader).await?;
         let subject = Arc::new(article.subject.clone());
         let mut plan = CheckPlan { mirror_hints: Arc::clone(&article.mirror_hints), ..self.0.plan.clone() };
+        if order.nocache {
+            plan.cache = None;
+        }
         if order.noskip {
             plan.options.short_circuit = false;
         }

@@ -189,7 +189,8 @@ fn shown_pairs(flagged: &[Line], pairs: &Path) -> Vec<Option<String>> {
 fn row(out: &mut String, at: usize, line: &Line, is_shown: bool) {
     let number = Pair::of(&line.article, &line.source).number();
     let number = if is_shown { format!("<a href=\"#source-{number}\">{at}</a>") } else { at.to_string() };
-    let band = if line.band == "none" { &line.evidence.verdict } else { &line.band };
+    // The stronger of both.
+    let band = if line.band == "suspected" { &line.band } else { &line.evidence.verdict };
     let mut hints = Vec::new();
     match line.direction.as_deref() {
         Some("source_older") => hints.push("the source is older".to_owned()),

@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(serde_json::from_str::<Text>(&stored).unwrap(), plain);
         let broken = r#"{"exact": "äb", "boilerplate": [{"start": 1, "end": 2}, {"start": 0, "end": 2}], "quotations": [{"start": 3, "end": 99}]}"#;
         let read: Text = serde_json::from_str(broken).unwrap();
-        assert_eq!((&read.boilerplate[..], &read.quotations[..]), (&[0..2][..], &[][..]));
+        assert_eq!((read.boilerplate.len(), read.boilerplate[0].end, read.quotations.len()), (1, 2, 0));
         drop(read.document());
     }
 

@@ -106,15 +106,13 @@ pub fn for_each_word(text: &str, mut word: impl FnMut(&str)) {
     let mut start = 0;
     while start < bytes.len() {
         let mut seen = 0;
-        let mut end = start;
-        while let Some(byte) = bytes.get(end) {
+        let length = bytes[start..].iter().position(|byte| {
             let class = CLASS[usize::from(*byte)];
-            if class & (SPACE | NOT_ASCII) != 0 {
-                break;
-            }
-            seen |= class;
-            end += 1;
-        }
+            let is_end = class & (SPACE | NOT_ASCII) != 0;
+            seen |= if is_end { 0 } else { class };
+            is_end
+        });
+        let mut end = length.map_or(bytes.len(), |length| start + length);
         // A byte that is not ASCII begins a character, since all before it are ASCII.
         if bytes.get(end).is_some_and(|byte| *byte >= 128) {
             end = text[end..].find(is_space).map_or(bytes.len(), |at| end + at);
@@ -123,15 +121,38 @@ pub fn for_each_word(text: &str, mut word: impl FnMut(&str)) {
         let token = &text[start..end];
         if seen == KEPT {
             word(token);
-        } else if seen != 0 {
+        } else if seen & NOT_ASCII != 0 {
             scratch.clear();
             normalise_into(token, &mut scratch);
             if !scratch.is_empty() {
                 word(&scratch);
             }
+        } else if seen & !DROPPED != 0 {
+            ascii_word(token, seen, &mut scratch, &mut word);
         }
         start = end + bytes.get(end).map_or(0, |byte| if *byte < 128 { 1 } else { space_len(&text[end..]) });
     }
+}
+
+/// A token of ASCII in which something is kept. Most have their marks at the ends, and need not be copied.
+fn ascii_word(token: &str, seen: u8, scratch: &mut String, word: &mut impl FnMut(&str)) {
+    let is_dropped = |c: char| CLASS[c as usize & 0x7F] == DROPPED;
+    let mut token = token;
+    if seen & DROPPED != 0 {
+        token = token.trim_matches(is_dropped);
+        if token.contains(is_dropped) {
+            scratch.clear();
+            normalise_into(token, scratch);
+            return word(scratch);
+        }
+    }
+    if seen & UPPER != 0 {
+        scratch.clear();
+        scratch.push_str(token);
+        scratch.make_ascii_lowercase();
+        token = scratch;
+    }
+    word(token);
 }
 
 fn space_len(text: &str) -> usize {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -191,9 +192,11 @@ impl TextIndex {
     pub fn open_or_create(directory: impl AsRef<Path>) -> Result<Self, TextIndexError> {
         let directory = directory.as_ref();
         make(directory)?;
-        let (index, fields) = open(directory)?;
-        let writer = Writer::open(directory.to_owned(), &index, fields)?;
-        Self::of(directory, &index, fields, Some(writer))
+        unless_damaged(directory, || {
+            let (index, fields) = open(directory)?;
+            let writer = Writer::open(directory, &index, fields)?;
+            Self::of(directory, &index, fields, Some(writer))
+        })
     }
 
     /// Opens an index for looking. What a killed process left is committed first, unless another one adds pages.
@@ -206,15 +209,17 @@ impl TextIndex {
             Kind::Index => {}
             Kind::Nothing => return Err(TextIndexError::Missing(directory.to_owned())),
         }
-        let (index, fields) = open(directory)?;
-        let io = |cause| TextIndexError::Io { path: directory.to_owned(), cause };
-        if !journal::Journal::files(directory).map_err(io)?.is_empty() {
-            // Who adds pages commits them, and what may not be written to can be looked at as it is.
-            if let Ok(writer) = Writer::open(directory.to_owned(), &index, fields) {
-                writer.close()?;
+        unless_damaged(directory, || {
+            let (index, fields) = open(directory)?;
+            let io = |cause| TextIndexError::Io { path: directory.to_owned(), cause };
+            if !journal::Journal::files(directory).map_err(io)?.is_empty() {
+                // Who adds pages commits them, and what may not be written to can be looked at as it is.
+                if let Ok(writer) = Writer::open(directory, &index, fields) {
+                    writer.close()?;
+                }
             }
-        }
-        Self::of(directory, &index, fields, None)
+            Self::of(directory, &index, fields, None)
+        })
     }
 
     fn of(
@@ -277,7 +282,7 @@ impl TextIndex {
     /// # Errors
     /// The disk fails.
     pub fn pages(&self) -> Result<u64, TextIndexError> {
-        Ok(self.0.searcher()?.num_docs())
+        unless_damaged(&self.0.directory, || Ok(self.0.searcher()?.num_docs()))
     }
 
     /// Pages that an article may be taken from, the likeliest first; not the page of the article itself. Blocks: some milliseconds, up to
@@ -286,8 +291,10 @@ impl TextIndex {
     /// # Errors
     /// The index is damaged.
     pub fn candidates(&self, subject: &Subject) -> Result<Vec<Candidate>, TextIndexError> {
-        let found = search::find(&self.0.searcher()?, self.0.fields, subject);
-        found.map_err(|error| TextIndexError::of(&self.0.directory, &error))
+        unless_damaged(&self.0.directory, || {
+            let found = search::find(&self.0.searcher()?, self.0.fields, subject);
+            found.map_err(|error| TextIndexError::of(&self.0.directory, &error))
+        })
     }
 }
 
@@ -322,13 +329,22 @@ impl CandidateSource for TextIndex {
     fn find<'a>(&'a self, subject: &'a Subject, _: &'a str) -> Finding<'a> {
         let (index, subject) = (self.clone(), subject.clone());
         Box::pin(async move {
-            match tokio::task::spawn_blocking(move || index.candidates(&subject)).await {
-                Ok(found) => found.map_err(|error| CandidateError::Failed(error.to_string())),
-                // Files that were changed by others can make its library panic.
-                Err(_) => Err(CandidateError::Failed("the text index is damaged".to_owned())),
-            }
+            let failed = |error: &dyn fmt::Display| CandidateError::Failed(error.to_string());
+            let found = tokio::task::spawn_blocking(move || index.candidates(&subject)).await;
+            found.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
         })
     }
+}
+
+/// Works with the index: its library panics where files were changed by something else.
+fn unless_damaged<T>(
+    directory: &Path,
+    work: impl FnOnce() -> Result<T, TextIndexError>,
+) -> Result<T, TextIndexError> {
+    let damaged =
+        || TextIndexError::Failed(format!("{} is damaged; crawl into another one", directory.display()));
+    // What a panic leaves behind is dropped with its index, or only read.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(damaged()))
 }
 
 /// What a directory is.

@@ -117,7 +117,7 @@ pub(super) fn run(args: &BenchCopyvioArgs, texts: u64) -> Outcome<Index> {
 }
 
 /// Words of which, as in a language, the n-th frequent one has a share of about 1/n.
-fn words(seed: u64) -> Vec<String> {
+pub(super) fn words(seed: u64) -> Vec<String> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut word = || format!("w{}", 50_000.0_f64.powf(random.random_range(0.0..1.0)) as usize);
     (0..WORDS).map(|_| word()).collect()

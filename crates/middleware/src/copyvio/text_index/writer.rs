@@ -1,6 +1,6 @@
 //! Adding pages: into the journal at once, into the index by a thread that commits from time to time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -75,18 +75,18 @@ impl Progress {
 
 impl Writer {
     /// Takes the lock of the index, and commits what an earlier writer left in the journal.
-    pub(super) fn open(directory: PathBuf, index: &Index, fields: Fields) -> Result<Self, TextIndexError> {
+    pub(super) fn open(directory: &Path, index: &Index, fields: Fields) -> Result<Self, TextIndexError> {
         let options = IndexWriterOptions::builder()
             .num_worker_threads(1)
             .num_merge_threads(1)
             .memory_budget_per_thread(MEMORY)
             .build();
         let writer =
-            index.writer_with_options(options).map_err(|error| TextIndexError::of(&directory, &error))?;
-        let mut thread = Thread { directory: directory.clone(), writer, fields };
+            index.writer_with_options(options).map_err(|error| TextIndexError::of(directory, &error))?;
+        let mut thread = Thread { directory: directory.to_owned(), writer, fields };
         thread.recover()?;
-        let io = |error| TextIndexError::Io { path: directory.clone(), cause: error };
-        let journal = Journal::new(&directory).map_err(io)?;
+        let io = |cause| TextIndexError::Io { path: directory.to_owned(), cause };
+        let journal = Journal::new(directory).map_err(io)?;
         let (orders, received) = sync_channel(WAITING);
         let progress = Arc::new(Progress::default());
         let seen = Arc::clone(&progress);
