@@ -282,6 +282,11 @@ fn texts_are_compared_in_form_and_json_with_any_degree() {
     assert!((shares("5") - (-0.8939 * r * r + 1.8948 * r - 0.0009)).abs() < 1e-9);
     assert_eq!(shares("0"), shares("5"));
     assert!(shares("1") > shares("5") && shares("16") < shares("5"));
+    // Places are those of the text that was sent, ends of lines included.
+    let article = format!("Über\r\n\r\n{}", words(10, 50));
+    let made = server.ask(&json!({"action": "compare", "article": article, "text": source}));
+    let length = words(10, 50).chars().count();
+    assert_eq!(made["sources"][0]["spans"][0]["article"], json!([8, 8 + length]), "{made:#}");
 }
 
 #[test]

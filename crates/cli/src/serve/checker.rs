@@ -121,7 +121,7 @@ impl Checker {
         let options = CheckOptions { degree, ..CheckOptions::compare() };
         let comparison = match source {
             SourceOrder::Text(text) => {
-                let text = Text::new(if text.contains('\r') { text.replace("\r\n", "\n") } else { text });
+                let text = Text::new(text);
                 let compare = move || {
                     let _place = place;
                     let reading = if text.is_empty() {
