@@ -121,7 +121,7 @@ impl Checker {
         let options = CheckOptions { degree, ..CheckOptions::compare() };
         let comparison = match source {
             SourceOrder::Text(text) => {
-                let text = Text::new(if text.contains('\r') { text.replace("\r\n", "\n") } else { text });
+                let text = Text::new(text);
                 let compare = move || {
                     let _place = place;
                     let reading = if text.is_empty() {
@@ -171,6 +171,9 @@ impl Checker {
         let article = Article::read(order.article, &self.0.reader).await?;
         let subject = Arc::new(article.subject.clone());
         let mut plan = CheckPlan { mirror_hints: Arc::clone(&article.mirror_hints), ..self.0.plan.clone() };
+        if order.nocache {
+            plan.cache = None;
+        }
         if order.noskip {
             plan.options.short_circuit = false;
         }
