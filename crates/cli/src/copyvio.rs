@@ -3,6 +3,7 @@
 mod among;
 mod args;
 mod candidates;
+mod common;
 mod comparison;
 mod input;
 mod plan;
@@ -11,6 +12,7 @@ mod side_by_side;
 pub(crate) use among::Among;
 pub(crate) use args::{AmongArgs, CheckArgs, CompareArgs, CopyvioCommand};
 pub(crate) use candidates::CandidateArgs;
+pub(crate) use common::CommonArgs;
 pub(crate) use comparison::{Compared, Comparison};
 pub(crate) use input::{Input, Inputs, Read, pdf_reader};
 pub(crate) use plan::PlanArgs;

@@ -393,3 +393,34 @@ fn among_many_texts_every_pair_with_a_long_run_is_told_and_no_other() {
         "{said}"
     );
 }
+
+#[test]
+fn what_is_known_to_stand_on_many_sites_excuses_and_changes_no_confidence() {
+    let dir = tempfile::tempdir().unwrap();
+    let notice = words(50_000, 50_120);
+    fs::write(dir.path().join("a.txt"), format!("{} {notice}", words(0, 800))).unwrap();
+    fs::write(dir.path().join("b.txt"), format!("{} {notice}", words(1_000, 1_800))).unwrap();
+    let pages = |hosts: usize| -> String {
+        let page = |n: usize| json!({"url": format!("http://host{}.example/{n}", n / 2), "text": format!("{} {notice}", words(2_000 + n * 100, 2_080 + n * 100))});
+        (0..2 * hosts).map(|n| format!("{}\n", page(n))).collect()
+    };
+    fs::write(dir.path().join("many.jsonl"), pages(5)).unwrap();
+    fs::write(dir.path().join("few.jsonl"), pages(4)).unwrap();
+    let compared = |args: &[&str]| {
+        let made = compare(dir.path(), &[&["a.txt", "b.txt"], args].concat());
+        let one = &made["sources"][0];
+        (
+            one["confidence"].clone(),
+            one["evidence"]["verdict"].clone(),
+            one["evidence"]["boilerplate_share"].clone(),
+        )
+    };
+    let plain = compared(&[]);
+    assert_eq!(plain.1, "suspected");
+    assert_eq!(compared(&["--common", "few.jsonl"]), plain);
+    assert_eq!(compared(&["--common", "few.jsonl", "--common-hosts", "4"]).1, "none");
+    assert_eq!(compared(&["--common", "many.jsonl"]), (plain.0, json!("none"), json!(1.0)));
+    let said =
+        run(huntsman(dir.path()).args(["copyvio", "compare", "a.txt", "b.txt", "--common", "gone.jsonl"]));
+    assert_eq!(said.code, Some(2), "{said:?}");
+}

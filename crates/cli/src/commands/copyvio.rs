@@ -46,10 +46,12 @@ async fn compare(args: CompareArgs) -> Outcome {
     logging::start(&config.settings, &Screen::plain())?;
     let texts = Inputs::fetch(&inputs, config).await?;
     let subject = subject(&texts, &inputs[0], &args.article)?;
+    let boilerplate = args.common.boilerplate()?;
     let sources = args.sources.iter().zip(&inputs[1..]);
     let sources =
         sources.map(|(name, input)| (name.clone(), texts.read(input).map(|read| read.reading))).collect();
-    let comparison = Comparison::of(args.article.clone(), &subject, args.degree, sources);
+    let comparison =
+        Comparison::of(args.article.clone(), &subject, args.degree, boilerplate.as_deref(), sources);
     tell(&comparison, args.html.as_deref(), args.json)
 }
 
@@ -96,7 +98,7 @@ fn among(args: &AmongArgs) -> Outcome {
     };
     let mut warn = |message: &str| warn(&escape(message));
     let run = usize::try_from(args.run).unwrap_or(usize::MAX);
-    let mut among = Among::new(run, args.min_shared, args.all)?;
+    let mut among = Among::new(run, args.min_shared, args.all, args.common.boilerplate()?)?;
     let is_among_themselves = against.is_empty();
     for source in if is_among_themselves { &inputs } else { &against } {
         among.add(source, args.max_document, &mut warn)?;

@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use huntsman::detect::copyvio::{Band, Degree, Text, Verdict, WindowIndex};
+use huntsman::detect::copyvio::{Band, Boilerplate, Degree, Text, Verdict, WindowIndex};
 use huntsman::middleware::copyvio::{Reading, Subject};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,6 +20,7 @@ pub(crate) struct Among {
     spool: Spool,
     min_shared: usize,
     tells_all: bool,
+    boilerplate: Option<Arc<Boilerplate>>,
     pub(crate) totals: Totals,
 }
 
@@ -54,7 +55,12 @@ impl Among {
     ///
     /// # Errors
     /// There is no room for temporary files.
-    pub(crate) fn new(run: usize, min_shared: usize, tells_all: bool) -> Outcome<Self> {
+    pub(crate) fn new(
+        run: usize,
+        min_shared: usize,
+        tells_all: bool,
+        boilerplate: Option<Arc<Boilerplate>>,
+    ) -> Outcome<Self> {
         let degree = Degree::default();
         let winnow = (run + 1).saturating_sub(degree.get()).max(1);
         let spool = Spool::new().map_err(|error| Failure::crawl(format!("a temporary file: {error}")))?;
@@ -63,6 +69,7 @@ impl Among {
             spool,
             min_shared,
             tells_all,
+            boilerplate,
             totals: Totals::default(),
         })
     }
@@ -137,7 +144,8 @@ impl Among {
         }
         self.totals.compared += sources.len() as u64;
         let subject = Subject::new(text);
-        let comparison = Comparison::of(id.to_owned(), &subject, Degree::default(), sources);
+        let comparison =
+            Comparison::of(id.to_owned(), &subject, Degree::default(), self.boilerplate.as_deref(), sources);
         for compared in comparison.ranked() {
             let is_flagged = compared.source.confidence.band() != Band::None
                 || compared.evidence().is_some_and(|evidence| evidence.verdict != Verdict::None);
@@ -191,7 +199,8 @@ impl Among {
     }
 }
 
-fn document(raw: Raw) -> Result<(String, Text), String> {
+/// The id of a document, and what it says.
+pub(super) fn document(raw: Raw) -> Result<(String, Text), String> {
     match raw.body {
         Body::Unreadable(why) => Err(why),
         Body::File { path, is_html: true, bytes } => Ok((path, Text::html(&bytes, None))),

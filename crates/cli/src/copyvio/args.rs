@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueHint};
 use huntsman::detect::copyvio::Degree;
 
 use super::candidates::CandidateArgs;
+use super::common::CommonArgs;
 use super::plan::PlanArgs;
 use crate::args::{NetworkArgs, SettingsArgs};
 
@@ -66,6 +67,9 @@ pub(crate) struct AmongArgs {
     /// Bytes of a document at most.
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
     pub(crate) max_document: u64,
+
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
 }
 
 /// Flags of `copyvio check`.
@@ -110,6 +114,9 @@ pub(crate) struct CompareArgs {
     /// Words per window of the confidence.
     #[arg(long, value_name = "N", default_value = "5", value_parser = degree)]
     pub(crate) degree: Degree,
+
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
 
     /// Prints JSON.
     #[arg(long)]

@@ -5,7 +5,8 @@ use std::time::SystemTime;
 
 use huntsman::Timestamp;
 use huntsman::detect::copyvio::{
-    Article, Band, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus, Text, Verdict,
+    Article, Band, Boilerplate, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus,
+    Text, Verdict,
 };
 use huntsman::middleware::copyvio::{Checked, Found, Reading, Subject};
 use serde_json::{Value, json};
@@ -41,6 +42,7 @@ impl Comparison {
         name: String,
         subject: &Subject,
         degree: Degree,
+        boilerplate: Option<&Boilerplate>,
         sources: Vec<(String, Result<Reading, String>)>,
     ) -> Self {
         let mut check = Check::new(subject.text.exact(), CheckOptions { degree, ..CheckOptions::compare() });
@@ -51,7 +53,8 @@ impl Comparison {
                 Ok(reading) => check.compare(name.clone(), reading.text.exact()).clone(),
                 Err(why) => check.fail(name.clone(), why.clone()).clone(),
             };
-            let found = reading.ok().map(|reading| Found::of(&prepared, subject, &reading, true));
+            let found =
+                reading.ok().map(|reading| Found::of(&prepared, subject, &reading, boilerplate, true));
             compared.push(Compared { name, source, found, found_by: None });
         }
         let words = prepared.document().words();

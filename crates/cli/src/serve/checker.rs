@@ -122,6 +122,7 @@ impl Checker {
         let comparison = match source {
             SourceOrder::Text(text) => {
                 let text = Text::new(text);
+                let boilerplate = self.0.plan.boilerplate.clone();
                 let compare = move || {
                     let _place = place;
                     let reading = if text.is_empty() {
@@ -129,7 +130,13 @@ impl Checker {
                     } else {
                         Ok(Reading { text, ..Reading::default() })
                     };
-                    Comparison::of(name, &subject, degree, vec![(PASTED.to_owned(), reading)])
+                    Comparison::of(
+                        name,
+                        &subject,
+                        degree,
+                        boilerplate.as_deref(),
+                        vec![(PASTED.to_owned(), reading)],
+                    )
                 };
                 tokio::task::spawn_blocking(compare).await.map_err(Refusal::unhandled)?
             }
@@ -140,6 +147,7 @@ impl Checker {
                     max_time: time,
                     source_time: time,
                     keep_texts: true,
+                    boilerplate: self.0.plan.boilerplate.clone(),
                     ..CheckPlan::default()
                 };
                 let given: Arc<dyn CandidateSource> = Arc::new(Given::new([url]));
@@ -212,6 +220,7 @@ impl Checker {
             max_time: COMPARE_TIME,
             source_time: COMPARE_TIME,
             keep_texts: true,
+            boilerplate: self.0.plan.boilerplate.clone(),
             ..CheckPlan::default()
         };
         let checked = self.check(place, Arc::clone(subject), vec![given], plan).await?;
