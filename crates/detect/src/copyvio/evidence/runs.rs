@@ -20,6 +20,10 @@ const MAX_OPEN: usize = 48;
 /// itself a million million times.
 const MAX_COMPARED: usize = 64;
 
+/// Blocks that are kept, beyond one for each word of both texts; where there are more, the shortest go, since only long ones tell apart what
+/// was copied in texts of a few words.
+const MAX_BLOCKS: usize = 1 << 16;
+
 /// Equal words of both texts: places in their lists of tokens.
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -103,14 +107,15 @@ pub(super) fn runs(
     min_matched: u32,
 ) -> Vec<TokenRun> {
     let blocks = blocks(&article.tokens, seeds, &source.tokens);
-    let mut runs = join(&blocks, &article.tokens);
-    runs.retain(|run| run.is_evidence(&article.tokens, &source.tokens, min_matched));
+    let runs = join(&blocks, &article.tokens, &source.tokens, min_matched);
     without_overlap(runs, &article.tokens, &source.tokens, min_matched)
 }
 
 fn blocks(article: &[Token], seeds: &Seeds, source: &[Token]) -> Vec<Block> {
-    let mut blocks = Vec::new();
+    let mut blocks: Vec<Block> = Vec::new();
     let mut budget = MAX_COMPARED * (article.len() + source.len());
+    let most = article.len() + source.len() + MAX_BLOCKS;
+    let mut shortest = SEED;
     for (at, window) in source.windows(SEED).enumerate() {
         for (_, place) in seeds.places(seed(window)) {
             let place = *place as usize;
@@ -122,8 +127,15 @@ fn blocks(article: &[Token], seeds: &Seeds, source: &[Token]) -> Vec<Block> {
             let len = equal.take_while(|(a, b)| a.hash == b.hash).count();
             budget = budget.saturating_sub(len);
             // Two seeds may have one hash, and the budget may be used up.
-            if len >= SEED {
+            if len >= shortest {
                 blocks.push(Block { article: place, source: at, len });
+            }
+            if blocks.len() == most {
+                let longest_first =
+                    |block: &Block| (std::cmp::Reverse(block.len), block.source, block.article);
+                let (_, last, _) = blocks.select_nth_unstable_by_key(most / 2, longest_first);
+                shortest = last.len;
+                blocks.truncate(most / 2);
             }
         }
     }
@@ -131,12 +143,18 @@ fn blocks(article: &[Token], seeds: &Seeds, source: &[Token]) -> Vec<Block> {
     blocks
 }
 
-fn join(blocks: &[Block], article: &[Token]) -> Vec<TokenRun> {
+/// The runs that are evidence.
+fn join(blocks: &[Block], article: &[Token], source: &[Token], min_matched: u32) -> Vec<TokenRun> {
     let mut open: VecDeque<TokenRun> = VecDeque::new();
     let mut ended = Vec::new();
+    let mut end = |run: TokenRun| {
+        if run.is_evidence(article, source, min_matched) {
+            ended.push(run);
+        }
+    };
     for block in blocks {
         while let Some(at) = open.iter().position(|run| run.article.1 + MAX_GAP < block.article) {
-            ended.extend(open.remove(at));
+            open.remove(at).into_iter().for_each(&mut end);
         }
         // How many words of the block a run has already, and how far apart they are on both sides.
         let fit = |run: &TokenRun| {
@@ -155,13 +173,13 @@ fn join(blocks: &[Block], article: &[Token]) -> Vec<TokenRun> {
             }
             None => {
                 if open.len() == MAX_OPEN {
-                    ended.extend(open.pop_front());
+                    open.pop_front().into_iter().for_each(&mut end);
                 }
                 open.push_back(TokenRun::new(*block, article));
             }
         }
     }
-    ended.extend(open);
+    open.into_iter().for_each(end);
     ended
 }
 
