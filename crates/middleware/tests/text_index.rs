@@ -49,7 +49,13 @@ fn disk_bytes(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
     entries
         .map(
-            |entry| if entry.path().is_dir() { disk_bytes(&entry.path()) } else { entry.metadata().unwrap().len() },
+            |entry| {
+                if entry.path().is_dir() {
+                    disk_bytes(&entry.path())
+                } else {
+                    entry.metadata().unwrap().len()
+                }
+            },
         )
         .sum()
 }
