@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use huntsman::detect::copyvio::{
-    Article, Boilerplate, Chain, Check, CheckOptions, Degree, Document, Text, Wikitext, WindowIndex,
-    highlight_html, html_text, licence_hint, sentences,
+    Article, Boilerplate, Chain, Check, CheckOptions, Degree, Text, Wikitext, WindowIndex, highlight_html,
+    html_text, licence_hint, sentences,
 };
 use huntsman::detect::urlparts::canonical;
 use huntsman::detect::urlparts::guard::{most_repeated_segment, repeated_sequence, template_into};

@@ -1,14 +1,18 @@
 //! Copyright violations: articles beside the sources that they may copy.
 
+mod among;
 mod args;
 mod candidates;
+mod common;
 mod comparison;
 mod input;
 mod plan;
 mod side_by_side;
 
-pub(crate) use args::{CheckArgs, CompareArgs, CopyvioCommand};
+pub(crate) use among::Among;
+pub(crate) use args::{AmongArgs, CheckArgs, CompareArgs, CopyvioCommand};
 pub(crate) use candidates::CandidateArgs;
+pub(crate) use common::CommonArgs;
 pub(crate) use comparison::{Compared, Comparison};
 pub(crate) use input::{Input, Inputs, Read, pdf_reader};
 pub(crate) use plan::PlanArgs;

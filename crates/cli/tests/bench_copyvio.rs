@@ -15,12 +15,16 @@ fn bench(directory: &Path, args: &[&str]) -> Value {
 }
 
 #[test]
-fn the_score_is_right_of_made_up_texts_of_all_kinds_but_where_it_is_told() {
+fn the_score_is_right_of_made_up_texts_of_all_kinds_but_a_notice_that_nothing_marks() {
     let dir = tempfile::tempdir().unwrap();
     let made = bench(dir.path(), &["--only", "synthetic", "--pairs", "4", "--seed", "3"]);
     let cases = made["synthetic"]["cases"].as_array().unwrap();
     assert!(cases.len() > 20);
-    for case in cases {
+    let (known, notice): (Vec<_>, Vec<_>) =
+        cases.iter().partition(|case| !case["name"].as_str().unwrap().starts_with("a notice"));
+    assert_eq!(notice.len(), 1);
+    assert_eq!((&notice[0]["score_right"], &notice[0]["confidence_right"]), (&json!(0), &json!(0)));
+    for case in known {
         assert_eq!(case["score_right"], case["pairs"], "{case}");
         if case["is_copy"] == false {
             assert_eq!(case["verdict"], "none", "{case}");

@@ -317,3 +317,110 @@ fn the_links_of_an_article_to_other_sites_are_its_sources() {
     let (made, _) = check(dir.path(), &site, &["short.txt", "--source", link.as_str()]);
     assert_eq!(statuses(&made), ["skipped"]);
 }
+
+#[test]
+fn a_kept_result_asks_the_best_source_only() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), sources());
+    fs::write(dir.path().join("a.txt"), words(0, 300)).unwrap();
+    let urls = ["/other", "/copy"].map(|path| site.url(path).to_string());
+    let args = ["a.txt", "--source", &urls[0], "--source", &urls[1], "--cache", "results"];
+    let (first, _) = check(dir.path(), &site, &args);
+    assert_eq!(first["cached_at"], Value::Null, "{first:#}");
+    let (second, _) = check(dir.path(), &site, &args);
+    assert!(second["cached_at"].as_str().is_some_and(|at| at.starts_with("20")), "{second:#}");
+    assert_eq!(first["sources"], second["sources"]);
+    assert_eq!(site.count("/other"), 1);
+    assert_eq!(site.count("/copy"), 2);
+    // An edit is another article.
+    fs::write(dir.path().join("a.txt"), format!("{} more", words(0, 300))).unwrap();
+    let (edited, _) = check(dir.path(), &site, &args);
+    assert_eq!((&edited["cached_at"], site.count("/other")), (&Value::Null, 2));
+    let other = fs::read_dir(dir.path().join("results")).unwrap().count();
+    assert!(other > 0);
+}
+
+#[test]
+fn among_many_texts_every_pair_with_a_long_run_is_told_and_no_other() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("essays");
+    fs::create_dir(&folder).unwrap();
+    let mut lines = String::new();
+    for n in 0..60 {
+        // Every tenth has 40 words of the one five before it.
+        let own = words(n * 300, n * 300 + 250);
+        let copied = if n % 10 == 9 { words((n - 5) * 300 + 50, (n - 5) * 300 + 90) } else { String::new() };
+        let text = format!("{own} {copied}");
+        fs::write(folder.join(format!("{n:02}.txt")), &text).unwrap();
+        lines.push_str(&format!("{}\n", json!({"url": format!("http://a.example/{n}"), "text": text})));
+    }
+    fs::write(dir.path().join("pages.jsonl"), lines).unwrap();
+    let among = |args: &[&str]| {
+        let said = run(huntsman(dir.path()).args(["copyvio", "among"]).args(args));
+        assert_eq!(said.code, Some(0), "{said:?}");
+        let found: Vec<Value> = said.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        (found, said.stderr)
+    };
+    let (found, said) = among(&["essays"]);
+    let pairs: Vec<(&str, &str)> = found
+        .iter()
+        .map(|line| (line["article"].as_str().unwrap(), line["source"].as_str().unwrap()))
+        .collect();
+    let expected: Vec<(String, String)> =
+        (0..6).map(|n| (format!("{}9.txt", n), format!("{}4.txt", n))).collect();
+    let expected: Vec<(&str, &str)> = expected.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+    assert_eq!(pairs, expected);
+    assert_eq!((&found[0]["evidence"]["longest_run"], &found[0]["delta"]), (&json!(40.0), &json!(36)));
+    assert!(said.contains("60 texts, 6 pairs compared, 6 told"), "{said}");
+    // Against others, and a text is no source of itself.
+    let (found, said) = among(&["essays", "--against", "pages.jsonl"]);
+    assert_eq!(found.len(), 60 + 2 * 6, "{said}");
+    let (found, _) = among(&["pages.jsonl", "--against", "pages.jsonl"]);
+    assert_eq!(found.len(), 2 * 6, "both ways");
+    for (args, code, word) in [
+        (&["missing"][..], 2, "missing"),
+        (&["essays", "--run", "4"], 2, "--run"),
+        (&["-", "--against", "-"], 2, "stdin"),
+    ] {
+        let said = run(huntsman(dir.path()).args(["copyvio", "among"]).args(args));
+        assert_eq!(said.code, Some(code), "{said:?}");
+        assert!(said.stderr.contains(word), "{}", said.stderr);
+    }
+    fs::write(dir.path().join("odd.jsonl"), "{\"id\": 1}\nnonsense\n{\"id\": 2, \"html\": \"<p>x\"}\n")
+        .unwrap();
+    let (found, said) = among(&["odd.jsonl"]);
+    assert!(
+        found.is_empty() && said.contains("odd.jsonl:1") && said.contains("2 documents could not be read"),
+        "{said}"
+    );
+}
+
+#[test]
+fn what_is_known_to_stand_on_many_sites_excuses_and_changes_no_confidence() {
+    let dir = tempfile::tempdir().unwrap();
+    let notice = words(50_000, 50_120);
+    fs::write(dir.path().join("a.txt"), format!("{} {notice}", words(0, 800))).unwrap();
+    fs::write(dir.path().join("b.txt"), format!("{} {notice}", words(1_000, 1_800))).unwrap();
+    let pages = |hosts: usize| -> String {
+        let page = |n: usize| json!({"url": format!("http://host{}.example/{n}", n / 2), "text": format!("{} {notice}", words(2_000 + n * 100, 2_080 + n * 100))});
+        (0..2 * hosts).map(|n| format!("{}\n", page(n))).collect()
+    };
+    fs::write(dir.path().join("many.jsonl"), pages(5)).unwrap();
+    fs::write(dir.path().join("few.jsonl"), pages(4)).unwrap();
+    let compared = |args: &[&str]| {
+        let made = compare(dir.path(), &[&["a.txt", "b.txt"], args].concat());
+        let one = &made["sources"][0];
+        (
+            one["confidence"].clone(),
+            one["evidence"]["verdict"].clone(),
+            one["evidence"]["boilerplate_share"].clone(),
+        )
+    };
+    let plain = compared(&[]);
+    assert_eq!(plain.1, "suspected");
+    assert_eq!(compared(&["--common", "few.jsonl"]), plain);
+    assert_eq!(compared(&["--common", "few.jsonl", "--common-hosts", "4"]).1, "none");
+    assert_eq!(compared(&["--common", "many.jsonl"]), (plain.0, json!("none"), json!(1.0)));
+    let said =
+        run(huntsman(dir.path()).args(["copyvio", "compare", "a.txt", "b.txt", "--common", "gone.jsonl"]));
+    assert_eq!(said.code, Some(2), "{said:?}");
+}

@@ -282,6 +282,11 @@ fn texts_are_compared_in_form_and_json_with_any_degree() {
     assert!((shares("5") - (-0.8939 * r * r + 1.8948 * r - 0.0009)).abs() < 1e-9);
     assert_eq!(shares("0"), shares("5"));
     assert!(shares("1") > shares("5") && shares("16") < shares("5"));
+    // Places are those of the text that was sent, ends of lines included.
+    let article = format!("Über\r\n\r\n{}", words(10, 50));
+    let made = server.ask(&json!({"action": "compare", "article": article, "text": source}));
+    let length = words(10, 50).chars().count();
+    assert_eq!(made["sources"][0]["spans"][0]["article"], json!([8, 8 + length]), "{made:#}");
 }
 
 #[test]
@@ -433,6 +438,50 @@ fn a_search_tells_what_became_of_every_source() {
     let made = question(false);
     assert_eq!(status(&made, "/copy"), "compared", "{made:#}");
     assert_eq!(site.count("/copy"), 1, "{:?}", site.targets());
+}
+
+#[test]
+fn a_result_is_kept_with_a_cache_and_told_as_such() {
+    let site = site();
+    let server = Server::beside(&[&site], &["--cache", "results"]);
+    let ask = |nocache: bool| {
+        let made = server.ask(&json!({
+            "action": "search", "article": words(0, 300), "source": site.url("/copy"), "nocache": nocache,
+        }));
+        assert_eq!(made["best"]["violation"], "suspected", "{made:#}");
+        (made["meta"]["cached"] == true, made["meta"]["cache_time"].is_string())
+    };
+    assert_eq!([ask(false), ask(false), ask(true)], [(false, false), (true, true), (false, false)]);
+    assert_eq!(server.metric("huntsman_serve_cache_hits_total"), 1);
+}
+
+/// A search engine that gives one address, or fails.
+fn engine(url: String) -> RunningSite {
+    let found = move |asked: &Asked| match asked.param("q") {
+        Some(query) if query.contains("word") => Answer::status(200)
+            .header("content-type", "application/json")
+            .body(json!({"results": [{"url": url}]}).to_string()),
+        _ => Answer::status(500),
+    };
+    Site::builder().route("/search", found).start_blocking()
+}
+
+#[test]
+fn a_search_engine_is_asked_if_it_is_wanted_and_its_errors_are_told() {
+    let site = site();
+    let engine = engine(site.url("/copy").to_string());
+    let searxng = format!("searxng={}", engine.url("/"));
+    let server = Server::beside(&[&site, &engine], &["--search", &searxng, "--max-queries", "2"]);
+    let article = format!("The {}. It {}. So {}.", words(0, 60), words(60, 120), words(120, 300));
+    let made = server.ask(&json!({"action": "search", "article": article, "noskip": 1}));
+    assert_eq!(made["sources"][0]["url"], site.url("/copy").as_str(), "{made:#}");
+    assert_eq!((&made["meta"]["queries"], made["sources"][0]["found_by"].is_string()), (&json!(2), true));
+    let asked = engine.targets().len();
+    let made = server.ask(&json!({"action": "search", "article": article, "use_engine": "false"}));
+    assert_eq!((made["sources"].as_array().unwrap().len(), engine.targets().len()), (0, asked), "{made:#}");
+    let article = "Nothing that it knows stands in this sentence at all, and nothing in this one, however long it is made.";
+    let made = server.ask(&json!({"action": "search", "article": article}));
+    assert_eq!(made["error"]["code"], "search_error", "{made:#}");
 }
 
 #[test]

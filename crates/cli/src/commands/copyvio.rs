@@ -1,24 +1,37 @@
 //! `huntsman copyvio compare` and `check`.
 
 use std::collections::HashSet;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
+use huntsman::detect::copyvio::WindowIndex;
+use huntsman::human_bytes;
 use huntsman::middleware::copyvio::{CheckPlan, Checked, Subject, Workspace};
 
+use serde_json::Value;
+
 use crate::config::Config;
-use crate::copyvio::{CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, page, pdf_reader};
+use crate::copyvio::{
+    Among, AmongArgs, CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, page, pdf_reader,
+};
+use crate::dedup::{Source, sources};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::output::write_atomically;
 use crate::progress::Screen;
-use crate::render::{Style, Table, escape, shorten, warn};
+use crate::render::{Style, Table, count, counted, escape, say, shorten, warn};
 
 pub(crate) async fn run(what: CopyvioCommand) -> Outcome {
     match what {
         CopyvioCommand::Compare(args) => compare(*args).await,
         CopyvioCommand::Check(args) => check(*args).await,
+        // Nothing in it waits, and buckets are read on a runtime of their own.
+        CopyvioCommand::Among(args) => tokio::task::spawn_blocking(move || among(&args))
+            .await
+            .map_err(|error| Failure::crawl(error.to_string()))?,
     }
 }
 
@@ -33,10 +46,12 @@ async fn compare(args: CompareArgs) -> Outcome {
     logging::start(&config.settings, &Screen::plain())?;
     let texts = Inputs::fetch(&inputs, config).await?;
     let subject = subject(&texts, &inputs[0], &args.article)?;
+    let boilerplate = args.common.boilerplate()?;
     let sources = args.sources.iter().zip(&inputs[1..]);
     let sources =
         sources.map(|(name, input)| (name.clone(), texts.read(input).map(|read| read.reading))).collect();
-    let comparison = Comparison::of(args.article.clone(), &subject, args.degree, sources);
+    let comparison =
+        Comparison::of(args.article.clone(), &subject, args.degree, boilerplate.as_deref(), sources);
     tell(&comparison, args.html.as_deref(), args.json)
 }
 
@@ -60,6 +75,62 @@ async fn check(args: CheckArgs) -> Outcome {
     }
     let comparison = Comparison::of_check(args.article.clone(), &subject, checked);
     tell(&comparison, args.html.as_deref(), args.json)
+}
+
+fn among(args: &AmongArgs) -> Outcome {
+    let (inputs, against) = (sources(&args.inputs)?, sources(&args.against)?);
+    if inputs.iter().chain(&against).filter(|source| matches!(source, Source::Stdin)).count() > 1 {
+        return Err(Failure::usage("stdin (-) can be read once"));
+    }
+    let started = Instant::now();
+    let mut out: Box<dyn Write> = match &args.out {
+        Some(path) => {
+            let file = File::create(path);
+            Box::new(BufWriter::new(
+                file.map_err(|error| Failure::usage(format!("--out {}: {error}", shown(path))))?,
+            ))
+        }
+        None => Box::new(BufWriter::new(io::stdout().lock())),
+    };
+    let mut tell = |line: Value| -> Outcome<()> {
+        serde_json::to_writer(&mut out, &line)?;
+        Ok(out.write_all(b"\n")?)
+    };
+    let mut warn = |message: &str| warn(&escape(message));
+    let run = usize::try_from(args.run).unwrap_or(usize::MAX);
+    let mut among = Among::new(run, args.min_shared, args.all, args.common.boilerplate()?)?;
+    let is_among_themselves = against.is_empty();
+    for source in if is_among_themselves { &inputs } else { &against } {
+        among.add(source, args.max_document, &mut warn)?;
+    }
+    if is_among_themselves {
+        among.with_each_other(&mut tell)?;
+    } else {
+        for source in &inputs {
+            among.with(source, args.max_document, &mut warn, &mut tell)?;
+        }
+    }
+    out.flush()?;
+    let totals = &among.totals;
+    say(&format!(
+        "{}, {} compared, {} told; index {}, {:.1} s",
+        counted(totals.texts, "text"),
+        counted(totals.compared, "pair"),
+        count(totals.told),
+        human_bytes(totals.index_bytes),
+        started.elapsed().as_secs_f64()
+    ));
+    if totals.common > 0 {
+        warn(&format!(
+            "of {} windows that stand in more than {} texts were left out: what they share beside these was looked at",
+            counted(totals.common, "text"),
+            count(WindowIndex::MAX_TEXTS as u64)
+        ));
+    }
+    if totals.errors > 0 {
+        warn(&format!("{} could not be read", counted(totals.errors, "document")));
+    }
+    Ok(Exit::Done)
 }
 
 /// Says which questions had no answer, each trouble once; JSON has all of them.

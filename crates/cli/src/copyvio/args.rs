@@ -6,6 +6,7 @@ use clap::{Args, Subcommand, ValueHint};
 use huntsman::detect::copyvio::Degree;
 
 use super::candidates::CandidateArgs;
+use super::common::CommonArgs;
 use super::plan::PlanArgs;
 use crate::args::{NetworkArgs, SettingsArgs};
 
@@ -26,6 +27,49 @@ pub(crate) enum CopyvioCommand {
         huntsman copyvio check essay.txt --index crawled --search searxng=https://search.example.org/\n  \
         huntsman copyvio check essay.txt --source https://example.org/page --no-short-circuit --html checked.html")]
     Check(Box<CheckArgs>),
+
+    /// Finds which of many texts have passages of each other, or of others, without a network.
+    #[command(before_help = "Examples:\n  \
+        huntsman copyvio among essays/ --out copied.jsonl\n  \
+        huntsman copyvio among essays/ --against library.jsonl.zst\n  \
+        huntsman copyvio among example.org-crawl/pages.jsonl --run 30")]
+    Among(AmongArgs),
+}
+
+/// Flags of `copyvio among`.
+#[derive(Debug, Args)]
+pub(crate) struct AmongArgs {
+    /// Texts: files of JSON lines with `id` or `url` and `text` or `html` (also .gz, .zst; the records of a crawl with --text), folders of
+    /// .txt and .html, `-` for lines on stdin, s3://BUCKET/PREFIX.
+    #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
+    pub(crate) inputs: Vec<String>,
+
+    /// What they may be copied from: the same (repeatable) [default: each other, the later one being the article].
+    #[arg(long, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
+    pub(crate) against: Vec<String>,
+
+    /// Words in a row of which every copy is found. Fewer take more memory: about 8,000 / (N - 4) windows for 1,000 texts of 1,000 words.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(5..=10_000))]
+    pub(crate) run: u64,
+
+    /// Windows that two texts must share to be compared.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) min_shared: usize,
+
+    /// Also tells pairs that nothing speaks against.
+    #[arg(long)]
+    pub(crate) all: bool,
+
+    /// File that gets a line of JSON for each pair [default: stdout].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Bytes of a document at most.
+    #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
+    pub(crate) max_document: u64,
+
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
 }
 
 /// Flags of `copyvio check`.
@@ -70,6 +114,9 @@ pub(crate) struct CompareArgs {
     /// Words per window of the confidence.
     #[arg(long, value_name = "N", default_value = "5", value_parser = degree)]
     pub(crate) degree: Degree,
+
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
 
     /// Prints JSON.
     #[arg(long)]

@@ -1,9 +1,12 @@
 //! What an article and its sources have in common, as it is told.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
+use huntsman::Timestamp;
 use huntsman::detect::copyvio::{
-    Article, Band, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus, Text, Verdict,
+    Article, Band, Boilerplate, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus,
+    Text, Verdict,
 };
 use huntsman::middleware::copyvio::{Checked, Found, Reading, Subject};
 use serde_json::{Value, json};
@@ -39,6 +42,7 @@ impl Comparison {
         name: String,
         subject: &Subject,
         degree: Degree,
+        boilerplate: Option<&Boilerplate>,
         sources: Vec<(String, Result<Reading, String>)>,
     ) -> Self {
         let mut check = Check::new(subject.text.exact(), CheckOptions { degree, ..CheckOptions::compare() });
@@ -49,7 +53,8 @@ impl Comparison {
                 Ok(reading) => check.compare(name.clone(), reading.text.exact()).clone(),
                 Err(why) => check.fail(name.clone(), why.clone()).clone(),
             };
-            let found = reading.ok().map(|reading| Found::of(&prepared, subject, &reading, true));
+            let found =
+                reading.ok().map(|reading| Found::of(&prepared, subject, &reading, boilerplate, true));
             compared.push(Compared { name, source, found, found_by: None });
         }
         let words = prepared.document().words();
@@ -102,6 +107,7 @@ impl Comparison {
             out["possible_miss"] = json!(checked.possible_miss);
             out["errors"] = errors.collect();
             out["elapsed_s"] = json!(checked.time.as_secs_f64());
+            out["cached_at"] = json!(checked.cached.map(rfc3339));
         }
         out
     }
@@ -165,6 +171,11 @@ impl Compared {
         }
         out
     }
+}
+
+fn rfc3339(at: SystemTime) -> String {
+    let micros = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
+    Timestamp(u64::try_from(micros).unwrap_or(u64::MAX)).to_rfc3339()
 }
 
 fn status(status: &SourceStatus) -> &'static str {

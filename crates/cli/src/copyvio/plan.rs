@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 use huntsman::detect::copyvio::{CheckOptions, Exclusions};
 use huntsman::middleware::copyvio::{CheckCache, CheckPlan};
 
+use super::common::CommonArgs;
 use crate::args::{positive_seconds, share};
 use crate::exit::{Failure, Outcome};
 use crate::render::{escape, warn};
@@ -41,6 +42,9 @@ pub(crate) struct PlanArgs {
     /// best source.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) cache: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
 }
 
 impl PlanArgs {
@@ -60,6 +64,7 @@ impl PlanArgs {
             max_queries,
             exclusions: Some(Arc::new(self.exclusions()?)),
             cache: self.cache()?,
+            boilerplate: self.common.boilerplate()?,
             ..CheckPlan::default()
         })
     }

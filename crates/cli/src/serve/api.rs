@@ -1,5 +1,8 @@
 //! The API: the shape of Earwig's Copyvio Detector, and what we add beside it.
 
+use std::time::SystemTime;
+
+use huntsman::Timestamp;
 use huntsman::detect::copyvio::{Chain, Confidence, highlight_html};
 use serde_json::{Value, json};
 
@@ -103,12 +106,17 @@ pub(crate) fn error(refusal: &Refusal) -> Value {
 
 fn ok(done: &Done, has_detail: bool) -> Value {
     let checked = done.comparison.check.as_ref();
+    let cached = checked.and_then(|checked| checked.cached);
     let mut meta = json!({
         "time": done.time.as_secs_f64(),
         "queries": checked.map_or(0, |checked| checked.queries),
-        "cached": false,
+        "cached": cached.is_some(),
         "redirected": done.article.original.is_some(),
     });
+    if let Some(since) = cached.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()) {
+        let micros = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
+        meta["cache_time"] = json!(Timestamp(micros).to_rfc3339());
+    }
     if let Some(checked) = checked {
         let errors = checked.errors.iter().map(|(by, error)| json!({"by": by, "error": error}));
         meta["possible_miss"] = json!(checked.possible_miss);

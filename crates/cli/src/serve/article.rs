@@ -35,7 +35,12 @@ impl Article {
     /// `bad_title` and `bad_oldid` if the wiki has no such page, `timeout`, `bad_article`.
     pub(crate) async fn read(order: ArticleOrder, reader: &Reader) -> Result<Self, Refusal> {
         match order {
-            ArticleOrder::Text(text) => Self::of_text(text),
+            ArticleOrder::Text(text) => Ok(Self {
+                subject: Subject::new(Text::new(text)),
+                page: Named::default(),
+                original: None,
+                mirror_hints: Arc::default(),
+            }),
             ArticleOrder::Page(url) => {
                 let name = url.to_string();
                 let found = reader.page(url).await.map_err(|unread| refusal(&name, &unread))?;
@@ -80,17 +85,6 @@ impl Article {
                 }
             }
         }
-    }
-
-    fn of_text(text: String) -> Result<Self, Refusal> {
-        // Of texts in which nothing is known of lines, those of browsers end with both.
-        let text = if text.contains('\r') { text.replace("\r\n", "\n") } else { text };
-        Ok(Self {
-            subject: Subject::new(Text::new(text)),
-            page: Named::default(),
-            original: None,
-            mirror_hints: Arc::default(),
-        })
     }
 
     async fn of_source(

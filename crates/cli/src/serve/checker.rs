@@ -121,7 +121,8 @@ impl Checker {
         let options = CheckOptions { degree, ..CheckOptions::compare() };
         let comparison = match source {
             SourceOrder::Text(text) => {
-                let text = Text::new(if text.contains('\r') { text.replace("\r\n", "\n") } else { text });
+                let text = Text::new(text);
+                let boilerplate = self.0.plan.boilerplate.clone();
                 let compare = move || {
                     let _place = place;
                     let reading = if text.is_empty() {
@@ -129,7 +130,13 @@ impl Checker {
                     } else {
                         Ok(Reading { text, ..Reading::default() })
                     };
-                    Comparison::of(name, &subject, degree, vec![(PASTED.to_owned(), reading)])
+                    Comparison::of(
+                        name,
+                        &subject,
+                        degree,
+                        boilerplate.as_deref(),
+                        vec![(PASTED.to_owned(), reading)],
+                    )
                 };
                 tokio::task::spawn_blocking(compare).await.map_err(Refusal::unhandled)?
             }
@@ -140,6 +147,7 @@ impl Checker {
                     max_time: time,
                     source_time: time,
                     keep_texts: true,
+                    boilerplate: self.0.plan.boilerplate.clone(),
                     ..CheckPlan::default()
                 };
                 let given: Arc<dyn CandidateSource> = Arc::new(Given::new([url]));
@@ -171,6 +179,9 @@ impl Checker {
         let article = Article::read(order.article, &self.0.reader).await?;
         let subject = Arc::new(article.subject.clone());
         let mut plan = CheckPlan { mirror_hints: Arc::clone(&article.mirror_hints), ..self.0.plan.clone() };
+        if order.nocache {
+            plan.cache = None;
+        }
         if order.noskip {
             plan.options.short_circuit = false;
         }
@@ -209,6 +220,7 @@ impl Checker {
             max_time: COMPARE_TIME,
             source_time: COMPARE_TIME,
             keep_texts: true,
+            boilerplate: self.0.plan.boilerplate.clone(),
             ..CheckPlan::default()
         };
         let checked = self.check(place, Arc::clone(subject), vec![given], plan).await?;

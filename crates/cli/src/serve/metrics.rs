@@ -80,7 +80,10 @@ impl Telemetry {
             *counts.sources.entry(compared.status()).or_default() += 1;
         }
         if let Some(checked) = &comparison.check {
-            counts.queries += checked.queries as u64;
+            let is_known = checked.cached.is_some();
+            counts.cache_hits += u64::from(is_known);
+            // Those of a kept result were asked when it was made.
+            counts.queries += if is_known { 0 } else { checked.queries as u64 };
         }
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct SearchOrder {
     pub(crate) use_links: bool,
     /// Pages to look at, beside those that are found.
     pub(crate) sources: Vec<String>,
+    /// Results of earlier checks do not count.
+    pub(crate) nocache: bool,
     /// Reads all sources, also after a violation.
     pub(crate) noskip: bool,
 }
@@ -128,7 +130,7 @@ impl CompareOrder {
 }
 
 impl SearchOrder {
-    /// The article, `use_engine`, `use_links`, `source` (each of our own), `noskip`.
+    /// The article, `use_engine`, `use_links`, `source` (our own, repeatable), `nocache`, `noskip`.
     ///
     /// # Errors
     /// Those of the article, and `bad_uri`.
@@ -141,6 +143,7 @@ impl SearchOrder {
             use_engine: params.flag("use_engine", true),
             use_links: params.flag("use_links", true),
             sources,
+            nocache: params.flag("nocache", false),
             noskip: params.flag("noskip", false),
         })
     }

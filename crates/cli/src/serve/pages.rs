@@ -160,6 +160,9 @@ fn searched(out: &mut String, done: &Done) {
     let mut said =
         vec![counted(comparison.sources.len() as u64, "source"), duration(done.time.as_secs_f64())];
     if let Some(checked) = &comparison.check {
+        if checked.cached.is_some() {
+            said.push("known from an earlier check".to_owned());
+        }
         if checked.queries > 0 {
             said.push(format!("{} to search engines", counted(checked.queries as u64, "question")));
         }

@@ -95,7 +95,8 @@ impl Params {
                 ("source", false) if !is_check => "text",
                 (name, _) => name,
             };
-            (name.to_owned(), value.clone())
+            // Browsers send both characters of an end of a line, whatever the text had.
+            (name.to_owned(), value.replace("\r\n", "\n"))
         };
         let mut params = Self(self.0.iter().map(named).collect());
         if is_check {

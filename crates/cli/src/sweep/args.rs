@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 
 use crate::args::{SiteArgs, positive_seconds, share};
-use crate::copyvio::{CandidateArgs, PlanArgs};
+use crate::copyvio::{CandidateArgs, CommonArgs, PlanArgs};
 
 /// Flags of `sweep`: those of a crawl and those of a check. Where both have the same name it is the crawl's.
 #[derive(Debug, Args)]
@@ -60,6 +60,9 @@ pub(crate) struct ChecksArgs {
     /// Domains of sources that are asked at once; each has one request in flight.
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) workers: usize,
+
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
 }
 
 impl ChecksArgs {
@@ -72,6 +75,7 @@ impl ChecksArgs {
             source_time: self.source_time,
             no_short_circuit: self.no_short_circuit,
             cache: self.cache.clone(),
+            common: self.common.clone(),
         }
     }
 }

@@ -170,6 +170,6 @@ mod tests {
             assert_eq!(end, kept.len() as u64, "{torn}");
         }
         fs::write(&path, format!("{kept}nonsense\n{kept}")).unwrap();
-        assert!(whole(&path).unwrap_err().to_string().contains("line 4"));
+        assert!(whole(&path).unwrap_err().message.contains("line 4"));
     }
 }

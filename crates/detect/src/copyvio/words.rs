@@ -105,6 +105,12 @@ pub fn for_each_word(text: &str, mut word: impl FnMut(&str)) {
     let mut scratch = String::new();
     let mut start = 0;
     while start < bytes.len() {
+        let letters = small_letters(&bytes[start..]);
+        if letters > 0 && bytes.get(start + letters).is_some_and(|byte| CLASS[usize::from(*byte)] == SPACE) {
+            word(&text[start..start + letters]);
+            start += letters + 1;
+            continue;
+        }
         let mut seen = 0;
         let length = bytes[start..].iter().position(|byte| {
             let class = CLASS[usize::from(*byte)];
@@ -132,6 +138,30 @@ pub fn for_each_word(text: &str, mut word: impl FnMut(&str)) {
         }
         start = end + bytes.get(end).map_or(0, |byte| if *byte < 128 { 1 } else { space_len(&text[end..]) });
     }
+}
+
+/// How many letters from a to z there are before anything else. Eight at a time: how long words are cannot be foreseen, and a loop over
+/// their letters would be left at the wrong place each time.
+fn small_letters(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const HIGH: u64 = 0x80 * ONES;
+    let mut count = 0;
+    for eight in bytes.chunks(8) {
+        let Ok(eight) = <[u8; 8]>::try_from(eight) else {
+            return count + eight.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
+        };
+        let eight = u64::from_le_bytes(eight);
+        // Without their high bits no sum of a byte runs over into the next.
+        let low = eight & !HIGH;
+        let from_a = low + (0x80 - u64::from(b'a')) * ONES;
+        let behind_z = low + (0x7F - u64::from(b'z')) * ONES;
+        let others = !(from_a & !behind_z & !eight) & HIGH;
+        if others != 0 {
+            return count + others.trailing_zeros() as usize / 8;
+        }
+        count += 8;
+    }
+    count
 }
 
 /// A token of ASCII in which something is kept. Most have their marks at the ends, and need not be copied.
@@ -167,6 +197,18 @@ mod tests {
         let mut words = Vec::new();
         for_each_word(text, |word| words.push(word.to_owned()));
         words
+    }
+
+    #[test]
+    fn small_letters_are_counted_up_to_any_other_byte() {
+        for other in (0..=255_u8).filter(|byte| !byte.is_ascii_lowercase()) {
+            for at in 0..20 {
+                let mut bytes = b"abcdefghijklmnopqrstuvwxyz".to_vec();
+                bytes[at] = other;
+                assert_eq!(small_letters(&bytes), at, "{other} at {at}");
+            }
+        }
+        assert_eq!([&b"az"[..], b"", b"abcdefgh", b"abcdefghz"].map(small_letters), [2, 0, 8, 9]);
     }
 
     #[test]

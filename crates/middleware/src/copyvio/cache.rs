@@ -56,6 +56,9 @@ impl Key {
         };
         let options = &plan.options;
         add(&[FORMAT]);
+        if let Some(boilerplate) = &plan.boilerplate {
+            add(&(boilerplate.len() as u64).to_le_bytes());
+        }
         for number in [options.degree.get(), plan.max_queries, plan.max_sources, options.min_article] {
             add(&(number as u64).to_le_bytes());
         }

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use huntsman_crawler::{CrawlReport, CrawlerBuilder, Error, Handle, HttpDownloader, Request, Result};
 use huntsman_detect::copyvio::{
-    Article, Check, CheckOptions, CheckResult, Direction, Evidence, Exclusions, LicenceHint, SourceStatus,
-    Text,
+    Article, Boilerplate, Check, CheckOptions, CheckResult, Direction, Evidence, Exclusions, LicenceHint,
+    SourceStatus, Text,
 };
 use huntsman_detect::urlparts::canonical;
 use serde::{Deserialize, Serialize};
@@ -83,6 +83,8 @@ pub struct CheckPlan {
     pub keep_texts: bool,
     /// Results of earlier checks.
     pub cache: Option<Arc<CheckCache>>,
+    /// What is known to stand on many sites, and so is no evidence.
+    pub boilerplate: Option<Arc<Boilerplate>>,
 }
 
 impl Default for CheckPlan {
@@ -97,6 +99,7 @@ impl Default for CheckPlan {
             mirror_hints: Arc::default(),
             keep_texts: false,
             cache: None,
+            boilerplate: None,
         }
     }
 }
@@ -167,10 +170,20 @@ impl Checked {
 }
 
 impl Found {
-    /// Compares an article, prepared from the text of `subject`, with a source.
-    pub fn of(prepared: &Article<'_>, subject: &Subject, source: &Reading, keep_text: bool) -> Self {
+    /// Compares an article, prepared from the text of `subject`, with a source; `boilerplate` is what is known to stand on many sites.
+    pub fn of(
+        prepared: &Article<'_>,
+        subject: &Subject,
+        source: &Reading,
+        boilerplate: Option<&Boilerplate>,
+        keep_text: bool,
+    ) -> Self {
+        let document = source.text.document();
         Self {
-            evidence: prepared.compare(&source.text.document()),
+            evidence: match boilerplate {
+                Some(boilerplate) => prepared.compare_knowing(&document, boilerplate),
+                None => prepared.compare(&document),
+            },
             licence: source.licence.clone(),
             direction: Direction::of(subject.dates, source.dates),
             text: keep_text.then(|| source.text.clone()),
@@ -546,7 +559,13 @@ impl Session<'_> {
         match arrival {
             Arrival::Text(reading) => {
                 self.check.compare(&source, reading.text.exact());
-                let found = Found::of(&self.prepared, self.subject, &reading, self.plan.keep_texts);
+                let found = Found::of(
+                    &self.prepared,
+                    self.subject,
+                    &reading,
+                    self.plan.boilerplate.as_deref(),
+                    self.plan.keep_texts,
+                );
                 self.found.insert(source, found);
             }
             Arrival::Excluded(why) => {

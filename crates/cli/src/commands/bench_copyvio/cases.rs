@@ -42,10 +42,13 @@ struct Author<'a> {
     pdf: Option<Arc<dyn PdfText>>,
 }
 
+/// What neither number can know.
+const NOTICE: &str = "a notice of 120 words, as of a licence, under two texts of 1,000";
+
 type Make = fn(&mut Author<'_>) -> Option<(String, String)>;
 
 /// Of plain texts: name, whether it is a copy, how to make an article and its source.
-const PLAIN: [(&str, bool, Make); 14] = [
+const PLAIN: [(&str, bool, Make); 15] = [
     ("the same text", true, |author| author.changed(|words, _| words.join(" "))),
     ("every 8th word replaced", true, |author| author.changed(|words, random| every(8, words, random))),
     ("every 6th word replaced", true, |author| author.changed(|words, random| every(6, words, random))),
@@ -74,6 +77,11 @@ const PLAIN: [(&str, bool, Make); 14] = [
         Some(([&article[..600], &source[400..425], &article[600..]].concat().join(" "), source.join(" ")))
     }),
     ("a PDF of two columns", true, |author| author.in_columns()),
+    (NOTICE, false, |author| {
+        let notice = author.text(120);
+        let mut text = || format!("{}\n\n{notice}", author.text(1_000));
+        Some((text(), text()))
+    }),
     ("unrelated, 1,000 words", false, |author| Some((author.text(1_000), author.text(1_000)))),
 ];
 
@@ -160,7 +168,7 @@ pub(super) fn all(
     }
     for (name, element) in [
         ("a menu of 120 words (nav) on two pages of 1,000", "nav"),
-        ("a menu of 120 words that nothing marks on two pages of 1,000", "div"),
+        ("the same menu of links in no such element (div)", "div"),
     ] {
         let made =
             (0..pairs).map(|_| author.with_menu(element)).map(|(article, source)| pair(article, source));

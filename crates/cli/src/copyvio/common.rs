@@ -1,0 +1,68 @@
+//! What stands on many sites, and so excuses.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use clap::{Args, ValueHint};
+use huntsman::detect::copyvio::Boilerplate;
+use url::Url;
+
+use super::among::document;
+use crate::dedup::{read, sources};
+use crate::exit::Outcome;
+use crate::render::{counted, escape, warn};
+
+/// What is known to stand on many sites; the same for all commands that compare texts.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Boilerplate")]
+pub(crate) struct CommonArgs {
+    /// Pages of many sites, from which is learnt what says nothing about two of them (notices, licences, menus): records of crawls
+    /// with --text, or other lines of JSON with `url` and `text` or `html` (also .gz, .zst; repeatable). It excuses, and changes no confidence.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) common: Vec<String>,
+
+    /// Hosts on which words must stand for that.
+    #[arg(long, value_name = "N", default_value_t = 5, requires = "common", value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) common_hosts: u32,
+}
+
+/// Windows that are remembered at most; 24 bytes each.
+const MOST_WINDOWS: usize = 8_000_000;
+/// Bytes of a page at most.
+const MOST_BYTES: u64 = 16 << 20;
+
+impl CommonArgs {
+    /// What was learnt; nothing if nothing was named.
+    ///
+    /// # Errors
+    /// A file is not there. Lines that cannot be read are told.
+    pub(crate) fn boilerplate(&self) -> Outcome<Option<Arc<Boilerplate>>> {
+        if self.common.is_empty() {
+            return Ok(None);
+        }
+        let mut boilerplate = Boilerplate::new(self.common_hosts, MOST_WINDOWS);
+        let mut unread = 0;
+        for source in sources(&self.common)? {
+            let _ = read(&source, None, MOST_BYTES, &mut |raw| {
+                match raw.and_then(document) {
+                    Ok((id, text)) => {
+                        let host = Url::parse(&id).ok().and_then(|url| url.host_str().map(str::to_owned));
+                        // What is no address is a host of its own.
+                        boilerplate.observe(&host.unwrap_or(id), &text.document());
+                    }
+                    Err(why) => {
+                        unread += 1;
+                        if unread == 1 {
+                            warn(&format!("--common: {}", escape(&why)));
+                        }
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        if unread > 1 {
+            warn(&format!("--common: {} could not be read", counted(unread, "document")));
+        }
+        Ok(Some(Arc::new(boilerplate)))
+    }
+}
