@@ -93,7 +93,7 @@ fn the_source_of_a_passage_is_found_among_ten_thousand_pages() {
     let start = std::time::Instant::now();
     let mut bytes = 0;
     for at in 0..pages {
-        let text = if at < SOURCES { sources[at].clone() } else { words(&mut rng, size) };
+        let text = sources.get(at).cloned().unwrap_or_else(|| words(&mut rng, size));
         bytes += text.iter().map(|word| word.len() + 1).sum::<usize>();
         index.add(&page(&format!("http://h/{at}"), &text)).unwrap();
     }
