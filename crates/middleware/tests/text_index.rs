@@ -45,11 +45,17 @@ fn urls(index: &TextIndex, article: &Subject) -> Vec<String> {
 }
 
 /// Bytes of all files in a directory.
-fn size(directory: &Path) -> u64 {
+fn disk_bytes(directory: &Path) -> u64 {
     let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
     entries
         .map(
-            |entry| if entry.path().is_dir() { size(&entry.path()) } else { entry.metadata().unwrap().len() },
+            |entry| {
+                if entry.path().is_dir() {
+                    disk_bytes(&entry.path())
+                } else {
+                    entry.metadata().unwrap().len()
+                }
+            },
         )
         .sum()
 }
@@ -87,13 +93,13 @@ fn the_source_of_a_passage_is_found_among_ten_thousand_pages() {
     let start = std::time::Instant::now();
     let mut bytes = 0;
     for at in 0..pages {
-        let text = if at < SOURCES { sources[at].clone() } else { words(&mut rng, size) };
+        let text = sources.get(at).cloned().unwrap_or_else(|| words(&mut rng, size));
         bytes += text.iter().map(|word| word.len() + 1).sum::<usize>();
         index.add(&page(&format!("http://h/{at}"), &text)).unwrap();
     }
     index.commit().unwrap();
     println!("{pages} pages, {bytes} bytes, added in {:.1} s", start.elapsed().as_secs_f64());
-    println!("{} bytes on disk; {}", size(dir.path()), peak_memory());
+    println!("{} bytes on disk; {}", disk_bytes(dir.path()), peak_memory());
     assert_eq!(index.pages().unwrap(), pages as u64);
 
     type Change = fn(&mut StdRng, &mut Vec<String>);

@@ -37,7 +37,7 @@ pub use engine::Engine;
 /// says, a minute if it does not, at most an hour; questions have no answer meanwhile.
 ///
 /// ```no_run
-/// # fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// # fn run() -> huntsman_crawler::Result<()> {
 /// use huntsman_crawler::Settings;
 /// use huntsman_middleware::copyvio::{Engine, SearchEngine};
 ///

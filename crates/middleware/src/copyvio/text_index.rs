@@ -34,15 +34,15 @@ use writer::Writer;
 
 /// Pages of crawls by what they say: a [`CandidateSource`] whose candidates bring their texts, so that nothing is fetched for them.
 ///
-/// An article is asked for passage by passage: the pages that have most of the rarest words of a passage, in whatever order, are looked
-/// at, and those that share most neighbouring words with the article are candidates, at most 20. So a passage of a few sentences in a
-/// long page is found, and one in which single words were changed as well. In scripts without spaces between words, neighbouring
-/// characters stand for words. What is boilerplate by its element (`nav`, `header`, `footer`, `aside`) is not looked at.
+/// An article is asked for passage by passage: the pages that have most of the rarest pairs of neighbouring words of a passage, in
+/// whatever order, are read, and those that share the most words with it in passages
+/// ([`Evidence`](huntsman_detect::copyvio::Evidence)) are candidates, at most 20. So a passage of a few sentences in a
+/// long page is found, and one in which single words were changed as well. In scripts without spaces between words, three characters
+/// stand for a pair. What is boilerplate by its element (`nav`, `header`, `footer`, `aside`) is not looked at.
 ///
 /// One process adds pages, any number look. A page that was added is kept whatever kills the process; it is found after the next
 /// commit, which comes with 16 MiB of text, or with the first page after 30 seconds, or by [`commit`](Self::commit). A page again takes
-/// the place of the former one. A page takes some 40 % of its text's bytes on disk twice over: terms, and the packed text. Adding takes
-/// up to about 100 MB of memory.
+/// the place of the former one. On disk a page takes once to twice the bytes of its text; adding takes some 100 MB of memory.
 ///
 /// ```
 /// use huntsman_detect::copyvio::Text;

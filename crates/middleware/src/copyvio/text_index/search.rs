@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
+use huntsman_detect::copyvio::Article;
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
 use tantivy::schema::{IndexRecordOption, Value};
 use tantivy::{DocAddress, Searcher, TantivyDocument, Term};
-use xxhash_rust::xxh3::xxh3_64;
 
 use super::page::{IndexedPage, body};
 use super::terms::terms;
@@ -24,8 +24,8 @@ const ASKED: usize = 24;
 const ANSWERS: usize = 10;
 const MOST_READ: usize = 80;
 const MOST: usize = 20;
-/// Pairs of neighbouring terms that a candidate shares with the article at least, if the article has as many.
-const FEWEST_PAIRS: usize = 4;
+/// Terms that a candidate shares with the article at least, if the article has as many.
+const FEWEST_TERMS: usize = 4;
 
 /// Pages that share passages with the article, the likeliest first.
 pub(super) fn find(
@@ -52,8 +52,9 @@ pub(super) fn find(
     let mut pages: Vec<(DocAddress, f32)> = best.into_iter().collect();
     // Equal scores in the order of the index, so that the same question has the same answer.
     pages.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let pairs = Pairs::of(&asked);
-    let fewest = FEWEST_PAIRS.min(pairs.weights.len());
+    let distinct: HashSet<&str> = words.iter().map(String::as_str).collect();
+    let fewest = FEWEST_TERMS.min(distinct.len());
+    let prepared = Article::new(subject.text.document());
     let mut ranked = Vec::new();
     for (address, _) in pages.into_iter().take(MOST_READ) {
         let document: TantivyDocument = searcher.doc(address)?;
@@ -62,9 +63,13 @@ pub(super) fn find(
         if own.as_ref().is_some_and(|own| *own == IndexedPage::key_of(&page.url)) {
             continue;
         }
-        let (shared, weight) = pairs.shared(&terms(&body(&page.text)));
-        if shared >= fewest {
-            ranked.push((weight, page));
+        let its: HashSet<String> = terms(&body(&page.text)).into_iter().collect();
+        if distinct.iter().filter(|term| its.contains(**term)).count() >= fewest {
+            // Large pages share much with everything; passages tell.
+            let evidence = prepared.compare(&page.text.document());
+            if evidence.matched > 0.0 {
+                ranked.push((evidence.matched, page));
+            }
         }
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -134,32 +139,6 @@ impl Asked<'_> {
         }
         self.searcher.search(&BooleanQuery::new(clauses), &TopDocs::with_limit(ANSWERS).order_by_score())
     }
-}
-
-/// The pairs of neighbouring terms of an article, each with what it tells: common words beside each other tell little.
-struct Pairs {
-    weights: HashMap<u64, f64>,
-}
-
-impl Pairs {
-    fn of(asked: &Asked<'_>) -> Self {
-        let pages = asked.searcher.num_docs() as f64;
-        let tells = |word: &str| (1.0 + pages / (1.0 + asked.frequency(word) as f64)).ln();
-        let pairs = asked.words.windows(2).map(|pair| (hash(pair), tells(&pair[0]) + tells(&pair[1])));
-        Self { weights: pairs.collect() }
-    }
-
-    /// How many of them a page has, and what they tell together.
-    fn shared(&self, words: &[String]) -> (usize, f64) {
-        let pairs: HashSet<u64> = words.windows(2).map(hash).collect();
-        let shared = pairs.iter().filter_map(|pair| self.weights.get(pair));
-        shared.fold((0, 0.0), |(number, sum), weight| (number + 1, sum + weight))
-    }
-}
-
-fn hash(pair: &[String]) -> u64 {
-    // No term has a space.
-    xxh3_64(pair.join(" ").as_bytes())
 }
 
 #[cfg(test)]
