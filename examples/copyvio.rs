@@ -16,13 +16,12 @@ fn story(n: usize) -> String {
 #[tokio::main]
 async fn main() -> Result<()> {
     // The third page is what somebody else wrote, with every seventh word exchanged.
-    let theirs = story(2)
-        .split(' ')
-        .enumerate()
-        .map(|(at, word)| if at % 7 == 6 { "other " } else { word }.to_owned() + " ");
+    let words = story(2);
+    let changed = words.split(' ').enumerate().map(|(at, word)| if at % 7 == 6 { "other" } else { word });
+    let theirs = changed.collect::<Vec<_>>().join(" ");
     let sources = Site::builder()
         .page("/1", format!("<p>{}", story(1_001)))
-        .page("/2", format!("<p>{}", theirs.collect::<String>()))
+        .page("/2", format!("<p>{theirs}"))
         .start()
         .await;
     let mut site = Site::builder();

@@ -6,7 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use huntsman_crawler::{Backend, CrawlerBuilder, Job, Output, Page, Request, Result, Spider, Start};
+use huntsman_crawler::{
+    Backend, CrawlerBuilder, Job, Output, Page, Request, Result, Spider, Start, Timestamp,
+};
 use huntsman_detect::copyvio::Text;
 use huntsman_middleware::Defaults;
 use huntsman_middleware::copyvio::{
@@ -422,4 +424,20 @@ async fn a_crawl_adds_what_its_pages_say() {
     assert!(found("error").is_empty());
     let source: Arc<dyn CandidateSource> = Arc::new(index);
     assert_eq!((source.name(), source.questions(&Subject::default())), ("index", vec![String::new()]));
+}
+
+#[test]
+fn a_candidate_tells_when_its_page_was_crawled() {
+    let directory = tempfile::tempdir().unwrap();
+    let index = TextIndex::open_or_create(directory.path()).unwrap();
+    let mut rng = StdRng::seed_from_u64(5);
+    let text = words(&mut rng, 200);
+    let mut crawled = page("http://a.example/", &text);
+    crawled.fetched_at = Some(Timestamp(1_600_000_000_000_000));
+    index.add(&crawled).unwrap();
+    index.add(&page("http://b.example/", &words(&mut rng, 200))).unwrap();
+    index.commit().unwrap();
+    let found = index.candidates(&subject(&text[50..150])).unwrap();
+    let seen = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_600_000_000);
+    assert_eq!(found[0].dates.first_seen, Some(seen));
 }

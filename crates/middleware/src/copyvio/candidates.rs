@@ -49,12 +49,14 @@ pub struct Candidate {
     pub url: String,
     /// What it says, if whoever found it knows; it is fetched otherwise.
     pub text: Option<Text>,
+    /// When that text was there, as far as whoever found it knows.
+    pub dates: Dates,
 }
 
 impl Candidate {
     /// A page of which only the address is known.
     pub fn new(url: impl Into<String>) -> Self {
-        Self { url: url.into(), text: None }
+        Self { url: url.into(), text: None, dates: Dates::default() }
     }
 }
 

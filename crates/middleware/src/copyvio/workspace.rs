@@ -510,7 +510,7 @@ impl Session<'_> {
 
     /// A source was found.
     fn take(&mut self, candidate: Candidate, by: &Arc<str>) {
-        let Candidate { url: source, text } = candidate;
+        let Candidate { url: source, text, dates } = candidate;
         if !self.seen.insert(source.clone()) {
             return;
         }
@@ -533,7 +533,7 @@ impl Session<'_> {
         let at = self.sources.len();
         self.sources.push(source.clone());
         if let Some(text) = text {
-            self.arrived(at, Arrival::Text(Arc::new(Reading { text, ..Reading::default() })));
+            self.arrived(at, Arrival::Text(Arc::new(Reading { text, dates, ..Reading::default() })));
             return;
         }
         match url {

@@ -1,8 +1,10 @@
 //! From an article to the pages that it may be taken from.
 
 use std::collections::{HashMap, HashSet};
+use std::time::{Duration, SystemTime};
 
-use huntsman_detect::copyvio::Article;
+use huntsman_crawler::Timestamp;
+use huntsman_detect::copyvio::{Article, Dates};
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
 use tantivy::schema::{IndexRecordOption, Value};
@@ -73,7 +75,13 @@ pub(super) fn find(
         }
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let candidate = |page: IndexedPage| Candidate { url: page.url, text: Some(page.text) };
+    // It was there when it was crawled, whatever it says of itself.
+    let seen = |at: Timestamp| SystemTime::UNIX_EPOCH + Duration::from_micros(at.0);
+    let candidate = |page: IndexedPage| Candidate {
+        url: page.url,
+        text: Some(page.text),
+        dates: Dates { first_seen: page.fetched_at.map(seen), ..Dates::default() },
+    };
     Ok(ranked.into_iter().take(MOST).map(|(_, page)| candidate(page)).collect())
 }
 
