@@ -10,7 +10,7 @@ mod plan;
 mod side_by_side;
 
 pub(crate) use among::Among;
-pub(crate) use args::{AmongArgs, CheckArgs, CompareArgs, CopyvioCommand};
+pub(crate) use args::{AmongArgs, CheckArgs, CompareArgs, CopyvioCommand, degree};
 pub(crate) use candidates::CandidateArgs;
 pub(crate) use common::CommonArgs;
 pub(crate) use comparison::{Compared, Comparison};

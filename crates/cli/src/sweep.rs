@@ -5,6 +5,7 @@ mod findings;
 mod report;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use huntsman::middleware::copyvio::{CandidateSource, CheckPlan, Sweep, Workspace};
 
@@ -26,6 +27,8 @@ pub(crate) struct Sweeping {
     pub(crate) at_once: usize,
     /// Words that a page must have to be an article.
     pub(crate) min_words: usize,
+    /// When all has to end.
+    pub(crate) until: Option<Instant>,
 }
 
 impl Sweeping {
@@ -51,6 +54,10 @@ impl Sweeping {
                     }
                 }
             });
-        Ok(sweep.at_once(self.at_once))
+        let sweep = sweep.at_once(self.at_once);
+        Ok(match self.until {
+            Some(until) => sweep.until(until),
+            None => sweep,
+        })
     }
 }

@@ -182,6 +182,20 @@ fn demo_crawls_its_forum_and_writes_all_reports() {
     let canonical = std::fs::read_to_string(demo.join("canonical.toml")).unwrap();
     assert!(canonical.contains("\"sid\", # "), "{canonical}");
     assert!(said.stdout.contains("report.html") && said.stdout.contains("finished after"), "{}", said.stdout);
+    // The article took two posts: what has them is a source of it, on both hosts, and nothing else.
+    let copied: Vec<&Value> = pages.iter().filter(|page| page["copyvio"]["verdict"] == "suspected").collect();
+    let has_post = |page: &Value| {
+        let text = page["text"].as_str().unwrap();
+        text.contains("the tide would not wait") || text.contains("do not believe the paint")
+    };
+    assert!(copied.len() >= 4 && copied.iter().all(|page| has_post(page)), "{copied:#?}");
+    assert_eq!(pages.iter().filter(|page| has_post(page)).count(), copied.len());
+    assert_eq!(report(&demo)["copyvio"]["suspected"], copied.len());
+    assert!(
+        said.stdout.contains("suspected copies") && html.contains("seems to be copied from"),
+        "{}",
+        said.stdout
+    );
 }
 
 #[test]

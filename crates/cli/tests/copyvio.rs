@@ -268,7 +268,9 @@ fn every_source_of_a_check_has_a_status_and_the_time_is_kept() {
         "{made:#}"
     );
     assert_eq!(made["sources"][0]["source"], urls[4], "the most suspicious first");
-    for (at, word) in [(0, "500"), (1, "2097152"), (2, "image/png"), (3, "/other"), (7, "ftp")] {
+    for (at, word) in
+        [(0, "500"), (6, "time_over"), (1, "2097152"), (2, "image/png"), (3, "/other"), (7, "ftp")]
+    {
         let reason = source(&made, &urls[at])["reason"].as_str().unwrap();
         assert!(reason.contains(word), "{reason}");
     }
@@ -289,6 +291,7 @@ fn a_violation_ends_the_check_and_what_was_not_begun_is_skipped() {
     for (at, status) in [(0, "compared"), (1, "compared"), (3, "skipped")] {
         assert_eq!(source(&made, &urls[at])["status"], status, "{made:#}");
     }
+    assert_eq!(source(&made, &urls[3])["reason"], "short_circuit");
     assert!(!site.targets().iter().any(|target| target == "/never"));
 }
 
@@ -315,7 +318,10 @@ fn the_links_of_an_article_to_other_sites_are_its_sources() {
     // An article of fifteen words is not checked.
     fs::write(dir.path().join("short.txt"), words(0, 15)).unwrap();
     let (made, _) = check(dir.path(), &site, &["short.txt", "--source", link.as_str()]);
-    assert_eq!(statuses(&made), ["skipped"]);
+    assert_eq!(
+        (statuses(&made), &made["sources"][0]["reason"]),
+        (vec!["skipped"], &json!("article_too_small"))
+    );
 }
 
 #[test]

@@ -232,6 +232,60 @@ fn a_sweep_that_is_killed_goes_on_without_loss_and_no_domain_is_asked_twice_at_o
 }
 
 #[test]
+fn the_time_of_a_sweep_is_that_of_its_checks_and_exclude_takes_rules_as_well_as_patterns() {
+    let (dir, sources) = (tempfile::tempdir().unwrap(), sources());
+    let url = |name: &str, path: &str| at(&sources, name, path);
+    let links = vec![
+        vec![url("a.test", "/hangs"), url("b.test", "/copy?0")],
+        vec![url("c.test", "/hangs"), url("d.test", "/mirror")],
+        vec![url("e.test", "/copy?2")],
+    ];
+    let site = site(&links);
+    fs::write(dir.path().join("rules.txt"), "*.d.test\n").unwrap();
+    let started = Instant::now();
+    let said = run(sweep(dir.path(), &site, &sources, &NAMES).args([
+        "--max-time",
+        "2",
+        "--source-time",
+        "60",
+        "--exclude",
+        "rules.txt",
+        "--exclude",
+        "*/2",
+        "--json",
+        "--html",
+        "copy.html",
+        "--degree",
+        "4",
+    ]));
+    let took = started.elapsed();
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(took < Duration::from_secs(6), "{took:?}");
+    let found = lines(dir.path().join("out/sweep.jsonl"));
+    let statuses: BTreeMap<&str, &str> = found
+        .iter()
+        .map(|line| (line["source"].as_str().unwrap(), line["status"].as_str().unwrap()))
+        .collect();
+    let expected: BTreeMap<&str, &str> = [
+        (&links[0][0], "late"),
+        (&links[0][1], "compared"),
+        (&links[1][0], "late"),
+        (&links[1][1], "excluded"),
+    ]
+    .map(|(source, status)| (source.as_str(), status))
+    .into();
+    assert_eq!(statuses, expected);
+    // 200 words of 4 with the marks around them.
+    assert_eq!(line(&found, "/0", &links[0][1])["size"], 202 + 3);
+    let totals: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&totals["suspected"], &totals["sources"]["late"]), (&json!(1), &json!(2)));
+    assert_eq!(
+        fs::read(dir.path().join("copy.html")).unwrap(),
+        fs::read(dir.path().join("out/sweep.html")).unwrap()
+    );
+}
+
+#[test]
 fn what_cannot_be_swept_is_told() {
     let (dir, sources) = (tempfile::tempdir().unwrap(), sources());
     let site = site(&[vec![]]);

@@ -1,5 +1,10 @@
 //! `huntsman sweep`: a site, each of its pages with its sources.
 
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
 use huntsman::middleware::copyvio::{CheckPlan, Workspace};
 use serde_json::json;
 
@@ -13,10 +18,16 @@ use crate::render::{Style, counted, escape, say};
 use crate::sweep::{SweepArgs, Sweeping, Totals, write_report};
 
 pub(crate) async fn run(args: SweepArgs) -> Outcome {
-    let SweepArgs { site, candidates, checks } = args;
-    if site.output.out.as_deref() == Some(std::path::Path::new("-")) {
+    let SweepArgs { mut site, candidates, mut checks } = args;
+    let max_time = site.reach.max_time;
+    if site.output.out.as_deref() == Some(Path::new("-")) {
         return Err(Failure::usage("--out -: a sweep writes several files; name a directory"));
     }
+    // A pattern of addresses for the crawl, a file of rules for the checks: both commands have it.
+    let (files, patterns): (Vec<String>, Vec<String>) =
+        std::mem::take(&mut site.reach.exclude).into_iter().partition(|name| Path::new(name).is_file());
+    site.reach.exclude = patterns;
+    checks.exclude_sources.extend(files.into_iter().map(PathBuf::from));
     let name = site.urls.first().cloned().unwrap_or_else(|| "the sites".to_owned());
     let fail_on_limit = site.output.fail_on_limit;
     let config = Config::load(&site.settings, workers(checks.workers), site.network.settings())?;
@@ -27,6 +38,7 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
         plan: CheckPlan { keep_texts: true, ..checks.as_check().plan(candidates.max_queries)? },
         at_once: checks.checks_at_once,
         min_words: checks.min_words,
+        until: max_time.map(|limit| Instant::now() + Duration::from_secs_f64(limit)),
     };
     let beside = Beside { sweep: Some(sweeping), ..Beside::default() };
     let Some(ended) = crawl(site, beside).await? else { return Ok(Exit::Done) };
@@ -34,6 +46,14 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
     if let Some(directory) = &ended.directory {
         let totals = write_report(directory, &name)
             .map_err(|error| Failure::crawl(format!("writing {}: {error}", output::SWEEP_REPORT)))?;
+        if let Some(path) = &checks.html {
+            fs::copy(directory.file(output::SWEEP_REPORT), path).map_err(|error| {
+                Failure::crawl(format!("writing {}: {error}", escape(&path.to_string_lossy())))
+            })?;
+        }
+        if checks.json {
+            writeln!(io::stdout(), "{}", serde_json::to_string(&totals)?)?;
+        }
         tell(&totals);
         say(&format!("  {}", escape(&directory.file(output::SWEEP_REPORT).to_string_lossy())));
     }

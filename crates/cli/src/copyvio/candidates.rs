@@ -22,8 +22,12 @@ pub(crate) struct CandidateArgs {
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) source: Vec<String>,
 
-    /// Leaves out the links of the article to other sites, which are sources otherwise.
-    #[arg(long)]
+    /// The links of the article to other sites are sources (the default).
+    #[arg(long, overrides_with = "no_links")]
+    pub(crate) links: bool,
+
+    /// Leaves out the links of the article to other sites.
+    #[arg(long, overrides_with = "links")]
     pub(crate) no_links: bool,
 
     /// A full-text index of earlier crawls, as `huntsman crawl --index DIR` makes it: pages that share passages with the article are

@@ -34,6 +34,8 @@ pub(crate) struct Compared {
     pub(crate) found: Option<Found>,
     /// What it was found by.
     found_by: Option<Arc<str>>,
+    /// Why it was skipped or late.
+    unread: Option<&'static str>,
 }
 
 impl Comparison {
@@ -55,7 +57,7 @@ impl Comparison {
             };
             let found =
                 reading.ok().map(|reading| Found::of(&prepared, subject, &reading, boilerplate, true));
-            compared.push(Compared { name, source, found, found_by: None });
+            compared.push(Compared { name, source, found, found_by: None, unread: None });
         }
         let words = prepared.document().words();
         Self {
@@ -70,11 +72,21 @@ impl Comparison {
 
     /// What came of a check, its sources in the order of the result.
     pub(crate) fn of_check(name: String, subject: &Subject, mut checked: Checked) -> Self {
+        let skipped = match () {
+            () if checked.short_circuit => "short_circuit",
+            () if checked.result.article_size < CheckOptions::default().min_article => "article_too_small",
+            () => "too_many_sources",
+        };
         let compared = |source: &Source| Compared {
             name: source.url.clone(),
             source: source.clone(),
             found: checked.found.remove(&source.url),
             found_by: checked.found_by.remove(&source.url),
+            unread: match source.status {
+                SourceStatus::Skipped => Some(skipped),
+                SourceStatus::Late => Some("time_over"),
+                _ => None,
+            },
         };
         let sources = checked.result.sources.iter().map(compared).collect();
         let words = subject.text.document().words();
@@ -143,7 +155,7 @@ impl Compared {
             SourceStatus::Failed(why) | SourceStatus::Excluded(why) => {
                 format!("{}: {why}", status(&self.source.status))
             }
-            other => status(other).to_owned(),
+            other => self.unread.map_or(status(other).to_owned(), |why| format!("{}: {why}", status(other))),
         }
     }
 
@@ -167,6 +179,8 @@ impl Compared {
             out["found_by"] = json!(by);
         }
         if let SourceStatus::Failed(reason) | SourceStatus::Excluded(reason) = &self.source.status {
+            out["reason"] = json!(reason);
+        } else if let Some(reason) = self.unread {
             out["reason"] = json!(reason);
         }
         out

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use huntsman::detect::copyvio::{CheckOptions, Exclusions};
+use huntsman::detect::copyvio::{CheckOptions, Degree, Exclusions};
 use huntsman::middleware::copyvio::{CheckCache, CheckPlan};
 
+use super::args::degree;
 use super::common::CommonArgs;
 use crate::args::{positive_seconds, share};
 use crate::exit::{Failure, Outcome};
@@ -21,6 +22,10 @@ pub(crate) struct PlanArgs {
     /// comment (repeatable).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) exclude: Vec<PathBuf>,
+
+    /// Words per window of the confidence.
+    #[arg(long, value_name = "N", default_value = "5", value_parser = degree)]
+    pub(crate) degree: Degree,
 
     /// From this confidence on a source is a violation, and ends the check.
     #[arg(long, value_name = "C", default_value_t = 0.75, value_parser = share)]
@@ -55,6 +60,7 @@ impl PlanArgs {
     pub(crate) fn plan(&self, max_queries: usize) -> Outcome<CheckPlan> {
         Ok(CheckPlan {
             options: CheckOptions {
+                degree: self.degree,
                 min_confidence: self.min_confidence,
                 short_circuit: !self.no_short_circuit,
                 ..CheckOptions::default()

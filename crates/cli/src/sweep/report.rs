@@ -7,7 +7,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::copyvio::{FOOT, head};
 use crate::html_report::{address, html};
@@ -82,11 +82,12 @@ impl Line {
 }
 
 /// What a sweep found, in numbers.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(crate) struct Totals {
     /// Articles that have sources.
     pub(crate) articles: usize,
     /// Pairs of an article and a source, by status.
+    #[serde(rename = "sources")]
     pub(crate) statuses: BTreeMap<String, u64>,
     /// Articles with a source that is suspected, or at least possible, by confidence or by verdict.
     pub(crate) suspected: usize,

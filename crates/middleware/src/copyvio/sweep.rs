@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Instant;
 
 use huntsman_crawler::{Context, Error, OnItem, Pipeline, Result, Stats};
 use huntsman_detect::copyvio::SourceStatus;
@@ -50,6 +51,7 @@ pub struct Sweep<I> {
     subject_of: Box<SubjectOf<I>>,
     take: Box<Take>,
     permits: Arc<Semaphore>,
+    until: Option<Instant>,
     checks: JoinSet<(Arc<Subject>, Result<Checked>)>,
     stats: Option<Stats>,
 }
@@ -88,6 +90,7 @@ impl<I> Sweep<I> {
             subject_of: Box::new(subject_of),
             take: Box::new(take),
             permits: Arc::new(Semaphore::new(AT_ONCE)),
+            until: None,
             checks: JoinSet::new(),
             stats: None,
         }
@@ -97,6 +100,13 @@ impl<I> Sweep<I> {
     #[must_use]
     pub fn at_once(mut self, articles: usize) -> Self {
         self.permits = Arc::new(Semaphore::new(articles.clamp(1, Semaphore::MAX_PERMITS)));
+        self
+    }
+
+    /// No check lasts beyond this: what is left then is late.
+    #[must_use]
+    pub fn until(mut self, end: Instant) -> Self {
+        self.until = Some(end);
         self
     }
 
@@ -133,11 +143,14 @@ impl<I: Send + 'static> Pipeline<I> for Sweep<I> {
 
     async fn process_item(&mut self, item: I, _: &Context) -> Result<OnItem<I>> {
         if let Some(subject) = (self.subject_of)(&item) {
-            let (workspace, plan) = (self.workspace.clone(), self.plan.clone());
+            let (workspace, mut plan, until) = (self.workspace.clone(), self.plan.clone(), self.until);
             let (sources, permits) = (Arc::clone(&self.sources), Arc::clone(&self.permits));
             self.checks.spawn(async move {
                 // Nobody closes it.
                 let _permit = permits.acquire_owned().await;
+                if let Some(until) = until {
+                    plan.max_time = plan.max_time.min(until.saturating_duration_since(Instant::now()));
+                }
                 let checked = workspace.check(Arc::clone(&subject), &sources, plan).await;
                 (subject, checked)
             });

@@ -116,6 +116,8 @@ pub struct Checked {
     pub found_by: HashMap<String, Arc<str>>,
     /// Questions that were put to search engines and indexes.
     pub queries: usize,
+    /// A violation ended it: sources that had not been begun were skipped.
+    pub short_circuit: bool,
     /// Questions were left out, since the check was over before.
     pub possible_miss: bool,
     /// Questions that had no answer: who was asked, and why.
@@ -149,6 +151,7 @@ impl Checked {
             found: HashMap::new(),
             found_by: HashMap::new(),
             queries: 0,
+            short_circuit: false,
             possible_miss: false,
             errors: Vec::new(),
             time: Duration::ZERO,
@@ -483,8 +486,10 @@ impl Session<'_> {
         asking.abort();
         let late = std::mem::take(&mut self.waiting);
         self.unread(late, Check::late);
+        let short_circuit = self.check.is_over() && !self.check.is_too_small();
         let count = |count: &AtomicUsize| count.load(Ordering::Relaxed);
         Checked {
+            short_circuit,
             possible_miss: count(&questions.answered) < count(&questions.planned),
             found: self.found,
             found_by: self.found_by,
