@@ -1,10 +1,14 @@
 //! `huntsman pdf-text`: the text of one PDF file, in a process that may fail.
 
-use std::io::{self, Read, Write};
+mod columns;
+
+use std::io::{self, BufWriter, Read};
 use std::time::{Duration, Instant};
 use std::{panic, process, thread};
 
-use pdf_extract::{Document, OutputError, PlainTextOutput};
+use pdf_extract::{Document, OutputError};
+
+use self::columns::Columns;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::resident;
@@ -43,11 +47,7 @@ fn print(pdf: &[u8]) -> Result<(), OutputError> {
         // Files that may be read by everybody have the empty password.
         document.decrypt("")?;
     }
-    let mut stdout = io::stdout().lock();
-    let writer: &mut dyn Write = &mut stdout;
-    pdf_extract::output_doc(&document, &mut PlainTextOutput::new(writer))?;
-    stdout.flush()?;
-    Ok(())
+    pdf_extract::output_doc(&document, &mut Columns::new(BufWriter::new(io::stdout().lock())))
 }
 
 fn limit() {
