@@ -127,7 +127,8 @@ pub(crate) enum Command {
         huntsman bench crawl --pages 2000\n  \
         huntsman bench avoid-dup --case forum-adjacent\n  \
         huntsman bench simhash\n  \
-        huntsman bench copyvio")]
+        huntsman bench copyvio\n  \
+        huntsman bench store")]
     Bench {
         #[command(subcommand)]
         what: Bench,
@@ -204,6 +205,12 @@ pub(crate) enum Bench {
         huntsman bench copyvio --only index --texts 10000,1000000\n  \
         huntsman bench copyvio --article article.txt --source source.txt --json")]
     Copyvio(BenchCopyvioArgs),
+
+    /// Measures the stores of jobs: writing in batches, reading, walking through, opening anew, bytes on disk.
+    #[command(before_help = "Examples:\n  \
+        huntsman bench store\n  \
+        huntsman bench store --only redb --entries 5000000 --dir /var/tmp --json")]
+    Store(BenchStoreArgs),
 }
 
 const SIMHASH_HELP: &str = "\
@@ -1052,6 +1059,38 @@ pub(crate) struct BenchCopyvioArgs {
     /// Prints tables in Markdown.
     #[arg(long, conflicts_with = "json")]
     pub(crate) markdown: bool,
+}
+
+/// Flags of `bench store`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchStoreArgs {
+    /// Only these stores [default: all of this build].
+    #[arg(long, value_name = "STORE", value_delimiter = ',', value_parser = ["memory", "redb", "sled"])]
+    pub(crate) only: Vec<String>,
+
+    /// Entries of each store.
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) entries: u64,
+
+    /// Bytes of a value.
+    #[arg(long, value_name = "BYTES", default_value_t = 200, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub(crate) value_bytes: u64,
+
+    /// Entries that are written at once.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) batch: u64,
+
+    /// Directory on the disk that is measured [default: that of temporary files].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Where all random numbers begin.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Values of `bench copyvio --only`.

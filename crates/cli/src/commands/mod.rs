@@ -4,6 +4,7 @@ mod bench;
 mod bench_avoid_dup;
 mod bench_copyvio;
 mod bench_simhash;
+mod bench_store;
 pub(crate) mod bench_tools;
 mod cache;
 mod completions;
@@ -44,6 +45,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Bench { what: Bench::AvoidDup(args) } => bench_avoid_dup::run(*args),
         Command::Bench { what: Bench::Simhash(args) } => bench_simhash::run(&args),
         Command::Bench { what: Bench::Copyvio(args) } => bench_copyvio::run(&args),
+        Command::Bench { what: Bench::Store(args) } => bench_store::run(&args),
         Command::BenchServer(site) => on_runtime(bench::server(site)),
         Command::BenchSources(args) => on_runtime(bench_copyvio::sources(args)),
         #[cfg(feature = "pdf")]
