@@ -38,8 +38,10 @@ const LOCK: &str = "state/lock";
 const JOB: &str = "state/job";
 /// Pairs of texts for the report of a sweep.
 const PAIRS: &str = "state/pairs";
+/// Articles of a sweep that wait for their check.
+const ARTICLES: &str = "state/articles";
 /// Folders that a crawl makes.
-const OWN_FOLDERS: [&str; 2] = [JOB, PAIRS];
+const OWN_FOLDERS: [&str; 3] = [JOB, PAIRS, ARTICLES];
 
 /// Files that a crawl makes, and that `--fresh` deletes. Nothing else in the directory is ever touched.
 const OWN_FILES: [&str; 10] =
@@ -297,6 +299,11 @@ impl OutputDir {
     /// Where pairs of texts are kept for the report of a sweep.
     pub(crate) fn pairs(&self) -> PathBuf {
         self.path.join(PAIRS)
+    }
+
+    /// Where articles of a sweep wait for their check.
+    pub(crate) fn articles(&self) -> PathBuf {
+        self.path.join(ARTICLES)
     }
 
     /// Whether the crawl in it goes on.

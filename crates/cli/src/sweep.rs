@@ -54,7 +54,7 @@ impl Sweeping {
                     }
                 }
             });
-        let sweep = sweep.at_once(self.at_once);
+        let sweep = sweep.at_once(self.at_once).pending(directory.articles())?;
         Ok(match self.until {
             Some(until) => sweep.until(until),
             None => sweep,

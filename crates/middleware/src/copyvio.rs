@@ -7,6 +7,7 @@ mod detour;
 mod near_candidates;
 mod pages;
 mod pdf;
+mod pending;
 mod reading;
 mod recent;
 mod search;

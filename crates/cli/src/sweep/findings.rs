@@ -56,7 +56,7 @@ impl Findings {
         }
         let (done, end) = if path.exists() { whole(&path)? } else { (HashSet::new(), 0) };
         let file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
-        // What is torn is found again: the page of that article was not done.
+        // What is torn is found again: that article waits still.
         file.set_len(end).map_err(failed)?;
         let pairs = directory.pairs();
         fs::create_dir_all(&pairs).map_err(failed)?;
@@ -80,6 +80,10 @@ impl Findings {
             }
         }
         let article = subject.url.clone().unwrap_or_default();
+        if self.done.contains(&article) {
+            // Killed between its lines and the end of its waiting.
+            return Ok(());
+        }
         let possible_miss = checked.possible_miss;
         let comparison = Comparison::of_check(article.clone(), subject, checked);
         let of = comparison.sources.len();

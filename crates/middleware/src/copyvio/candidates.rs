@@ -7,10 +7,12 @@ use std::pin::Pin;
 
 use huntsman_detect::copyvio::{Dates, QueryLimits, Text, cut_sentences, pick_queries, sentences};
 
+use serde::{Deserialize, Serialize};
+
 use super::reading::Reading;
 
 /// What is checked: an article, and what is known of it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Subject {
     /// Where it stands, if on the web: it is never a source of itself.
     pub url: Option<String>,

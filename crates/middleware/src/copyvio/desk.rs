@@ -23,6 +23,8 @@ use crate::added;
 
 /// Reason of a request for which nobody waits any more.
 const NOT_WANTED: &str = "not_wanted";
+/// How long a download goes on after the end of its check.
+const END_GRACE: Duration = Duration::from_millis(200);
 /// Addresses that a page's text is followed to.
 const MAX_DETOURS: u8 = 3;
 
@@ -160,7 +162,10 @@ impl Desk {
             // A redirect of one that was begun goes on.
             if !open.is_over || open.begun.contains(source) {
                 open.begun.insert(*source);
-                time = time.max(open.source_time.min(open.end.saturating_duration_since(now)));
+                let left = open.end.saturating_duration_since(now);
+                // At its end the check itself says that the source is late, before the download is given up.
+                let until_end = if left.is_zero() { left } else { left + END_GRACE };
+                time = time.max(open.source_time.min(until_end));
             }
         }
         if time.is_zero() {

@@ -1,6 +1,8 @@
 //! Articles of a crawl, checked while it goes on.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -8,15 +10,17 @@ use huntsman_crawler::{Context, Error, OnItem, Pipeline, Result, Stats};
 use huntsman_detect::copyvio::SourceStatus;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::candidates::{CandidateSource, Subject};
+use super::pending::Pending;
 use super::workspace::{CheckPlan, Checked, Workspace};
 
 /// Checks the articles among the items of a crawl, and hands over what came of each.
 ///
 /// A pipeline: a page is settled only after its article was checked and what came of it was taken, so a crawl that is killed and goes on
-/// checks again what it had not told. The pages that come meanwhile wait in the queue of the items; as many articles are checked at
-/// once as are there, but at most so many. The workspace is another crawl than the one whose items these are, so each keeps its own
+/// checks again what it had not told. The pages that come meanwhile wait in the queue of the items, and a source that hangs holds them
+/// up; with a folder for articles that wait ([`pending`](Self::pending)) nothing waits for a check but the end of the crawl. The workspace is another crawl than the one whose items these are, so each keeps its own
 /// pace, and no registrable domain of the sources is asked twice at once, whichever articles name it.
 ///
 /// Stats: `copyvio/articles`, `copyvio/failed`, `copyvio/sources` and `copyvio/sources/{status}`, `copyvio/violations`,
@@ -51,7 +55,11 @@ pub struct Sweep<I> {
     subject_of: Box<SubjectOf<I>>,
     take: Box<Take>,
     permits: Arc<Semaphore>,
+    at_once: usize,
     until: Option<Instant>,
+    pending: Option<Pending>,
+    /// Hashes of the addresses of articles of this run: one that was waiting may come again with its page.
+    started: HashSet<u64>,
     checks: JoinSet<(Arc<Subject>, Result<Checked>)>,
     stats: Option<Stats>,
 }
@@ -59,6 +67,8 @@ pub struct Sweep<I> {
 type SubjectOf<I> = dyn Fn(&I) -> Option<Arc<Subject>> + Send;
 type Take = dyn FnMut(&Subject, Result<Checked>) -> Result<()> + Send;
 
+/// Articles that wait, for each that is checked.
+const WAITING: usize = 8;
 /// Articles that are checked at once. More, and what one waits for would eat up the time of the others.
 const AT_ONCE: usize = 16;
 
@@ -90,7 +100,10 @@ impl<I> Sweep<I> {
             subject_of: Box::new(subject_of),
             take: Box::new(take),
             permits: Arc::new(Semaphore::new(AT_ONCE)),
+            at_once: AT_ONCE,
             until: None,
+            pending: None,
+            started: HashSet::new(),
             checks: JoinSet::new(),
             stats: None,
         }
@@ -99,7 +112,8 @@ impl<I> Sweep<I> {
     /// Checks at most so many articles at once; 16 otherwise.
     #[must_use]
     pub fn at_once(mut self, articles: usize) -> Self {
-        self.permits = Arc::new(Semaphore::new(articles.clamp(1, Semaphore::MAX_PERMITS)));
+        self.at_once = articles.clamp(1, 10_000);
+        self.permits = Arc::new(Semaphore::new(self.at_once));
         self
     }
 
@@ -108,6 +122,56 @@ impl<I> Sweep<I> {
     pub fn until(mut self, end: Instant) -> Self {
         self.until = Some(end);
         self
+    }
+
+    /// Keeps articles in a folder until they are checked, so that the crawl goes on meanwhile, and checks those that an earlier run left
+    /// there. At most eight times as many as are checked at once wait.
+    ///
+    /// # Errors
+    /// The folder cannot be made.
+    pub fn pending(mut self, folder: impl Into<PathBuf>) -> Result<Self> {
+        self.pending = Some(Pending::open(folder.into())?);
+        Ok(self)
+    }
+
+    fn is_new(&self, subject: &Subject) -> bool {
+        subject.url.as_ref().is_none_or(|url| !self.started.contains(&xxh3_64(url.as_bytes())))
+    }
+
+    fn start(&mut self, subject: Arc<Subject>) {
+        if self.pending.is_some()
+            && let Some(url) = &subject.url
+        {
+            self.started.insert(xxh3_64(url.as_bytes()));
+        }
+        let (workspace, mut plan, until) = (self.workspace.clone(), self.plan.clone(), self.until);
+        let (sources, permits) = (Arc::clone(&self.sources), Arc::clone(&self.permits));
+        self.checks.spawn(async move {
+            // Nobody closes it.
+            let _permit = permits.acquire_owned().await;
+            if let Some(until) = until {
+                plan.max_time = plan.max_time.min(until.saturating_duration_since(Instant::now()));
+            }
+            let checked = workspace.check(Arc::clone(&subject), &sources, plan).await;
+            (subject, checked)
+        });
+    }
+
+    /// Takes what came of checks until at most so many are left.
+    async fn take_until(&mut self, left: usize) -> Result<()> {
+        loop {
+            let joined = match self.checks.len() > left {
+                true => self.checks.join_next().await,
+                false => self.checks.try_join_next(),
+            };
+            let Some(joined) = joined else { return Ok(()) };
+            let (subject, checked) = joined.map_err(Error::from)?;
+            self.count(&checked);
+            (self.take)(&subject, checked)?;
+            if let Some(pending) = &self.pending {
+                pending.done(&subject)?;
+            }
+        }
     }
 
     fn count(&self, checked: &Result<Checked>) {
@@ -138,37 +202,31 @@ impl<I> Sweep<I> {
 impl<I: Send + 'static> Pipeline<I> for Sweep<I> {
     async fn open(&mut self, cx: &Context) -> Result<()> {
         self.stats = Some(cx.stats().clone());
+        if let Some(pending) = &self.pending {
+            pending.all()?.into_iter().for_each(|subject| self.start(Arc::new(subject)));
+        }
         Ok(())
     }
 
     async fn process_item(&mut self, item: I, _: &Context) -> Result<OnItem<I>> {
         if let Some(subject) = (self.subject_of)(&item) {
-            let (workspace, mut plan, until) = (self.workspace.clone(), self.plan.clone(), self.until);
-            let (sources, permits) = (Arc::clone(&self.sources), Arc::clone(&self.permits));
-            self.checks.spawn(async move {
-                // Nobody closes it.
-                let _permit = permits.acquire_owned().await;
-                if let Some(until) = until {
-                    plan.max_time = plan.max_time.min(until.saturating_duration_since(Instant::now()));
-                }
-                let checked = workspace.check(Arc::clone(&subject), &sources, plan).await;
-                (subject, checked)
-            });
+            match &self.pending {
+                Some(pending) if self.is_new(&subject) => pending.keep(&subject)?,
+                Some(_) => return Ok(OnItem::Keep(item)),
+                None => {}
+            }
+            self.start(subject);
         }
         Ok(OnItem::Keep(item))
     }
 
     async fn flush(&mut self) -> Result<()> {
-        while let Some(joined) = self.checks.join_next().await {
-            let (subject, checked) = joined.map_err(Error::from)?;
-            self.count(&checked);
-            (self.take)(&subject, checked)?;
-        }
-        Ok(())
+        let left = if self.pending.is_some() { WAITING * self.at_once } else { 0 };
+        self.take_until(left).await
     }
 
     async fn close(&mut self) -> Result<()> {
-        self.flush().await
+        self.take_until(0).await
     }
 }
 
