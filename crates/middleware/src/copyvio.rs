@@ -2,15 +2,18 @@
 
 mod cache;
 mod candidates;
+mod checked;
 mod desk;
 mod detour;
 mod near_candidates;
 mod pages;
 mod pdf;
 mod pending;
+mod plan;
 mod reading;
 mod recent;
 mod search;
+mod session;
 mod sweep;
 #[cfg(feature = "text-index")]
 mod text_index;
@@ -18,13 +21,15 @@ mod workspace;
 
 pub use cache::CheckCache;
 pub use candidates::{Candidate, CandidateError, CandidateSource, Finding, Given, Links, Subject};
+pub use checked::{Checked, Found};
 pub use desk::Desk;
 pub use near_candidates::NearCandidates;
 pub use pages::{Copied, Copyvio};
 pub use pdf::{PdfError, PdfProcess, PdfText};
+pub use plan::CheckPlan;
 pub use reading::{NoText, Reading, TextKind, external_links};
 pub use search::{Engine, SearchEngine};
 pub use sweep::Sweep;
 #[cfg(feature = "text-index")]
 pub use text_index::{IndexPages, IndexedPage, TextIndex, TextIndexError};
-pub use workspace::{CheckPlan, Checked, Found, Workspace};
+pub use workspace::Workspace;

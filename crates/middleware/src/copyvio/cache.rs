@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::candidates::{CandidateSource, Subject};
-use super::workspace::{CheckPlan, Checked};
+use super::checked::Checked;
+use super::plan::CheckPlan;
 
 /// Results of checks, by the text of the article and what was asked for: an edit makes another key.
 ///

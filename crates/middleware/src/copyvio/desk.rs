@@ -16,9 +16,10 @@ use url::Url;
 
 use super::detour::{detour, feed_text};
 use super::pdf::PdfText;
+use super::plan::CheckPlan;
 use super::reading::{NoText, Reading, TextKind};
 use super::recent::Recent;
-use super::workspace::{CheckPlan, Message};
+use super::session::Message;
 use crate::added;
 
 /// Reason of a request for which nobody waits any more.

@@ -13,8 +13,10 @@ use tokio::task::JoinSet;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::candidates::{CandidateSource, Subject};
+use super::checked::Checked;
 use super::pending::Pending;
-use super::workspace::{CheckPlan, Checked, Workspace};
+use super::plan::CheckPlan;
+use super::workspace::Workspace;
 
 /// Checks the articles among the items of a crawl, and hands over what came of each.
 ///
