@@ -298,12 +298,12 @@ async fn a_job_goes_on_with_its_sitemaps_and_their_number() {
     let index_of = |name: &str| {
         let paths: Vec<String> = (0..3).map(|n| format!("/{name}-{n}.xml")).collect();
         Reply::text(index(&paths.iter().map(String::as_str).collect::<Vec<_>>()))
-            .after(Duration::from_millis(1))
     };
     let web = ScriptedDownloader::new()
         .respond("http://a.test/index.xml", index_of("a"))
         .respond("http://a.test/a-0.xml", index_of("b"))
-        .respond("http://a.test/a-1.xml", index_of("c"))
+        // The stop, which the file before it asks for, comes first.
+        .respond("http://a.test/a-1.xml", index_of("c").after(Duration::from_millis(300)))
         .otherwise(|_, _| Reply::text(urlset(&[])));
     let directory = tempfile::tempdir().unwrap();
     let job = directory.path().join("job");

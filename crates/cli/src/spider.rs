@@ -167,7 +167,7 @@ impl SiteSpider {
         if !page.response().status.is_success() || !page.kind().is_textual() {
             return None;
         }
-        let reading = Reading::of_page(page, &[], None).ok()?;
+        let reading = Reading::of_page(page, None).ok()?;
         let is_article = words::count(reading.text.text()) >= min_words;
         let url = page.request().requested_url();
         is_article.then(|| Arc::new(Subject::of_page(url, reading, external_links(page))))

@@ -325,6 +325,36 @@ fn the_links_of_an_article_to_other_sites_are_its_sources() {
 }
 
 #[test]
+fn mirrors_of_the_wiki_of_an_article_are_told_by_their_links_and_excluded() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = words(0, 300);
+    // Sources and wiki are one site here, under two names.
+    let site = Site::builder()
+        .page("/wiki/Mill", format!("<p>{text}"))
+        .page("/copy", format!("<p>{text}"))
+        .route("/mirror", |asked| {
+            Answer::html(format!(
+                "<p>{}<p><a href='http://{}/wiki/Mill?action=history'>authors</a>",
+                words(0, 300),
+                asked.header("host").unwrap()
+            ))
+        })
+        .start_blocking();
+    let article = site.url("/wiki/Mill").to_string();
+    let urls = ["/mirror", "/copy"].map(|path| site.url(path).to_string());
+    let args = [article.as_str(), "--no-short-circuit", "--source", &urls[0], "--source", &urls[1]];
+    let (made, _) = check(dir.path(), &site, &args);
+    let mirror = source(&made, &urls[0]);
+    assert_eq!(mirror["status"], "excluded", "{made:#}");
+    assert!(mirror["reason"].as_str().unwrap().contains("/wiki/Mill"), "{mirror}");
+    assert_eq!(source(&made, &urls[1])["status"], "compared");
+    // The same text from a file has no wiki.
+    fs::write(dir.path().join("a.txt"), text).unwrap();
+    let (made, _) = check(dir.path(), &site, &["a.txt", "--source", &urls[0]]);
+    assert_eq!(source(&made, &urls[0])["status"], "compared", "{made:#}");
+}
+
+#[test]
 fn a_kept_result_asks_the_best_source_only() {
     let (dir, site) = (tempfile::tempdir().unwrap(), sources());
     fs::write(dir.path().join("a.txt"), words(0, 300)).unwrap();

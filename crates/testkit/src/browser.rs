@@ -5,7 +5,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -14,10 +14,17 @@ const MISSING: &str =
     "this test needs the programs chromium and chromedriver: apt-get install chromium chromium-driver";
 /// How long a step may take, on a machine that does other things as well.
 const PATIENCE: Duration = Duration::from_secs(120);
+/// Between two looks at what is not there yet.
+const PAUSE: Duration = Duration::from_millis(50);
+/// What the protocol says of an element that is not there yet, or is no longer that of the page.
+const NOT_YET: [&str; 2] = ["no such element", "stale element reference"];
 /// The name of an element's number, from the protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// A browser with one window. It ends with this value.
+///
+/// A click returns before all that follows from it has happened. What asks for an element therefore waits until there
+/// is one, two minutes at most; [`Browser::count`] and [`Browser::is_in_view`] tell what is now.
 #[derive(Debug)]
 pub struct Browser {
     driver: Child,
@@ -25,6 +32,14 @@ pub struct Browser {
     session: String,
     /// Its profile.
     _directory: TempDir,
+}
+
+/// An error that the driver tells, by the name that the protocol has for it.
+#[derive(Debug)]
+struct Refusal {
+    name: String,
+    #[expect(dead_code, reason = "for people who read why a test failed")]
+    message: String,
 }
 
 impl Browser {
@@ -53,7 +68,9 @@ impl Browser {
         let profile = format!("--user-data-dir={}", browser._directory.path().display());
         let options = json!({"args": ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1280,900", profile]});
         let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}});
-        let began = browser.send("POST", "/session", &wanted);
+        // The driver gives up after a minute, which a browser that is read from a slow disk may take.
+        let begin = || browser.ask("POST", "/session", &wanted);
+        let began = begin().or_else(|_| begin()).unwrap_or_else(|error| panic!("{MISSING} ({error:?})"));
         let session = began["sessionId"].as_str().unwrap_or_else(|| panic!("{MISSING} ({began})"));
         browser.session = format!("/session/{session}");
         browser
@@ -81,21 +98,18 @@ impl Browser {
 
     /// Clicks on the first element that a CSS selector finds, and waits for the page that this may lead to.
     pub fn click(&self, css: &str) {
-        let element = self.element(css);
-        self.step("POST", &format!("{element}/click"), &json!({}));
+        self.of_element("POST", css, "/click", &json!({}));
     }
 
     /// What the first element that a CSS selector finds shows.
     pub fn text(&self, css: &str) -> String {
-        let element = self.element(css);
-        let text = self.step("GET", &format!("{element}/text"), &Value::Null);
+        let text = self.of_element("GET", css, "/text", &Value::Null);
         text.as_str().expect("a text is a text").to_owned()
     }
 
     /// A property of CSS of the first element that a selector finds, as it is in force.
     pub fn style(&self, css: &str, property: &str) -> String {
-        let element = self.element(css);
-        let value = self.step("GET", &format!("{element}/css/{property}"), &Value::Null);
+        let value = self.of_element("GET", css, &format!("/css/{property}"), &Value::Null);
         value.as_str().expect("a property is a text").to_owned()
     }
 
@@ -105,13 +119,26 @@ impl Browser {
         found.as_array().map_or(0, Vec::len)
     }
 
-    /// Whether the first element that a CSS selector finds lies within the window, and within all that scrolls around it.
+    /// Whether there is an element that a CSS selector finds and the first one lies within the window, and within all
+    /// that scrolls around it.
     pub fn is_in_view(&self, css: &str) -> bool {
-        const SCRIPT: &str = "let box = document.querySelector(arguments[0]).getClientRects()[0];
-            let at = document.elementFromPoint(box.left + Math.min(4, box.width / 2), box.top + Math.min(8, box.height / 2));
-            return at !== null && at.closest(arguments[0]) !== null;";
+        const SCRIPT: &str = "let box = document.querySelector(arguments[0])?.getClientRects()[0];
+            let at = box && document.elementFromPoint(box.left + Math.min(4, box.width / 2), box.top + Math.min(8, box.height / 2));
+            return !!at && at.closest(arguments[0]) !== null;";
         let is = self.step("POST", "/execute/sync", &json!({"script": SCRIPT, "args": [css]}));
         is.as_bool().expect("the script answers")
+    }
+
+    /// Waits until the first element that a CSS selector finds [is in view](Self::is_in_view).
+    ///
+    /// # Panics
+    /// It does not come into view.
+    pub fn wait_for(&self, css: &str) {
+        let began = Instant::now();
+        while !self.is_in_view(css) {
+            assert!(began.elapsed() < PATIENCE, "{css} is not in view of {}", self.url());
+            std::thread::sleep(PAUSE);
+        }
     }
 
     /// What pages wrote into the console since the last call: what a policy forbade, what could not be loaded.
@@ -121,10 +148,23 @@ impl Browser {
         lines.as_array().map_or_else(Vec::new, |lines| lines.iter().filter_map(message).collect())
     }
 
-    fn element(&self, css: &str) -> String {
-        let found = self.step("POST", "/element", &json!({"using": "css selector", "value": css}));
-        let number = found[ELEMENT].as_str().unwrap_or_else(|| panic!("{css}: {found}"));
-        format!("/element/{number}")
+    /// Does something with the first element that a CSS selector finds, as soon as there is one.
+    fn of_element(&self, method: &str, css: &str, what: &str, body: &Value) -> Value {
+        let began = Instant::now();
+        let wanted = json!({"using": "css selector", "value": css});
+        loop {
+            let done = self.ask("POST", &format!("{}/element", self.session), &wanted).and_then(|found| {
+                let number = found[ELEMENT].as_str().unwrap_or_else(|| panic!("{css}: {found}"));
+                self.ask(method, &format!("{}/element/{number}{what}", self.session), body)
+            });
+            match done {
+                Ok(answer) => return answer,
+                Err(error) if NOT_YET.contains(&error.name.as_str()) && began.elapsed() < PATIENCE => {
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) => panic!("{css}{what}: {error:?}"),
+            }
+        }
     }
 
     fn step(&self, method: &str, path: &str, body: &Value) -> Value {
@@ -132,12 +172,19 @@ impl Browser {
     }
 
     fn send(&self, method: &str, path: &str, body: &Value) -> Value {
+        self.ask(method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error:?}"))
+    }
+
+    /// What the driver answers, or the error that it tells.
+    fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value, Refusal> {
         let answer =
             self.exchange(method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"));
-        if let Some(error) = answer["value"]["error"].as_str() {
-            panic!("{method} {path}: {error}: {}", answer["value"]["message"]);
+        match answer["value"]["error"].as_str() {
+            Some(name) => {
+                Err(Refusal { name: name.to_owned(), message: answer["value"]["message"].to_string() })
+            }
+            None => Ok(answer["value"].clone()),
         }
-        answer["value"].clone()
     }
 
     fn exchange(&self, method: &str, path: &str, body: &Value) -> std::io::Result<Value> {

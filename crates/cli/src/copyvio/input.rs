@@ -37,12 +37,10 @@ pub(crate) struct Read {
 impl Read {
     /// What is checked; `input` is what it was read from.
     pub(crate) fn subject(self, input: &Input) -> Subject {
-        let mut subject = Subject::of_page("", self.reading, self.links);
-        subject.url = match input {
-            Input::Page(url) => Some(url.to_string()),
-            Input::Stdin | Input::File(_) => None,
-        };
-        subject
+        match input {
+            Input::Page(url) => Subject::of_page(url.as_str(), self.reading, self.links),
+            Input::Stdin | Input::File(_) => Subject { links: self.links, ..Subject::new(self.reading.text) },
+        }
     }
 }
 
@@ -154,7 +152,7 @@ fn bytes_of(from: impl io::Read, kind: TextKind) -> std::result::Result<Vec<u8>,
 /// The text of bytes, and the addresses that they name as links.
 fn read(kind: TextKind, bytes: &[u8]) -> std::result::Result<Read, String> {
     let pdf = pdf_reader();
-    let text = kind.read(bytes, None, &[], pdf.as_deref()).map_err(|why| why.to_string())?;
+    let reading = Reading::of_bytes(kind, bytes, None, pdf.as_deref()).map_err(|why| why.to_string())?;
     let links = match kind {
         TextKind::Wikitext => {
             let source = Text::plain(bytes, None);
@@ -172,7 +170,7 @@ fn read(kind: TextKind, bytes: &[u8]) -> std::result::Result<Read, String> {
         }
         TextKind::Plain | TextKind::Pdf => Vec::new(),
     };
-    Ok(Read { reading: Reading { text, ..Reading::default() }, links })
+    Ok(Read { reading, links })
 }
 
 /// Reads PDF files by this program in another process.
@@ -205,7 +203,7 @@ impl Spider for Texts {
     }
 
     fn parse(&self, page: &Page, _: &mut Output<()>) -> Result<()> {
-        let text = Reading::of_page(page, &[], pdf_reader().as_deref())
+        let text = Reading::of_page(page, pdf_reader().as_deref())
             .map(|reading| Read { reading, links: external_links(page) })
             .map_err(|why| why.to_string());
         if let Ok(url) = Url::parse(page.request().requested_url()) {

@@ -24,8 +24,6 @@ pub(crate) struct Article {
     pub(crate) page: Named,
     /// The page that led to it.
     pub(crate) original: Option<Named>,
-    /// What links of mirrors of its wiki have in them.
-    pub(crate) mirror_hints: Arc<[String]>,
 }
 
 impl Article {
@@ -35,23 +33,15 @@ impl Article {
     /// `bad_title` and `bad_oldid` if the wiki has no such page, `timeout`, `bad_article`.
     pub(crate) async fn read(order: ArticleOrder, reader: &Reader) -> Result<Self, Refusal> {
         match order {
-            ArticleOrder::Text(text) => Ok(Self {
-                subject: Subject::new(Text::new(text)),
-                page: Named::default(),
-                original: None,
-                mirror_hints: Arc::default(),
-            }),
+            ArticleOrder::Text(text) => {
+                Ok(Self { subject: Subject::new(Text::new(text)), page: Named::default(), original: None })
+            }
             ArticleOrder::Page(url) => {
                 let name = url.to_string();
                 let found = reader.page(url).await.map_err(|unread| refusal(&name, &unread))?;
                 let subject = Subject::of_page(name.clone(), found.read.reading, found.read.links);
                 let title = found.title.unwrap_or_else(|| name.clone());
-                Ok(Self {
-                    subject,
-                    page: Named { title, url: Some(name) },
-                    original: None,
-                    mirror_hints: Arc::default(),
-                })
+                Ok(Self { subject, page: Named { title, url: Some(name) }, original: None })
             }
             ArticleOrder::Wiki { wiki, oldid: Some(oldid), title, .. } => {
                 let url = wiki
@@ -98,8 +88,8 @@ impl Article {
             (Text::wikitext(&source), links)
         };
         let (text, links) = tokio::task::spawn_blocking(read).await.map_err(Refusal::unhandled)?;
-        let subject = Subject { url: page.url.clone(), links, ..Subject::new(text) };
-        Ok(Self { subject, page, original, mirror_hints })
+        let subject = Subject { url: page.url.clone(), links, mirror_hints, ..Subject::new(text) };
+        Ok(Self { subject, page, original })
     }
 }
 

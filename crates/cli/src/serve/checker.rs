@@ -115,8 +115,8 @@ impl Checker {
         let place = self.place().await?;
         let CompareOrder { article, source, degree, .. } = order;
         let mut article = Article::read(article, &self.0.reader).await?;
-        // A page may be compared with itself.
-        let subject = Subject { url: None, ..article.subject.clone() };
+        // A page may be compared with itself and with its mirrors.
+        let subject = Subject { url: None, mirror_hints: Arc::default(), ..article.subject.clone() };
         let name = article.page.title.clone();
         let options = CheckOptions { degree, ..CheckOptions::compare() };
         let comparison = match source {
@@ -178,7 +178,7 @@ impl Checker {
         let place = self.place().await?;
         let article = Article::read(order.article, &self.0.reader).await?;
         let subject = Arc::new(article.subject.clone());
-        let mut plan = CheckPlan { mirror_hints: Arc::clone(&article.mirror_hints), ..self.0.plan.clone() };
+        let mut plan = self.0.plan.clone();
         if order.nocache {
             plan.cache = None;
         }

@@ -207,7 +207,7 @@ impl Spider for Orders {
     fn parse(&self, page: &Page, _: &mut Output<()>) -> Result<()> {
         match self.take(page.request().requested_url()) {
             Some(Order::Page(sender)) => {
-                let reading = Reading::of_page(page, &[], pdf_reader().as_deref());
+                let reading = Reading::of_page(page, pdf_reader().as_deref());
                 let found = reading.map_err(|why| Unread::new(why.to_string())).map(|reading| Found {
                     read: Read { reading, links: external_links(page) },
                     title: page.title().map(str::to_owned),

@@ -17,16 +17,29 @@ use super::words::trim;
 /// are not made: they change no word. Where the reference's parser (libxml2) and the HTML standard differ, the standard
 /// holds: a stray `</p>` or `</br>` makes an element and ends a node, an annotation needs a `ruby` around it.
 pub fn html_text(html: &str) -> String {
-    read(html, &[]).0
+    read(html, None).0
 }
 
-/// As [`html_text`], and the first of `mirror_hints` that a `href` or a `src` of the page (head included) contains: then
-/// the source is to be excluded ([`super::mirror_hints`]). Pages without a body are not looked at, as in the reference.
-pub fn html_text_unless_mirror(html: &str, mirror_hints: &[String]) -> Result<String, MirrorHint> {
-    let (text, hint) = read(html, mirror_hints);
-    match hint {
-        Some(hint) => Err(MirrorHint(mirror_hints[hint].clone())),
-        None => Ok(text),
+/// As [`html_text`], with the addresses of the page.
+pub fn html_text_and_addresses(html: &str) -> (String, Addresses) {
+    read(html, Some(String::new()))
+}
+
+/// What a page has in `href` and `src`, head included, as it stands there; none of a page without a body, as in the reference.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addresses(Box<str>);
+
+impl Addresses {
+    /// Whether one of them contains one of these hints ([`super::mirror_hints`]): then the page is a mirror of the article's wiki, and is to be
+    /// excluded.
+    pub fn mirror(&self, hints: &[String]) -> Option<MirrorHint> {
+        let hint = |address: &str| hints.iter().find(|hint| address.contains(&***hint));
+        self.0.lines().find_map(hint).map(|hint| MirrorHint(hint.clone()))
+    }
+
+    /// Bytes of all of them.
+    pub fn bytes(&self) -> usize {
+        self.0.len()
     }
 }
 
@@ -40,13 +53,10 @@ impl std::fmt::Display for MirrorHint {
     }
 }
 
-impl std::error::Error for MirrorHint {}
-
-fn read(html: &str, hints: &[String]) -> (String, Option<usize>) {
+fn read(html: &str, addresses: Option<String>) -> (String, Addresses) {
     let mut sink = TextNodes {
         html,
-        hints,
-        hint: None,
+        addresses,
         text: String::new(),
         node: String::new(),
         body: Body::Before,
@@ -57,8 +67,8 @@ fn read(html: &str, hints: &[String]) -> (String, Option<usize>) {
     tokenize(html, &mut sink);
     sink.end_node();
     match sink.body {
-        Body::Before | Body::None => (String::new(), None),
-        Body::Open | Body::Behind => (sink.text, sink.hint),
+        Body::Before | Body::None => (String::new(), Addresses::default()),
+        Body::Open | Body::Behind => (sink.text, Addresses(sink.addresses.unwrap_or_default().into())),
     }
 }
 
@@ -74,9 +84,8 @@ enum Body {
 
 struct TextNodes<'h> {
     html: &'h str,
-    hints: &'h [String],
-    /// The first that was found.
-    hint: Option<usize>,
+    /// A line each, if they are wanted.
+    addresses: Option<String>,
     text: String,
     node: String,
     body: Body,
@@ -175,16 +184,17 @@ impl Sink for TextNodes<'_> {
     }
 
     fn open(&mut self, _name: Name) -> Attributes {
-        let wanted = !self.hints.is_empty() && self.hint.is_none();
-        if wanted { Attributes::Wanted } else { Attributes::Skipped }
+        if self.addresses.is_some() { Attributes::Wanted } else { Attributes::Skipped }
     }
 
     fn attr(&mut self, name: Name, value: Span) {
         const HREF: u64 = Name::pack("href");
         const SRC: u64 = Name::pack("src");
-        if matches!(name.key(), HREF | SRC) {
-            let value = decode(value.of(self.html), Context::Attribute);
-            self.hint = self.hint.or_else(|| self.hints.iter().position(|hint| value.contains(&**hint)));
+        if matches!(name.key(), HREF | SRC)
+            && let Some(addresses) = &mut self.addresses
+        {
+            addresses.push_str(&decode(value.of(self.html), Context::Attribute));
+            addresses.push('\n');
         }
     }
 
@@ -288,11 +298,10 @@ mod tests {
     fn a_link_to_the_wiki_makes_a_mirror() {
         let hints = ["en.wikipedia.org/wiki/Mill".to_owned()];
         let mirror = "<link href='//en.wikipedia.org/wiki/Mill?x=1&amp;y'><body>text";
-        assert_eq!(html_text_unless_mirror(mirror, &hints), Err(MirrorHint(hints[0].clone())));
-        assert_eq!(
-            html_text_unless_mirror("<a title='en.wikipedia.org/wiki/Mill'>a", &hints),
-            Ok("a".to_owned())
-        );
+        let (text, addresses) = html_text_and_addresses(mirror);
+        assert_eq!((&*text, addresses.mirror(&hints)), ("text", Some(MirrorHint(hints[0].clone()))));
+        let (text, addresses) = html_text_and_addresses("<a title='en.wikipedia.org/wiki/Mill'>a");
+        assert_eq!((&*text, addresses.mirror(&hints)), ("a", None));
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub use evidence::{
 };
 pub use exclusions::{ExclusionList, Exclusions, InvalidRule, mirror_hints};
 pub use highlight::highlight_html;
-pub use html::{MirrorHint, html_text, html_text_unless_mirror};
+pub use html::{Addresses, MirrorHint, html_text, html_text_and_addresses};
 pub use plain::plain_text;
 pub use sentences::{QueryLimits, cut_sentences, pick_queries, sentences};
 pub use text::Text;

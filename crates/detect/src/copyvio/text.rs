@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::chain::{Degree, Windows};
 use super::evidence::Document;
-use super::html::{MirrorHint, html_text_unless_mirror};
+use super::html::{Addresses, html_text_and_addresses};
 use super::menus::menus;
 use super::plain::plain_text;
 use super::wikitext::Wikitext;
@@ -54,20 +54,13 @@ impl Text {
     /// A page. Text in `nav`, `header`, `footer` and `aside` is boilerplate, and so are at least five short links in a row that do not stand
     /// in `main`; text in `blockquote` is a quotation.
     pub fn html(body: &[u8], charset: Option<&str>) -> Self {
-        Self::html_unless_mirror(body, charset, &[]).unwrap_or_default()
+        Self::html_and_addresses(body, charset).0
     }
 
-    /// As [`html`](Self::html), unless the page links to the article's wiki as mirrors do.
-    ///
-    /// # Errors
-    /// The hint that it has.
-    pub fn html_unless_mirror(
-        body: &[u8],
-        charset: Option<&str>,
-        mirror_hints: &[String],
-    ) -> Result<Self, MirrorHint> {
+    /// As [`html`](Self::html), with the addresses of the page, which tell mirrors.
+    pub fn html_and_addresses(body: &[u8], charset: Option<&str>) -> (Self, Addresses) {
         let html = huntsman_html::decode_body(body, charset, None).text;
-        let exact = html_text_unless_mirror(&html, mirror_hints)?;
+        let (exact, addresses) = html_text_and_addresses(&html);
         let scan = Scan::of(&html, &ScanOptions { blocks: true, ..ScanOptions::default() });
         let start = scan.text().as_ptr() as usize;
         let range = |piece: &str| {
@@ -77,12 +70,13 @@ impl Text {
         let is_boilerplate = |region: Region| !matches!(region, Region::None | Region::Main);
         let boilerplate = scan.regions().filter(|(_, region)| is_boilerplate(*region));
         let quotations = scan.blocks().filter(|block| block.tag == "blockquote");
-        Ok(Self {
+        let text = Self {
             boilerplate: boilerplate.map(|(piece, _)| range(piece)).chain(menus(&scan, &html)).collect(),
             quotations: quotations.map(|block| range(block.text)).collect(),
             seen: Some(scan.text().to_owned()),
             exact,
-        })
+        };
+        (text, addresses)
     }
 
     /// As the reference reads it.
@@ -250,7 +244,9 @@ mod tests {
     fn a_mirror_is_told_by_its_links() {
         let hints = ["wiki.example/wiki/".to_owned()];
         let page = b"<body><a href='https://wiki.example/wiki/Mill'>from</a> text";
-        assert!(Text::html_unless_mirror(page, None, &hints).is_err());
-        assert!(Text::html_unless_mirror(page, None, &[]).is_ok());
+        let (text, addresses) = Text::html_and_addresses(page, None);
+        assert_eq!(text, Text::html(page, None));
+        assert_eq!(addresses.mirror(&hints).unwrap().to_string(), "links to `wiki.example/wiki/`");
+        assert_eq!(addresses.mirror(&[]), None);
     }
 }

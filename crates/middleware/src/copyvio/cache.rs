@@ -70,7 +70,7 @@ impl Key {
         for list in [
             sources.iter().map(|source| source.key()).collect::<Vec<_>>(),
             rules.map(str::to_owned).collect(),
-            plan.mirror_hints.to_vec(),
+            subject.mirror_hints.to_vec(),
             subject.links.clone(),
         ] {
             add(&(list.len() as u64).to_le_bytes());

@@ -4,10 +4,14 @@ use std::collections::HashSet;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
-use huntsman_detect::copyvio::{Dates, QueryLimits, Text, cut_sentences, pick_queries, sentences};
+use huntsman_detect::copyvio::{
+    Dates, QueryLimits, Text, cut_sentences, mirror_hints, pick_queries, sentences,
+};
 
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::reading::Reading;
 
@@ -22,6 +26,9 @@ pub struct Subject {
     pub links: Vec<String>,
     /// When it was there.
     pub dates: Dates,
+    /// What mirrors of its wiki have in their links: sources that have one are excluded.
+    #[serde(default)]
+    pub mirror_hints: Arc<[String]>,
 }
 
 impl Subject {
@@ -30,10 +37,11 @@ impl Subject {
         Self { text, ..Self::default() }
     }
 
-    /// A page that was read, with its links to others.
+    /// A page that was read, with its links to others. A page of a wiki is known by its address: `.../wiki/Title`, or `index.php`.
     pub fn of_page(url: impl Into<String>, reading: Reading, links: Vec<String>) -> Self {
-        let Reading { text, dates, .. } = reading;
-        Self { url: Some(url.into()), text, links, dates }
+        let (Reading { text, dates, .. }, url) = (reading, url.into());
+        let mirror_hints = Url::parse(&url).map_or_else(|_| Arc::default(), |url| wiki_hints(&url).into());
+        Self { url: Some(url), text, links, dates, mirror_hints }
     }
 
     /// Phrases to search for, at most `most`, as the reference picks them: whole sentences of up to 128 characters, from all over the
@@ -42,6 +50,24 @@ impl Subject {
         let sentences = sentences(self.text.exact());
         pick_queries(cut_sentences(sentences, QueryLimits::default()), most)
     }
+}
+
+/// What mirrors of a wiki have in their links, by the address of one of its pages; nothing if it is none of MediaWiki, whose scripts lie
+/// beside `wiki/`, in `w/` or in the same folder, unless the address names one.
+fn wiki_hints(url: &Url) -> Vec<String> {
+    let Some(host) = url.host_str() else { return Vec::new() };
+    let host = url.port().map_or(host.to_owned(), |port| format!("{host}:{port}"));
+    let path = url.path();
+    let scripts = match (path.split_once("/wiki/"), path.strip_suffix("/index.php")) {
+        (_, Some(folder)) => vec![folder.to_owned()],
+        (Some((folder, title)), None) if !title.is_empty() => vec![format!("{folder}/w"), folder.to_owned()],
+        _ => return Vec::new(),
+    };
+    let mut hints: Vec<String> =
+        scripts.iter().flat_map(|script| mirror_hints(&host, script, path)).collect();
+    let mut seen = HashSet::new();
+    hints.retain(|hint| seen.insert(hint.clone()));
+    hints
 }
 
 /// A page that an article may be taken from.
@@ -183,5 +209,32 @@ impl CandidateSource for Given {
 
     fn find<'a>(&'a self, _: &'a Subject, _: &'a str) -> Finding<'a> {
         Box::pin(std::future::ready(Ok(self.0.iter().map(Candidate::new).collect())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_of_a_wiki_is_known_by_its_address_and_others_have_no_mirrors() {
+        let hints = |url: &str| wiki_hints(&Url::parse(url).unwrap());
+        let pretty = hints("https://en.wiki.example/wiki/Old_mill");
+        for hint in
+            ["en.wiki.example/wiki/Old_mill", "en.m.wiki.example/wiki/Old_mill", "en.wiki.example/w/api.php"]
+        {
+            assert!(pretty.contains(&hint.to_owned()), "{hint}: {pretty:?}");
+        }
+        assert!(hints("http://127.0.0.1:8000/wiki/A").contains(&"127.0.0.1:8000/wiki/A".to_owned()));
+        let plain = hints("https://a.example/docs/index.php?title=A");
+        assert!(plain.contains(&"a.example/docs/load.php".to_owned()), "{plain:?}");
+        for url in [
+            "https://a.example/",
+            "https://a.example/wiki/",
+            "https://a.example/wikis/a",
+            "https://a.example/index.html",
+        ] {
+            assert_eq!(hints(url), [] as [&str; 0], "{url}");
+        }
     }
 }

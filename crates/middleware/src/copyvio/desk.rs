@@ -33,7 +33,6 @@ const MAX_DETOURS: u8 = 3;
 #[derive(Clone, Debug)]
 pub(crate) enum Arrival {
     Text(Arc<Reading>),
-    Excluded(String),
     Failed(String),
 }
 
@@ -58,7 +57,6 @@ struct Open {
     send: Sender<Message>,
     end: Instant,
     source_time: Duration,
-    mirror_hints: Arc<[String]>,
     begun: HashSet<usize>,
     /// Nothing more is begun.
     is_over: bool,
@@ -105,8 +103,7 @@ impl Desk {
         }
         checks.last += 1;
         let number = checks.last;
-        let (source_time, mirror_hints) = (plan.source_time, Arc::clone(&plan.mirror_hints));
-        let open = Open { send, end, source_time, mirror_hints, begun: HashSet::new(), is_over: false };
+        let open = Open { send, end, source_time: plan.source_time, begun: HashSet::new(), is_over: false };
         checks.open.insert(number, open);
         Ok(number)
     }
@@ -128,10 +125,7 @@ impl Desk {
         let mut checks = self.checks();
         let Checks { open, orders, recent, .. } = &mut *checks;
         let Some(open) = open.get_mut(&number) else { return Ordered::Waits };
-        // What counts as a mirror is another question for each check.
-        if open.mirror_hints.is_empty()
-            && let Some(reading) = recent.get(url.as_str(), Instant::now())
-        {
+        if let Some(reading) = recent.get(url.as_str(), Instant::now()) {
             return Ordered::Known(reading);
         }
         let order = orders.entry(url.as_str().to_owned()).or_default();
@@ -194,40 +188,30 @@ impl Desk {
     }
 
     /// Tells those who want a URL what came of it.
-    fn deliver(&self, url: &str, arrival: impl Fn(&[String]) -> Arrival) {
-        let (waiting, refusal) = {
-            let mut checks = self.checks();
-            let Some(order) = checks.orders.remove(url) else { return };
-            let of_open = |(number, source): (u64, usize)| {
-                let open = checks.open.get(&number)?;
-                Some((open.send.clone(), source, Arc::clone(&open.mirror_hints)))
-            };
-            (order.checks.into_iter().filter_map(of_open).collect::<Vec<_>>(), order.refusal)
+    fn deliver(&self, url: &str, arrival: Arrival) {
+        let mut checks = self.checks();
+        let Checks { open, orders, recent, .. } = &mut *checks;
+        let Some(order) = orders.remove(url) else { return };
+        let arrival = match order.refusal {
+            Some(refusal) => Arrival::Failed(refusal.to_string()),
+            None => arrival,
         };
-        let mut read: Option<(Arc<[String]>, Arrival)> = None;
-        for (send, source, hints) in waiting {
-            let arrival = match (&read, &refusal) {
-                (_, Some(refusal)) => Arrival::Failed(refusal.to_string()),
-                // A page is read once for all who wait with the same hints.
-                (Some((same, arrival)), None) if *same == hints => arrival.clone(),
-                (_, None) => arrival(&hints),
-            };
-            if hints.is_empty()
-                && let Arrival::Text(reading) = &arrival
-            {
-                self.checks().recent.keep(url, reading, Instant::now());
+        if let Arrival::Text(reading) = &arrival {
+            recent.keep(url, reading, Instant::now());
+        }
+        for (number, source) in order.checks {
+            if let Some(open) = open.get(&number) {
+                // Who waited may have ended meanwhile.
+                let _ = open.send.send(Message::Arrived(source, arrival.clone()));
             }
-            read = Some((hints, arrival.clone()));
-            // Who waited may have ended meanwhile.
-            let _ = send.send(Message::Arrived(source, arrival));
         }
     }
 
-    fn read(&self, page: &Page, hints: &[String]) -> Result<Reading, NoText> {
-        if let Some(text) = feed_text(page) {
-            return Ok(Reading { text, ..Reading::default() });
+    fn read(&self, page: &Page) -> Result<Reading, NoText> {
+        match feed_text(page) {
+            Some(text) => Ok(Reading { text, ..Reading::default() }),
+            None => Reading::of_page(page, self.pdf.as_deref()),
         }
-        Reading::of_page(page, hints, self.pdf.as_deref())
     }
 
     /// Whether bytes of an answer are worth having, as far as its head says.
@@ -282,18 +266,20 @@ impl Spider for Desk {
 
     fn parse(&self, page: &Page, out: &mut Output<()>) -> Result<()> {
         let url = page.request().requested_url();
-        if let Some(there) = detour(page, None)
-            && self.read(page, &[]).is_err()
+        let read = self.read(page);
+        if let Some(there) = detour(page, read.is_err())
             && self.divert(url, &there)
         {
             out.request(Request::get(there).unfiltered());
             return Ok(());
         }
-        self.deliver(url, |hints| match self.read(page, hints) {
-            Ok(reading) => Arrival::Text(Arc::new(reading)),
-            Err(NoText::Mirror(hint)) => Arrival::Excluded(hint.to_string()),
-            Err(why) => Arrival::Failed(why.to_string()),
-        });
+        self.deliver(
+            url,
+            match read {
+                Ok(reading) => Arrival::Text(Arc::new(reading)),
+                Err(why) => Arrival::Failed(why.to_string()),
+            },
+        );
         Ok(())
     }
 }
@@ -331,7 +317,7 @@ impl Observer for Desk {
             (None, Some(status)) => format!("{}: {status}", dropped.reason),
             (None, None) => dropped.reason.to_string(),
         };
-        self.deliver(&dropped.url, |_| Arrival::Failed(why.clone()));
+        self.deliver(&dropped.url, Arrival::Failed(why));
     }
 
     fn on_headers(&self, request: &Request, status: StatusCode, headers: &HeaderMap) -> OnDownload {

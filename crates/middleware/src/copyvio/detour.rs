@@ -5,11 +5,11 @@ use huntsman_detect::copyvio::Text;
 use url::Url;
 
 /// Where the text of a page lies, as the reference knows it: the feed entry of a blog of Blogger that shows posts by script, the file
-/// behind an archive's viewer of PDF files.
-pub(crate) fn detour(page: &Page, text: Option<&Text>) -> Option<Url> {
+/// behind an archive's viewer of PDF files. `is_empty` says that the page itself has no text.
+pub(crate) fn detour(page: &Page, is_empty: bool) -> Option<Url> {
     let url = page.url();
     let host = url.host_str()?;
-    if host.ends_with(".blogspot.com") && text.is_none_or(Text::is_empty) {
+    if host.ends_with(".blogspot.com") && is_empty {
         let (_, rest) = page.body_text().split_once("'postId': '")?;
         let (id, _) = rest.split_once('\'')?;
         let is_id = !id.is_empty() && id.len() <= 32 && id.bytes().all(|byte| byte.is_ascii_digit());

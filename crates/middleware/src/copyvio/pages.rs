@@ -71,7 +71,7 @@ impl Copyvio {
     }
 
     fn compare(&self, page: &Page) -> Option<Copied> {
-        let reading = Reading::of_page(page, &[], self.0.pdf.as_deref()).ok()?;
+        let reading = Reading::of_page(page, self.0.pdf.as_deref()).ok()?;
         let windows = reading.text.windows(Degree::default());
         let shared = self.0.chain.delta(&windows).size;
         Some(Copied {

@@ -22,8 +22,6 @@ pub struct CheckPlan {
     pub max_sources: usize,
     /// Sources that are not read.
     pub exclusions: Option<Arc<Exclusions>>,
-    /// What links of mirrors of the article's wiki have in them.
-    pub mirror_hints: Arc<[String]>,
     /// Whether texts are given back with the result.
     pub keep_texts: bool,
     /// Results of earlier checks.
@@ -41,7 +39,6 @@ impl Default for CheckPlan {
             max_queries: 8,
             max_sources: 200,
             exclusions: None,
-            mirror_hints: Arc::default(),
             keep_texts: false,
             cache: None,
             boilerplate: None,

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use http::header::{CONTENT_TYPE, LAST_MODIFIED};
 use huntsman_crawler::{Page, registrable_domain};
-use huntsman_detect::copyvio::{Dates, LicenceHint, MirrorHint, Text, licence_hint};
+use huntsman_detect::copyvio::{Addresses, Dates, LicenceHint, Text, licence_hint};
 use url::Url;
 
 use super::pdf::{PdfError, PdfText};
@@ -16,6 +16,8 @@ use super::pdf::{PdfError, PdfText};
 pub struct Reading {
     /// Its words.
     pub text: Text,
+    /// What it links to and loads, which tells mirrors.
+    pub addresses: Addresses,
     /// Its licence.
     pub licence: Option<LicenceHint>,
     /// When it was published, and when it was changed last, by its own word.
@@ -23,29 +25,52 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads a page that was fetched. `mirror_hints` are those of [`mirror_hints`](huntsman_detect::copyvio::mirror_hints).
+    /// Reads a page that was fetched.
     ///
     /// # Errors
     /// Why there is no text.
-    pub fn of_page(page: &Page, mirror_hints: &[String], pdf: Option<&dyn PdfText>) -> Result<Self, NoText> {
+    pub fn of_page(page: &Page, pdf: Option<&dyn PdfText>) -> Result<Self, NoText> {
         let response = page.response();
         let media_type = response.content_type();
         let kind = TextKind::of_media(media_type.as_deref())
             .ok_or_else(|| NoText::MediaType(media_type.clone().unwrap_or_default()))?;
         let header = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let charset = header.and_then(huntsman_html::content_charset);
-        let text = kind.read(&response.body, charset, mirror_hints, pdf)?;
+        let mut reading = Self::of_bytes(kind, &response.body, charset, pdf)?;
         let changed = response.headers.get(LAST_MODIFIED).and_then(|value| value.to_str().ok());
-        let mut dates = Dates {
-            last_modified: changed.and_then(|date| httpdate::parse_http_date(date).ok()),
-            ..Dates::default()
-        };
-        let mut licence = None;
+        reading.dates.last_modified = changed.and_then(|date| httpdate::parse_http_date(date).ok());
         if kind == TextKind::Html {
-            dates.published = published(page);
-            licence = licence_hint(page.body_text());
+            reading.dates.published = published(page);
+            reading.licence = licence_hint(page.body_text());
         }
-        Ok(Self { text, licence, dates })
+        Ok(reading)
+    }
+
+    /// Reads bytes of which nothing else is known.
+    ///
+    /// # Errors
+    /// Why there is no text.
+    pub fn of_bytes(
+        kind: TextKind,
+        bytes: &[u8],
+        charset: Option<&str>,
+        pdf: Option<&dyn PdfText>,
+    ) -> Result<Self, NoText> {
+        if bytes.len() > kind.most_bytes() {
+            return Err(NoText::TooLarge(kind.most_bytes()));
+        }
+        let (text, addresses) = match kind {
+            TextKind::Html => Text::html_and_addresses(bytes, charset),
+            other => {
+                let text = match other {
+                    TextKind::Wikitext => Text::wikitext(Text::plain(bytes, charset).exact()),
+                    TextKind::Pdf => Text::new(pdf.ok_or(NoText::NoPdf)?.text(bytes).map_err(NoText::Pdf)?),
+                    _ => Text::plain(bytes, charset),
+                };
+                (text, Addresses::default())
+            }
+        };
+        if text.is_empty() { Err(NoText::Empty) } else { Ok(Self { text, addresses, ..Self::default() }) }
     }
 }
 
@@ -134,8 +159,6 @@ pub enum NoText {
     MediaType(String),
     /// More bytes than are read.
     TooLarge(usize),
-    /// The page is a copy of the article's wiki, by its links.
-    Mirror(MirrorHint),
     /// What is said about a PDF file.
     Pdf(PdfError),
     /// PDF files are not read here.
@@ -184,29 +207,6 @@ impl TextKind {
     pub fn most_bytes(self) -> usize {
         if self == Self::Pdf { 15 << 20 } else { 2 << 20 }
     }
-
-    /// What the bytes say. `mirror_hints` are those of [`mirror_hints`](huntsman_detect::copyvio::mirror_hints), for pages.
-    ///
-    /// # Errors
-    /// Why there is no text.
-    pub fn read(
-        self,
-        bytes: &[u8],
-        charset: Option<&str>,
-        mirror_hints: &[String],
-        pdf: Option<&dyn PdfText>,
-    ) -> Result<Text, NoText> {
-        if bytes.len() > self.most_bytes() {
-            return Err(NoText::TooLarge(self.most_bytes()));
-        }
-        let text = match self {
-            Self::Plain => Text::plain(bytes, charset),
-            Self::Html => Text::html_unless_mirror(bytes, charset, mirror_hints).map_err(NoText::Mirror)?,
-            Self::Wikitext => Text::wikitext(Text::plain(bytes, charset).exact()),
-            Self::Pdf => Text::new(pdf.ok_or(NoText::NoPdf)?.text(bytes).map_err(NoText::Pdf)?),
-        };
-        if text.is_empty() { Err(NoText::Empty) } else { Ok(text) }
-    }
 }
 
 impl fmt::Display for NoText {
@@ -214,7 +214,6 @@ impl fmt::Display for NoText {
         match self {
             NoText::MediaType(media_type) => write!(f, "{media_type} has no text that is read"),
             NoText::TooLarge(most) => write!(f, "it has more than {most} bytes"),
-            NoText::Mirror(hint) => hint.fmt(f),
             NoText::Pdf(error) => error.fmt(f),
             NoText::NoPdf => f.write_str("this build does not read PDF files; build it with the feature pdf"),
             NoText::Empty => f.write_str("it has no text"),

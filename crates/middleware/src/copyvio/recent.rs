@@ -57,7 +57,7 @@ impl Recent {
 fn weight(url: &str, reading: &Reading) -> usize {
     let text = &reading.text;
     let seen = if std::ptr::eq(text.exact(), text.text()) { 0 } else { text.text().len() };
-    text.exact().len() + seen + 2 * url.len() + 256
+    text.exact().len() + seen + reading.addresses.bytes() + 2 * url.len() + 256
 }
 
 #[cfg(test)]

@@ -271,6 +271,10 @@ impl Session<'_> {
         let source = self.sources[at].clone();
         match arrival {
             Arrival::Text(reading) => {
+                if let Some(hint) = reading.addresses.mirror(&self.subject.mirror_hints) {
+                    self.check.exclude(source, hint.to_string());
+                    return;
+                }
                 self.check.compare(&source, reading.text.exact());
                 let found = Found::of(
                     &self.prepared,
@@ -280,9 +284,6 @@ impl Session<'_> {
                     self.plan.keep_texts,
                 );
                 self.found.insert(source, found);
-            }
-            Arrival::Excluded(why) => {
-                self.check.exclude(source, why);
             }
             Arrival::Failed(why) => {
                 self.check.fail(source, why);
