@@ -10,10 +10,9 @@ mod plan;
 mod side_by_side;
 
 pub(crate) use among::Among;
-pub(crate) use args::{AmongArgs, CheckArgs, CompareArgs, CopyvioCommand, degree};
+pub(crate) use args::{AmongArgs, CheckArgs, CompareArgs, CopyvioCommand, ShowArgs};
 pub(crate) use candidates::CandidateArgs;
-pub(crate) use common::CommonArgs;
 pub(crate) use comparison::{Compared, Comparison};
 pub(crate) use input::{Input, Inputs, Read, pdf_reader};
-pub(crate) use plan::PlanArgs;
+pub(crate) use plan::{EachCheckArgs, PlanArgs};
 pub(crate) use side_by_side::{FOOT, STYLE, head, page, pair, table};

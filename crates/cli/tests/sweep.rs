@@ -47,21 +47,29 @@ fn sources() -> RunningSite {
             .route("/hangs", |_| Answer::html("late").delay(Duration::from_secs(60)))
             .route("/fails", |_| Answer::status(500))
             .route("/huge", |_| Answer::html("x ".repeat(2 << 20)))
-            .page("/mirror", format!("<p>{}", article(2)));
+            .page("/mirror", format!("<p>{}", article(2)))
+            // It tells its visitors which wiki it is taken from.
+            .route("/of-wiki", move |asked| {
+                let wiki = asked.target.split_once("&wiki=").unwrap().1;
+                Answer::html(format!("<p>{}<p><a href='http://{wiki}/wiki/3'>from</a>", article(3)))
+            });
     }
     sites.start_blocking()
 }
 
 const NAMES: [&str; 7] = ["a.test", "b.test", "c.test", "d.test", "e.test", "f.test", "g.test"];
 
-/// A site of articles, each with its links.
+/// A site of articles, each with its links; `SITE` in them is its own host and port.
 fn site(links: &[Vec<String>]) -> RunningSite {
     let mut site = Site::builder();
-    let list: String = (0..links.len()).map(|n| format!("<a href='/{n}'>article {n}</a> ")).collect();
+    let list: String = (0..links.len()).map(|n| format!("<a href='/wiki/{n}'>article {n}</a> ")).collect();
     site = site.page("/", format!("<title>list</title>{list}"));
     for (n, links) in links.iter().enumerate() {
         let links: String = links.iter().map(|link| format!("<a href='{link}'>source</a> ")).collect();
-        site = site.page(&format!("/{n}"), format!("<title>{n}</title><p>{}</p>{links}", article(n)));
+        let page = format!("<title>{n}</title><p>{}</p>{links}", article(n));
+        site = site.route(&format!("/wiki/{n}"), move |asked| {
+            Answer::html(page.replace("SITE", asked.header("host").unwrap_or_default()))
+        });
     }
     site.start_blocking()
 }
@@ -102,9 +110,10 @@ fn every_pair_of_an_article_and_a_source_is_told_with_what_became_of_it() {
         ],
         vec![url("e.test", "/copy?1"), url("f.test", "/hangs")],
         vec![url("g.test", "/mirror"), url("a.test", "/other")],
-        vec![],
+        vec![url("b.test", "/of-wiki?3&wiki=SITE"), url("c.test", "/changed?9")],
     ];
     let site = site(&links);
+    let of_wiki = links[3][0].replace("SITE", site.url("/").authority());
     fs::write(dir.path().join("mirrors.txt"), "# known\n*.g.test\n").unwrap();
     let started = Instant::now();
     let said = run(sweep(dir.path(), &site, &sources, &NAMES).args([
@@ -120,7 +129,7 @@ fn every_pair_of_an_article_and_a_source_is_told_with_what_became_of_it() {
     assert_eq!(said.code, Some(0), "{said:?}");
     let out = dir.path().join("out");
     let found = lines(out.join("sweep.jsonl"));
-    assert_eq!(found.len(), 8, "{found:#?}");
+    assert_eq!(found.len(), 10, "{found:#?}");
     for (article, at, status, word) in [
         ("/0", &links[0][0], "compared", ""),
         ("/0", &links[0][1], "compared", ""),
@@ -130,6 +139,8 @@ fn every_pair_of_an_article_and_a_source_is_told_with_what_became_of_it() {
         ("/1", &links[1][1], "late", ""),
         ("/2", &links[2][0], "excluded", "g.test"),
         ("/2", &links[2][1], "compared", ""),
+        ("/3", &of_wiki, "excluded", "/wiki/3"),
+        ("/3", &links[3][1], "compared", ""),
     ] {
         let line = line(&found, article, at);
         assert_eq!(line["status"], status, "{line}");
@@ -213,7 +224,7 @@ fn a_sweep_that_is_killed_goes_on_without_loss_and_no_domain_is_asked_twice_at_o
     let expected: BTreeMap<String, BTreeSet<String>> = links
         .iter()
         .enumerate()
-        .map(|(n, links)| (site.url(&format!("/{n}")).to_string(), links.iter().cloned().collect()))
+        .map(|(n, links)| (site.url(&format!("/wiki/{n}")).to_string(), links.iter().cloned().collect()))
         .collect();
     let mut told: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for line in &found {

@@ -15,7 +15,8 @@ use serde_json::Value;
 
 use crate::config::Config;
 use crate::copyvio::{
-    Among, AmongArgs, CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, page, pdf_reader,
+    Among, AmongArgs, CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, ShowArgs, page,
+    pdf_reader,
 };
 use crate::dedup::{Source, sources};
 use crate::exit::{Exit, Failure, Outcome};
@@ -52,12 +53,13 @@ async fn compare(args: CompareArgs) -> Outcome {
         sources.map(|(name, input)| (name.clone(), texts.read(input).map(|read| read.reading))).collect();
     let comparison =
         Comparison::of(args.article.clone(), &subject, args.degree, boilerplate.as_deref(), sources);
-    tell(&comparison, args.html.as_deref(), args.json)
+    tell(&comparison, &args.show)
 }
 
 async fn check(args: CheckArgs) -> Outcome {
     let input = Input::parse(&args.article)?;
-    let plan = CheckPlan { keep_texts: args.html.is_some(), ..args.plan.plan(args.candidates.max_queries)? };
+    let plan =
+        CheckPlan { keep_texts: args.show.html.is_some(), ..args.plan.plan(args.candidates.max_queries)? };
     let mut command = Inputs::command();
     command.extend(Workspace::settings());
     let config = Config::load(&args.settings, command, args.network.settings())?;
@@ -70,11 +72,11 @@ async fn check(args: CheckArgs) -> Outcome {
     let checked = workspace.check(Arc::clone(&subject), &sources, plan).await?;
     // What is still on its way is nobody's business any more.
     drop(workspace);
-    if !args.json {
+    if !args.show.json {
         warn_of(&checked);
     }
     let comparison = Comparison::of_check(args.article.clone(), &subject, checked);
-    tell(&comparison, args.html.as_deref(), args.json)
+    tell(&comparison, &args.show)
 }
 
 fn among(args: &AmongArgs) -> Outcome {
@@ -149,13 +151,13 @@ fn subject(texts: &Inputs, input: &Input, name: &str) -> Outcome<Subject> {
     Ok(read.subject(input))
 }
 
-fn tell(comparison: &Comparison, html: Option<&Path>, json: bool) -> Outcome {
-    if let Some(path) = html {
+fn tell(comparison: &Comparison, show: &ShowArgs) -> Outcome {
+    if let Some(path) = &show.html {
         write_atomically(path, page(comparison).as_bytes())
             .map_err(|error| Failure::crawl(format!("writing {}: {error}", shown(path))))?;
     }
     let mut stdout = io::stdout().lock();
-    if json {
+    if show.json {
         serde_json::to_writer(&mut stdout, &comparison.json())?;
         writeln!(stdout)?;
     } else {

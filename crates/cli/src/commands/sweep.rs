@@ -32,10 +32,11 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
     let fail_on_limit = site.output.fail_on_limit;
     let config = Config::load(&site.settings, workers(checks.workers), site.network.settings())?;
     let layers = config.layers.clone();
+    let plan = checks.each.plan(&checks.exclude_sources, checks.check_time, candidates.max_queries)?;
     let sweeping = Sweeping {
         workspace: Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?,
         sources: candidates.sources(&config.settings)?,
-        plan: CheckPlan { keep_texts: true, ..checks.as_check().plan(candidates.max_queries)? },
+        plan: CheckPlan { keep_texts: true, ..plan },
         at_once: checks.checks_at_once,
         min_words: checks.min_words,
         until: max_time.map(|limit| Instant::now() + Duration::from_secs_f64(limit)),

@@ -85,6 +85,19 @@ pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) plan: PlanArgs,
 
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// How a comparison is shown.
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
     /// Prints JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -92,12 +105,6 @@ pub(crate) struct CheckArgs {
     /// File that gets a page with both texts side by side, what they share marked.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
-
-    #[command(flatten)]
-    pub(crate) network: NetworkArgs,
-
-    #[command(flatten)]
-    pub(crate) settings: SettingsArgs,
 }
 
 /// Flags of `copyvio compare`.
@@ -118,13 +125,8 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     pub(crate) common: CommonArgs,
 
-    /// Prints JSON.
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// File that gets a page with both texts side by side, what they share marked.
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) html: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
 
     #[command(flatten)]
     pub(crate) network: NetworkArgs,

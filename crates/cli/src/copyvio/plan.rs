@@ -15,7 +15,7 @@ use crate::args::{positive_seconds, share};
 use crate::exit::{Failure, Outcome};
 use crate::render::{escape, warn};
 
-/// How an article is checked; the same for all commands that check articles.
+/// How an article is checked, by a command that checks it alone.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
     /// File of sources that are not read, one a line: the beginning of an address, `*.host/path`, or `re:` and a pattern; `#` begins a
@@ -23,6 +23,24 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) exclude: Vec<PathBuf>,
 
+    /// Seconds for the whole check.
+    #[arg(long, value_name = "SECS", default_value_t = 30.0, value_parser = positive_seconds)]
+    pub(crate) max_time: f64,
+
+    #[command(flatten)]
+    pub(crate) each: EachCheckArgs,
+}
+
+impl PlanArgs {
+    /// As [`EachCheckArgs::plan`].
+    pub(crate) fn plan(&self, max_queries: usize) -> Outcome<CheckPlan> {
+        self.each.plan(&self.exclude, self.max_time, max_queries)
+    }
+}
+
+/// How each article is checked; the same for all commands that check articles.
+#[derive(Debug, Args)]
+pub(crate) struct EachCheckArgs {
     /// Words per window of the confidence.
     #[arg(long, value_name = "N", default_value = "5", value_parser = degree)]
     pub(crate) degree: Degree,
@@ -30,10 +48,6 @@ pub(crate) struct PlanArgs {
     /// From this confidence on a source is a violation, and ends the check.
     #[arg(long, value_name = "C", default_value_t = 0.75, value_parser = share)]
     pub(crate) min_confidence: f64,
-
-    /// Seconds for the whole check.
-    #[arg(long, value_name = "SECS", default_value_t = 30.0, value_parser = positive_seconds)]
-    pub(crate) max_time: f64,
 
     /// Seconds for one source.
     #[arg(long, value_name = "SECS", default_value_t = 5.0, value_parser = positive_seconds)]
@@ -52,12 +66,12 @@ pub(crate) struct PlanArgs {
     pub(crate) common: CommonArgs,
 }
 
-impl PlanArgs {
-    /// The plan. Rules that cannot be used are told on stderr.
+impl EachCheckArgs {
+    /// The plan, with files of sources that are not read and the seconds of a check. Rules that cannot be used are told on stderr.
     ///
     /// # Errors
     /// A file of rules cannot be read, the folder of results cannot be used.
-    pub(crate) fn plan(&self, max_queries: usize) -> Outcome<CheckPlan> {
+    pub(crate) fn plan(&self, exclude: &[PathBuf], max_time: f64, max_queries: usize) -> Outcome<CheckPlan> {
         Ok(CheckPlan {
             options: CheckOptions {
                 degree: self.degree,
@@ -65,10 +79,10 @@ impl PlanArgs {
                 short_circuit: !self.no_short_circuit,
                 ..CheckOptions::default()
             },
-            max_time: Duration::from_secs_f64(self.max_time),
+            max_time: Duration::from_secs_f64(max_time),
             source_time: Duration::from_secs_f64(self.source_time),
             max_queries,
-            exclusions: Some(Arc::new(self.exclusions()?)),
+            exclusions: Some(Arc::new(exclusions(exclude)?)),
             cache: self.cache()?,
             boilerplate: self.common.boilerplate()?,
             ..CheckPlan::default()
@@ -82,20 +96,20 @@ impl PlanArgs {
         })?;
         Ok(Some(Arc::new(cache)))
     }
+}
 
-    fn exclusions(&self) -> Outcome<Exclusions> {
-        let mut rules = Vec::new();
-        for path in &self.exclude {
-            let text = fs::read_to_string(path).map_err(|error| {
-                Failure::usage(format!("--exclude {}: {error}", escape(&path.to_string_lossy())))
-            })?;
-            let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-            rules.extend(lines.map(str::to_owned));
-        }
-        let (exclusions, invalid) = Exclusions::new(&rules);
-        for rule in invalid {
-            warn(&format!("--exclude: {}", escape(&rule.to_string())));
-        }
-        Ok(exclusions)
+fn exclusions(files: &[PathBuf]) -> Outcome<Exclusions> {
+    let mut rules = Vec::new();
+    for path in files {
+        let text = fs::read_to_string(path).map_err(|error| {
+            Failure::usage(format!("--exclude {}: {error}", escape(&path.to_string_lossy())))
+        })?;
+        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        rules.extend(lines.map(str::to_owned));
     }
+    let (exclusions, invalid) = Exclusions::new(&rules);
+    for rule in invalid {
+        warn(&format!("--exclude: {}", escape(&rule.to_string())));
+    }
+    Ok(exclusions)
 }

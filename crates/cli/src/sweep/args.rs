@@ -3,10 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
-use huntsman::detect::copyvio::Degree;
 
-use crate::args::{SiteArgs, positive_seconds, share};
-use crate::copyvio::{CandidateArgs, CommonArgs, PlanArgs, degree};
+use crate::args::{SiteArgs, positive_seconds};
+use crate::copyvio::{CandidateArgs, EachCheckArgs};
 
 /// Flags of `sweep`: those of a crawl and those of a check. Where both have the same name it is the crawl's.
 #[derive(Debug, Args)]
@@ -42,29 +41,9 @@ pub(crate) struct ChecksArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) exclude_sources: Vec<PathBuf>,
 
-    /// Words per window of the confidence.
-    #[arg(long, value_name = "N", default_value = "5", value_parser = degree)]
-    pub(crate) degree: Degree,
-
-    /// From this confidence on a source is a violation, and ends the check of its article.
-    #[arg(long, value_name = "C", default_value_t = 0.75, value_parser = share)]
-    pub(crate) min_confidence: f64,
-
     /// Seconds for each article; no check lasts longer than --max-time allows the crawl.
     #[arg(long, value_name = "SECS", default_value_t = 30.0, value_parser = positive_seconds)]
     pub(crate) check_time: f64,
-
-    /// Seconds for one source.
-    #[arg(long, value_name = "SECS", default_value_t = 5.0, value_parser = positive_seconds)]
-    pub(crate) source_time: f64,
-
-    /// Reads all sources of an article, also after a violation.
-    #[arg(long)]
-    pub(crate) no_short_circuit: bool,
-
-    /// Folder that keeps results for three days: of articles and sources that did not change, nothing is read but the best source.
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub(crate) cache: Option<PathBuf>,
 
     /// Articles that are checked at once.
     #[arg(long, value_name = "N", default_value_t = 16)]
@@ -75,21 +54,5 @@ pub(crate) struct ChecksArgs {
     pub(crate) workers: usize,
 
     #[command(flatten)]
-    pub(crate) common: CommonArgs,
-}
-
-impl ChecksArgs {
-    /// The same as flags of a check.
-    pub(crate) fn as_check(&self) -> PlanArgs {
-        PlanArgs {
-            exclude: self.exclude_sources.clone(),
-            degree: self.degree,
-            min_confidence: self.min_confidence,
-            max_time: self.check_time,
-            source_time: self.source_time,
-            no_short_circuit: self.no_short_circuit,
-            cache: self.cache.clone(),
-            common: self.common.clone(),
-        }
-    }
+    pub(crate) each: EachCheckArgs,
 }
