@@ -974,13 +974,8 @@ pub(crate) struct BenchSimhashArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: Option<PathBuf>,
 
-    /// Prints one JSON object.
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// Prints tables in Markdown.
-    #[arg(long, conflicts_with = "json")]
-    pub(crate) markdown: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
 
     /// Measures this part for another process.
     #[arg(long, hide = true)]
@@ -1052,6 +1047,13 @@ pub(crate) struct BenchCopyvioArgs {
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) pairs: u64,
 
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
+}
+
+/// How figures are printed: as tables unless another form is wanted.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct FormArgs {
     /// Prints one JSON object.
     #[arg(long)]
     pub(crate) json: bool,
@@ -1088,9 +1090,8 @@ pub(crate) struct BenchStoreArgs {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
 
-    /// Prints one JSON object.
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
 }
 
 /// Values of `bench copyvio --only`.

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
+use super::bench_tools::BUILD;
 use crate::args::{BenchCrawlArgs, BenchSite, SettingsArgs};
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
@@ -79,12 +80,11 @@ pub(crate) async fn crawl(args: BenchCrawlArgs) -> Outcome {
         cpu_s: report.cpu_s.zip(before).map_or(f64::NAN, |(after, before)| after - before),
     };
     drop(server);
-    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
     let mut stdout = io::stdout().lock();
     if args.json {
         let site = json!({"pages": args.site.pages, "kb": args.site.kb, "links": args.site.links});
         let mut out =
-            json!({"version": env!("CARGO_PKG_VERSION"), "build": build, "site": site, "text": args.text});
+            json!({"version": env!("CARGO_PKG_VERSION"), "build": BUILD, "site": site, "text": args.text});
         out["crawl"] = crawl.json();
         out["raw"] = raw.json();
         out["peak_rss_bytes"] = json!(report.peak_rss_bytes);
@@ -107,7 +107,7 @@ pub(crate) async fn crawl(args: BenchCrawlArgs) -> Outcome {
         let rss = report.peak_rss_bytes.map_or("unknown".to_owned(), human_bytes);
         writeln!(
             stdout,
-            "peak memory {rss}; a crawled page costs {ratio:.1} times a fetched one; {build} build"
+            "peak memory {rss}; a crawled page costs {ratio:.1} times a fetched one; {BUILD} build"
         )?;
     }
     Ok(ended.exit(false))

@@ -21,10 +21,6 @@ pub(crate) fn run(args: BenchAvoidDupArgs) -> Outcome {
     }
 }
 
-fn build() -> &'static str {
-    if cfg!(debug_assertions) { "debug" } else { "release" }
-}
-
 /// A number for each seed, smallest first.
 #[derive(Clone, Debug)]
 struct Spread(Vec<f64>);

@@ -11,14 +11,13 @@ mod sweep;
 mod synthetic;
 mod texts;
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 
+use super::bench_tools::BUILD;
 use super::bench_tools::sheet::Sheet;
 use crate::args::{BenchCopyvioArgs, CopyvioPart};
 use crate::exit::{Exit, Outcome};
-use crate::render::{Style, count, say};
+use crate::render::{count, say};
 
 /// All figures; parts that were not asked for are missing.
 #[derive(Debug, Serialize)]
@@ -44,7 +43,7 @@ pub(crate) fn run(args: &BenchCopyvioArgs) -> Outcome {
     }
     let mut report = Report {
         version: env!("CARGO_PKG_VERSION"),
-        build: if cfg!(debug_assertions) { "debug" } else { "release" },
+        build: BUILD,
         seed: args.seed,
         speed: None,
         index: None,
@@ -83,17 +82,7 @@ pub(crate) fn run(args: &BenchCopyvioArgs) -> Outcome {
             }
         }
     }
-    let mut stdout = io::stdout().lock();
-    if args.json {
-        writeln!(stdout, "{}", serde_json::to_string(&report)?)?;
-    } else {
-        let style = Style::stdout();
-        for sheet in report.sheets() {
-            let text = if args.markdown { sheet.markdown() } else { sheet.text(style) };
-            stdout.write_all(text.as_bytes())?;
-        }
-        writeln!(stdout, "\nhuntsman {}, {} build, seed {}", report.version, report.build, report.seed)?;
-    }
+    args.form.print(&report, &report.sheets(), args.seed)?;
     Ok(Exit::Done)
 }
 

@@ -12,15 +12,15 @@ mod quality;
 mod redis;
 mod speed;
 
-use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
 use serde::{Deserialize, Serialize};
 
-use crate::args::{BenchSimhashArgs, SimhashPart};
+use crate::args::{BenchSimhashArgs, FormArgs, SimhashPart};
+use crate::commands::bench_tools::BUILD;
 use crate::commands::bench_tools::sheet::Sheet;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::render::{Style, count, escape, say};
+use crate::render::{count, escape, say};
 
 /// All figures; parts that were not asked for are missing.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &BenchSimhashArgs) -> Outcome {
     if let Some(part) = args.part {
         let mut report = Report::new(args);
         report.add(part, args)?;
-        writeln!(io::stdout().lock(), "{}", serde_json::to_string(&report)?)?;
+        FormArgs { json: true, markdown: false }.print(&report, &[], args.seed)?;
         return Ok(Exit::Done);
     }
     if cfg!(debug_assertions) {
@@ -57,17 +57,7 @@ pub(crate) fn run(args: &BenchSimhashArgs) -> Outcome {
         // Each in a process of its own, so that what one leaves in memory is not counted as another's.
         parts => parts.iter().try_for_each(|part| report.take(*part, Report::of_process(*part)?))?,
     }
-    let mut stdout = io::stdout().lock();
-    if args.json {
-        writeln!(stdout, "{}", serde_json::to_string(&report)?)?;
-    } else {
-        let style = Style::stdout();
-        for sheet in report.sheets() {
-            let text = if args.markdown { sheet.markdown() } else { sheet.text(style) };
-            stdout.write_all(text.as_bytes())?;
-        }
-        writeln!(stdout, "\nhuntsman {}, {} build, seed {}", report.version, report.build, report.seed)?;
-    }
+    args.form.print(&report, &report.sheets(), args.seed)?;
     Ok(Exit::Done)
 }
 
@@ -98,7 +88,7 @@ impl Report {
     fn new(args: &BenchSimhashArgs) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            build: if cfg!(debug_assertions) { "debug" } else { "release" }.to_owned(),
+            build: BUILD.to_owned(),
             seed: args.seed,
             quality: None,
             speed: None,

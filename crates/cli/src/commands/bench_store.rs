@@ -4,7 +4,7 @@
 //! random order, walked through, and the directory is opened anew.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,11 +15,12 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
 
+use super::bench_tools::BUILD;
 use super::bench_tools::clock::Times;
 use super::bench_tools::sheet::{Sheet, figure};
 use crate::args::BenchStoreArgs;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::render::{Style, count, say};
+use crate::render::{count, say};
 
 /// Batches that are also made to survive a power cut.
 const FULL: usize = 20;
@@ -64,15 +65,8 @@ pub(crate) fn run(args: &BenchStoreArgs) -> Outcome {
             stores.push(measure(backend, args)?);
         }
     }
-    let build = if cfg!(debug_assertions) { "debug" } else { "release" };
-    let report = Report { version: env!("CARGO_PKG_VERSION"), build, seed: args.seed, stores };
-    let mut stdout = io::stdout().lock();
-    if args.json {
-        writeln!(stdout, "{}", serde_json::to_string(&report)?)?;
-    } else {
-        stdout.write_all(sheet(args, &report.stores).text(Style::stdout()).as_bytes())?;
-        writeln!(stdout, "\nhuntsman {}, {} build, seed {}", report.version, report.build, report.seed)?;
-    }
+    let report = Report { version: env!("CARGO_PKG_VERSION"), build: BUILD, seed: args.seed, stores };
+    args.form.print(&report, &[sheet(args, &report.stores)], args.seed)?;
     Ok(Exit::Done)
 }
 

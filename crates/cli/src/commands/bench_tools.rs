@@ -3,3 +3,6 @@
 pub(crate) mod clock;
 pub(crate) mod sheet;
 pub(crate) mod stories;
+
+/// How this program was built, which its times depend on.
+pub(crate) const BUILD: &str = if cfg!(debug_assertions) { "debug" } else { "release" };

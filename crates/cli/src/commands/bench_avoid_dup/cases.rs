@@ -7,8 +7,9 @@ use huntsman::detect::avoid::evaluation::{Case, CaseRequest, Outcome as Crawled,
 use huntsman::detect::maybedont::GateSettings;
 use serde_json::{Map, Value, json};
 
-use super::{Marked, Spread, build, estimate, number, ratio, title};
+use super::{Marked, Spread, estimate, number, ratio, title};
 use crate::args::{AvoidDupArg, BenchAvoidDupArgs};
+use crate::commands::bench_tools::BUILD;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::thread_clock;
 use crate::progress::Screen;
@@ -56,7 +57,7 @@ pub(super) fn run(args: &BenchAvoidDupArgs) -> Outcome {
             rows.iter().map(|(case, in_flight, modes)| row_json(*case, *in_flight, modes)).collect();
         let out = json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "build": build(),
+            "build": BUILD,
             "seeds": seeds,
             "cases": cases,
         });
@@ -69,7 +70,7 @@ pub(super) fn run(args: &BenchAvoidDupArgs) -> Outcome {
     let range = if seeds.len() > 1 { "; ranges are over the seeds" } else { "" };
     let shown: Vec<String> = seeds.iter().take(10).map(u64::to_string).collect();
     let more = if seeds.len() > 10 { ", ..." } else { "" };
-    writeln!(stdout, "\nseeds {}{more}{range}; {} build", shown.join(", "), build())?;
+    writeln!(stdout, "\nseeds {}{more}{range}; {BUILD} build", shown.join(", "))?;
     Ok(Exit::Done)
 }
 

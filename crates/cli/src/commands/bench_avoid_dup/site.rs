@@ -12,8 +12,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{Marked, Spread, build, estimate, number, percent, title};
+use super::{Marked, Spread, estimate, number, percent, title};
 use crate::args::{AvoidDupArg, BenchAvoidDupArgs, Cli, Command, SiteArgs};
+use crate::commands::bench_tools::BUILD;
 use crate::commands::crawl;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::PAGES;
@@ -90,7 +91,7 @@ pub(super) async fn run(url: Url, args: BenchAvoidDupArgs) -> Outcome {
     if args.json {
         let mut result = json!({
             "version": env!("CARGO_PKG_VERSION"),
-            "build": build(),
+            "build": BUILD,
             "site": url.as_str(),
             "truth": path.to_string_lossy(),
             "view": view.name(),
@@ -295,5 +296,5 @@ fn print(
         }
     }
     table.print(stdout)?;
-    writeln!(stdout, "{} build", build())
+    writeln!(stdout, "{BUILD} build")
 }

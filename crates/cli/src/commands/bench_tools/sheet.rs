@@ -1,5 +1,12 @@
 //! Tables for people and for documentation.
 
+use std::io::{self, Write as _};
+
+use serde::Serialize;
+
+use super::BUILD;
+use crate::args::FormArgs;
+use crate::exit::Outcome;
 use crate::render::{Style, Table};
 
 /// A table with a title; its first column is text, the others are figures.
@@ -60,6 +67,24 @@ impl Sheet {
             out += &format!("\n{}\n", self.note);
         }
         out
+    }
+}
+
+impl FormArgs {
+    /// Prints what was measured: the report as JSON, or its tables and what made them.
+    pub(crate) fn print(self, report: &impl Serialize, sheets: &[Sheet], seed: u64) -> Outcome<()> {
+        let mut stdout = io::stdout().lock();
+        if self.json {
+            writeln!(stdout, "{}", serde_json::to_string(report)?)?;
+            return Ok(());
+        }
+        let style = Style::stdout();
+        for sheet in sheets {
+            let text = if self.markdown { sheet.markdown() } else { sheet.text(style) };
+            stdout.write_all(text.as_bytes())?;
+        }
+        writeln!(stdout, "\nhuntsman {}, {BUILD} build, seed {seed}", env!("CARGO_PKG_VERSION"))?;
+        Ok(())
     }
 }
 
