@@ -110,20 +110,7 @@ fn pdf(columns: &[Vec<String>]) -> Vec<u8> {
         "<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding >>".to_owned(),
         format!("<< /Length {} >>\nstream\n{content}\nendstream", content.len()),
     ];
-    let mut out = String::from("%PDF-1.4\n");
-    let mut places = Vec::new();
-    for (number, object) in objects.iter().enumerate() {
-        places.push(out.len());
-        out.push_str(&format!("{} 0 obj\n{object}\nendobj\n", number + 1));
-    }
-    let start = out.len();
-    out.push_str(&format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1));
-    places.iter().for_each(|place| out.push_str(&format!("{place:010} 00000 n \n")));
-    out.push_str(&format!(
-        "trailer << /Size {} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n",
-        objects.len() + 1
-    ));
-    out.into_bytes()
+    huntsman_testkit::pdf::file(&objects.map(String::into_bytes))
 }
 
 /// A column of so many words, six to a line; every fourth line parts a word at its end.

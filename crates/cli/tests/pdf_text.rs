@@ -8,29 +8,12 @@ use std::thread;
 use flate2::write::ZlibEncoder;
 use flate2::{Compress, Compression, FlushCompress};
 use huntsman::middleware::copyvio::{PdfError, PdfProcess, PdfText};
+use huntsman_testkit::pdf::file;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 fn reader() -> PdfProcess {
     PdfProcess::new(env!("CARGO_BIN_EXE_huntsman"), ["pdf-text"])
-}
-
-/// A file of objects with their table.
-fn file(objects: &[Vec<u8>]) -> Vec<u8> {
-    let mut out = b"%PDF-1.5\n%\xe2\xe3\xcf\xd3\n".to_vec();
-    let mut places = Vec::new();
-    for (number, object) in objects.iter().enumerate() {
-        places.push(out.len());
-        out.extend(format!("{} 0 obj\n", number + 1).bytes().chain(object.iter().copied()));
-        out.extend(b"\nendobj\n");
-    }
-    let start = out.len();
-    out.extend(format!("xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1).bytes());
-    places.iter().for_each(|place| out.extend(format!("{place:010} 00000 n \n").bytes()));
-    out.extend(
-        format!("trailer << /Size {} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n", objects.len() + 1).bytes(),
-    );
-    out
 }
 
 fn stream(entries: &str, content: &[u8]) -> Vec<u8> {

@@ -7,6 +7,7 @@
 //! | that nothing on the web breaks the crawler | [`Chaos`] | real |
 //! | what is kept in a Redis server, or in a cluster | [`redis`] | real |
 //! | what is read from a bucket | [`moto`] | real |
+//! | what is read from a PDF file | [`pdf`] | none |
 //! | what a monitoring makes of metrics | [`prometheus`] | real |
 //! | what a page looks like and does | [`browser`] | real |
 //! | an implementation of one of the crawler's traits | [`conformance`] | none |
@@ -19,6 +20,7 @@ mod chaos;
 pub mod conformance;
 pub mod load;
 pub mod moto;
+pub mod pdf;
 pub mod prometheus;
 mod record;
 pub mod redis;
