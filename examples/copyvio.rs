@@ -37,7 +37,7 @@ async fn main() -> Result<()> {
 
     let spider = spider_fn([site.url("/0")], |page: &Page, out: &mut Output<Arc<Subject>>| {
         out.follow_links(page);
-        if let Ok(reading) = Reading::of_page(page, None) {
+        if let Ok(reading) = Reading::of_page(page, out.context(), None) {
             out.item(Arc::new(Subject::of_page(page.url().as_str(), reading, external_links(page))));
         }
         Ok(())

@@ -1,13 +1,13 @@
 //! Checks of articles on the crawl engine: what is asked for, how much at once, and what becomes of each source.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, SystemTime};
 
 use huntsman::detect::copyvio::{CheckOptions, Direction, LicenceKind, SourceStatus, Text};
 use huntsman::middleware::copyvio::{
     Candidate, CandidateError, CandidateSource, CheckCache, CheckPlan, Checked, Finding, Given, Links,
-    Subject, Workspace,
+    PdfError, PdfText, Subject, Workspace,
 };
 use huntsman::store::MemoryStore;
 use huntsman_testkit::{Reply, ScriptedDownloader};
@@ -264,4 +264,42 @@ async fn blogs_and_archives_that_show_text_elsewhere_are_read_there() {
     let statuses = urls.map(|url| status(&checked, url).clone());
     assert_eq!(statuses[..2], [SourceStatus::Compared, SourceStatus::Compared], "{checked:?}");
     assert!(matches!(&statuses[2], SourceStatus::Failed(_)), "{checked:?}");
+}
+
+/// Reads no file before it is let go.
+#[derive(Debug, Default)]
+struct Hanging {
+    is_over: Mutex<bool>,
+    over: Condvar,
+}
+
+impl PdfText for Hanging {
+    fn text(&self, _: &[u8]) -> Result<String, PdfError> {
+        let is_over = self.is_over.lock().unwrap();
+        drop(self.over.wait_while(is_over, |is_over| !*is_over).unwrap());
+        Err(PdfError::NoText)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn files_that_are_read_for_ever_hold_up_no_other_source() {
+    let url = |n: usize| format!("http://site{n}.example/");
+    let web = ScriptedDownloader::new()
+        .respond("http://copy.example/", Reply::html(words(0, 300)).after(Duration::from_millis(100)))
+        .otherwise(|_, _| Reply::status(200).header("content-type", "application/pdf").body("%PDF-1.4"));
+    let pdf = Arc::new(Hanging::default());
+    let workspace = Workspace::start(Some(Arc::clone(&pdf) as Arc<dyn PdfText>), |crawler| {
+        crawler.downloader(web.clone()).set("robotstxt_obey", false).set("callback_threads", 2)
+    })
+    .unwrap();
+    let urls: Vec<String> = (0..5).map(url).chain(["http://copy.example/".to_owned()]).collect();
+    let given = given(&urls.iter().map(String::as_str).collect::<Vec<_>>());
+    let plan = CheckPlan { max_time: Duration::from_secs(2), ..plan(false) };
+    let checked = workspace.check(article(), &[given], plan).await.unwrap();
+    *pdf.is_over.lock().unwrap() = true;
+    pdf.over.notify_all();
+    assert_eq!(status(&checked, "http://copy.example/"), &SourceStatus::Compared);
+    for url in &urls[..5] {
+        assert!(!matches!(status(&checked, url), SourceStatus::Compared), "{url}");
+    }
 }

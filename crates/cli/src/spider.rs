@@ -162,12 +162,12 @@ impl SiteSpider {
         self
     }
 
-    fn article(&self, page: &Page) -> Option<Arc<Subject>> {
+    fn article(&self, page: &Page, cx: &Context) -> Option<Arc<Subject>> {
         let min_words = self.articles?;
         if !page.response().status.is_success() || !page.kind().is_textual() {
             return None;
         }
-        let reading = Reading::of_page(page, None).ok()?;
+        let reading = Reading::of_page(page, cx, None).ok()?;
         let is_article = words::count(reading.text.text()) >= min_words;
         let url = page.request().requested_url();
         is_article.then(|| Arc::new(Subject::of_page(url, reading, external_links(page))))
@@ -192,7 +192,7 @@ impl Spider for SiteSpider {
             page.anchors().filter(|link| page.join(link.href).is_some()).count()
         };
         let mut record = PageRecord::of(page, out.context(), links, self.text);
-        record.article = self.article(page);
+        record.article = self.article(page, out.context());
         out.item(record);
         Ok(())
     }

@@ -302,6 +302,9 @@ fn the_links_of_an_article_to_other_sites_are_its_sources() {
         let (made, _) = check(dir.path(), &site, &[article, "--no-links"]);
         assert_eq!((statuses(&made).len(), &made["violation"]), (0, &json!(false)));
     }
+    let said = run(huntsman(dir.path()).args(["copyvio", "check", "a.html", "--no-links"]));
+    assert_eq!((said.code, &*said.stdout), (Some(0), ""));
+    assert!(said.stderr.contains("nothing to compare with"), "{said:?}");
     // An article of fifteen words is not checked.
     fs::write(dir.path().join("short.txt"), words(0, 15)).unwrap();
     let (made, _) = check(dir.path(), &site, &["short.txt", "--source", link.as_str()]);
@@ -335,10 +338,15 @@ fn mirrors_of_the_wiki_of_an_article_are_told_by_their_links_and_excluded() {
     assert_eq!(mirror["status"], "excluded", "{made:#}");
     assert!(mirror["reason"].as_str().unwrap().contains("/wiki/Mill"), "{mirror}");
     assert_eq!(source(&made, &urls[1])["status"], "compared");
-    // The same text from a file has no wiki.
+    // The same text from a file has no wiki, unless it is said where it stands.
     fs::write(dir.path().join("a.txt"), text).unwrap();
     let (made, _) = check(dir.path(), &site, &["a.txt", "--source", &urls[0]]);
     assert_eq!(source(&made, &urls[0])["status"], "compared", "{made:#}");
+    let args = ["a.txt", "--url", &article, "--source", &urls[0], "--source", &article];
+    let (made, _) = check(dir.path(), &site, &args);
+    assert_eq!((statuses(&made), &made["sources"][0]["source"]), (vec!["excluded"], &json!(urls[0])));
+    let said = run(huntsman(dir.path()).args(["copyvio", "check", "a.txt", "--url", "a.txt"]));
+    assert!(said.code == Some(2) && said.stderr.contains("--url"), "{said:?}");
 }
 
 #[test]

@@ -79,15 +79,19 @@ impl<E: StdError + Send + Sync + 'static> From<E> for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut separator = "";
+        let mut told = String::new();
         if let Some(message) = &self.0.message {
             f.write_str(message)?;
-            separator = ": ";
+            told.clone_from(message);
         }
         let mut cause: Option<&(dyn StdError + 'static)> = self.0.cause.as_deref().map(|c| c as _);
         while let Some(error) = cause {
-            write!(f, "{separator}{error}")?;
-            separator = ": ";
+            let text = error.to_string();
+            // Some errors tell their cause in their own words, too.
+            if !told.ends_with(&text) {
+                write!(f, "{}{text}", if told.is_empty() { "" } else { ": " })?;
+                told = text;
+            }
             // A wrapped error of ours has printed its own chain.
             cause = if error.is::<Boxed>() { None } else { error.source() };
         }
@@ -119,5 +123,38 @@ impl fmt::Debug for Boxed {
 impl StdError for Boxed {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.0.0.cause.as_deref().map(|c| c as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug)]
+    struct Telling(std::io::Error);
+
+    impl fmt::Display for Telling {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "making a file: {}", self.0)
+        }
+    }
+
+    impl StdError for Telling {
+        fn source(&self) -> Option<&(dyn StdError + 'static)> {
+            Some(&self.0)
+        }
+    }
+
+    #[test]
+    fn causes_are_told_once_each() {
+        let error =
+            Error::from(Telling(std::io::Error::other("no room"))).context("a.txt").context("the job");
+        assert_eq!(error.to_string(), "the job: a.txt: making a file: no room");
+        assert_eq!(Error::from(std::io::Error::other("no room")).to_string(), "no room");
+        assert_eq!(
+            Error::msg("no room").context("no room on the disk").to_string(),
+            "no room on the disk: no room"
+        );
+        assert!(error.downcast_ref::<std::io::Error>().is_some());
     }
 }

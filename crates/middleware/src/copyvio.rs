@@ -27,7 +27,7 @@ pub use near_candidates::NearCandidates;
 pub use pages::{Copied, Copyvio};
 pub use pdf::{PdfError, PdfProcess, PdfText};
 pub use plan::CheckPlan;
-pub use reading::{NoText, Reading, TextKind, external_links};
+pub use reading::{NoText, Reading, TextKind, external_links, links_to_others};
 pub use search::{Engine, SearchEngine};
 pub use sweep::Sweep;
 #[cfg(feature = "text-index")]

@@ -9,14 +9,14 @@ use std::time::Instant;
 
 use huntsman::detect::copyvio::WindowIndex;
 use huntsman::human_bytes;
-use huntsman::middleware::copyvio::{CheckPlan, Checked, Subject, Workspace};
+use huntsman::middleware::copyvio::{CheckPlan, Checked, Workspace};
 
 use serde_json::Value;
 
 use crate::config::Config;
 use crate::copyvio::{
-    Among, AmongArgs, CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, ShowArgs, page,
-    pdf_reader,
+    Among, AmongArgs, CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, Read, ShowArgs,
+    page, pdf_reader,
 };
 use crate::dedup::{Source, sources};
 use crate::exit::{Exit, Failure, Outcome};
@@ -46,7 +46,7 @@ async fn compare(args: CompareArgs) -> Outcome {
     let config = Config::load(&args.settings, Inputs::command(), args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
     let texts = Inputs::fetch(&inputs, config).await?;
-    let subject = subject(&texts, &inputs[0], &args.article)?;
+    let subject = article(&texts, &inputs[0], &args.article)?.subject(inputs[0].url());
     let boilerplate = args.common.boilerplate()?;
     let sources = args.sources.iter().zip(&inputs[1..]);
     let sources =
@@ -58,6 +58,12 @@ async fn compare(args: CompareArgs) -> Outcome {
 
 async fn check(args: CheckArgs) -> Outcome {
     let input = Input::parse(&args.article)?;
+    let at = args.url.as_deref().map(Input::parse).transpose()?;
+    if at.as_ref().is_some_and(|at| at.url().is_none()) {
+        return Err(Failure::usage(
+            "--url: should be the address of a page, such as https://example.org/article",
+        ));
+    }
     let plan =
         CheckPlan { keep_texts: args.show.html.is_some(), ..args.plan.plan(args.candidates.max_queries)? };
     let mut command = Inputs::command();
@@ -67,7 +73,8 @@ async fn check(args: CheckArgs) -> Outcome {
     let layers = config.layers.clone();
     let sources = args.candidates.sources(&config.settings)?;
     let texts = Inputs::fetch(std::slice::from_ref(&input), config).await?;
-    let subject = Arc::new(subject(&texts, &input, &args.article)?);
+    let subject =
+        Arc::new(article(&texts, &input, &args.article)?.subject(at.as_ref().unwrap_or(&input).url()));
     let workspace = Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?;
     let checked = workspace.check(Arc::clone(&subject), &sources, plan).await?;
     // What is still on its way is nobody's business any more.
@@ -76,6 +83,11 @@ async fn check(args: CheckArgs) -> Outcome {
         warn_of(&checked);
     }
     let comparison = Comparison::of_check(args.article.clone(), &subject, checked);
+    if comparison.sources.is_empty() {
+        warn(
+            "there is nothing to compare with: no link to another site, no hit; name pages by --source, or look by --index or --search",
+        );
+    }
     tell(&comparison, &args.show)
 }
 
@@ -146,9 +158,8 @@ fn warn_of(checked: &Checked) {
 }
 
 /// What an article says.
-fn subject(texts: &Inputs, input: &Input, name: &str) -> Outcome<Subject> {
-    let read = texts.read(input).map_err(|why| Failure::crawl(format!("{}: {why}", escape(name))))?;
-    Ok(read.subject(input))
+fn article(texts: &Inputs, input: &Input, name: &str) -> Outcome<Read> {
+    texts.read(input).map_err(|why| Failure::crawl(format!("{}: {why}", escape(name))))
 }
 
 fn tell(comparison: &Comparison, show: &ShowArgs) -> Outcome {
@@ -203,7 +214,7 @@ fn summary(comparison: &Comparison, style: Style) -> String {
             ]),
         }
     }
-    let mut out = table.lines("");
+    let mut out = if comparison.sources.is_empty() { String::new() } else { table.lines("") };
     if let Some(unified) = comparison.result.unified.filter(|_| comparison.sources.len() > 1) {
         let percent = 100.0 * unified.value();
         out.push_str(&format!(

@@ -23,7 +23,7 @@ pub(crate) enum CopyvioCommand {
     /// Looks for the sources of an article, reads them, and tells what it shares with each.
     #[command(before_help = "Examples:\n  \
         huntsman copyvio check https://example.org/article\n  \
-        huntsman copyvio check article.wiki --source https://example.org/page --exclude mirrors.txt --json\n  \
+        huntsman copyvio check article.wiki --url https://wiki.example/wiki/Article --exclude mirrors.txt --json\n  \
         huntsman copyvio check essay.txt --index crawled --search searxng=https://search.example.org/\n  \
         huntsman copyvio check essay.txt --source https://example.org/page --no-short-circuit --html checked.html")]
     Check(Box<CheckArgs>),
@@ -78,6 +78,11 @@ pub(crate) struct CheckArgs {
     /// The text that may be a copy: a file (.txt, .html, .pdf, .wiki), a URL, or `-` for a text on stdin.
     #[arg(value_name = "ARTICLE", value_hint = ValueHint::AnyPath)]
     pub(crate) article: String,
+
+    /// Where the article stands, if it is read from a file: that page is no source of it, links to its site are none to others, and
+    /// mirrors of its wiki are excluded.
+    #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: Option<String>,
 
     #[command(flatten)]
     pub(crate) candidates: CandidateArgs,

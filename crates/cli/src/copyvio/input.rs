@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::detect::copyvio::{Text, Wikitext};
 use huntsman::html::{Scan, ScanOptions};
-use huntsman::middleware::copyvio::{PdfText, Reading, Subject, TextKind, external_links};
+use huntsman::middleware::copyvio::{PdfText, Reading, Subject, TextKind, external_links, links_to_others};
 use huntsman::{HttpDownloader, Output, Page, Result, Spider, Start};
 use serde_json::json;
 use url::Url;
@@ -35,16 +35,21 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    /// What is checked; `input` is what it was read from.
-    pub(crate) fn subject(self, input: &Input) -> Subject {
-        match input {
-            Input::Page(url) => Subject::of_page(url.as_str(), self.reading, self.links),
-            Input::Stdin | Input::File(_) => Subject { links: self.links, ..Subject::new(self.reading.text) },
-        }
+    /// What is checked, and where it stands, if that is known.
+    pub(crate) fn subject(self, at: Option<&Url>) -> Subject {
+        let Self { reading, links } = self;
+        let Some(url) = at else { return Subject { links, ..Subject::new(reading.text) } };
+        let links = links_to_others(url, links.iter().filter_map(|link| Url::parse(link).ok()));
+        Subject::of_page(url.as_str(), reading, links)
     }
 }
 
 impl Input {
+    /// Its address, if it is a page.
+    pub(crate) fn url(&self) -> Option<&Url> {
+        if let Self::Page(url) = self { Some(url) } else { None }
+    }
+
     /// A file, a URL or `-`.
     ///
     /// # Errors
@@ -202,8 +207,8 @@ impl Spider for Texts {
         Start::urls(self.urls.clone())
     }
 
-    fn parse(&self, page: &Page, _: &mut Output<()>) -> Result<()> {
-        let text = Reading::of_page(page, pdf_reader().as_deref())
+    fn parse(&self, page: &Page, out: &mut Output<()>) -> Result<()> {
+        let text = Reading::of_page(page, out.context(), pdf_reader().as_deref())
             .map(|reading| Read { reading, links: external_links(page) })
             .map_err(|why| why.to_string());
         if let Ok(url) = Url::parse(page.request().requested_url()) {

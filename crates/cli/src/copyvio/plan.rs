@@ -91,9 +91,8 @@ impl EachCheckArgs {
 
     fn cache(&self) -> Outcome<Option<Arc<CheckCache>>> {
         let Some(path) = &self.cache else { return Ok(None) };
-        let cache = CheckCache::open(path).map_err(|error| {
-            Failure::usage(format!("--cache {}: {error}", escape(&path.to_string_lossy())))
-        })?;
+        let cache = CheckCache::open(path)
+            .map_err(|error| Failure::usage(format!("--cache: {}", escape(&error.to_string()))))?;
         Ok(Some(Arc::new(cache)))
     }
 }

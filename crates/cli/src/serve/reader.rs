@@ -204,10 +204,10 @@ impl Spider for Orders {
         Start::none()
     }
 
-    fn parse(&self, page: &Page, _: &mut Output<()>) -> Result<()> {
+    fn parse(&self, page: &Page, out: &mut Output<()>) -> Result<()> {
         match self.take(page.request().requested_url()) {
             Some(Order::Page(sender)) => {
-                let reading = Reading::of_page(page, pdf_reader().as_deref());
+                let reading = Reading::of_page(page, out.context(), pdf_reader().as_deref());
                 let found = reading.map_err(|why| Unread::new(why.to_string())).map(|reading| Found {
                     read: Read { reading, links: external_links(page) },
                     title: page.title().map(str::to_owned),

@@ -207,10 +207,10 @@ impl Desk {
         }
     }
 
-    fn read(&self, page: &Page) -> Result<Reading, NoText> {
+    fn read(&self, page: &Page, cx: &Context) -> Result<Reading, NoText> {
         match feed_text(page) {
             Some(text) => Ok(Reading { text, ..Reading::default() }),
-            None => Reading::of_page(page, self.pdf.as_deref()),
+            None => Reading::of_page(page, cx, self.pdf.as_deref()),
         }
     }
 
@@ -266,7 +266,7 @@ impl Spider for Desk {
 
     fn parse(&self, page: &Page, out: &mut Output<()>) -> Result<()> {
         let url = page.request().requested_url();
-        let read = self.read(page);
+        let read = self.read(page, out.context());
         if let Some(there) = detour(page, read.is_err())
             && self.divert(url, &there)
         {

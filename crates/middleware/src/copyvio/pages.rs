@@ -70,8 +70,8 @@ impl Copyvio {
         Self(Arc::new(Inner { article: Article::new(article.document().into_owned()), chain, pdf }))
     }
 
-    fn compare(&self, page: &Page) -> Option<Copied> {
-        let reading = Reading::of_page(page, self.0.pdf.as_deref()).ok()?;
+    fn compare(&self, page: &Page, cx: &Context) -> Option<Copied> {
+        let reading = Reading::of_page(page, cx, self.0.pdf.as_deref()).ok()?;
         let windows = reading.text.windows(Degree::default());
         let shared = self.0.chain.delta(&windows).size;
         Some(Copied {
@@ -100,7 +100,7 @@ impl SpiderMiddleware for Copyvio {
         if !page.response().status.is_success() || page.request().is_sitemap() {
             return Ok(OnPage::Parse);
         }
-        let Some(copied) = self.compare(page) else { return Ok(OnPage::Parse) };
+        let Some(copied) = self.compare(page, cx) else { return Ok(OnPage::Parse) };
         cx.stats().inc("copyvio/pages");
         if copied.confidence.band() != Band::None {
             cx.stats().inc(&format!("copyvio/{}", copied.confidence.band()));

@@ -5,7 +5,7 @@ use std::fmt;
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Condvar, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -38,7 +38,7 @@ pub enum PdfError {
 /// So that costs a process which is killed, and nothing else. The program limits its own memory (`huntsman pdf-text` does).
 ///
 /// The order of the text is that of the file's instructions, so columns stay apart when the program that wrote the file wrote them
-/// one after the other, as most do. A word that was parted at the end of a line is put together.
+/// one after the other, as most do. Two files are read at once, whoever asks; others wait. A word that was parted at the end of a line is put together.
 #[derive(Clone, Debug)]
 pub struct PdfProcess {
     program: PathBuf,
@@ -105,8 +105,36 @@ impl PdfProcess {
     }
 }
 
+/// Files that are read at once by this process: what each may take of the memory of the machine is for the program to say, a GiB for
+/// `huntsman pdf-text`.
+const AT_ONCE: usize = 2;
+
+/// How many are being read.
+static READING: Mutex<usize> = Mutex::new(0);
+static DONE: Condvar = Condvar::new();
+
+/// The right to read a file.
+struct Place;
+
+impl Place {
+    fn take() -> Self {
+        let reading = READING.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = DONE.wait_while(reading, |reading| *reading >= AT_ONCE);
+        *free.unwrap_or_else(PoisonError::into_inner) += 1;
+        Self
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        *READING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        DONE.notify_one();
+    }
+}
+
 impl PdfText for PdfProcess {
     fn text(&self, pdf: &[u8]) -> Result<String, PdfError> {
+        let _place = Place::take();
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let child = command
@@ -182,5 +210,17 @@ mod tests {
         assert_eq!(flood.map(|text| text.len()), Ok(1_000));
         let missing = PdfProcess::new("/nothing/there", [""]).text(b"x");
         assert!(matches!(missing, Err(PdfError::NotStarted(_))), "{missing:?}");
+    }
+
+    #[test]
+    fn at_most_two_files_are_read_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = format!("cd {}; touch $$; ls | wc -l; sleep 0.05; rm $$", directory.path().display());
+        let reader = PdfProcess::new("sh", ["-c", &script]);
+        let most = thread::scope(|scope| {
+            let threads: Vec<_> = (0..6).map(|_| scope.spawn(|| reader.text(b"x").unwrap())).collect();
+            threads.into_iter().map(|done| done.join().unwrap().trim().parse::<usize>().unwrap()).max()
+        });
+        assert!(most <= Some(2), "{most:?}");
     }
 }

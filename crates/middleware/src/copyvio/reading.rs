@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use http::header::{CONTENT_TYPE, LAST_MODIFIED};
-use huntsman_crawler::{Page, registrable_domain};
+use huntsman_crawler::{Context, Page, registrable_domain};
 use huntsman_detect::copyvio::{Addresses, Dates, LicenceHint, Text, licence_hint};
 use url::Url;
 
@@ -25,17 +25,19 @@ pub struct Reading {
 }
 
 impl Reading {
-    /// Reads a page that was fetched.
+    /// Reads a page that was fetched, in a callback: while a PDF file is read, another callback has its place.
     ///
     /// # Errors
     /// Why there is no text.
-    pub fn of_page(page: &Page, pdf: Option<&dyn PdfText>) -> Result<Self, NoText> {
+    pub fn of_page(page: &Page, cx: &Context, pdf: Option<&dyn PdfText>) -> Result<Self, NoText> {
         let response = page.response();
         let media_type = response.content_type();
         let kind = TextKind::of_media(media_type.as_deref())
             .ok_or_else(|| NoText::MediaType(media_type.clone().unwrap_or_default()))?;
         let header = response.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let charset = header.and_then(huntsman_html::content_charset);
+        let lending = pdf.map(|pdf| Lending { pdf, cx });
+        let pdf = lending.as_ref().map(|lending| lending as &dyn PdfText);
         let mut reading = Self::of_bytes(kind, &response.body, charset, pdf)?;
         let changed = response.headers.get(LAST_MODIFIED).and_then(|value| value.to_str().ok());
         reading.dates.last_modified = changed.and_then(|date| httpdate::parse_http_date(date).ok());
@@ -74,11 +76,27 @@ impl Reading {
     }
 }
 
+/// A reader of PDF files in a callback.
+#[derive(Debug)]
+struct Lending<'r> {
+    pdf: &'r dyn PdfText,
+    cx: &'r Context,
+}
+
+impl PdfText for Lending<'_> {
+    fn text(&self, pdf: &[u8]) -> Result<String, PdfError> {
+        self.cx.wait(async { self.pdf.text(pdf) })
+    }
+}
+
 /// The links of a page to other sites than its own, in the order of the page; those that may be sources of what it says.
 pub fn external_links(page: &Page) -> Vec<String> {
-    if !page.kind().is_markup() {
-        return Vec::new();
-    }
+    let links = if page.kind().is_markup() { page.links() } else { Vec::new() };
+    links_to_others(page.url(), links)
+}
+
+/// Those of these addresses that are on other sites than a page.
+pub fn links_to_others(page: &Url, links: impl IntoIterator<Item = Url>) -> Vec<String> {
     // Addresses and names without a domain are sites by their ports.
     let site = |url: &Url| match registrable_domain(url) {
         Some(domain) => domain.to_owned(),
@@ -86,10 +104,9 @@ pub fn external_links(page: &Page) -> Vec<String> {
             format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(0))
         }
     };
-    let own = site(page.url());
+    let own = site(page);
     let is_fetched = |url: &Url| matches!(url.scheme(), "http" | "https");
-    let links = page.links().into_iter().filter(|url| is_fetched(url) && site(url) != own);
-    links.map(String::from).collect()
+    links.into_iter().filter(|url| is_fetched(url) && site(url) != own).map(String::from).collect()
 }
 
 /// When a page says that it was published: Open Graph, names that are usual in `meta`, JSON-LD. To the day.

@@ -37,7 +37,7 @@ use super::workspace::Workspace;
 ///
 /// let spider = spider_fn(["https://example.org/"], |page: &Page, out: &mut Output<Arc<Subject>>| {
 ///     out.follow_links(page);
-///     if let Ok(reading) = Reading::of_page(page, None) {
+///     if let Ok(reading) = Reading::of_page(page, out.context(), None) {
 ///         out.item(Arc::new(Subject::of_page(page.url().as_str(), reading, external_links(page))));
 ///     }
 ///     Ok(())

@@ -39,7 +39,7 @@ impl IndexPages {
     }
 
     fn add(&self, page: &Page, cx: &Context) -> Result<bool, TextIndexError> {
-        let Ok(reading) = Reading::of_page(page, None) else { return Ok(false) };
+        let Ok(reading) = Reading::of_page(page, cx, None) else { return Ok(false) };
         let mut url = page.url().clone();
         url.set_fragment(None);
         let lang = page.declared_lang().and_then(Lang::parse).map(|lang| lang.code().to_owned());
