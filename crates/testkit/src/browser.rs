@@ -16,8 +16,9 @@ const MISSING: &str =
 const PATIENCE: Duration = Duration::from_secs(120);
 /// Between two looks at what is not there yet.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What the protocol says of an element that is not there yet, or is no longer that of the page.
-const NOT_YET: [&str; 2] = ["no such element", "stale element reference"];
+/// What the protocol says of an element that is not there yet, is no longer that of the page, or still moves.
+const NOT_YET: [&str; 4] =
+    ["no such element", "stale element reference", "element not interactable", "element click intercepted"];
 /// The name of an element's number, from the protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
