@@ -303,3 +303,37 @@ async fn files_that_are_read_for_ever_hold_up_no_other_source() {
         assert!(!matches!(status(&checked, url), SourceStatus::Compared), "{url}");
     }
 }
+
+/// Has the texts of its pages.
+#[derive(Debug)]
+struct Library(Vec<Candidate>);
+
+impl CandidateSource for Library {
+    fn name(&self) -> &str {
+        "library"
+    }
+
+    fn questions(&self, _: &Subject) -> Vec<String> {
+        vec!["all".to_owned()]
+    }
+
+    fn find<'a>(&'a self, _: &'a Subject, _: &'a str) -> Finding<'a> {
+        Box::pin(std::future::ready(Ok(self.0.clone())))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_there_and_not_compared_when_the_time_is_over_is_late() {
+    let (web, text) = (ScriptedDownloader::new(), Text::new(words(0, 90_000)));
+    let page = |n: usize| Candidate {
+        text: Some(text.clone()),
+        ..Candidate::new(format!("http://site{n}.example/"))
+    };
+    // To compare all of them takes a multiple of the time.
+    let library: Arc<dyn CandidateSource> = Arc::new(Library((0..150).map(page).collect()));
+    let subject = Arc::new(Subject::new(text.clone()));
+    let plan = CheckPlan { max_time: Duration::from_secs(1), ..plan(false) };
+    let checked = workspace(&web).check(subject, &[library], plan).await.unwrap();
+    assert_eq!(checked.result.sources.len(), 150);
+    assert_eq!(status(&checked, "http://site149.example/"), &SourceStatus::Late);
+}

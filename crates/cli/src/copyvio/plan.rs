@@ -101,14 +101,14 @@ fn exclusions(files: &[PathBuf]) -> Outcome<Exclusions> {
     let mut rules = Vec::new();
     for path in files {
         let text = fs::read_to_string(path).map_err(|error| {
-            Failure::usage(format!("--exclude {}: {error}", escape(&path.to_string_lossy())))
+            Failure::usage(format!("sources that are not read: {}: {error}", escape(&path.to_string_lossy())))
         })?;
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         rules.extend(lines.map(str::to_owned));
     }
     let (exclusions, invalid) = Exclusions::new(&rules);
     for rule in invalid {
-        warn(&format!("--exclude: {}", escape(&rule.to_string())));
+        warn(&format!("sources that are not read: {}", escape(&rule.to_string())));
     }
     Ok(exclusions)
 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use huntsman_crawler::{Handle, Request, Result};
 use huntsman_detect::copyvio::{Article, Check, Source};
@@ -171,9 +171,8 @@ impl Session<'_> {
         let mut is_asking = true;
         let mut is_over = self.check.is_over();
         while is_asking || !self.waiting.is_empty() {
-            let left = (self.start + self.plan.max_time).saturating_duration_since(Instant::now());
-            // The time is over, or the crawl has ended.
-            let Ok(message) = messages.recv_timeout(left) else { break };
+            // The time is over and what is there was taken note of, or the crawl has ended.
+            let Ok(message) = messages.recv_timeout(self.left()) else { break };
             match message {
                 Message::NoQuestions => is_asking = false,
                 Message::Answer(by, Ok(candidates)) => {
@@ -210,6 +209,10 @@ impl Session<'_> {
             time: self.start.elapsed(),
             ..Checked::of(self.check.finish())
         }
+    }
+
+    fn left(&self) -> Duration {
+        (self.start + self.plan.max_time).saturating_duration_since(Instant::now())
     }
 
     /// Sources of which nothing was read, in the order in which they were found.
@@ -253,6 +256,9 @@ impl Session<'_> {
             Err(why) => {
                 self.check.fail(source, why);
             }
+            Ok(_) if self.left().is_zero() => {
+                self.waiting.insert(at);
+            }
             Ok(url) => match self.desk.order(&url, self.number, at) {
                 Ordered::Known(reading) => self.arrived(at, Arrival::Text(reading)),
                 Ordered::Waits => {
@@ -268,6 +274,11 @@ impl Session<'_> {
 
     /// A source was read, or cannot be.
     fn arrived(&mut self, at: usize, arrival: Arrival) {
+        if self.left().is_zero() {
+            // There may be many, and each takes time: late, as all that are still waited for.
+            self.waiting.insert(at);
+            return;
+        }
         let source = self.sources[at].clone();
         match arrival {
             Arrival::Text(reading) => {
