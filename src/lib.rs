@@ -38,6 +38,7 @@ pub mod spider;
 
 pub use huntsman_crawler::*;
 pub use huntsman_detect as detect;
+pub use huntsman_files as files;
 pub use huntsman_html as html;
 pub use huntsman_middleware as middleware;
 pub use huntsman_store as store;

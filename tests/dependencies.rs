@@ -29,23 +29,28 @@ fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
 #[test]
 fn crates_depend_only_downwards() {
     let allowed: BTreeMap<&str, &[&str]> = BTreeMap::from([
-        ("huntsman-store", &[][..]),
+        ("huntsman-files", &[][..]),
+        ("huntsman-store", &["huntsman-files"]),
         ("huntsman-html", &[]),
-        ("huntsman-detect", &["huntsman-html", "huntsman-store"]),
-        ("huntsman-crawler", &["huntsman-detect", "huntsman-html", "huntsman-store"]),
-        ("huntsman-middleware", &["huntsman-crawler", "huntsman-detect", "huntsman-html", "huntsman-store"]),
+        ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-store"]),
+        ("huntsman-crawler", &["huntsman-detect", "huntsman-files", "huntsman-html", "huntsman-store"]),
+        (
+            "huntsman-middleware",
+            &["huntsman-crawler", "huntsman-detect", "huntsman-files", "huntsman-html", "huntsman-store"],
+        ),
         (
             "huntsman",
             &[
                 "huntsman-middleware",
                 "huntsman-crawler",
                 "huntsman-detect",
+                "huntsman-files",
                 "huntsman-html",
                 "huntsman-store",
             ],
         ),
         ("huntsman-cli", &["huntsman"]),
-        ("huntsman-testkit", &["huntsman-crawler", "huntsman-detect", "huntsman-store"]),
+        ("huntsman-testkit", &["huntsman-crawler", "huntsman-detect", "huntsman-files", "huntsman-store"]),
     ]);
     let found = dependencies();
     assert_eq!(found.keys().map(String::as_str).collect::<BTreeSet<_>>(), allowed.keys().copied().collect());
@@ -62,7 +67,7 @@ fn crates_depend_only_downwards() {
 #[test]
 fn detect_and_html_know_no_network_and_no_runtime() {
     let found = dependencies();
-    for name in ["huntsman-html", "huntsman-detect", "huntsman-store"] {
+    for name in ["huntsman-files", "huntsman-html", "huntsman-detect", "huntsman-store"] {
         for banned in ["tokio", "reqwest", "http", "hyper", "clap"] {
             assert!(!found[name].contains(banned), "{name} must not depend on {banned}");
         }
