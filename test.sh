@@ -28,6 +28,8 @@ need cc gcc
 # Tests of indexes in Redis start servers of their own.
 need redis-server redis-server
 need redis-cli redis-tools
+# Tests of crashes see the system calls of the binary.
+need strace strace
 # Tests of pages look at them in a browser.
 need chromium chromium
 need chromedriver chromium-driver

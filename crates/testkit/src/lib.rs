@@ -9,6 +9,7 @@
 //! | what is read from a bucket | [`moto`] | real |
 //! | what is read from a PDF file | [`pdf`] | none |
 //! | what a monitoring makes of metrics | [`prometheus`] | real |
+//! | what a crash or a failing disk does to a binary's files | [`crash`] | real |
 //! | what a page looks like and does | [`browser`] | real |
 //! | an implementation of one of the crawler's traits | [`conformance`] | none |
 //!
@@ -18,6 +19,8 @@ mod answer;
 pub mod browser;
 mod chaos;
 pub mod conformance;
+#[cfg(target_os = "linux")]
+pub mod crash;
 pub mod load;
 pub mod moto;
 pub mod pdf;

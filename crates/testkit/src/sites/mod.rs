@@ -3,7 +3,7 @@
 mod forum;
 mod linked;
 mod quotes;
-mod words;
+pub(crate) mod words;
 
 pub use forum::{Forum, forum};
 pub use linked::{linked, linked_path, linked_targets};

@@ -1,0 +1,126 @@
+//! What a run did to the files of a directory.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::fault::{Effect, Fault};
+use super::process::{Ended, run_bounded, traced};
+use super::recorder::{CALLS, Recorder};
+use super::trace;
+
+/// A file, directory or link, whatever its names.
+pub(super) type Node = usize;
+
+/// The recorded directory itself.
+pub(super) const ROOT: Node = 0;
+
+/// What a node was before the run.
+#[derive(Clone, Debug)]
+pub(super) enum Content {
+    Directory,
+    File(Vec<u8>),
+    Link(PathBuf),
+}
+
+/// A name in a directory, and what it stands for afterwards.
+pub(super) type Naming = (Node, String, Option<Node>);
+
+/// What changes files, or makes changes last.
+#[derive(Clone, Debug)]
+pub(super) enum Change {
+    Write {
+        node: Node,
+        at: usize,
+        data: Vec<u8>,
+    },
+    Resize {
+        node: Node,
+        length: usize,
+    },
+    Name(Vec<Naming>),
+    /// What was done to the node before operation `since` lasts from here on.
+    Sync {
+        node: Node,
+        since: usize,
+    },
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Operation {
+    pub(super) change: Change,
+    /// The call and the file.
+    pub(super) what: String,
+}
+
+/// What a run did to the files of a directory, in the order in which it was done.
+#[derive(Debug)]
+pub struct Recording {
+    pub(super) contents: Vec<Content>,
+    pub(super) names: BTreeMap<(Node, String), Node>,
+    pub(super) operations: Vec<Operation>,
+    /// How often which call was made for which file.
+    pub(super) calls: BTreeMap<(String, PathBuf), usize>,
+}
+
+impl Recording {
+    /// Runs a command in a directory and records what it does there.
+    ///
+    /// # Panics
+    /// If `strace` is missing or may not trace, the command does not end in time, or it does what the model does not know:
+    /// writing through a mapping, links with two names.
+    pub fn of(command: &Command, root: &Path, limit: Duration) -> (Ended, Self) {
+        let root = root.canonicalize().expect("the directory is there");
+        let log = tempfile::NamedTempFile::new().expect("a temporary file");
+        let mut recorder = Recorder::before(&root);
+        let arguments = [
+            // Texts whole and in hexadecimal; what is read is not of interest, but that it was.
+            "-xx".to_owned(),
+            "-s".to_owned(),
+            "16777216".to_owned(),
+            "-e".to_owned(),
+            "raw=read".to_owned(),
+            "-e".to_owned(),
+            format!("trace={CALLS}"),
+            "-o".to_owned(),
+            log.path().display().to_string(),
+        ];
+        let ended = run_bounded(&mut traced(command, arguments), limit);
+        let log = fs::read_to_string(log.path()).expect("strace writes its log");
+        assert!(!log.is_empty(), "strace does not trace: {}", ended.stderr);
+        trace::calls(&log).iter().for_each(|call| recorder.take(call));
+        (ended, recorder.done())
+    }
+
+    /// Number of operations; a crash may come before each of them and after the last.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Whether nothing was done.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// The moments that matter most: before and after each sync and each change of a name.
+    pub fn turning_points(&self) -> Vec<usize> {
+        let turns = self
+            .operations
+            .iter()
+            .enumerate()
+            .filter(|(_, operation)| matches!(operation.change, Change::Sync { .. } | Change::Name(_)));
+        let mut points: Vec<usize> = turns.flat_map(|(at, _)| [at, at + 1]).collect();
+        points.dedup();
+        points
+    }
+
+    /// Every call for every file, with an effect.
+    pub fn faults(&self, effect: Effect) -> Vec<Fault> {
+        let each = self.calls.iter().flat_map(|((call, path), times)| {
+            (1..=*times).map(|nth| Fault { call: call.clone(), path: path.clone(), nth, effect })
+        });
+        each.collect()
+    }
+}
