@@ -5,6 +5,7 @@ mod chain;
 mod commits;
 mod crawler;
 mod crawls;
+mod given_back;
 mod handle;
 mod inline;
 mod items;
@@ -16,6 +17,7 @@ mod quota;
 mod run;
 mod seeds;
 mod send;
+mod tasks;
 mod visit;
 mod watch;
 

@@ -18,6 +18,7 @@ use url::Url;
 use crate::error::Result;
 use crate::event::OnDownload;
 use crate::fetch::{Downloader, FetchError, FetchErrorKind, Watch};
+use crate::log;
 use crate::request::Request;
 use crate::response::{Response, Timings};
 use crate::settings::{Settings, VerifyCertificates};
@@ -109,10 +110,10 @@ impl HttpDownloader {
         let recipe = Recipe::new(settings, Arc::clone(&network), &deadlines)?;
         match settings.download_verify_certificates {
             VerifyCertificates::Yes => {}
-            VerifyCertificates::Record => tracing::warn!(
+            VerifyCertificates::Record => log::warn!(
                 "bad TLS certificates are recorded and not refused in this run; credentials are withheld over https"
             ),
-            VerifyCertificates::No => tracing::warn!(
+            VerifyCertificates::No => log::warn!(
                 "TLS certificates are NOT verified in this run; credentials are withheld over https"
             ),
         }
@@ -335,7 +336,7 @@ impl Rules {
                 Codings::None => &[],
                 Codings::Unknown(name) => {
                     response.add_flag("unknown_encoding");
-                    tracing::warn!(url = %request.url, coding = %name, "unknown content coding: left as it is");
+                    log::warn!(url = %request.url, coding = %name, "unknown content coding: left as it is");
                     &[]
                 }
             };
@@ -389,7 +390,7 @@ fn take(response: &mut Response, received: body::Received, limits: &BodyLimits) 
     let largest =
         received.decoded.as_ref().map_or(0, |decoded| decoded.body.len() as u64).max(received.wire_bytes);
     if limits.warn_size > 0 && largest > limits.warn_size {
-        tracing::warn!(url = %response.url, bytes = largest, "large body");
+        log::warn!(url = %response.url, bytes = largest, "large body");
     }
     response.body = received.body;
     response.wire_bytes = received.wire_bytes;

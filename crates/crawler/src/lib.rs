@@ -17,6 +17,7 @@ mod host;
 mod host_stats;
 mod http_client;
 mod job;
+pub mod log;
 mod middleware;
 mod output;
 mod pace;

@@ -12,6 +12,9 @@ use huntsman_crawler::{
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
+#[path = "engine/survival.rs"]
+mod survival;
+
 /// Follows every link and gives the path of every page.
 fn all_links(seeds: &[&str]) -> impl Spider<Item = String> + use<> {
     let seeds: Vec<String> = seeds.iter().map(|&seed| seed.to_owned()).collect();

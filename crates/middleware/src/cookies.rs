@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{HeaderValue, header};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, Error, OnRequest, OnResponse, Persist, Request, Response, Result, Settings,
+    Context, DownloaderMiddleware, Error, OnRequest, OnResponse, Persist, Request, Response, Result,
+    Settings, log,
 };
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
@@ -200,7 +201,7 @@ impl DownloaderMiddleware for Cookies {
             && let Ok(mut value) = HeaderValue::from_bytes(value.as_bytes())
         {
             if self.debug {
-                tracing::debug!(url = %request.url, "sending cookies: {:?}", value.to_str().unwrap_or(""));
+                log::debug!(url = %request.url, "sending cookies: {:?}", value.to_str().unwrap_or(""));
             }
             value.set_sensitive(true);
             added::set(request, header::COOKIE, value);
@@ -225,7 +226,7 @@ impl DownloaderMiddleware for Cookies {
                 let kept = jar.store(&request.url, value, now);
                 if self.debug {
                     let what = if kept { "kept" } else { "not kept or not new" };
-                    tracing::debug!(url = %request.url, "received a cookie, {what}: {value:?}");
+                    log::debug!(url = %request.url, "received a cookie, {what}: {value:?}");
                 }
                 changed |= kept;
             }

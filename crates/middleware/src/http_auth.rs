@@ -1,7 +1,7 @@
 //! HttpAuth: credentials and secret headers, each bound to where it belongs.
 
 use http::{HeaderName, HeaderValue, header};
-use huntsman_crawler::{Context, DownloaderMiddleware, Error, OnRequest, Request, Result, Settings};
+use huntsman_crawler::{Context, DownloaderMiddleware, Error, OnRequest, Request, Result, Settings, log};
 use url::Url;
 
 use crate::origin::{self, Origin};
@@ -59,7 +59,7 @@ impl HttpAuth {
         };
         let verified = settings.download_verify_certificates.is_proof();
         if !verified && (!bound.is_empty() || domain.is_some()) {
-            tracing::warn!("certificates are not verified: credentials of the settings are withheld");
+            log::warn!("certificates are not verified: credentials of the settings are withheld");
         }
         Ok(Some(Self { bound, domain, verified }))
     }

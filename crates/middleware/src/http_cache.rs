@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{StatusCode, header};
 use huntsman_crawler::{
     Context, DownloaderMiddleware, FetchError, Fingerprint, HttpCachePolicy, OnException, OnRequest,
-    OnResponse, Request, Response, Result, Settings, Timestamp, seconds,
+    OnResponse, Request, Response, Result, Settings, Timestamp, log, seconds,
 };
 
 use crate::{added, status};
@@ -109,13 +109,13 @@ impl HttpCache {
             Ok(Ok(entry)) => entry?,
             Ok(Err(error)) => {
                 cx.stats().inc("httpcache/retrieve_error");
-                tracing::warn!(url = %request.url, "a stored answer is not used: {error}");
+                log::warn!(url = %request.url, "a stored answer is not used: {error}");
                 return None;
             }
             // The runtime ends, or the store panicked.
             Err(error) => {
                 cx.stats().inc("httpcache/retrieve_error");
-                tracing::warn!(url = %request.url, "the HTTP cache could not be read: {error}");
+                log::warn!(url = %request.url, "the HTTP cache could not be read: {error}");
                 return None;
             }
         };
@@ -152,8 +152,8 @@ impl HttpCache {
         let put = move || storage.put(fingerprint, &headers, &varying, &entry, now);
         match tokio::task::spawn_blocking(put).await {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(url = %request.url, "an answer was not stored: {error}"),
-            Err(error) => tracing::warn!(url = %request.url, "an answer was not stored: {error}"),
+            Ok(Err(error)) => log::warn!(url = %request.url, "an answer was not stored: {error}"),
+            Err(error) => log::warn!(url = %request.url, "an answer was not stored: {error}"),
         }
         let evicted = self.storage.take_evicted();
         if evicted > 0 {

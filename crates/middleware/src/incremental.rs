@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use http::{HeaderName, Method, StatusCode, header};
 use huntsman_crawler::{
     Context, DownloaderMiddleware, DropReason, Event, Fingerprinter, GivenRequests, Observer, OnNotModified,
-    OnPage, OnRequest, OnResponse, Page, Persist, Request, Response, Result, Settings, SpiderMiddleware,
+    OnPage, OnRequest, OnResponse, Page, Persist, Request, Response, Result, Settings, SpiderMiddleware, log,
 };
 use huntsman_detect::simhash::SimHash;
 use huntsman_store::Batch;
@@ -162,7 +162,7 @@ impl Incremental {
             Err(error) => error.to_string(),
         };
         cx.stats().inc("incremental/retrieve_error");
-        tracing::warn!(url = %request.url, "what is known of the page is not used: {error}");
+        log::warn!(url = %request.url, "what is known of the page is not used: {error}");
         None
     }
 
@@ -359,7 +359,7 @@ impl Observer for Incremental {
             Event::EngineStarted => {
                 let Some(storage) = self.storage() else { return };
                 if let Err(error) = storage.begin(self.0.reset) {
-                    tracing::warn!("nothing is remembered for later crawls: {error}");
+                    log::warn!("nothing is remembered for later crawls: {error}");
                     lock(&self.0.storage).take();
                 }
             }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use huntsman_crawler::{Context, OnFollow, Page, Request, Result, Settings, SpiderMiddleware};
+use huntsman_crawler::{Context, OnFollow, Page, Request, Result, Settings, SpiderMiddleware, log};
 
 /// Warns once per crawl of a link whose meta has keys that middlewares write: with `redirect_times` or `retry_times` of
 /// another request, it would be given up too early.
@@ -56,7 +56,7 @@ impl SpiderMiddleware for MetaCopyDetection {
             && !self.warned.swap(true, Ordering::Relaxed)
         {
             cx.stats().inc("meta_copies");
-            tracing::warn!(
+            log::warn!(
                 page = %page.url(), link = %request.url,
                 "a link carries the meta key {key}: copy the keys that you need, not the whole meta (told once)"
             );

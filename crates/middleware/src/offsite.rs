@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use http::StatusCode;
 use huntsman_crawler::{
     Context, DownloaderMiddleware, DropReason, OnFollow, OnRequest, OutOfScope, Page, Persist, Request,
-    Result, Settings, SpiderMiddleware,
+    Result, Settings, SpiderMiddleware, log,
 };
 
 use crate::chain;
@@ -82,7 +82,7 @@ impl Offsite {
         let host = crate::origin::host(&request.url);
         if out_of == OutOf::Scope && self.0.said.first(host) {
             cx.stats().inc("offsite/domains");
-            tracing::debug!(%host, url = %request.url, "filtered a link that leaves the crawl; later ones to this host are not logged");
+            log::debug!(%host, url = %request.url, "filtered a link that leaves the crawl; later ones to this host are not logged");
         }
         DropReason::skipped(out_of.reason())
     }

@@ -6,7 +6,7 @@ use http::{Method, header};
 use huntsman_crawler::retry_after::retry_after;
 use huntsman_crawler::{
     Context, DownloaderMiddleware, FetchError, OnException, OnResponse, Request, Response, Result, Settings,
-    seconds,
+    log, seconds,
 };
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -70,7 +70,7 @@ fn again(request: &Request, reason: &str, at_least: Duration, cx: &Context) -> O
     let max = own.unwrap_or(settings.retry_times.into()).min(u8::MAX.into());
     if u64::from(request.retries) >= max {
         cx.stats().inc("retry/max_reached");
-        tracing::error!(url = %request.url, retries = request.retries, "gave up: {}", reason.escape_debug());
+        log::error!(url = %request.url, retries = request.retries, "gave up: {}", reason.escape_debug());
         return None;
     }
     let mut copy = request.clone();
@@ -86,7 +86,7 @@ fn again(request: &Request, reason: &str, at_least: Duration, cx: &Context) -> O
     copy.not_before = Some(cx.now() + backoff(&copy, cx).max(at_least));
     cx.stats().inc("retry/count");
     cx.stats().inc(&format!("retry/reason_count/{reason}"));
-    tracing::debug!(url = %request.url, retry = copy.retries, "trying again later: {}", reason.escape_debug());
+    log::debug!(url = %request.url, retry = copy.retries, "trying again later: {}", reason.escape_debug());
     Some(copy)
 }
 

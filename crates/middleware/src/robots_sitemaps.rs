@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman_crawler::{
     Change, Context, CrawlerBuilder, DownloaderMiddleware, Event, Observer, OnRequest, Persist, Plugin,
-    Request, Result, SitemapFiles, Spider,
+    Request, Result, SitemapFiles, Spider, log,
 };
 use url::Url;
 
@@ -83,7 +83,7 @@ impl RobotsSitemaps {
         let cut = number - requests.len();
         if cut > 0 {
             cx.stats().add("sitemap/files_cut", i64::try_from(cut).unwrap_or(i64::MAX));
-            tracing::warn!(%authority, cut, "sitemaps of robots.txt are left out by sitemap_max_files");
+            log::warn!(%authority, cut, "sitemaps of robots.txt are left out by sitemap_max_files");
         }
         requests
     }

@@ -10,7 +10,7 @@ use http::{StatusCode, header};
 use huntsman_crawler::robots::{MAX_BYTES, Robots, RobotsAgent, product_token};
 use huntsman_crawler::{
     Change, Context, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind, OnRequest,
-    OnRobotsError, OverCap, Politeness, Request, Response, Result, Settings, Timestamp, seconds,
+    OnRobotsError, OverCap, Politeness, Request, Response, Result, Settings, Timestamp, log, seconds,
 };
 use tokio::sync::OnceCell;
 use url::Url;
@@ -191,16 +191,16 @@ impl Inner {
         };
         cx.stats().inc("robotstxt/unreachable");
         if self.allow_on_error {
-            tracing::warn!(%authority, "everything is allowed: {}", why.escape_debug());
+            log::warn!(%authority, "everything is allowed: {}", why.escape_debug());
             return Known::rules(RobotsAgent::allow_all(), Duration::ZERO, now + self.error_ttl).into();
         }
         match self.retries.get(failures) {
             Some(delay) => {
-                tracing::info!(%authority, retry_in = ?delay, "its requests wait: {}", why.escape_debug());
+                log::info!(%authority, retry_in = ?delay, "its requests wait: {}", why.escape_debug());
                 Known { verdict: Verdict::Wait(why), until: now + *delay, failures: failures + 1 }.into()
             }
             None => {
-                tracing::warn!(%authority, "its requests are dropped: {}", why.escape_debug());
+                log::warn!(%authority, "its requests are dropped: {}", why.escape_debug());
                 let verdict = Verdict::Refuse { reason: "robots_unreachable", why };
                 Known { verdict, until: now + self.error_ttl, failures: 0 }.into()
             }
@@ -217,9 +217,9 @@ impl Inner {
         if let Some(asked) = rules.delay().filter(|asked| *asked > self.max_delay) {
             cx.stats().inc("robotstxt/over_cap");
             if self.clamp {
-                tracing::warn!(%authority, ?asked, used = ?self.max_delay, "robots.txt asks for a longer delay than we accept");
+                log::warn!(%authority, ?asked, used = ?self.max_delay, "robots.txt asks for a longer delay than we accept");
             } else {
-                tracing::warn!(%authority, ?asked, "skipped: robots.txt asks for a longer delay than we accept");
+                log::warn!(%authority, ?asked, "skipped: robots.txt asks for a longer delay than we accept");
             }
         }
         let kept = self.cache().changes.is_some().then(|| kept::file(until, &response.body));

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huntsman_crawler::{
     Context, DropReason, Guard, OnFollow, OnPage, Page, Request, Result, Settings, SpiderMiddleware,
-    Timestamp,
+    Timestamp, log,
 };
 use huntsman_detect::urlparts::guard::{template_into, years};
 use url::{Position, Url};
@@ -261,7 +261,7 @@ impl SpiderMiddleware for Traps {
         let host = origin::host(&request.url);
         if self.said.first(&format!("{reason} {host}")) {
             let what = if self.drops { "dropped" } else { "followed all the same" };
-            tracing::warn!(%host, url = %request.url, "looks like a trap ({reason}), {what}: {}; later ones of this host are not logged", detail.escape_debug());
+            log::warn!(%host, url = %request.url, "looks like a trap ({reason}), {what}: {}; later ones of this host are not logged", detail.escape_debug());
         }
         Ok(if self.drops {
             OnFollow::Drop(DropReason::skipped(reason).detail(detail))

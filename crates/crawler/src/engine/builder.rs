@@ -16,6 +16,7 @@ use crate::event::Observer;
 use crate::fetch::{Downloader, DynDownloader};
 use crate::frontier::{DiskFrontier, DiskLimits, DynFrontier, Frontier, MemoryFrontier};
 use crate::job::{Job, Persist};
+use crate::log;
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
 use crate::pace::Pace;
 use crate::pipeline::{DynPipeline, Pipeline};
@@ -253,7 +254,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         for make in self.made_observers {
             self.observers.extend(make(&settings)?);
         }
-        tracing::debug!(downloader = ?downloader_infos, spider = ?spider_infos, "components");
+        log::debug!(downloader = ?downloader_infos, spider = ?spider_infos, "components");
         let limits = DiskLimits { requests: settings.frontier_memory_limit.max(1), ..DiskLimits::default() };
         let durability = match settings.job_sync {
             JobSync::Process => Durability::Process,

@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::drop::DropReason;
 use crate::error::{Error, Result};
 use crate::fetch::{FetchError, FetchErrorKind};
+use crate::log;
 use crate::middleware::{DynDownloaderMiddleware, OnException, OnRequest, OnResponse};
 use crate::request::Request;
 use crate::response::Response;
@@ -155,7 +156,7 @@ impl Chain {
                 Ok(OnException::Pass) => {}
                 Ok(answer) => return answer,
                 Err(failure) => {
-                    tracing::warn!(url = %request.url, "{name} failed on an exception: {failure}");
+                    log::warn!(url = %request.url, "{name} failed on an exception: {failure}");
                     cx.stats().inc("middleware_errors");
                 }
             }

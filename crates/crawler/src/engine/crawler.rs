@@ -8,12 +8,14 @@ use tokio::sync::mpsc;
 
 use super::chain::{Chain, ComponentInfo, Placed};
 use super::commits::Commits;
+use super::given_back::GivenBack;
 use super::handle::Handle as CrawlHandle;
 use super::inline::Inline;
 use super::items::{self, Items};
 use super::known_links::KnownLinks;
 use super::run::{Ran, Run};
 use super::send::Sender;
+use super::tasks;
 use super::visit::{Core, Counters};
 use super::watch;
 use crate::active::ActiveBytes;
@@ -90,7 +92,7 @@ impl<S: Spider> Crawler<S> {
         let slot_by = settings.slot_by;
         let opened = Items::open(pipelines, cx.clone()).await?;
         let (items, batches) = items::channel();
-        let pipelines = tokio::spawn(opened.run(batches));
+        let pipelines = tasks::watched(&cx, "the task of the item pipelines", opened.run(batches));
         let active = ActiveBytes::default();
         let (job, commits) = job.unzip();
         let core = Arc::new(Core {
@@ -108,16 +110,22 @@ impl<S: Spider> Crawler<S> {
             items,
             fingerprinter,
             known_links: KnownLinks::new(),
+            given_back: GivenBack::default(),
             slot_by,
             commits: commits.clone(),
         });
         let exchange: Arc<dyn Exchange> = core.clone();
         cx.connect(Arc::downgrade(&exchange))?;
         drop(exchange);
-        let watch = tokio::spawn(watch::run(cx.clone()));
-        let committing = commits.as_ref().map(|commits| tokio::spawn(Arc::clone(commits).run(cx.clone())));
+        let watch = tasks::watched(&cx, "the watch over memory and statistics", watch::run(cx.clone()));
+        let committing = commits.as_ref().map(|commits| {
+            tasks::watched(&cx, "saving the state of the crawl", Arc::clone(commits).run(cx.clone()))
+        });
         let Ran { reason, failed_seeds, seeds, error, hosts } =
-            Run::new(Arc::clone(&core), messages).run().await;
+            match tasks::caught("the engine's loop", Run::new(Arc::clone(&core), messages).run()).await {
+                Ok(ran) => ran,
+                Err(error) => Ran::failed(error),
+            };
         watch.abort();
         if let Some(committing) = committing {
             committing.abort();
@@ -128,8 +136,8 @@ impl<S: Spider> Crawler<S> {
         // The last sender of items goes with the core: the pipelines end.
         drop(core);
         let closed = match pipelines.await {
-            Ok(closed) => closed,
-            Err(cause) => Err(Error::from(cause).context("the pipelines panicked")),
+            Ok(closed) => closed.flatten(),
+            Err(cause) => Err(Error::from(cause).context("closing the pipelines")),
         };
         let saved = match (&commits, &error) {
             // After a commit that failed, the job has what it had before.

@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::context::{Context, Message};
 use crate::error::{Error, Result};
 use crate::event::Event;
+use crate::log;
 use crate::pipeline::{DynPipeline, OnItem};
 
 /// The items of one page (or a part of them), and who waits for the acknowledgement.
@@ -36,7 +37,7 @@ impl<I: Send + 'static> Items<I> {
             if let Err(error) = pipelines[index].open(&cx).await {
                 for opened in pipelines[..index].iter_mut().rev() {
                     if let Err(error) = opened.close().await {
-                        tracing::warn!("closing a pipeline: {error}");
+                        log::warn!("closing a pipeline: {error}");
                     }
                 }
                 return Err(error.context("opening a pipeline"));
@@ -63,8 +64,9 @@ impl<I: Send + 'static> Items<I> {
             scraped.add(i64::try_from(passed).unwrap_or(i64::MAX));
             if failure.is_none() {
                 for pipeline in &mut self.pipelines {
-                    if let Err(error) = guarded(pipeline.flush()).await {
+                    if let Err(error) = guarded(async { pipeline.flush().await }).await {
                         failure = Some(());
+                        self.cx.set_stopping();
                         self.cx.tell(Message::Fatal(error.context("writing items")));
                         break;
                     }
@@ -84,7 +86,7 @@ impl<I: Send + 'static> Items<I> {
         }
         let mut result = Ok(());
         for pipeline in self.pipelines.iter_mut().rev() {
-            if let Err(error) = guarded(pipeline.close()).await {
+            if let Err(error) = guarded(async { pipeline.close().await }).await {
                 result = Err(error.context("closing a pipeline"));
             }
         }
@@ -95,7 +97,7 @@ impl<I: Send + 'static> Items<I> {
     async fn pass(&mut self, mut item: I) -> bool {
         let Self { pipelines, cx } = self;
         for pipeline in pipelines {
-            match guarded(pipeline.process_item(item, cx)).await {
+            match guarded(async { pipeline.process_item(item, cx).await }).await {
                 Ok(OnItem::Keep(kept)) => item = kept,
                 Ok(OnItem::Drop(reason)) => {
                     cx.stats().inc("item_dropped_count");
@@ -105,7 +107,7 @@ impl<I: Send + 'static> Items<I> {
                 }
                 Err(error) => {
                     cx.stats().inc("item_error_count");
-                    tracing::error!("a pipeline failed on an item: {error}");
+                    log::error!("a pipeline failed on an item: {error}");
                     cx.emit(&Event::ItemError { error: &error.to_string() });
                     return false;
                 }
@@ -118,7 +120,8 @@ impl<I: Send + 'static> Items<I> {
     }
 }
 
-/// Turns a panic of user code into an error.
+/// Turns a panic of user code into an error. The caller hands over a block, so that a method which panics before it gives
+/// its future is caught as well.
 async fn guarded<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(result) => result,

@@ -13,6 +13,7 @@ use crate::drop::{DropReason, DropState};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::fetch::{FetchError, FetchErrorKind};
+use crate::log;
 use crate::middleware::{OnFollow, OnPage};
 use crate::output::{Output, Resolved};
 use crate::page::{GivenRequests, Page};
@@ -97,7 +98,7 @@ impl<S: Spider> Core<S> {
         let labels = self.spider.callbacks();
         if !labels.is_empty() && !labels.contains(&page.callback()) {
             let detail = format!("the spider has no callback \"{}\"", page.callback());
-            tracing::error!(url = %page.url(), "{detail}");
+            log::error!(url = %page.url(), "{detail}");
             let verdict = Verdict::Dropped("spider", DropReason::failed("unknown_callback").detail(detail));
             return Parsed::without_items(verdict, Vec::new(), true);
         }
@@ -138,7 +139,7 @@ impl<S: Spider> Core<S> {
         };
         self.cx.stats().inc("spider_exceptions/count");
         self.cx.stats().inc(&format!("spider_exceptions/{kind}"));
-        tracing::error!(url = %page.url(), callback = page.callback(), "callback {kind}: {message}");
+        log::error!(url = %page.url(), callback = page.callback(), "callback {kind}: {message}");
         self.cx.emit(&Event::SpiderError { request: page.request(), error: &message });
         Some(
             DropReason::failed(if kind == "panic" { "callback_panic" } else { "callback_error" })

@@ -19,6 +19,7 @@ use crate::event::Event;
 use crate::frontier::{End, LeaseId, Settled};
 use crate::host::HostKey;
 use crate::host_stats::HostNow;
+use crate::log;
 use crate::middleware::OnFollow;
 use crate::report::HostReport;
 use crate::request::Request;
@@ -72,6 +73,19 @@ pub(crate) struct Ran {
     pub(crate) seeds: u64,
     pub(crate) error: Option<Error>,
     pub(crate) hosts: Vec<HostReport>,
+}
+
+impl Ran {
+    /// The end of a loop that could not even say how far it came.
+    pub(crate) fn failed(error: Error) -> Self {
+        Self {
+            reason: "error".to_owned(),
+            failed_seeds: Vec::new(),
+            seeds: 0,
+            error: Some(error),
+            hosts: Vec::new(),
+        }
+    }
 }
 
 impl<S: Spider> Run<S> {
@@ -163,7 +177,7 @@ impl<S: Spider> Run<S> {
                     return Ok(());
                 }
                 if cx.now() >= stop.deadline {
-                    tracing::warn!(visits = self.visits.len(), "requests in flight did not end in time");
+                    log::warn!(visits = self.visits.len(), "requests in flight did not end in time");
                     return Ok(());
                 }
                 wake = Some(stop.deadline);
@@ -371,7 +385,7 @@ impl<S: Spider> Run<S> {
         let cx = &self.core.cx;
         cx.set_stopping();
         let deadline = cx.now() + seconds(cx.settings().drain_timeout);
-        tracing::info!(%reason, in_flight = self.visits.len(), "stopping");
+        log::info!(%reason, in_flight = self.visits.len(), "stopping");
         self.stop = Some(Stop { reason, deadline, aborted: false });
         // Requests that wait for a start, maybe for minutes, go back to the queue.
         self.waiters.clear();
@@ -436,7 +450,7 @@ impl<S: Spider> Run<S> {
             match request {
                 Ok(request) => requests.push(request.meta("is_start_request", true)),
                 Err(error) => {
-                    tracing::error!("start request: {error}");
+                    log::error!("start request: {error}");
                     self.core.cx.stats().inc("start_errors");
                     self.seed_errors += 1;
                     if self.failed_seeds.len() < FAILED_SEEDS {
@@ -502,7 +516,7 @@ impl<S: Spider> Run<S> {
     /// Drops everything that is queued: all of it is parked.
     async fn drop_parked(&mut self) -> Result<()> {
         let hosts = self.core.frontier.open().await?;
-        tracing::warn!(hosts = hosts.len(), "dropping parked requests: nothing else is left to do");
+        log::warn!(hosts = hosts.len(), "dropping parked requests: nothing else is left to do");
         for (host, _) in hosts {
             let failed = drain(&self.core, &host, None, |request| {
                 let reason = request.meta_str("parked_reason").unwrap_or("host_parked").to_owned();

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::chain::{Chain, Exchanged, NESTED_WAIT, Placed};
 use super::commits::Commits;
+use super::given_back::{GivenBack, MOST_GIVEN_BACK};
 use super::inline::Inline;
 use super::items::{ItemBatch, panic_message};
 use super::known_links::KnownLinks;
@@ -25,6 +26,7 @@ use crate::event::Event;
 use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
 use crate::frontier::{DynFrontier, End, Lease, LeaseId, Pushed, Settled};
 use crate::host::{HostKey, SlotBy};
+use crate::log;
 use crate::middleware::SpiderMiddleware;
 use crate::request::{Fingerprinter, Nested, Request};
 use crate::response::Response;
@@ -43,6 +45,7 @@ pub(crate) struct Core<S: Spider> {
     pub(crate) items: mpsc::Sender<ItemBatch<S::Item>>,
     pub(crate) fingerprinter: Fingerprinter,
     pub(crate) known_links: KnownLinks,
+    pub(crate) given_back: GivenBack,
     pub(crate) slot_by: SlotBy,
     /// `None` without a job.
     pub(crate) commits: Option<Arc<Commits>>,
@@ -157,7 +160,7 @@ impl<S: Spider> Core<S> {
         let Parsed { items, requests, verdict, callback_failed, given, found } = parsed;
         if !items.is_empty() && !self.deliver(items).await {
             // The pipelines have failed: what was not acknowledged is not settled.
-            return self.release(lease, host).await;
+            return self.release(lease, host, origin, "its items were not accepted").await;
         }
         self.end(lease, host, origin, verdict, (given, &found), requests, callback_failed).await
     }
@@ -173,7 +176,7 @@ impl<S: Spider> Core<S> {
         reason: DropReason,
     ) -> Result<VisitEnd> {
         if reason.reason == FetchErrorKind::Cancelled.name() {
-            return self.release(lease, host).await;
+            return self.release(lease, host, origin, "it was cancelled").await;
         }
         let mut requests = Vec::new();
         let mut callback_failed = false;
@@ -186,7 +189,7 @@ impl<S: Spider> Core<S> {
             requests = parsed.requests;
             callback_failed = parsed.callback_failed;
             if !parsed.items.is_empty() && !self.deliver(parsed.items).await {
-                return self.release(lease, host).await;
+                return self.release(lease, host, origin, "its items were not accepted").await;
             }
         }
         let verdict = Verdict::Dropped(component, reason);
@@ -291,7 +294,21 @@ impl<S: Spider> Core<S> {
         }
     }
 
-    async fn release(&self, lease: LeaseId, host: &HostKey) -> Result<VisitEnd> {
+    /// Gives a request back to the queue. One that is given back again and again is dropped instead: something keeps it from
+    /// ever being settled, and it would be fetched for ever.
+    async fn release(
+        &self,
+        lease: LeaseId,
+        host: &HostKey,
+        origin: &Request,
+        why: &'static str,
+    ) -> Result<VisitEnd> {
+        if !self.cx.is_stopping() && self.given_back.is_too_often(origin.fingerprint()) {
+            let detail =
+                format!("given back to the queue {MOST_GIVEN_BACK} times, the last time because {why}");
+            let verdict = Verdict::Dropped("engine", DropReason::failed("given_back").detail(detail));
+            return self.end(lease, host, origin, verdict, (0, &Extensions::new()), Vec::new(), false).await;
+        }
         self.settle(Settled { lease, host: host.clone(), end: End::Release, children: Vec::new() }).await?;
         Ok(VisitEnd::Unfinished)
     }
@@ -391,7 +408,7 @@ impl<S: Spider> Core<S> {
         };
         self.cx.stats().inc(&format!("drops/{state}"));
         self.cx.stats().inc(&format!("drops/{state}/{}", dropped.reason));
-        tracing::debug!(
+        log::debug!(
             url = %dropped.url, component = %dropped.component, detail = dropped.detail.as_deref(),
             "{state}: {}", dropped.reason
         );
@@ -404,7 +421,7 @@ impl<S: Spider> Core<S> {
         let is_verbose = self.cx.settings().dupefilter_debug;
         if is_verbose || !self.has_logged_duplicate.swap(true, Ordering::Relaxed) {
             let more = if is_verbose { "" } else { "; later ones are not logged (see dupefilter_debug)" };
-            tracing::debug!(%url, "filtered a duplicate{more}");
+            log::debug!(%url, "filtered a duplicate{more}");
         }
     }
 

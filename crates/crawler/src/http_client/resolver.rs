@@ -16,6 +16,7 @@ use super::deadline::limit;
 use super::failure::{Failure, OUT_OF_FILES_WAIT, describe, is_out_of_files};
 use crate::error::{Error, Result};
 use crate::fetch::FetchErrorKind;
+use crate::log;
 use crate::settings::Settings;
 
 /// Least time that an answer is kept, whatever its TTL says.
@@ -164,7 +165,7 @@ impl fmt::Debug for Resolver {
 
 fn system(timeout: Duration) -> Option<TokioResolver> {
     let builder = TokioResolver::builder_tokio()
-        .inspect_err(|error| tracing::debug!(%error, "no DNS configuration, asking the C library"))
+        .inspect_err(|error| log::debug!(%error, "no DNS configuration, asking the C library"))
         .ok()?;
     configured(builder, timeout)
 }
@@ -179,7 +180,7 @@ fn configured(
     options.cache_size = 0;
     // Several tries fit into the whole time, which the caller keeps.
     options.timeout = (timeout / 3).clamp(Duration::from_millis(100), Duration::from_secs(5));
-    builder.build().inspect_err(|error| tracing::warn!(%error, "no DNS resolver, asking the C library")).ok()
+    builder.build().inspect_err(|error| log::warn!(%error, "no DNS resolver, asking the C library")).ok()
 }
 
 impl Fixed {

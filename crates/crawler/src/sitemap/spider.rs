@@ -8,6 +8,7 @@ use url::Url;
 
 use super::{Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits, SitemapReport, files};
 use crate::error::{Error, Result};
+use crate::log;
 use crate::output::Output;
 use crate::page::Page;
 use crate::request::{DEFAULT_CALLBACK, Request};
@@ -286,7 +287,7 @@ impl<S: Spider> Spider for Sitemaps<S> {
     fn failed(&self, request: &Request, error: &Error, out: &mut Output<S::Item>) -> Result<()> {
         if request.is_sitemap() {
             out.context().stats().inc("sitemap/failed");
-            tracing::info!(url = %request.url, "sitemap could not be had: {error}");
+            log::info!(url = %request.url, "sitemap could not be had: {error}");
             self.default_sitemap(request, out);
         }
         self.inner.failed(request, error, out)
@@ -334,7 +335,7 @@ impl Nested {
         count(out, "sitemap/depth_cut", too_deep);
         count(out, "sitemap/files_cut", too_many);
         if too_deep > 0 || too_many > 0 {
-            tracing::warn!(
+            log::warn!(
                 url = %page.url(), too_deep, too_many,
                 "sitemaps are left out by sitemap_max_depth and sitemap_max_files"
             );
@@ -361,18 +362,18 @@ fn tell<I>(page: &Page, report: &SitemapReport, nested: &Nested, out: &Output<I>
     nested.tell(page, out);
     let Some(kind) = report.kind else {
         count(out, "sitemap/unknown", 1);
-        tracing::warn!(%url, "this is no sitemap: passed over");
+        log::warn!(%url, "this is no sitemap: passed over");
         return;
     };
     let kind = kind.name();
     if entries_cut > 0 || report.is_cut {
-        tracing::warn!(%url, kind, entries, entries_cut, bytes_cut = report.is_cut, "a sitemap beyond the limits: the rest is left out");
+        log::warn!(%url, kind, entries, entries_cut, bytes_cut = report.is_cut, "a sitemap beyond the limits: the rest is left out");
     }
     if report.is_damaged || report.is_too_deep || invalid > 0 {
         let (damaged, too_deep) = (report.is_damaged, report.is_too_deep);
-        tracing::warn!(%url, kind, entries, invalid, damaged, too_deep, "a sitemap with errors: read as far as it goes");
+        log::warn!(%url, kind, entries, invalid, damaged, too_deep, "a sitemap with errors: read as far as it goes");
     } else {
-        tracing::debug!(%url, kind, entries, "sitemap");
+        log::debug!(%url, kind, entries, "sitemap");
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::HeaderMap;
-use huntsman_crawler::{Error, Fingerprint, Result, Timestamp};
+use huntsman_crawler::{Error, Fingerprint, Result, Timestamp, log};
 use huntsman_store::{Backend, Batch, Durability, JobDirectory, Store, StoreError, Writer};
 use xxhash_rust::xxh3::Xxh3;
 
@@ -253,7 +253,7 @@ impl Storage {
             && let Ok(mut ledger) = self.ledger.try_lock()
             && let Err(error) = self.note_uses(&mut ledger)
         {
-            tracing::debug!("the uses of stored answers were not noted: {error}");
+            log::debug!("the uses of stored answers were not noted: {error}");
         }
     }
 
@@ -292,7 +292,7 @@ impl Storage {
             if let Err(error) = result
                 && !failed.swap(true, Ordering::Relaxed)
             {
-                tracing::warn!("the HTTP cache stores nothing more: {error}");
+                log::warn!("the HTTP cache stores nothing more: {error}");
             }
         });
     }
@@ -337,7 +337,7 @@ impl Drop for Storage {
     fn drop(&mut self) {
         let noted = self.note_uses(&mut self.lock());
         if let Err(error) = noted {
-            tracing::debug!("the uses of stored answers were not noted: {error}");
+            log::debug!("the uses of stored answers were not noted: {error}");
         }
     }
 }

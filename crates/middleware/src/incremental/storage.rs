@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use huntsman_crawler::{Error, Fingerprint, Request, Result};
+use huntsman_crawler::{Error, Fingerprint, Request, Result, log};
 use huntsman_store::{Backend, Batch, Durability, JobDirectory, Store, Writer};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -90,7 +90,7 @@ impl Storage {
     pub(crate) fn put_record(&self, batch: &mut Batch, fingerprint: Fingerprint, record: &Record) {
         match record.to_bytes() {
             Ok(bytes) => batch.put(key(b'p', fingerprint.0), bytes),
-            Err(error) => tracing::warn!("a page is not remembered: {error}"),
+            Err(error) => log::warn!("a page is not remembered: {error}"),
         }
     }
 
@@ -108,7 +108,7 @@ impl Storage {
             if let Err(error) = result
                 && !failed.swap(true, Ordering::Relaxed)
             {
-                tracing::warn!("nothing more is remembered for later crawls: {error}");
+                log::warn!("nothing more is remembered for later crawls: {error}");
             }
         });
     }

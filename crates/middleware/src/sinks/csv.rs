@@ -1,6 +1,6 @@
 //! CSV: a row per item, for spreadsheets.
 
-use huntsman_crawler::{Error, Result, Settings};
+use huntsman_crawler::{Error, Result, Settings, log};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -145,7 +145,7 @@ impl Format for Rows {
             let left_out: Vec<&str> =
                 values.keys().filter(|field| !columns.contains(field)).map(String::as_str).collect();
             if !left_out.is_empty() {
-                tracing::warn!(
+                log::warn!(
                     "CSV: fields without a column are left out: {}",
                     left_out.join(", ").escape_debug()
                 );

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use huntsman_crawler::{Dropped, Error, Event, Observer, Persist, Result};
+use huntsman_crawler::{Dropped, Error, Event, Observer, Persist, Result, log};
 use huntsman_detect::urlparts::canonical_into;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
@@ -292,7 +292,7 @@ impl Log {
             self.buffer.push(b'\n');
         }
         if self.beyond > 0 {
-            tracing::warn!(file = %self.name, "{} more refused links are not recorded", self.beyond);
+            log::warn!(file = %self.name, "{} more refused links are not recorded", self.beyond);
             self.beyond = 0;
         }
         self.write_out();
@@ -306,7 +306,7 @@ impl Log {
             && let Err(cause) = writer.write(&self.buffer, b"")
         {
             let error = explain("writing", &self.name, cause).to_string();
-            tracing::error!("{error}; later records are lost");
+            log::error!("{error}; later records are lost");
             self.failure = Some(error);
             // Half of a file is worse than its beginning.
             self.writer = None;

@@ -7,6 +7,7 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use huntsman_crawler::Error;
+use huntsman_crawler::log;
 
 /// How a feed is compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -164,7 +165,7 @@ pub(super) fn open_to_append(
     if is_whole {
         return Ok((file, head));
     }
-    tracing::warn!(file = %path.display(), "cutting off a torn last record");
+    log::warn!(file = %path.display(), "cutting off a torn last record");
     let keep = boundary.end();
     if compression == Compression::None {
         file.set_len(keep)?;

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use huntsman_crawler::{
     Context, CrawlerBuilder, Error, JobSync, OnPage, Page, Persist, Plugin, Result, Settings, Spider,
-    SpiderMiddleware,
+    SpiderMiddleware, log,
 };
 use huntsman_detect::lang::Lang;
 
@@ -72,7 +72,7 @@ impl SpiderMiddleware for IndexPages {
             Ok(false) => {}
             Err(error) => {
                 cx.stats().inc("index/failed");
-                tracing::error!(url = %page.url(), "not indexed: {error}");
+                log::error!(url = %page.url(), "not indexed: {error}");
             }
         }
         Ok(OnPage::Parse)

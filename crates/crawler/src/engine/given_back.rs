@@ -1,0 +1,44 @@
+//! How often each request was given back to the queue in this run, so that none is fetched for ever.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use crate::request::Fingerprint;
+
+/// A request that was given back this often without being settled is dropped with the reason `given_back`.
+pub(crate) const MOST_GIVEN_BACK: u32 = 3;
+
+/// Counts of one run. Kills of the process do not count: a slow page may be in flight at every one of them.
+#[derive(Debug, Default)]
+pub(crate) struct GivenBack(Mutex<HashMap<Fingerprint, u32>>);
+
+impl GivenBack {
+    /// Counts a request that is about to be given back; whether that is too often by now.
+    pub(crate) fn is_too_often(&self, request: Fingerprint) -> bool {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = counts.entry(request).or_default();
+        *count += 1;
+        let is_too_often = *count >= MOST_GIVEN_BACK;
+        if is_too_often {
+            counts.remove(&request);
+        }
+        is_too_often
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::request::{Fingerprinter, Request};
+    use crate::settings::Settings;
+
+    #[test]
+    fn each_request_has_its_own_count_and_begins_anew_once_it_was_dropped() {
+        let fingerprinter = Fingerprinter::from_settings(&Settings::default()).unwrap();
+        let [a, b] = ["http://h.example/a", "http://h.example/b"]
+            .map(|url| fingerprinter.of(&Request::parse(url).unwrap()));
+        let counts = GivenBack::default();
+        let asked: Vec<bool> = [a, b, a, b, a, b, a].map(|request| counts.is_too_often(request)).into();
+        assert_eq!(asked, [false, false, false, false, true, true, false]);
+    }
+}
