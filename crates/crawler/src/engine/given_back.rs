@@ -18,11 +18,12 @@ impl GivenBack {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(request).or_default();
         *count += 1;
-        let is_too_often = *count >= MOST_GIVEN_BACK;
-        if is_too_often {
-            counts.remove(&request);
-        }
-        is_too_often
+        *count >= MOST_GIVEN_BACK
+    }
+
+    /// Forgets a request that was settled.
+    pub(crate) fn settled(&self, request: Fingerprint) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&request);
     }
 }
 
@@ -33,12 +34,13 @@ mod tests {
     use crate::settings::Settings;
 
     #[test]
-    fn each_request_has_its_own_count_and_begins_anew_once_it_was_dropped() {
+    fn each_request_has_its_own_count_which_is_forgotten_when_it_is_settled() {
         let fingerprinter = Fingerprinter::from_settings(&Settings::default()).unwrap();
         let [a, b] = ["http://h.example/a", "http://h.example/b"]
             .map(|url| fingerprinter.of(&Request::parse(url).unwrap()));
         let counts = GivenBack::default();
-        let asked: Vec<bool> = [a, b, a, b, a, b, a].map(|request| counts.is_too_often(request)).into();
-        assert_eq!(asked, [false, false, false, false, true, true, false]);
+        assert_eq!([a, b, a, a].map(|request| counts.is_too_often(request)), [false, false, false, true]);
+        counts.settled(a);
+        assert_eq!([a, b, b].map(|request| counts.is_too_often(request)), [false, false, true]);
     }
 }

@@ -249,6 +249,7 @@ impl<S: Spider> Core<S> {
     ) -> Result<VisitEnd> {
         let settled = Settled { lease, host: host.clone(), end: End::Done, children };
         self.settle(settled).await?;
+        self.given_back.settled(origin.fingerprint());
         match verdict {
             Verdict::Delivered => {
                 self.counters.delivered.inc();
