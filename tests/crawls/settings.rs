@@ -39,7 +39,7 @@ fn the_profiles_have_the_values_of_their_table() {
         ("read_idle_timeout", json!([10.0, 10.0, 10.0, 10.0])),
         ("retry_after_max", json!([120.0, 120.0, 120.0, 120.0])),
         ("urllength_limit", json!([2048, 2048, 2048, 2048])),
-        ("max_header_lines", json!([200, 200, 200, 200])),
+        ("max_header_lines", json!([1_000, 1_000, 1_000, 1_000])),
         ("max_parked_wait", json!([600.0, 30.0, 600.0, 30.0])),
     ];
     for (column, profile) in Profile::ALL.into_iter().enumerate() {

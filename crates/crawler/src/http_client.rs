@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, Method, StatusCode, Version, header};
+use http::{HeaderMap, HeaderName, Method, StatusCode, header};
 use huntsman_html::PageKind;
 use reqwest::tls::TlsInfo;
 use tokio::time::Instant;
@@ -31,6 +31,7 @@ mod deadline;
 mod decode;
 mod failure;
 mod guard;
+mod head;
 mod network;
 mod proxy;
 mod resolver;
@@ -43,6 +44,7 @@ use deadline::{Deadlines, Timer};
 use decode::Codings;
 use failure::{Failure, OUT_OF_FILES_WAIT, Way, is_out_of_files};
 use guard::Guard;
+use head::HeadLimits;
 use network::Network;
 use proxy::{Proxy, Scheme};
 use resolver::Resolver;
@@ -88,8 +90,7 @@ struct Rules {
     deadlines: Deadlines,
     limits: BodyLimits,
     binary: bool,
-    header_lines: usize,
-    header_bytes: usize,
+    head: HeadLimits,
     verify: bool,
     bad_certificates: Arc<BadCertificates>,
     /// Names of headers that are not sent over https without a verified certificate.
@@ -119,14 +120,9 @@ impl HttpDownloader {
         }
         let rules = Rules {
             deadlines,
-            limits: BodyLimits {
-                decode: DecodeLimits::of(settings),
-                warn_size: settings.download_warnsize,
-                fail_on_loss: settings.download_fail_on_dataloss,
-            },
+            limits: BodyLimits { decode: DecodeLimits::of(settings), warn_size: settings.download_warnsize },
             binary: settings.download_binary,
-            header_lines: settings.max_header_lines,
-            header_bytes: settings.max_header_bytes,
+            head: HeadLimits::of(settings),
             verify: settings.download_verify_certificates.is_proof(),
             bad_certificates: Arc::clone(&recipe.bad_certificates),
             secrets: secrets(settings),
@@ -287,7 +283,7 @@ impl Rules {
         let ttfb = timer.started().elapsed();
         let (dns, connect) = attempt.times();
         let status = answer.status();
-        self.check_head(status, answer.version(), answer.headers()).map_err(|what| {
+        self.head.check(status, answer.version(), answer.headers()).map_err(|what| {
             FetchError::new(FetchErrorKind::BadResponse, what).after_sending().with_status(status)
         })?;
         let bodiless = request.method == Method::HEAD
@@ -346,28 +342,6 @@ impl Rules {
         drop(answer);
         response.timings = Timings { dns, connect, tls: None, ttfb, total: timer.started().elapsed() };
         Ok(response)
-    }
-
-    /// What the HTTP library lets pass and we do not.
-    fn check_head(&self, status: StatusCode, version: Version, headers: &HeaderMap) -> Result<(), String> {
-        if !(200..=599).contains(&status.as_u16()) {
-            return Err(format!("status {} is no final answer", status.as_u16()));
-        }
-        if headers.len() > self.header_lines {
-            return Err(format!("{} header lines, more than {}", headers.len(), self.header_lines));
-        }
-        // The library's own limit is that of its buffer, about 400 KiB, whatever the setting.
-        let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
-        if bytes > self.header_bytes {
-            return Err(format!("{bytes} bytes of headers, more than {}", self.header_bytes));
-        }
-        if version < Version::HTTP_2
-            && headers.contains_key(header::CONTENT_LENGTH)
-            && headers.contains_key(header::TRANSFER_ENCODING)
-        {
-            return Err("both Content-Length and Transfer-Encoding".to_owned());
-        }
-        Ok(())
     }
 
     /// Whether the headers say that the body is neither markup nor text, and nobody asked for such.

@@ -269,12 +269,13 @@ settings! {
     download_warnsize: u64 = 8 << 20;
     /// Delivers the first `download_maxsize` bytes of a larger body, marked truncated, instead of failing it.
     download_truncate: bool = false;
-    /// Fails a body that is shorter than declared; else it passes with the flag dataloss.
+    /// Fails a body that is shorter than declared, or that ends before its content coding does; else it passes with the flag
+    /// dataloss or partial.
     download_fail_on_dataloss: bool = true;
     /// Reads bodies that are neither markup nor text.
     download_binary: bool = false;
-    /// Header lines at most.
-    max_header_lines: usize = 200;
+    /// Header lines at most: pages with hundreds of cookies are real, and `max_header_bytes` bounds what they weigh.
+    max_header_lines: usize = 1_000;
     /// Header bytes at most.
     max_header_bytes: usize = 256 << 10;
     /// Stacked content codings at most.

@@ -19,8 +19,6 @@ pub(crate) struct BodyLimits {
     pub(crate) decode: DecodeLimits,
     /// Sizes above it are logged; 0 is off.
     pub(crate) warn_size: u64,
-    /// A body that broke off is an error.
-    pub(crate) fail_on_loss: bool,
 }
 
 /// A body that was read.
@@ -65,7 +63,7 @@ pub(crate) async fn receive(
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
             Err(Ended::Late(error)) => return Err(error.with_status(status)),
-            Err(Ended::Broken(error)) if limits.fail_on_loss => {
+            Err(Ended::Broken(error)) if limits.decode.fail_on_loss => {
                 return Err(failure::of_body(&error, received.wire_bytes).with_status(status));
             }
             Err(Ended::Broken(_)) => {

@@ -24,15 +24,19 @@ pub struct DecodeLimits {
     pub max_codings: usize,
     /// Gives the first `max_size` bytes of a larger body, marked truncated, instead of an error.
     pub truncate: bool,
+    /// A body that ends before its coding does is an error; else what could be decoded of it is given, marked partial.
+    pub fail_on_loss: bool,
 }
 
 impl DecodeLimits {
-    /// The limits of a crawl: `download_maxsize`, `max_content_codings`, `download_truncate`.
+    /// The limits of a crawl: `download_maxsize`, `max_content_codings`, `download_truncate`,
+    /// `download_fail_on_dataloss`.
     pub fn of(settings: &Settings) -> Self {
         Self {
             max_size: settings.download_maxsize,
             max_codings: settings.max_content_codings,
             truncate: settings.download_truncate,
+            fail_on_loss: settings.download_fail_on_dataloss,
         }
     }
 }
@@ -54,7 +58,7 @@ pub struct Decoded {
 /// decodes while it reads. `None` if there is nothing to decode; costs no more than a look at the headers then.
 ///
 /// # Errors
-/// The body is not what its coding says, too many codings, or a result above the limit.
+/// The body is not what its coding says or ends before its coding does, too many codings, or a result above the limit.
 pub fn decode_body(
     headers: &HeaderMap,
     body: &[u8],
@@ -163,8 +167,11 @@ trait Stage: Send {
     /// Whether the data came to its end.
     fn is_complete(&self) -> bool;
 
-    /// Whether data without its end is known to be of this coding, by a magic number or a check of its header.
-    fn is_evident(&self) -> bool;
+    /// Whether data without its end may be taken for the beginning of this coding. In the bare deflate format most bytes are the
+    /// beginning of something.
+    fn is_evident(&self) -> bool {
+        true
+    }
 }
 
 /// A chain of stages with its limit.
@@ -173,6 +180,7 @@ pub(crate) struct Decoder {
     out: Vec<u8>,
     limit: usize,
     truncate: bool,
+    fail_on_loss: bool,
     truncated: bool,
     touched: bool,
 }
@@ -220,7 +228,15 @@ impl Decoder {
             0 => usize::MAX - 1,
             max => usize::try_from(max).unwrap_or(usize::MAX - 1),
         };
-        Self { stages, out: Vec::new(), limit, truncate: limits.truncate, truncated: false, touched: false }
+        Self {
+            stages,
+            out: Vec::new(),
+            limit,
+            truncate: limits.truncate,
+            fail_on_loss: limits.fail_on_loss,
+            truncated: false,
+            touched: false,
+        }
     }
 
     /// Takes the next bytes of the body.
@@ -247,23 +263,22 @@ impl Decoder {
     /// What was decoded; `cut` says that the body is known to have lost its end. An empty body is an empty body,
     /// whatever its coding.
     pub(crate) fn finish(mut self, cut: bool) -> Result<Decoded, FetchError> {
-        let complete = !self.touched || self.stages.iter().all(|link| link.stage.is_complete());
-        if !complete && !cut && !self.truncated {
-            // Without a magic number, any bytes look like the beginning of something.
-            let doubtful = |link: &&Link| !link.stage.is_complete() && !link.stage.is_evident();
-            if let Some(link) = self.stages.iter().find(doubtful) {
+        let open = self.stages.iter().find(|link| !link.stage.is_complete()).filter(|_| self.touched);
+        if let Some(link) = open.filter(|_| !cut && !self.truncated) {
+            if !link.stage.is_evident() {
                 return Err(malformed(link.coding, "it has no end"));
             }
+            // The framing was whole, but what was framed is not: half a page must not look like a page.
+            if self.fail_on_loss {
+                let message = format!("the body ends before its {} data does", link.coding.name());
+                return Err(FetchError::new(FetchErrorKind::Incomplete, message).after_sending());
+            }
         }
+        let partial = open.is_some() && !self.truncated;
         if self.out.capacity() - self.out.len() > self.out.len() / 4 {
             self.out.shrink_to_fit();
         }
-        Ok(Decoded {
-            body: self.out.into(),
-            partial: !complete && !self.truncated,
-            truncated: self.truncated,
-            unknown: false,
-        })
+        Ok(Decoded { body: self.out.into(), partial, truncated: self.truncated, unknown: false })
     }
 }
 

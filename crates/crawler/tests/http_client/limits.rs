@@ -116,8 +116,11 @@ async fn broken_and_unknown_codings() {
     let with = |coding: &str, body: &[u8]| answer("200 OK", &format!("Content-Encoding: {coding}\r\n"), body);
     let downloader = downloader(|_| {});
     type Flags = &'static [&'static str];
-    let cases: [(Vec<u8>, Result<Flags, FetchErrorKind>); 7] = [
-        (with("gzip", &coded[..coded.len() - 9]), Ok(&["partial"])),
+    let cases: [(Vec<u8>, Result<Flags, FetchErrorKind>); 10] = [
+        (with("gzip", &coded[..coded.len() - 9]), Err(FetchErrorKind::Incomplete)),
+        (with("gzip", &coded[..coded.len() / 2]), Err(FetchErrorKind::Incomplete)),
+        (with("gzip", &[&coded[..], b"trailing!"].concat()), Ok(&[])),
+        (with("gzip", &[&coded[..], &coded[..]].concat()), Ok(&[])),
         (with("gzip", b"<p>plain"), Err(FetchErrorKind::Decode)),
         (with("gzip, gzip, gzip, gzip", b""), Err(FetchErrorKind::Decode)),
         (with("rot13", b"uryyb"), Ok(&["unknown_encoding"])),
@@ -134,6 +137,19 @@ async fn broken_and_unknown_codings() {
             (got, _) => panic!("{shown}: {got:?}"),
         }
     }
+}
+
+#[tokio::test]
+async fn half_a_coded_body_passes_only_where_losses_are_accepted() {
+    let coded = gzip(&b"some text ".repeat(1_000));
+    let server =
+        Server::always(answer("200 OK", "Content-Encoding: gzip\r\n", &coded[..coded.len() - 9])).await;
+    let error = get(&downloader(|_| {}), &server.url("/")).await.unwrap_err();
+    assert_eq!((error.kind(), error.status()), (FetchErrorKind::Incomplete, Some(http::StatusCode::OK)));
+    let accepting = downloader(|s| s.download_fail_on_dataloss = false);
+    let response = get(&accepting, &server.url("/")).await.expect("accepted");
+    assert_eq!(response.flags, ["partial"]);
+    assert!(response.decoded.is_some_and(|body| body.starts_with(b"some text")));
 }
 
 #[tokio::test]
@@ -169,8 +185,8 @@ async fn header_blocks_are_bounded_in_lines_and_bytes() {
     };
     let downloader = downloader(|_| {});
     for (bytes, fits) in [
-        (head(199, 1), true),
-        (head(200, 1), false),
+        (head(999, 1), true),
+        (head(1_000, 1), false),
         (head(1, 250 << 10), true),
         (head(1, 300 << 10), false),
         (head(150, 1_600), true),
@@ -185,6 +201,16 @@ async fn header_blocks_are_bounded_in_lines_and_bytes() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_page_with_hundreds_of_cookies_is_taken() {
+    let cookies: String =
+        (0..900).map(|n| format!("Set-Cookie: part{n}={}; Path=/\r\n", "v".repeat(200))).collect();
+    let server = Server::once(answer("200 OK", &cookies, b"page")).await;
+    let response = get(&downloader(|_| {}), &server.url("/")).await.expect("browsers take it");
+    assert_eq!(response.headers.get_all("set-cookie").iter().count(), 900);
+    assert_eq!(&response.body[..], b"page");
 }
 
 #[tokio::test]

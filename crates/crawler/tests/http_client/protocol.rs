@@ -35,6 +35,13 @@ async fn broken_answers_are_failed_by_kind_and_never_delivered() {
             "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
             K::BadResponse,
         ),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", K::BadResponse),
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
+            K::BadResponse,
+        ),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked,\r\n\r\n2\r\nok\r\n0\r\n\r\n", K::BadResponse),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: shuffled\r\n\r\nuntil the end", K::BadResponse),
         ("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", K::BadResponse),
         ("HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello", K::Incomplete),
         (&chunked("5\r\nhello\r\n"), K::Incomplete),
@@ -65,7 +72,7 @@ async fn broken_answers_are_failed_by_kind_and_never_delivered() {
 
 #[tokio::test]
 async fn odd_but_valid_answers_pass() {
-    let cases: [(&[u8], &[u8]); 9] = [
+    let cases: [(&[u8], &[u8]); 10] = [
         (b"HTTP/1.0 200 OK\r\n\r\nuntil the end", b"until the end"),
         (b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end", b"until the end"),
         (b"HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nok", b"ok"),
@@ -74,7 +81,8 @@ async fn odd_but_valid_answers_pass() {
         (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 2\r\n\r\nok", b"ok"),
         (b"HTTP/1.1 200 OK\nContent-Length: 2\n\nok", b"ok"),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1;a=b\r\no\r\n01\r\nk\r\n0\r\nX-T: 1\r\n\r\n", b"ok"),
-        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", b"ok"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity, Chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n", b"ok"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nuntil the end", b"until the end"),
     ];
     let downloader = downloader(|_| {});
     for (bytes, body) in cases {

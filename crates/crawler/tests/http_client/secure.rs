@@ -113,7 +113,7 @@ async fn serve_h2(stream: TlsStream<TcpStream>, log: &Mutex<Vec<String>>) {
         match &*path {
             "/headers" => response = response.header("x", "y".repeat(300 << 10)),
             "/lines" => {
-                for n in 0..300 {
+                for n in 0..1_100 {
                     response = response.header(format!("x-{n}"), "y");
                 }
             }

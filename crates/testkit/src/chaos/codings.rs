@@ -111,11 +111,20 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         of("identity_coding", "a coding that is none", |ask| packed("identity", Bytes::from(ask.kept())))
             .kept(),
         of("unknown_coding", "a coding that nobody knows", |ask| packed("rot13", Bytes::from(ask.page(&[])))),
-        // What was decoded may be used, marked as partial: the bytes on the wire were complete.
         of("gzip_cut_off", "gzip without its end", |ask| {
-            let whole = gzipped(ask.page(&[]).as_bytes());
+            let whole = gzipped(ask.poison().as_bytes());
             packed("gzip", whole.slice(..whole.len() - 12))
-        }),
+        })
+        .poison(),
+        of("gzip_without_checksum", "gzip that ends before its checksum", |ask| {
+            let whole = gzipped(ask.poison().as_bytes());
+            packed("gzip", whole.slice(..whole.len() - 8))
+        })
+        .poison(),
+        of("gzip_and_more", "gzip, and plain bytes behind its end", |ask| {
+            packed("gzip", [&gzipped(ask.kept().as_bytes())[..], b"<!-- 3 ms -->"].concat().into())
+        })
+        .kept(),
         of("gzip_bad_checksum", "gzip with a wrong checksum", |ask| {
             let mut body = gzipped(ask.poison().as_bytes()).to_vec();
             let at = body.len() - 8;

@@ -34,8 +34,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             ))
         })
         .kept(),
-        of("many_honest_lines", "150 header lines before a good page", |ask| {
-            (0..150).fold(Answer::html(ask.kept()), |page, number| page.header(&format!("X-Part-{number}"), "fine"))
+        of("many_honest_lines", "900 header lines before a good page", |ask| {
+            (0..900).fold(Answer::html(ask.kept()), |page, number| page.header(&format!("X-Part-{number}"), "fine"))
         })
         .kept(),
         of("nul_in_value", "a NUL in a header value", |ask| with_line(ask, "X-Odd: a\0b")).poison(),

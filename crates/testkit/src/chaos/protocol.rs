@@ -67,12 +67,16 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             let page = ask.poison();
             page_with(&[&format!("Content-Length: +{}", page.len())], page)
         }),
-        of("unknown_transfer", "a transfer coding that nobody knows", |ask| {
-            page_with(&["Transfer-Encoding: shuffled", "Connection: close"], ask.page(&[]))
+        bad("unknown_transfer", "a transfer coding that nobody knows", |ask| {
+            page_with(&["Transfer-Encoding: shuffled", "Connection: close"], ask.poison())
         }),
-        of("chunked_twice", "chunks declared twice", |ask| {
-            let body = [&chunk(ask.page(&[]).as_bytes())[..], b"0\r\n\r\n"].concat();
+        bad("chunked_twice", "chunks declared twice", |ask| {
+            let body = [&chunk(ask.poison().as_bytes())[..], b"0\r\n\r\n"].concat();
             page_with(&["Transfer-Encoding: chunked, chunked", "Connection: close"], body)
+        }),
+        bad("gzip_in_transfer", "a transfer coding that was not offered, left out", |ask| {
+            let body = [&chunk(ask.poison().as_bytes())[..], b"0\r\n\r\n"].concat();
+            page_with(&["Transfer-Encoding: gzip, chunked", "Connection: close"], body)
         }),
         of("second_answer_behind", "a page, and another answer behind its end", |ask| {
             let (page, fake) = (ask.kept(), ask.poison());

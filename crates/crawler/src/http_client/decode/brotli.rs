@@ -60,8 +60,4 @@ impl Stage for Brotli {
     fn is_complete(&self) -> bool {
         self.ended
     }
-
-    fn is_evident(&self) -> bool {
-        false
-    }
 }

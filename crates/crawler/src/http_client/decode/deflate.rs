@@ -8,6 +8,7 @@ use super::{Malformed, Stage, make_room};
 pub(super) struct Deflate {
     inner: Option<Inflate>,
     first: Option<u8>,
+    /// The bytes that came may begin with zlib's frame.
     zlib: bool,
 }
 
@@ -26,6 +27,7 @@ impl Stage for Deflate {
             (_, []) => return Ok(0),
             (None, [only]) => {
                 self.first = Some(*only);
+                self.zlib = is_zlib_method(*only);
                 return Ok(1);
             }
             (None, [a, b, ..]) => [*a, *b],
@@ -50,7 +52,11 @@ impl Stage for Deflate {
 
 /// RFC 1950: method 8, window at most 32 KiB, no preset dictionary, and the two bytes are a multiple of 31.
 fn is_zlib([cmf, flg]: [u8; 2]) -> bool {
-    cmf & 0x0f == 8 && cmf >> 4 <= 7 && flg & 0x20 == 0 && u16::from_be_bytes([cmf, flg]).is_multiple_of(31)
+    is_zlib_method(cmf) && flg & 0x20 == 0 && u16::from_be_bytes([cmf, flg]).is_multiple_of(31)
+}
+
+fn is_zlib_method(cmf: u8) -> bool {
+    cmf & 0x0f == 8 && cmf >> 4 <= 7
 }
 
 /// The inflating of one stream, bare or with zlib's frame.

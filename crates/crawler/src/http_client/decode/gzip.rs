@@ -170,8 +170,4 @@ impl Stage for Gzip {
     fn is_complete(&self) -> bool {
         self.members > 0 && matches!(self.state, State::Ended | State::Fixed(_, 0))
     }
-
-    fn is_evident(&self) -> bool {
-        true
-    }
 }

@@ -8,7 +8,7 @@ use super::*;
 const ALL: [Coding; 4] = [Coding::Gzip, Coding::Deflate, Coding::Brotli, Coding::Zstd];
 
 fn limits(max_size: u64) -> DecodeLimits {
-    DecodeLimits { max_size, max_codings: 3, truncate: false }
+    DecodeLimits { max_size, max_codings: 3, truncate: false, fail_on_loss: true }
 }
 
 fn encode(coding: Coding, plain: &[u8]) -> Vec<u8> {
@@ -110,12 +110,33 @@ fn deflate_is_taken_with_and_without_its_frame() {
 #[test]
 fn gzip_members_follow_each_other_and_garbage_after_them_is_ignored() {
     let (one, two) = (encode(Coding::Gzip, b"one "), encode(Coding::Gzip, b"two"));
-    for rest in [&b""[..], b"\0\0\0\0\0\0\0\0", b"\x1f", b"<!-- served in 3 ms -->", b"\x1f\x8c"] {
-        for step in [1, 5, usize::MAX] {
+    for step in [1, 5, usize::MAX] {
+        for rest in [&b""[..], b"\0\0\0\0\0\0\0\0", b"<!-- served in 3 ms -->", b"\x1f\x8c"] {
             let coded = [&one[..], &two[..], rest].concat();
             let decoded = decode_in(&[Coding::Gzip], &coded, step, limits(0)).expect("gzip");
             assert_eq!(&decoded.body[..], b"one two", "{rest:?}");
-            assert_eq!(decoded.partial, rest == b"\x1f", "a member may have begun");
+            assert!(!decoded.partial);
+        }
+        // A member that has begun is not there as a whole, be it by one byte.
+        for keep in 1..two.len() {
+            let coded = [&one[..], &two[..keep]].concat();
+            let error = decode_in(&[Coding::Gzip], &coded, step, limits(0)).expect_err("half a member");
+            assert_eq!(error.kind(), FetchErrorKind::Incomplete, "{keep}");
+        }
+    }
+}
+
+#[test]
+fn what_follows_the_end_of_the_coded_data_is_ignored() {
+    let plain = b"some text, some more text".repeat(40);
+    for coding in ALL {
+        for rest in [&b"a"[..], b"ab", b"abc", b"\0", b"\r\n", b"<!-- served in 3 ms -->"] {
+            for step in [1, 3, usize::MAX] {
+                let coded = [&encode(coding, &plain)[..], rest].concat();
+                let decoded = decode_in(&[coding], &coded, step, limits(0))
+                    .unwrap_or_else(|e| panic!("{coding:?} {rest:?} {step}: {e}"));
+                assert!(decoded.body == plain && !decoded.partial, "{coding:?} {rest:?}");
+            }
         }
     }
 }
@@ -137,7 +158,28 @@ fn gzip_headers_with_all_parts_are_skipped() {
 }
 
 #[test]
-fn an_early_end_gives_what_was_decoded_marked_partial() {
+fn a_body_that_is_cut_at_any_byte_is_an_error_in_every_stack() {
+    let plain = b"<p>half a page must not look like a page</p>".repeat(3);
+    let bare = bare_deflate(&plain);
+    for keep in 1..bare.len() {
+        let error = decode_in(&[Coding::Deflate], &bare[..keep], 16, limits(0)).expect_err("it has no end");
+        assert_eq!(error.kind(), FetchErrorKind::Decode, "{keep}: anything could be its beginning: {error}");
+    }
+    for outer in ALL {
+        for inner in [None, Some(Coding::Gzip), Some(Coding::Brotli)] {
+            let undo: Vec<Coding> = std::iter::once(outer).chain(inner).collect();
+            let coded = undo.iter().rev().fold(plain.clone(), |bytes, coding| encode(*coding, &bytes));
+            for keep in 1..coded.len() {
+                let error = decode_in(&undo, &coded[..keep], 16, limits(0)).expect_err("it has no end");
+                assert_eq!(error.kind(), FetchErrorKind::Incomplete, "{undo:?} {keep}: {error}");
+            }
+            assert_eq!(decode_in(&undo, &coded, 16, limits(0)).expect("whole").body, plain);
+        }
+    }
+}
+
+#[test]
+fn an_early_end_is_an_error_unless_it_is_known_or_accepted() {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(1);
     let plain = text(&mut rng, 200_000);
     for coding in ALL {
@@ -148,13 +190,12 @@ fn an_early_end_gives_what_was_decoded_marked_partial() {
             let decoded = decoder.finish(true).expect("known to be cut");
             assert!(plain.starts_with(&decoded.body), "{coding:?} {keep}");
             assert!(decoded.partial, "{coding:?} cut at {keep} of {}", coded.len());
-            // Without knowing of the cut, only codings that can be recognised are believed.
-            let unknown = decode_in(&[coding], &coded[..keep], 4096, limits(0));
-            match coding {
-                Coding::Brotli => assert_eq!(unknown.expect_err("doubtful").kind(), FetchErrorKind::Decode),
-                Coding::Deflate if keep == 1 => assert!(unknown.is_err()),
-                _ => assert_eq!(unknown.expect("evident"), decoded),
-            }
+            let accepted = DecodeLimits { fail_on_loss: false, ..limits(0) };
+            let partly = decode_in(&[coding], &coded[..keep], 4096, accepted).expect("as wished");
+            assert!(partly.partial && plain.starts_with(&partly.body), "{coding:?} {keep}");
+            let error = decode_in(&[coding], &coded[..keep], 4096, limits(0)).expect_err("half a page");
+            assert_eq!(error.kind(), FetchErrorKind::Incomplete, "{coding:?} {keep}");
+            assert!(error.is_transient() && error.was_sent());
         }
     }
 }

@@ -63,8 +63,4 @@ impl Stage for Zstd {
     fn is_complete(&self) -> bool {
         self.frames > 0 && self.taken == 0
     }
-
-    fn is_evident(&self) -> bool {
-        true
-    }
 }
