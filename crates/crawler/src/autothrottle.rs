@@ -1,8 +1,9 @@
 //! AutoThrottle: the delay of a host follows how fast it answers.
 //!
 //! The rule is Scrapy's ([`latency_rule`]); [`next_delay`] adds what it lacks: a host that answers 429 or 503 is asked
-//! more slowly even if it says so quickly, and a robots.txt delay is never undercut. Everything here is pure; who
-//! calls it, and when, is the engine's.
+//! more slowly even if it says so quickly, and a robots.txt delay is never undercut. What the rule takes for the latency
+//! of the host is the median of its last answers ([`Latencies`]), where Scrapy takes the last one. Everything here is pure;
+//! the engine decides when it is called.
 
 use std::time::Duration;
 
@@ -31,10 +32,41 @@ impl Default for AutoThrottle {
     }
 }
 
+/// The latencies of the last answers of a host, at most five.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Latencies {
+    /// In microseconds, unordered; a slot is kept for each of a million hosts, so they are small.
+    last: [u32; Self::MOST],
+    known: u8,
+    oldest: u8,
+}
+
+impl Latencies {
+    /// Answers that are remembered: two that are out of the ordinary do not move the median.
+    const MOST: usize = 5;
+
+    /// Adds the latency of another answer; the oldest one is forgotten when there are five.
+    pub fn push(&mut self, latency: Duration) {
+        self.last[usize::from(self.oldest)] = u32::try_from(latency.as_micros()).unwrap_or(u32::MAX);
+        self.oldest = (self.oldest + 1) % Self::MOST as u8;
+        self.known = (self.known + 1).min(Self::MOST as u8);
+    }
+
+    /// The median. Of an even number the lower one of the two in the middle, so that a slow answer among the first ones
+    /// does not decide either. Zero if there was no answer.
+    pub fn median(&self) -> Duration {
+        let mut sorted = self.last;
+        let known = &mut sorted[..usize::from(self.known)];
+        known.sort_unstable();
+        let middle = known.get(known.len().saturating_sub(1) / 2);
+        middle.map_or(Duration::ZERO, |&micros| Duration::from_micros(micros.into()))
+    }
+}
+
 /// What a response tells about its host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation {
-    /// From the request sent to the headers received.
+    /// From the request sent to the headers received, or what is taken for that.
     pub latency: Duration,
     /// The status code.
     pub status: u16,
@@ -134,6 +166,23 @@ mod tests {
             (delay.as_secs_f64() * 1e6).round() / 1e6
         };
         responses.iter().map(&mut step).collect()
+    }
+
+    #[test]
+    fn the_median_of_the_last_five_is_that_of_a_sorted_list() {
+        let mut latencies = Latencies::default();
+        assert_eq!(latencies.median(), Duration::ZERO);
+        let mut all = Vec::new();
+        for n in 0..200_u64 {
+            let latency = Duration::from_micros(n.wrapping_mul(2_654_435_761) % 1_000_003);
+            latencies.push(latency);
+            all.push(latency);
+            let mut last = all[all.len().saturating_sub(5)..].to_vec();
+            last.sort();
+            assert_eq!(latencies.median(), last[(last.len() - 1) / 2], "{n}");
+        }
+        latencies.push(Duration::MAX);
+        assert!(latencies.median() < Duration::from_secs(2));
     }
 
     #[test]

@@ -68,9 +68,9 @@ pub use response::{Response, Timings};
 pub use saved_job::SavedJob;
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use settings::{
-    AvoidDupMode, AvoidDupScope, Guard, HttpCachePolicy, JobSync, Layer, Layers, OnNearDuplicate,
-    OnNotModified, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope, SettingInfo, Settings,
-    SlotSettings, VerifyCertificates, nearest, seconds,
+    AvoidDupMode, AvoidDupScope, Guard, HttpCachePolicy, JobSync, LatencyEstimate, Layer, Layers,
+    OnNearDuplicate, OnNotModified, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope,
+    SettingInfo, Settings, SlotSettings, VerifyCertificates, nearest, seconds,
 };
 pub use sitemap::{
     Alternate, Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits, SitemapReport, Sitemaps,

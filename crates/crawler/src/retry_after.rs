@@ -1,9 +1,13 @@
 //! When a server says that it wants to be left alone: `Retry-After` and the rate-limit headers.
 //!
-//! Everything here turns header values into a time to wait from `now`, which is an argument. Nonsense is ignored, and
-//! no server can ask for more than the caller's cap.
+//! Everything here turns header values into a time to wait from `now`, which is an argument. Nonsense is ignored. Whether a
+//! long wait is obeyed is the caller's decision.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use http::{HeaderMap, header};
+
+use crate::clock::Timestamp;
 
 /// The time to wait that a `Retry-After` value asks for (RFC 9110, section 10.2.3): seconds or an HTTP date.
 ///
@@ -26,6 +30,12 @@ pub fn retry_after(value: &str, now: SystemTime, cap: Duration) -> Option<Durati
         None => httpdate::parse_http_date(value).ok()?.duration_since(now).unwrap_or_default(),
     };
     Some(wait.min(cap))
+}
+
+/// What the `Retry-After` of these headers asks for, counted from `now`, however long that is.
+pub fn wait_asked_for(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+    let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
+    retry_after(value, UNIX_EPOCH + Duration::from_micros(now.0), Duration::MAX)
 }
 
 /// The time until a rate limit is lifted, if it is used up now.

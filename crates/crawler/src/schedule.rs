@@ -153,7 +153,8 @@ pub enum Outcome {
         status: u16,
         /// From the request sent to the headers received.
         latency: Duration,
-        /// Its `Retry-After`, counted from now. Obeyed on 429, 503 and 3xx, up to `retry_after_max`.
+        /// Its `Retry-After`, counted from now. Obeyed on 429, 503 and 3xx unless it is beyond `retry_after_max`: then it is
+        /// not believed.
         retry_after: Option<Duration>,
         /// Whether AutoThrottle may learn from the latency (`autothrottle_dont_adjust_delay` says no).
         adjust_delay: bool,

@@ -164,10 +164,12 @@ settings! {
     autothrottle_max_delay: f64 = 60.0;
     /// Requests that are meant to be in flight per slot, on average.
     autothrottle_target_concurrency: f64 = 1.0;
+    /// What is taken for the latency of a slot: median, that of its last five answers, or last, the last one alone, as Scrapy has it.
+    autothrottle_estimate: LatencyEstimate = LatencyEstimate::Median;
     /// Logs every change.
     autothrottle_debug: bool = false;
 
-    /// Longest obeyed Retry-After, seconds.
+    /// Longest obeyed Retry-After, seconds. One beyond it is not believed: the request fails, and its host goes on more slowly.
     retry_after_max: f64 = 120.0;
     /// Connection failures in a row after which a host is down; 0 switches it off.
     host_max_failures: u32 = 5;
@@ -482,6 +484,17 @@ pub enum JobSync {
     Process,
     /// A power cut.
     Full,
+}
+
+/// What AutoThrottle takes for the latency of a slot (`autothrottle_estimate`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LatencyEstimate {
+    /// The median of its last five answers: one slow page does not slow the host down.
+    #[default]
+    Median,
+    /// Its last answer, as in Scrapy.
+    Last,
 }
 
 /// What a trap guard does.

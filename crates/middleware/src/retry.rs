@@ -1,9 +1,9 @@
 //! Retry: another try after a network failure or a status that may pass.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
-use http::{Method, header};
-use huntsman_crawler::retry_after::retry_after;
+use http::Method;
+use huntsman_crawler::retry_after::wait_asked_for;
 use huntsman_crawler::{
     Context, DownloaderMiddleware, FetchError, OnException, OnResponse, Request, Response, Result, Settings,
     log, seconds,
@@ -101,12 +101,6 @@ fn backoff(request: &Request, cx: &Context) -> Duration {
     seconds(wait * (0.5 + share))
 }
 
-/// What a server asks to wait, however long that is.
-fn asked_for(response: &Response, cx: &Context) -> Option<Duration> {
-    let value = response.headers.get(header::RETRY_AFTER)?.to_str().ok()?;
-    retry_after(value, UNIX_EPOCH + Duration::from_micros(cx.now().0), Duration::MAX)
-}
-
 impl DownloaderMiddleware for Retry {
     fn name(&self) -> &'static str {
         Self::NAME
@@ -126,7 +120,7 @@ impl DownloaderMiddleware for Retry {
         if !self.codes.contains(&status.as_u16()) || request.meta_flag("dont_retry") {
             return Ok(OnResponse::Continue);
         }
-        let wait = asked_for(response, cx).unwrap_or_default();
+        let wait = wait_asked_for(&response.headers, cx.now()).unwrap_or_default();
         if wait > seconds(cx.settings().retry_after_max) {
             cx.stats().inc("retry/retry_after_too_long");
             return Ok(OnResponse::Continue);
@@ -161,7 +155,7 @@ impl DownloaderMiddleware for Retry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::{HeaderValue, StatusCode};
+    use http::{HeaderValue, StatusCode, header};
     use huntsman_crawler::FetchErrorKind;
 
     fn cx(change: impl FnOnce(&mut Settings)) -> Context {

@@ -1,7 +1,6 @@
 //! Sending: every request that goes to the network takes a start from the scheduler, however it came about.
 
 use std::cell::Cell;
-use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::sync::oneshot;
 
@@ -13,9 +12,8 @@ use crate::host_stats::HostStats;
 use crate::pace::{Flight, Pace};
 use crate::request::Request;
 use crate::response::Response;
-use crate::retry_after::retry_after;
+use crate::retry_after::wait_asked_for;
 use crate::schedule::{Outcome, Ticket};
-use crate::settings::seconds;
 use crate::stats::Counter;
 
 tokio::task_local! {
@@ -86,12 +84,11 @@ impl Sender {
                 }
                 let (status, latency) = (response.status.as_u16(), response.timings.ttfb);
                 self.hosts.record_answer(&request.host(), status, response.wire_bytes, latency);
-                let cap = seconds(cx.settings().retry_after_max);
                 let slows = matches!(status, 429 | 503 | 300..=399);
                 Outcome::Answer {
                     status,
                     latency,
-                    retry_after: if slows { wait_asked_for(&response.headers, cx, cap) } else { None },
+                    retry_after: if slows { wait_asked_for(&response.headers, cx.now()) } else { None },
                     adjust_delay: !request.meta_flag("autothrottle_dont_adjust_delay"),
                 }
             }
@@ -110,12 +107,6 @@ impl Sender {
         }
         result
     }
-}
-
-/// What `Retry-After` asks for, counted from now.
-fn wait_asked_for(headers: &http::HeaderMap, cx: &Context, cap: Duration) -> Option<Duration> {
-    let value = headers.get(http::header::RETRY_AFTER)?.to_str().ok()?;
-    retry_after(value, UNIX_EPOCH + Duration::from_micros(cx.now().0), cap)
 }
 
 /// The start that came with the lease, or one asked for; with its turn among the crawls that share a pace.

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::autothrottle::AutoThrottle;
 use crate::host::HostKey;
-use crate::settings::{Settings, SlotSettings, seconds};
+use crate::settings::{LatencyEstimate, Settings, SlotSettings, seconds};
 
 /// Most that a jitter may lengthen a gap: a hundred times the delay. A setting above it is a mistake.
 const MAX_JITTER: f64 = 100.0;
@@ -22,6 +22,7 @@ pub(super) struct Rules {
     pub(super) jitter: f64,
     /// `None` unless AutoThrottle is on.
     pub(super) throttle: Option<AutoThrottle>,
+    pub(super) estimate: LatencyEstimate,
     /// Longest delay that a host can earn by its answers.
     pub(super) max_delay: Duration,
     pub(super) retry_after_max: Duration,
@@ -70,6 +71,7 @@ impl Rules {
             concurrency: limit(settings.concurrent_requests_per_domain),
             jitter: jitter(settings.download_delay_jitter),
             throttle,
+            estimate: settings.autothrottle_estimate,
             max_delay: seconds(settings.autothrottle_max_delay),
             retry_after_max: seconds(settings.retry_after_max),
             max_failures: (settings.host_max_failures > 0).then_some(settings.host_max_failures),

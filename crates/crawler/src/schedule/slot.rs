@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::autothrottle::{AutoThrottle, Observation, next_delay};
+use crate::autothrottle::{AutoThrottle, Latencies, Observation, next_delay};
 use crate::clock::Timestamp;
 use crate::host::HostKey;
+use crate::settings::LatencyEstimate;
 
 use super::learnt::Learnt;
 use super::rules::{Own, Rules};
@@ -107,6 +108,8 @@ pub(super) struct Slot {
     before: (Timestamp, f32),
     /// Delay as learnt from the answers; the crawl delay is applied on top of it.
     learnt_delay: Duration,
+    /// Of answers that may change the delay; empty without AutoThrottle.
+    latencies: Latencies,
     /// No start before this, by Retry-After or by wish.
     sleep_until: Timestamp,
     /// Sleeps that the host asked for since its last good answer.
@@ -147,6 +150,7 @@ impl Slot {
             last: NEVER,
             before: NEVER,
             learnt_delay: Duration::ZERO,
+            latencies: Latencies::default(),
             sleep_until: Timestamp(0),
             sleeps: 0,
             backoff_until: Timestamp(0),
@@ -339,12 +343,27 @@ impl Slot {
         let is_refusal = matches!(seen.status, 429 | 503);
         // Sixteen refusals that were in flight together would else double the delay sixteen times.
         let is_news = ticket.wrapping_sub(self.refused_at) as i32 > 0;
+        // One address that asks for years must not park its host, not even for the longest time that is believed: a
+        // refusal makes the host slower, and that is all that is taken from it.
+        let is_heeded = is_refusal || (300..400).contains(&seen.status);
+        let asked = seen.retry_after.filter(|wait| is_heeded && *wait <= rules.retry_after_max);
+        let seen = Observation { retry_after: asked, ..seen };
         let before = self.delay();
+        let throttle = self.throttle(rules);
+        let estimated = match rules.estimate {
+            LatencyEstimate::Last => seen,
+            LatencyEstimate::Median => {
+                if throttle.is_some() && adjust_delay {
+                    self.latencies.push(seen.latency);
+                }
+                Observation { latency: self.latencies.median(), ..seen }
+            }
+        };
         self.learnt_delay = if is_refusal && !is_news {
             self.learnt_delay
-        } else if let Some(throttle) = self.throttle(rules) {
+        } else if let Some(throttle) = throttle {
             match (is_refusal, adjust_delay) {
-                (_, true) => next_delay(&throttle, before, seen, self.crawl_delay()),
+                (_, true) => next_delay(&throttle, before, estimated, self.crawl_delay()),
                 (true, false) => next_delay(&throttle, before, without_latency(seen), self.crawl_delay()),
                 (false, false) => self.learnt_delay,
             }
@@ -357,11 +376,9 @@ impl Slot {
                 self.bump();
             }
         }
-        if let Some(wait) = seen.retry_after
-            && (is_refusal || (300..400).contains(&seen.status))
-        {
+        if let Some(wait) = asked {
             self.sleeps = self.sleeps.saturating_add(u8::from(is_news));
-            self.sleep(after(now, wait.min(rules.retry_after_max)));
+            self.sleep(after(now, wait));
         } else if seen.status < 400 {
             self.sleeps = 0;
         }

@@ -119,8 +119,31 @@ fn retry_after_puts_one_host_to_sleep_up_to_the_cap() {
     assert_eq!(fetch(&mut s, at(1.0)).host, host("b"), "other hosts go on");
     let three = fetch(&mut s, at(31.0));
     let three = if three.host == host("b") { fetch(&mut s, at(31.0)) } else { three };
-    s.ended(three, refusal(301, 999), at(31.0));
+    s.ended(three, refusal(301, 120), at(31.0));
     assert_eq!(s.slot_state(&host("a")), SlotState::Sleeping(at(151.0)));
+}
+
+#[test]
+fn retry_after_beyond_the_cap_is_not_believed_and_the_host_goes_on_at_doubled_delay() {
+    let throttled = Settings { autothrottle_enabled: true, autothrottle_start_delay: 2.0, ..every(2.0) };
+    for settings in [every(2.0), throttled] {
+        for years in [121, 10 * 365 * 86_400, u64::MAX] {
+            let mut s = Scheduler::new(&settings, 0);
+            s.woken(host("a"), at(0.0));
+            let ticket = fetch(&mut s, at(0.0));
+            s.ended(ticket, refusal(429, years), at(0.0));
+            assert_eq!(s.delay_of(&host("a")), Some(Duration::from_secs(4)), "{years}");
+            assert_eq!(wait(&mut s, at(0.0)), at(4.0), "{years}");
+            // A good answer takes half of that away again.
+            let ticket = fetch(&mut s, at(4.0));
+            s.ended(ticket, answer(200), at(4.0));
+            assert!(s.delay_of(&host("a")) <= Some(Duration::from_secs(3)), "{years}");
+            let now = wait(&mut s, at(4.0));
+            let ticket = fetch(&mut s, now);
+            s.ended(ticket, refusal(302, years), now);
+            assert!(wait(&mut s, now).since(now) <= Duration::from_secs(3), "{years}: a redirect neither");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,15 @@
 //! Delays that follow the answers.
 
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::settings::LatencyEstimate;
+
 use super::*;
+
+fn last(target_concurrency: f64, delay: f64) -> Settings {
+    Settings { autothrottle_estimate: LatencyEstimate::Last, ..throttled(target_concurrency, delay) }
+}
 
 fn throttled(target_concurrency: f64, delay: f64) -> Settings {
     Settings {
@@ -38,11 +47,79 @@ fn trace(settings: &Settings, answers: &[(f64, u16)]) -> Vec<f64> {
 #[test]
 fn golden_autothrottle_traces_hold_through_slots() {
     // Recorded from Scrapy 2.19's extension, but for the refusal in the second one, which now doubles the delay.
-    assert_eq!(trace(&throttled(1.0, 0.0), &[(0.2, 200); 6]), [2.6, 1.4, 0.8, 0.5, 0.35, 0.275]);
+    assert_eq!(trace(&last(1.0, 0.0), &[(0.2, 200); 6]), [2.6, 1.4, 0.8, 0.5, 0.35, 0.275]);
     let mixed = [(0.2, 200), (0.1, 404), (2.0, 404), (8.0, 503), (0.1, 200), (0.1, 200)];
-    assert_eq!(trace(&throttled(1.0, 0.0), &mixed), [2.6, 2.6, 2.6, 8.0, 4.05, 2.075]);
+    assert_eq!(trace(&last(1.0, 0.0), &mixed), [2.6, 2.6, 2.6, 8.0, 4.05, 2.075]);
+    assert_eq!(trace(&last(4.0, 0.5), &[(0.4, 200); 4]), [2.55, 1.325, 0.7125, 0.5]);
+    assert_eq!(trace(&last(1.0, 0.0), &[(100.0, 200), (1.0, 200)]), [60.0, 30.5]);
+}
+
+/// The default rule as its documentation says it, in seconds, with sorted lists: no refusals, which have tests of their own.
+fn naive_trace(target_concurrency: f64, least: f64, answers: &[(f64, u16)]) -> Vec<f64> {
+    let mut delay = f64::max(5.0, least);
+    let mut seen = Vec::new();
+    let mut step = |&(latency, status): &(f64, u16)| {
+        seen.push(latency);
+        let mut last: Vec<f64> = seen.iter().rev().take(5).copied().collect();
+        last.sort_by(f64::total_cmp);
+        let target = last[(last.len() - 1) / 2] / target_concurrency;
+        let next = f64::max((delay + target) / 2.0, target).min(60.0).max(least);
+        if status == 200 || next > delay {
+            delay = next;
+        }
+        (delay * 1e6).round() / 1e6
+    };
+    answers.iter().map(&mut step).collect()
+}
+
+#[test]
+fn golden_traces_of_the_median_hold_through_slots() {
+    let default = throttled(1.0, 0.0);
+    assert_eq!(
+        trace(&default, &[(0.2, 200); 6]),
+        [2.6, 1.4, 0.8, 0.5, 0.35, 0.275],
+        "as ever where nothing varies"
+    );
+    // Of five, two may be slow.
+    let answers = [(0.2, 200), (0.4, 200), (30.0, 200), (0.4, 200), (20.0, 404), (0.2, 200), (0.2, 200)];
+    let delays = [2.6, 1.4, 0.9, 0.65, 0.65, 0.525, 0.4625];
+    assert_eq!(trace(&default, &answers), delays);
+    // A host that has become slow is believed with the third slow answer.
+    let slower = [(1.0, 200), (1.0, 200), (1.0, 200), (8.0, 200), (8.0, 200), (8.0, 200), (8.0, 200)];
+    assert_eq!(trace(&default, &slower), [3.0, 2.0, 1.5, 1.25, 1.125, 8.0, 8.0]);
     assert_eq!(trace(&throttled(4.0, 0.5), &[(0.4, 200); 4]), [2.55, 1.325, 0.7125, 0.5]);
-    assert_eq!(trace(&throttled(1.0, 0.0), &[(100.0, 200), (1.0, 200)]), [60.0, 30.5]);
+
+    let seed = rand::random::<u64>();
+    println!("seed {seed}");
+    let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
+    for round in 0..200 {
+        let concurrency = [0.5, 1.0, 4.0][rng.random_range(0..3)];
+        let least = [0.0, 1.0, 7.0][rng.random_range(0..3)];
+        let answers: Vec<(f64, u16)> = (0..40)
+            .map(|_| {
+                let slow = rng.random_bool(0.3);
+                let millis: u32 =
+                    if slow { rng.random_range(2_000..90_000) } else { rng.random_range(10..900) };
+                (f64::from(millis) / 1e3, [200, 200, 200, 301, 404, 500][rng.random_range(0..6)])
+            })
+            .collect();
+        let (got, expected) =
+            (trace(&throttled(concurrency, least), &answers), naive_trace(concurrency, least, &answers));
+        for (n, (got, expected)) in got.iter().zip(&expected).enumerate() {
+            assert!((got - expected).abs() < 1e-5, "round {round}, answer {n}: {got} and not {expected}");
+        }
+    }
+}
+
+#[test]
+fn one_slow_answer_among_fast_ones_does_not_slow_the_host_down() {
+    for at in 1..8 {
+        let mut answers = [(0.3, 200); 8];
+        answers[at].0 = 30.0;
+        let steady = trace(&throttled(1.0, 0.0), &[(0.3, 200); 8]);
+        assert_eq!(trace(&throttled(1.0, 0.0), &answers), steady, "answer {at}");
+        assert!(trace(&last(1.0, 0.0), &answers)[at] >= 30.0, "as in Scrapy");
+    }
 }
 
 #[test]
