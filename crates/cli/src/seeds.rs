@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::Path;
 
-use huntsman::{Request, Start};
+use huntsman::{Request, Start, redacted};
 use url::Url;
 
 use crate::exit::{Failure, Outcome};
@@ -65,7 +65,7 @@ pub(crate) fn parse(text: &str) -> Outcome<Url> {
     if !matches!(url.scheme(), "http" | "https") {
         return Err(Failure::usage(format!(
             "cannot crawl \"{}\": only http and https URLs are fetched",
-            escape(text.trim())
+            escape(&redacted(text.trim()))
         )));
     }
     Ok(url)

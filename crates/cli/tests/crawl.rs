@@ -290,6 +290,57 @@ fn start_urls_that_the_settings_refuse_are_an_error_with_a_reason() {
     assert_eq!(lines(dir.path().join("out/drops.jsonl"))[0]["reason"], "url_length");
 }
 
+/// Every file below a directory.
+fn files_below(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files_below(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn a_password_in_a_refused_address_is_told_and_written_nowhere() {
+    let site = Site::builder();
+    let site = site
+        .page("/", "<a href='http://link:SECRET@other.example/'>l</a> <a href='/moved'>m</a>")
+        .answer("/moved", Answer::redirect(302, "http://moved:SECRET@other.example/"))
+        .start_blocking();
+    let (host, dir) = (format!("127.0.0.1:{}", site.port()), tempfile::tempdir().unwrap());
+    let seeds = dir.path().join("seeds");
+    // So large that its later lines are looked at while the crawl runs.
+    let padding = format!("# {}\n", "x".repeat(1_000)).repeat(17_000);
+    let urls = format!("http://{host}/\nhttp://user:SECRET@{host}/a\nhttp://SECRET@{host}/b\n");
+    std::fs::write(&seeds, format!("{urls}{padding}https://u:SEC/RET@{host}/c\nhttp://u:SECRET@[bad/\n"))
+        .unwrap();
+    let mut command = huntsman(dir.path());
+    command.args(["crawl", "--seeds", seeds.to_str().unwrap(), "--profile", "test", "--out", "out"]);
+    let said = run(command.args(["--allow-address", &host, "--set", "log_level=debug"]));
+    assert_eq!(said.code, Some(1), "{said:?}");
+    for text in [&said.stdout, &said.stderr] {
+        assert!(!text.contains("SECRET") && !text.contains("RET@"), "{text}");
+    }
+    assert!(said.stderr.contains(&format!("http://***@{host}/a")), "{}", said.stderr);
+    let drops = lines(dir.path().join("out/drops.jsonl"));
+    assert!(
+        drops
+            .iter()
+            .any(|drop| drop["url"] == format!("http://***@{host}/a") && drop["reason"] == "userinfo")
+    );
+    for path in files_below(&dir.path().join("out")) {
+        // The texts of pages are theirs.
+        if path.ends_with("pages.jsonl") {
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(!bytes.windows(6).any(|part| part == b"SECRET"), "{}", path.display());
+        assert!(!bytes.windows(4).any(|part| part == b"RET@"), "{}", path.display());
+    }
+
+    for bad in ["ftp://u:SECRET@h/", "u:SECRET@h", "http://u:SECRET@[bad/", "http://u:SECRET@127.0.0.1:9/"] {
+        let said = run(huntsman(dir.path()).args(["crawl", bad, "--out", "none"]));
+        assert_eq!(said.code, Some(2), "{said:?}");
+        assert!(!said.stderr.contains("SECRET") && said.stderr.contains("***@"), "{}", said.stderr);
+    }
+}
+
 #[test]
 fn robots_txt_is_obeyed_unless_told_otherwise() {
     let build = || {
@@ -352,13 +403,13 @@ fn what_pages_say_cannot_steer_the_terminal() {
         )
         .start_blocking();
     let dir = tempfile::tempdir().unwrap();
-    let said = run(crawl(dir.path(), &site).args(["--set", "log_level=trace"]));
+    let said = run(crawl(dir.path(), &site).args(["--set", "log_level=debug"]));
     let raw = |c: char| c.is_control() && c != '\n';
     assert!(!said.stderr.contains(raw), "{:?}", said.stderr);
     let json = run(crawl(dir.path(), &site).args([
         "--fresh",
         "--set",
-        "log_level=trace",
+        "log_level=debug",
         "--set",
         "log_format=json",
     ]));

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::clock::Timestamp;
 use crate::request::Request;
+use crate::secrets::redacted;
 
 /// Whether the web failed us or we decided against the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -95,7 +96,7 @@ impl Dropped {
         at: Timestamp,
     ) -> Self {
         Self {
-            url: request.requested_url().to_owned(),
+            url: redacted(request.requested_url()).into_owned(),
             state: why.state,
             reason: why.reason,
             component: component.into(),

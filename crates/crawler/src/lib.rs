@@ -32,6 +32,7 @@ pub mod retry_after;
 pub mod robots;
 mod saved_job;
 mod schedule;
+mod secrets;
 mod settings;
 mod sitemap;
 mod spider;
@@ -67,6 +68,7 @@ pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Nested, Request}
 pub use response::{Response, Timings};
 pub use saved_job::SavedJob;
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
+pub use secrets::{CREDENTIALS, is_secret_name, redact, redacted};
 pub use settings::{
     AvoidDupMode, AvoidDupScope, Guard, HttpCachePolicy, JobSync, LatencyEstimate, Layer, Layers,
     OnNearDuplicate, OnNotModified, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope,

@@ -13,6 +13,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::host::{HostKey, SlotBy};
 use crate::page::parse_url;
+use crate::secrets::redact;
 
 mod wire;
 
@@ -42,7 +43,8 @@ pub struct Nested;
 /// closures, for the same reason.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Absolute URL; the fragment is kept but never sent.
+    /// Absolute URL; the fragment is kept but never sent. Of a user and a password in it only `***` is left: no request is sent
+    /// with them, and an address that has them is refused and recorded.
     pub url: Url,
     /// HTTP method, GET by default.
     pub method: Method,
@@ -93,8 +95,9 @@ thread_local! {
 }
 
 impl Request {
-    /// A GET request of a URL.
-    pub fn get(url: Url) -> Self {
+    /// A GET request of a URL. What it has of a user and a password is replaced by `***`.
+    pub fn get(mut url: Url) -> Self {
+        redact(&mut url);
         Self {
             url,
             method: Method::GET,

@@ -4,6 +4,7 @@ use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use huntsman_crawler::referrer::{ReferrerPolicy, referrer};
 use huntsman_crawler::{
     Context, DownloaderMiddleware, DropReason, OnResponse, RedirectDupe, Request, Response, Result, Settings,
+    redact,
 };
 use huntsman_detect::urlparts::CanonicalOptions;
 use serde_json::Value;
@@ -218,6 +219,7 @@ impl Follower {
         if target.fragment().is_none() {
             target.set_fragment(request.url.fragment());
         }
+        redact(&mut target);
         next.url = target;
         next.unassign();
         next.not_before = None;

@@ -308,7 +308,7 @@ async fn every_refused_link_has_one_record_and_its_reason() {
         ("http://other/", "offsite"),
         (&format!("http://h{long}"), "url_length"),
         ("http://h/a/b/a/b/a/b", "path_repeats"),
-        ("http://u:p@h/x", "userinfo"),
+        ("http://***@h/x", "userinfo"),
         ("http://h/skip/x", "excluded"),
         ("http://h/only-here", "nofollow"),
         ("http://h/d", "depth"),

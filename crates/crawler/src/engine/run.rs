@@ -24,6 +24,7 @@ use crate::middleware::OnFollow;
 use crate::report::HostReport;
 use crate::request::Request;
 use crate::schedule::{Next, Outcome, Scheduler, Ticket};
+use crate::secrets::redacted;
 use crate::settings::seconds;
 use crate::spider::Spider;
 
@@ -479,7 +480,7 @@ impl<S: Spider> Run<S> {
                 };
                 if request.meta_flag("is_start_request") && self.failed_seeds.len() < FAILED_SEEDS {
                     let why = reason.detail.clone().unwrap_or_else(|| reason.reason.to_string());
-                    self.failed_seeds.push((request.url.to_string(), why));
+                    self.failed_seeds.push((redacted(request.url.as_str()).into_owned(), why));
                     self.seed_errors += 1;
                 }
                 core.refuse(&request, placed.name, reason);
