@@ -16,6 +16,7 @@ mod job;
 mod logging;
 mod metrics;
 mod output;
+mod panics;
 mod process;
 mod progress;
 mod reachable;
@@ -37,6 +38,7 @@ mod text_index;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    panics::keep_quiet();
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -45,7 +47,7 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::Exit::Usage as u8));
         }
     };
-    match commands::run(cli) {
+    match panics::caught(|| commands::run(cli)) {
         Ok(exit) => exit.into(),
         Err(failure) if failure.is_broken_pipe => exit::Exit::Done.into(),
         Err(failure) => {

@@ -3,6 +3,10 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use tokio::task::JoinError;
+
+use crate::secrets::redacted;
+
 /// Result with [`Error`] as the default error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -60,7 +64,7 @@ impl Error {
     }
 
     pub(crate) fn invalid_url(url: &str, cause: &url::ParseError) -> Self {
-        let shown: String = url.chars().take(200).flat_map(char::escape_debug).collect();
+        let shown: String = redacted(url).chars().take(200).flat_map(char::escape_debug).collect();
         Self::usage(format!(
             "invalid URL \"{shown}\": {cause}; expected an absolute URL such as https://example.org/"
         ))
@@ -86,7 +90,7 @@ impl fmt::Display for Error {
         }
         let mut cause: Option<&(dyn StdError + 'static)> = self.0.cause.as_deref().map(|c| c as _);
         while let Some(error) = cause {
-            let text = error.to_string();
+            let text = said_by(error);
             // Some errors tell their cause in their own words, too.
             if !told.ends_with(&text) {
                 write!(f, "{}{text}", if told.is_empty() { "" } else { ": " })?;
@@ -96,6 +100,14 @@ impl fmt::Display for Error {
             cause = if error.is::<Boxed>() { None } else { error.source() };
         }
         Ok(())
+    }
+}
+
+/// What an error says; of a task that panicked only that it did, for the text of a panic is about the inside of a library.
+fn said_by(error: &(dyn StdError + 'static)) -> String {
+    match error.downcast_ref::<JoinError>() {
+        Some(ended) if ended.is_panic() => "its task panicked".to_owned(),
+        _ => error.to_string(),
     }
 }
 
@@ -143,6 +155,14 @@ mod tests {
         fn source(&self) -> Option<&(dyn StdError + 'static)> {
             Some(&self.0)
         }
+    }
+
+    #[tokio::test]
+    async fn the_text_of_a_panic_is_not_told() {
+        let ended = tokio::spawn(async { panic!("index 7 is odd") }).await.unwrap_err();
+        assert!(ended.to_string().contains("index 7"));
+        let error = Error::from(ended).context("writing the job");
+        assert_eq!(error.to_string(), "writing the job: its task panicked");
     }
 
     #[test]

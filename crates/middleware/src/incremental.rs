@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use http::{HeaderName, Method, StatusCode, header};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, DropReason, Event, Fingerprinter, GivenRequests, Observer, OnNotModified,
-    OnPage, OnRequest, OnResponse, Page, Persist, Request, Response, Result, Settings, SpiderMiddleware, log,
+    Context, DownloaderMiddleware, DropReason, Error, Event, Fingerprinter, GivenRequests, Observer,
+    OnNotModified, OnPage, OnRequest, OnResponse, Page, Persist, Request, Response, Result, Settings,
+    SpiderMiddleware, log,
 };
 use huntsman_detect::simhash::SimHash;
 use huntsman_store::Batch;
@@ -156,10 +157,9 @@ impl Incremental {
     ) -> Option<T> {
         let storage = self.storage()?;
         let answer = tokio::task::spawn_blocking(move || ask(&storage)).await;
-        let error = match answer {
-            Ok(Ok(answer)) => return Some(answer),
-            Ok(Err(error)) => error.to_string(),
-            Err(error) => error.to_string(),
+        let error = match answer.map_err(Error::from).flatten() {
+            Ok(answer) => return Some(answer),
+            Err(error) => error,
         };
         cx.stats().inc("incremental/retrieve_error");
         log::warn!(url = %request.url, "what is known of the page is not used: {error}");

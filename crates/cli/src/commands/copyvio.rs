@@ -30,9 +30,9 @@ pub(crate) async fn run(what: CopyvioCommand) -> Outcome {
         CopyvioCommand::Compare(args) => compare(*args).await,
         CopyvioCommand::Check(args) => check(*args).await,
         // Nothing in it waits, and buckets are read on a runtime of their own.
-        CopyvioCommand::Among(args) => tokio::task::spawn_blocking(move || among(&args))
-            .await
-            .map_err(|error| Failure::crawl(error.to_string()))?,
+        CopyvioCommand::Among(args) => {
+            tokio::task::spawn_blocking(move || among(&args)).await.map_err(huntsman::Error::from)?
+        }
     }
 }
 

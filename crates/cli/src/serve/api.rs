@@ -95,7 +95,7 @@ impl Call {
             }
             Call::Search => (checker.search(SearchOrder::read(params, wikis)?, false).await?, false),
         };
-        tokio::task::spawn_blocking(move || ok(&done, has_detail)).await.map_err(Refusal::unhandled)
+        tokio::task::spawn_blocking(move || ok(&done, has_detail)).await.map_err(Refusal::of_task)
     }
 }
 

@@ -87,7 +87,7 @@ impl Article {
             let links = Wikitext::new(&source).links().into_iter().map(str::to_owned).collect();
             (Text::wikitext(&source), links)
         };
-        let (text, links) = tokio::task::spawn_blocking(read).await.map_err(Refusal::unhandled)?;
+        let (text, links) = tokio::task::spawn_blocking(read).await.map_err(Refusal::of_task)?;
         let subject = Subject { url: page.url.clone(), links, mirror_hints, ..Subject::new(text) };
         Ok(Self { subject, page, original })
     }

@@ -138,7 +138,7 @@ impl Checker {
                         vec![(PASTED.to_owned(), reading)],
                     )
                 };
-                tokio::task::spawn_blocking(compare).await.map_err(Refusal::unhandled)?
+                tokio::task::spawn_blocking(compare).await.map_err(Refusal::of_task)?
             }
             SourceOrder::Page(url) => {
                 let time = COMPARE_TIME.min(self.0.plan.max_time);
@@ -256,7 +256,7 @@ impl Checker {
             let _place = place;
             workspace.check(subject, &sources, plan).await
         };
-        tokio::spawn(check).await.map_err(Refusal::unhandled)?.map_err(Refusal::unhandled)
+        tokio::spawn(check).await.map_err(Refusal::of_task)?.map_err(Refusal::unhandled)
     }
 
     /// Waits for a place.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use tokio::task::JoinError;
+
 /// An error of the API: a stable code, and a sentence.
 ///
 /// The codes are the reference's; `bad_article`, `bad_degree`, `bad_text`, `busy` and `cross_origin` are ours, for what it does not have.
@@ -19,6 +21,11 @@ impl Refusal {
     /// Something broke that should not.
     pub(crate) fn unhandled(what: impl fmt::Display) -> Self {
         Self::new("unhandled_exception", what.to_string())
+    }
+
+    /// A task that did the work ended without a result. What a panic says is not told: it is about the inside of a library.
+    pub(crate) fn of_task(ended: JoinError) -> Self {
+        Self::unhandled(huntsman::Error::from(ended))
     }
 
     /// The status of the HTTP answer. As in the reference it is 200 for all that is about the question; who must come again or is

@@ -18,6 +18,8 @@ pub(crate) fn huntsman(directory: &Path) -> Command {
         command.env_remove(name);
     }
     command.current_dir(directory).stdin(Stdio::null()).env("NO_COLOR", "1");
+    // So that a panic is seen here, whatever became of it.
+    command.env("RUST_BACKTRACE", "0");
     command
 }
 

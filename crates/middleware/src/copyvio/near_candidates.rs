@@ -106,7 +106,8 @@ impl CandidateSource for NearCandidates {
         Box::pin(async move {
             let found = tokio::task::spawn_blocking(move || inner.find(&subject)).await;
             found.unwrap_or_else(|error| {
-                Err(CandidateError::Failed(format!("the index of near-duplicates: {error}")))
+                let error = huntsman_crawler::Error::from(error).context("the index of near-duplicates");
+                Err(CandidateError::Failed(error.to_string()))
             })
         })
     }

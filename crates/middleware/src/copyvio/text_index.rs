@@ -329,9 +329,9 @@ impl CandidateSource for TextIndex {
     fn find<'a>(&'a self, subject: &'a Subject, _: &'a str) -> Finding<'a> {
         let (index, subject) = (self.clone(), subject.clone());
         Box::pin(async move {
-            let failed = |error: &dyn fmt::Display| CandidateError::Failed(error.to_string());
+            let failed = |error: huntsman_crawler::Error| CandidateError::Failed(error.to_string());
             let found = tokio::task::spawn_blocking(move || index.candidates(&subject)).await;
-            found.map_err(|error| failed(&error))?.map_err(|error| failed(&error))
+            found.map_err(|error| failed(error.into()))?.map_err(|error| failed(error.into()))
         })
     }
 }
