@@ -17,9 +17,6 @@ const PREFIX: &str = "HUNTSMAN_";
 /// Variables with the prefix that are no settings.
 const NOT_SETTINGS: [&str; 1] = ["token"];
 
-/// Settings whose values are not shown.
-const SECRETS: [&str; 4] = ["http_auth", "secret_headers", "httpauth_pass", "proxy"];
-
 /// What a command runs with.
 #[derive(Debug)]
 pub(crate) struct Config {
@@ -106,21 +103,10 @@ impl Config {
             .filter(|info| differs(info.name))
             .filter_map(|info| {
                 let (layer, _) = self.layers.explain(info.name).pop()?;
-                Some((info.name, masked(info.name, self.settings.get(info.name)?), layer))
+                Some((info.name, Settings::shown(info.name, self.settings.get(info.name)?), layer))
             })
             .collect()
     }
-}
-
-/// The value as it may be shown: what holds credentials is replaced.
-pub(crate) fn masked(name: &str, value: Value) -> Value {
-    let is_empty = match &value {
-        Value::Null => true,
-        Value::Array(values) => values.is_empty(),
-        Value::String(text) => text.is_empty(),
-        _ => false,
-    };
-    if SECRETS.contains(&name) && !is_empty { Value::from("***") } else { value }
 }
 
 fn shown(file: &Option<PathBuf>) -> String {

@@ -9,7 +9,7 @@ fn site() -> RunningSite {
     Site::builder().page("/", "x").start_blocking()
 }
 
-/// Runs `crawl` with these arguments in an empty directory, and checks that it stays empty.
+/// Runs `crawl` with these arguments in an empty directory, and checks that it stays empty and that no secret is told.
 fn refused(args: &[&str], code: i32, parts: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let said = run(huntsman(dir.path()).arg("crawl").args(args));
@@ -18,6 +18,7 @@ fn refused(args: &[&str], code: i32, parts: &[&str]) {
         assert!(said.stderr.contains(part), "{args:?}: no \"{part}\" in {}", said.stderr);
     }
     assert_eq!(said.stdout, "");
+    assert!(!said.stderr.contains("SECRET"), "{args:?}: {}", said.stderr);
     let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert!(left.is_empty(), "{args:?} left {left:?}");
 }
@@ -113,6 +114,14 @@ fn a_glob_an_exception_a_resolution_or_a_list_that_is_not_understood() {
     refused(&["http://a.example/", "--resolve", "a.example=1"], 2, &["a.example=1"]);
     refused(&["http://a.example/", "--only", "nowhere.txt"], 2, &["nowhere.txt"]);
     refused(&["http://a.example/", "--auth", "nonsense"], 2, &["http_auth"]);
+}
+
+#[test]
+fn credentials_for_every_host_are_refused_with_what_to_use() {
+    for name in ["Authorization", "authorization", "X-Api-Key", "Cookie", "Proxy-Authorization"] {
+        let headers = format!("default_request_headers={{\"{name}\": \"SECRET\"}}");
+        refused(&["http://a.example/", "--set", &headers], 2, &["default_request_headers", name, "--"]);
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::frontier::Order;
 use crate::host::SlotBy;
+use crate::secrets::is_secret_name;
 
 mod layers;
 mod profile;
@@ -233,7 +234,8 @@ settings! {
     cookies_debug: bool = false;
     /// The User-Agent header: product, version, and a contact.
     user_agent: String = concat!("huntsman/", env!("CARGO_PKG_VERSION"), " (+https://huntsman.invalid/bot)").to_owned();
-    /// Headers that are set when absent.
+    /// Headers that are set when absent, for every host; names match whatever their case. Credentials are refused here: see
+    /// http_auth and secret_headers.
     default_request_headers: BTreeMap<String, String> = BTreeMap::from([
         ("Accept".to_owned(), "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8".to_owned()),
         ("Accept-Language".to_owned(), "en".to_owned()),
@@ -641,6 +643,26 @@ impl Settings {
         match serde_json::to_value(self) {
             Ok(Value::Object(mut all)) => all.remove(name),
             _ => None,
+        }
+    }
+
+    /// A value of a setting as it may be shown: what holds credentials is replaced by `***`.
+    pub fn shown(name: &str, value: Value) -> Value {
+        const SECRETS: [&str; 4] = ["http_auth", "secret_headers", "httpauth_pass", "proxy"];
+        const HIDDEN: &str = "***";
+        match value {
+            Value::Object(mut headers) if name == "default_request_headers" => {
+                let secret = |name: &String| name.parse().is_ok_and(|name| is_secret_name(&name));
+                headers
+                    .iter_mut()
+                    .filter(|(name, _)| secret(name))
+                    .for_each(|(_, value)| *value = HIDDEN.into());
+                Value::Object(headers)
+            }
+            value if !SECRETS.contains(&name) || value.is_null() => value,
+            Value::Array(values) if values.is_empty() => Value::Array(values),
+            Value::String(text) if text.is_empty() => Value::String(text),
+            _ => HIDDEN.into(),
         }
     }
 

@@ -1,11 +1,14 @@
 //! DefaultHeaders: headers that every request has unless it says otherwise.
 
 use http::{HeaderName, HeaderValue};
-use huntsman_crawler::{Context, DownloaderMiddleware, Error, OnRequest, Request, Result, Settings};
+use huntsman_crawler::{
+    Context, DownloaderMiddleware, Error, OnRequest, Request, Result, Settings, is_secret_name,
+};
 
 use crate::added;
 
-/// Sets the `default_request_headers` that a request does not have.
+/// Sets the `default_request_headers` that a request does not have. They go to every host, so credentials are refused: those
+/// belong to `http_auth` and `secret_headers`, each with its origin.
 #[derive(Debug)]
 pub struct DefaultHeaders {
     headers: Vec<(HeaderName, HeaderValue)>,
@@ -20,9 +23,10 @@ impl DefaultHeaders {
     /// Not configured if there are no such headers.
     ///
     /// # Errors
-    /// A name or a value is not allowed in HTTP.
+    /// A name or a value is not allowed in HTTP, a name is given twice, or it is one of a header with credentials.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let mut headers = Vec::with_capacity(settings.default_request_headers.len());
+        let mut headers: Vec<(HeaderName, HeaderValue)> =
+            Vec::with_capacity(settings.default_request_headers.len());
         for (name, value) in &settings.default_request_headers {
             let wrong = |what: &str| {
                 Error::usage(format!(
@@ -32,10 +36,33 @@ impl DefaultHeaders {
             };
             let key = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong("the name"))?;
             let value = HeaderValue::from_str(value).map_err(|_| wrong("the value"))?;
+            if is_secret_name(&key) {
+                return Err(Error::usage(secret(name, &key)));
+            }
+            if headers.iter().any(|(known, _)| *known == key) {
+                return Err(Error::usage(format!(
+                    "setting default_request_headers: {key} is given twice, in different case"
+                )));
+            }
             headers.push((key, value));
         }
         Ok((!headers.is_empty()).then_some(Self { headers }))
     }
+}
+
+/// Why a header with credentials is refused, and what to use. The value is not repeated.
+fn secret(name: &str, key: &HeaderName) -> String {
+    let instead = match key.as_str() {
+        "cookie" => {
+            "give cookies with the start requests (Request::cookie) or as a jar (--cookies), which know their hosts"
+        }
+        "proxy-authorization" => "put user and password into the proxy's URL (--proxy)",
+        _ => {
+            "bind it to its origin: --auth https://HOST=USER:PASSWORD (http_auth), or \
+             --secret-header \"https://HOST=Name: value\" (secret_headers)"
+        }
+    };
+    format!("setting default_request_headers: {name} would go to every host; {instead}")
 }
 
 impl DownloaderMiddleware for DefaultHeaders {
@@ -67,6 +94,32 @@ mod tests {
         defaults.process_request(&mut request, &Context::detached(settings)).await.unwrap();
         assert_eq!(request.headers["accept-language"], "de");
         assert!(request.headers["accept"].to_str().unwrap().starts_with("text/html"));
+    }
+
+    #[test]
+    fn credentials_for_every_host_are_refused_with_what_to_use() {
+        for (name, instead) in [
+            ("Authorization", "--auth"),
+            ("AUTHORIZATION", "secret_headers"),
+            ("X-Api-Key", "--secret-header"),
+            ("cookie", "Request::cookie"),
+            ("Proxy-Authorization", "--proxy"),
+        ] {
+            let mut settings = Settings::default();
+            settings.default_request_headers.insert(name.to_owned(), "SECRET".to_owned());
+            let error = DefaultHeaders::from_settings(&settings).unwrap_err();
+            let text = error.to_string();
+            assert!(error.is_usage() && text.contains(name) && text.contains(instead), "{text}");
+            assert!(!text.contains("SECRET"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_header_that_is_given_twice_is_named() {
+        let mut settings = Settings::default();
+        settings.default_request_headers.insert("accept".to_owned(), "a/a".to_owned());
+        let error = DefaultHeaders::from_settings(&settings).unwrap_err().to_string();
+        assert!(error.contains("accept is given twice"), "{error}");
     }
 
     #[test]

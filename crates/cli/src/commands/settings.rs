@@ -7,7 +7,7 @@ use huntsman::{ComponentInfo, Layer, SettingInfo, Settings, nearest};
 use serde_json::{Map, Value, json};
 
 use crate::args::SettingsCommandArgs;
-use crate::config::{Config, masked};
+use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job;
 use crate::render::{Style, Table, escape};
@@ -62,12 +62,12 @@ fn source(config: &Config, layer: Layer) -> String {
 fn layers_json(config: &Config, name: &str) -> Value {
     let layers = config.layers.explain(name).into_iter();
     layers
-        .map(|(layer, value)| json!({"source": source(config, layer), "value": masked(name, value)}))
+        .map(|(layer, value)| json!({"source": source(config, layer), "value": Settings::shown(name, value)}))
         .collect()
 }
 
 fn value_of(config: &Config, name: &str) -> Value {
-    masked(name, config.settings.get(name).unwrap_or_default())
+    Settings::shown(name, config.settings.get(name).unwrap_or_default())
 }
 
 fn one(config: &Config, name: &str, args: &SettingsCommandArgs) -> Outcome<String> {
@@ -93,7 +93,7 @@ fn one(config: &Config, name: &str, args: &SettingsCommandArgs) -> Outcome<Strin
     }
     let mut table = Table::default();
     for (layer, value) in config.layers.explain(name) {
-        table.row([source(config, layer), masked(name, value).to_string()]);
+        table.row([source(config, layer), Settings::shown(name, value).to_string()]);
     }
     Ok(format!("{name} = {}\n{}", escape(&value.to_string()), table.lines("  ")))
 }
@@ -135,7 +135,7 @@ fn entry(config: &Config, info: &SettingInfo, style: Style, explain: bool) -> St
         Some((layer, _)) if *layer != Layer::Default => {
             let _ = write!(out, "{}  # {}", style.bold(&escape(&text)), source(config, *layer));
             if let Some((_, default)) = layers.first() {
-                let _ = write!(out, "; default {}", masked(info.name, default.clone()));
+                let _ = write!(out, "; default {}", Settings::shown(info.name, default.clone()));
             }
             out.push('\n');
         }
@@ -145,7 +145,7 @@ fn entry(config: &Config, info: &SettingInfo, style: Style, explain: bool) -> St
     }
     if explain {
         for (layer, value) in layers {
-            let _ = writeln!(out, "#   {}: {}", source(config, layer), masked(info.name, value));
+            let _ = writeln!(out, "#   {}: {}", source(config, layer), Settings::shown(info.name, value));
         }
     }
     out

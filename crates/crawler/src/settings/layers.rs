@@ -113,7 +113,13 @@ impl Layers {
         for (_, name, value) in values {
             match (all.get_mut(name), value) {
                 // Tables merge: a project names one middleware or slot, the rest stays.
-                (Some(Value::Object(old)), Value::Object(new)) => old.extend(new.clone()),
+                (Some(Value::Object(old)), Value::Object(new)) => {
+                    // HTTP knows no case in names, so neither does what replaces what.
+                    if name == "default_request_headers" {
+                        old.retain(|name, _| !new.keys().any(|other| other.eq_ignore_ascii_case(name)));
+                    }
+                    old.extend(new.clone());
+                }
                 _ => drop(all.insert(name.clone(), value.clone())),
             }
         }
@@ -136,7 +142,10 @@ fn check(name: &str, value: &Value) -> Result<()> {
         Ok(_) => Ok(()),
         Err(cause) => {
             let kind = Settings::table().iter().find(|info| info.name == name).map_or("", |info| info.kind);
-            Err(Error::usage(format!("setting {name} = {value}: {cause} (it is a {kind})")))
+            let (shown, cause) = (Settings::shown(name, value.clone()), cause.to_string());
+            // The cause repeats the value.
+            let cause = if shown == *value { format!("{cause} ") } else { String::new() };
+            Err(Error::usage(format!("setting {name} = {shown}: {cause}(it is a {kind})")))
         }
     }
 }
@@ -266,6 +275,41 @@ mod tests {
         layers.set(Layer::Project, "downloader_middlewares", json!({"retry": 545})).unwrap();
         layers.set(Layer::CommandLine, "downloader_middlewares", json!({"redirect": "off"})).unwrap();
         assert_eq!(layers.resolve().unwrap().downloader_middlewares.len(), 2);
+    }
+
+    #[test]
+    fn credentials_are_not_shown_and_not_in_errors_either() {
+        let hidden = json!("***");
+        assert_eq!(Settings::shown("proxy", json!("http://u:SECRET@p:1")), hidden);
+        assert_eq!(Settings::shown("proxy", Value::Null), Value::Null);
+        assert_eq!(Settings::shown("http_auth", json!(["https://h=u:SECRET"])), hidden);
+        assert_eq!(Settings::shown("http_auth", json!([])), json!([]));
+        assert_eq!(Settings::shown("user_agent", json!("a")), json!("a"));
+        let headers = json!({"Accept": "a/a", "X-Api-Key": "SECRET"});
+        assert_eq!(
+            Settings::shown("default_request_headers", headers),
+            json!({"Accept": "a/a", "X-Api-Key": "***"})
+        );
+        for (name, value) in [
+            ("http_auth", json!("https://h=u:SECRET")),
+            ("httpauth_pass", json!({"a": "SECRET"})),
+            ("default_request_headers", json!({"Authorization": ["SECRET"]})),
+        ] {
+            let error = Layers::default().set(Layer::Project, name, value).unwrap_err().to_string();
+            assert!(error.contains(name) && !error.contains("SECRET"), "{error}");
+        }
+    }
+
+    #[test]
+    fn names_of_default_headers_replace_each_other_whatever_their_case() {
+        let mut layers = Layers::default();
+        let set =
+            |layers: &mut Layers, layer, value| layers.set(layer, "default_request_headers", value).unwrap();
+        set(&mut layers, Layer::Project, json!({"accept": "a/a", "X-One": "1"}));
+        set(&mut layers, Layer::CommandLine, json!({"ACCEPT-language": "de", "x-one": "2"}));
+        let headers = layers.resolve().unwrap().default_request_headers;
+        let expected = [("ACCEPT-language", "de"), ("accept", "a/a"), ("x-one", "2")];
+        assert_eq!(headers, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
     }
 
     #[test]
