@@ -352,6 +352,9 @@ settings! {
     httpcache_ignore_schemes: Vec<String> = vec!["file".to_owned()];
     /// Drops what is not stored instead of fetching it: a crawl without a network.
     httpcache_ignore_missing: bool = false;
+    /// Stored answers to requests with cookies are for requests with the same cookies; false suits sites that change them with every
+    /// answer, and gives what was fetched with a session to crawls without.
+    httpcache_bind_cookies: bool = true;
     /// Which stored answers are used: dummy (all of them) or rfc (by RFC 9111, as a private cache).
     httpcache_policy: HttpCachePolicy = HttpCachePolicy::Dummy;
     /// The rfc policy stores answers that say nothing of their freshness, too.

@@ -3,8 +3,8 @@
 //! A retry or a redirect starts from the request as the spider gave it. Credentials of the settings therefore do not
 //! reach the frontier's files, and a redirect cannot carry them elsewhere.
 
-use http::{HeaderName, HeaderValue, header};
-use huntsman_crawler::Request;
+use http::{HeaderName, HeaderValue};
+use huntsman_crawler::{CREDENTIALS, Request};
 
 /// What middlewares added to this request, kept in its extensions.
 #[derive(Clone, Debug, Default)]
@@ -57,23 +57,23 @@ pub(crate) fn strip(request: &mut Request) {
     }
 }
 
-/// Headers that never go to another origin: credentials, what is marked sensitive, and the names in the request's meta
-/// `secret_headers`.
+/// The headers of a request that carry credentials: those that do by definition, what is marked sensitive, and the names in
+/// the request's meta `secret_headers`.
+pub(crate) fn credentials(request: &Request) -> Vec<HeaderName> {
+    let listed = request.meta.get("secret_headers").and_then(serde_json::Value::as_array);
+    let listed = listed.into_iter().flatten().filter_map(serde_json::Value::as_str);
+    let listed: Vec<HeaderName> = listed.filter_map(|name| name.parse().ok()).collect();
+    let is_secret = |name: &HeaderName| {
+        CREDENTIALS.contains(name)
+            || listed.contains(name)
+            || request.headers.get_all(name).iter().any(HeaderValue::is_sensitive)
+    };
+    request.headers.keys().filter(|name| is_secret(name)).cloned().collect()
+}
+
+/// Takes out what never goes to another origin.
 pub(crate) fn drop_credentials(request: &mut Request) {
-    for name in [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION] {
-        request.headers.remove(name);
-    }
-    let marked: Vec<HeaderName> = request
-        .headers
-        .iter()
-        .filter(|(_, value)| value.is_sensitive())
-        .map(|(name, _)| name.clone())
-        .collect();
-    let listed = request.meta.get("secret_headers").and_then(serde_json::Value::as_array).cloned();
-    for name in marked {
-        request.headers.remove(name);
-    }
-    for name in listed.iter().flatten().filter_map(serde_json::Value::as_str) {
+    for name in credentials(request) {
         request.headers.remove(name);
     }
 }

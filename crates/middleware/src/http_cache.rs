@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use http::{StatusCode, header};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, FetchError, Fingerprint, HttpCachePolicy, OnException, OnRequest,
+    Context, DownloaderMiddleware, Error, FetchError, Fingerprint, HttpCachePolicy, OnException, OnRequest,
     OnResponse, Request, Response, Result, Settings, Timestamp, log, seconds,
 };
 
@@ -25,7 +25,9 @@ use shared::Shared;
 
 /// Answers from a store on disk what was fetched before, and stores what is fetched: bodies and headers as received.
 ///
-/// The key is the fingerprint of the request. With the policy `dummy` every stored answer is used as long as
+/// The key is the fingerprint of the request, and for one that is sent with credentials a hash of them, too: what was fetched with a
+/// login is found with the same login only. Cookies count as credentials unless `httpcache_bind_cookies` is off: where a site
+/// changes its cookies with every answer, a second crawl finds what it asks for in the same order. With the policy `dummy` every stored answer is used as long as
 /// `httpcache_expiration_secs` say; with `rfc` those that are fresh by RFC 9111 for a private cache, `Vary` included, and the
 /// others are asked for with validators: 304, and failures unless `must-revalidate`, give the stored answer.
 ///
@@ -38,7 +40,7 @@ use shared::Shared;
 /// (60 MiB of answers of 0.1 to 40 kB, renewed twice: 135 MB), for redb doubles it as it grows.
 ///
 /// Stored answers have the flag `cached` and cost the slot no delay. Stats are under `httpcache/`. The directory is locked while
-/// the crawl runs; crawls of one process share it, others wait for it. Crawls with different logins need different ones. The store
+/// the crawl runs; crawls of one process share it, others wait for it. The store
 /// is read and written off the async threads, many readers at once; a page that is asked for again in the same moment may be
 /// fetched twice. [`HttpCacheDirectory`] is what is stored, for programs.
 #[derive(Debug)]
@@ -51,12 +53,13 @@ pub struct HttpCache {
     failures: Vec<u16>,
     ignored_schemes: Vec<String>,
     ignore_missing: bool,
+    bind_cookies: bool,
 }
 
 /// What this middleware knows of a request on its way back; it is in its extensions if it may be answered from the store.
 #[derive(Clone, Debug)]
 struct Asked {
-    fingerprint: Fingerprint,
+    key: Fingerprint,
     /// An answer that is to be validated.
     stale: Option<Arc<Entry>>,
     /// Whether the request has the validators of that answer: a 304 speaks of it, and not of what somebody else knows.
@@ -89,6 +92,7 @@ impl HttpCache {
             failures: settings.retry_http_codes.clone(),
             ignored_schemes: settings.httpcache_ignore_schemes.clone(),
             ignore_missing: settings.httpcache_ignore_missing,
+            bind_cookies: settings.httpcache_bind_cookies,
         }))
     }
 
@@ -100,11 +104,21 @@ impl HttpCache {
             && (self.freshness.is_none() || Freshness::concerns(request))
     }
 
+    /// The key of the answer to a request.
+    fn key(&self, request: &Request) -> Fingerprint {
+        let mut credentials = added::credentials(request);
+        credentials.retain(|name| self.bind_cookies || name != header::COOKIE);
+        match credentials.is_empty() {
+            true => request.fingerprint(),
+            false => self.storage.bound_to(request.fingerprint(), &credentials, &request.headers),
+        }
+    }
+
     /// The stored answer, unless it is too old.
-    async fn stored(&self, fingerprint: Fingerprint, request: &Request, cx: &Context) -> Option<Entry> {
+    async fn stored(&self, key: Fingerprint, request: &Request, cx: &Context) -> Option<Entry> {
         let storage = Arc::clone(&self.storage);
         let (headers, now) = (request.headers.clone(), cx.now());
-        let read = tokio::task::spawn_blocking(move || storage.get(fingerprint, &headers, now)).await;
+        let read = tokio::task::spawn_blocking(move || storage.get(key, &headers, now)).await;
         let entry = match read {
             Ok(Ok(entry)) => entry?,
             Ok(Err(error)) => {
@@ -115,6 +129,7 @@ impl HttpCache {
             // The runtime ends, or the store panicked.
             Err(error) => {
                 cx.stats().inc("httpcache/retrieve_error");
+                let error = Error::from(error);
                 log::warn!(url = %request.url, "the HTTP cache could not be read: {error}");
                 return None;
             }
@@ -140,7 +155,7 @@ impl HttpCache {
         if self.freshness.is_some() { varies_by(&entry.headers) } else { Vec::new() }
     }
 
-    async fn put(&self, fingerprint: Fingerprint, request: &Request, mut entry: Entry, cx: &Context) {
+    async fn put(&self, key: Fingerprint, request: &Request, mut entry: Entry, cx: &Context) {
         if self.storage.has_failed() {
             return;
         }
@@ -149,11 +164,10 @@ impl HttpCache {
         entry.note_asked(&varying, &headers);
         // The first form had none.
         entry.method.get_or_insert_with(|| request.method.clone());
-        let put = move || storage.put(fingerprint, &headers, &varying, &entry, now);
-        match tokio::task::spawn_blocking(put).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => log::warn!(url = %request.url, "an answer was not stored: {error}"),
-            Err(error) => log::warn!(url = %request.url, "an answer was not stored: {error}"),
+        let put = move || storage.put(key, &headers, &varying, &entry, now);
+        let done = tokio::task::spawn_blocking(put).await.map_err(Error::from).flatten();
+        if let Err(error) = done {
+            log::warn!(url = %request.url, "an answer was not stored: {error}");
         }
         let evicted = self.storage.take_evicted();
         if evicted > 0 {
@@ -165,7 +179,7 @@ impl HttpCache {
     async fn keep(&self, asked: &Asked, request: &Request, response: &Response, cx: &Context) {
         if self.stores(response) {
             cx.stats().inc("httpcache/store");
-            self.put(asked.fingerprint, request, Entry::of(request, response, cx.now()), cx).await;
+            self.put(asked.key, request, Entry::of(request, response, cx.now()), cx).await;
             return;
         }
         cx.stats().inc("httpcache/uncacheable");
@@ -177,9 +191,8 @@ impl HttpCache {
         {
             let storage = Arc::clone(&self.storage);
             let (headers, varying) = (request.headers.clone(), self.varying(stale));
-            let fingerprint = asked.fingerprint;
-            let _ =
-                tokio::task::spawn_blocking(move || storage.remove(fingerprint, &headers, &varying)).await;
+            let key = asked.key;
+            let _ = tokio::task::spawn_blocking(move || storage.remove(key, &headers, &varying)).await;
         }
     }
 }
@@ -203,14 +216,14 @@ impl DownloaderMiddleware for HttpCache {
         if !self.concerns(request) {
             return Ok(OnRequest::Continue);
         }
-        let fingerprint = request.fingerprint();
-        let Some(entry) = self.stored(fingerprint, request, cx).await else {
+        let key = self.key(request);
+        let Some(entry) = self.stored(key, request, cx).await else {
             cx.stats().inc("httpcache/miss");
             if self.ignore_missing {
                 cx.stats().inc("httpcache/ignore");
                 return Ok(OnRequest::drop("not_cached"));
             }
-            request.extensions.insert(Asked { fingerprint, stale: None, validates: false });
+            request.extensions.insert(Asked { key, stale: None, validates: false });
             return Ok(OnRequest::Continue);
         };
         let now = epoch_seconds(cx.now());
@@ -229,7 +242,7 @@ impl DownloaderMiddleware for HttpCache {
         for (name, value) in validators {
             added::set(request, name, value);
         }
-        request.extensions.insert(Asked { fingerprint, stale: Some(Arc::new(entry)), validates });
+        request.extensions.insert(Asked { key, stale: Some(Arc::new(entry)), validates });
         Ok(OnRequest::Continue)
     }
 
@@ -255,7 +268,7 @@ impl DownloaderMiddleware for HttpCache {
             entry.stored = cx.now();
             *response = entry.response();
             if self.stores(response) {
-                self.put(asked.fingerprint, request, entry, cx).await;
+                self.put(asked.key, request, entry, cx).await;
             }
         } else if response.status.is_server_error() && !freshness.must_revalidate(stale) {
             cx.stats().inc("httpcache/revalidate");

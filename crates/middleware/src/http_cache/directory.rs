@@ -127,7 +127,7 @@ impl HttpCacheDirectory {
     /// The answers to requests for an address, newest first: one, unless they vary by headers of the request, or were asked
     /// for with several methods. The fragment of the address does not count.
     ///
-    /// Looks where a plain `GET` is stored first; reads the whole store if nothing is there, or if another method is asked for.
+    /// Looks where a plain `GET` without credentials is stored first; reads the whole store if nothing is there, or if another method is asked for.
     ///
     /// # Errors
     /// As [`HttpCacheDirectory::usage`].

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
-use huntsman_crawler::{Request, Response, Timestamp};
+use huntsman_crawler::{CREDENTIALS, Request, Response, Timestamp};
 use url::Url;
 
 /// An answer as it was received, and when.
@@ -82,9 +82,12 @@ impl Entry {
 
     /// Notes the headers of the request by which the answer varies. Credentials are kept out of the cache.
     pub(crate) fn note_asked(&mut self, names: &[String], asked: &HeaderMap) {
-        const SECRETS: [&str; 3] = ["authorization", "cookie", "proxy-authorization"];
+        let is_secret = |name: &str| {
+            CREDENTIALS.iter().any(|secret| name.eq_ignore_ascii_case(secret.as_str()))
+                || asked.get_all(name).iter().any(HeaderValue::is_sensitive)
+        };
         let value = |name: &String| {
-            if SECRETS.iter().any(|secret| name.eq_ignore_ascii_case(secret)) {
+            if is_secret(name) {
                 return None;
             }
             let values: Vec<_> =

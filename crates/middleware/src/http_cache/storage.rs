@@ -5,9 +5,10 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderName};
 use huntsman_crawler::{Error, Fingerprint, Result, Timestamp, log};
 use huntsman_store::{Backend, Batch, Durability, JobDirectory, Store, StoreError, Writer};
+use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::entry::Entry;
@@ -24,6 +25,7 @@ use super::ledger::{Ledger, Tail, Totals, Weight};
 /// | `m`, as after `a` | bytes and last use of the answer |
 /// | `t`, last use, as after `a` | bytes of the answer |
 /// | `s` | version of the last two, answers, bytes, last use of any |
+/// | `sk` | the secret of the cache, for the keys of answers to requests with credentials |
 ///
 /// The last use of an answer is noted in memory, and written with those of many others: a hit costs no write. What was not
 /// written when a process dies is forgotten; the answers then count as used when they were used before.
@@ -40,7 +42,12 @@ pub(crate) struct Storage {
     max_bytes: AtomicU64,
     /// Answers that made room, and were not asked for yet.
     evicted: AtomicU64,
+    secret: [u8; SECRET],
 }
+
+/// Bytes of the secret of a cache.
+const SECRET: usize = 32;
+const SECRET_KEY: &[u8] = b"sk";
 
 /// Bytes of the store that are held in memory.
 pub(super) const CACHE_BYTES: usize = 16 << 20;
@@ -69,6 +76,7 @@ impl Storage {
             Some(totals) => totals,
             None => weigh(&store)?,
         };
+        let secret = secret(&*store)?;
         let writer = Writer::new(Arc::clone(&store), Durability::Process)?;
         Ok(Self {
             writer,
@@ -78,6 +86,7 @@ impl Storage {
             last_use: AtomicU64::new(totals.used),
             max_bytes: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
+            secret,
             store,
         })
     }
@@ -86,6 +95,30 @@ impl Storage {
     pub(crate) fn bound(&self, max_bytes: u64) {
         let lower = |old: u64| (max_bytes > 0 && (old == 0 || max_bytes < old)).then_some(max_bytes);
         let _ = self.max_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
+    }
+
+    /// The key of a request that is sent with credentials, which are these headers of it: another one for each value of them.
+    /// The values cannot be told from it, not even by trying them, without the secret of the cache.
+    pub(crate) fn bound_to(
+        &self,
+        fingerprint: Fingerprint,
+        credentials: &[HeaderName],
+        asked: &HeaderMap,
+    ) -> Fingerprint {
+        let mut hasher = Sha256::new_with_prefix(self.secret);
+        hasher.update(fingerprint.0.to_be_bytes());
+        let mut part = |bytes: &[u8]| {
+            hasher.update((bytes.len() as u64).to_le_bytes());
+            hasher.update(bytes);
+        };
+        let mut names: Vec<&str> = credentials.iter().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        for name in names {
+            part(name.as_bytes());
+            asked.get_all(name).iter().for_each(|value| part(value.as_bytes()));
+        }
+        let digest = hasher.finalize();
+        Fingerprint(u128::from_be_bytes(*digest.first_chunk().expect("32 bytes")))
     }
 
     /// The stored answer to a request; blocks.
@@ -340,6 +373,19 @@ impl Drop for Storage {
             log::debug!("the uses of stored answers were not noted: {error}");
         }
     }
+}
+
+/// The secret of a cache; made with the first use of one that has none.
+fn secret(store: &dyn Store) -> Result<[u8; SECRET]> {
+    if let Some(bytes) = store.get(SECRET_KEY)? {
+        let secret = <[u8; SECRET]>::try_from(&bytes[..]);
+        return secret.map_err(|_| Error::msg("the secret of its keys is damaged; remove the directory"));
+    }
+    let secret: [u8; SECRET] = rand::random();
+    let mut batch = Batch::new();
+    batch.put(SECRET_KEY, &secret[..]);
+    store.write(&batch, Durability::Process)?;
+    Ok(secret)
 }
 
 /// Gives every answer of a cache that has no sizes its own; the time when it was stored counts as its last use. The totals are

@@ -320,6 +320,64 @@ async fn answers_vary_by_the_headers_that_they_name() {
     assert_eq!(cache.exchange(request("http://h/a"), none()).await, "cached 200 x");
 }
 
+/// A request with a header, as middlewares mark what they bind to an origin.
+fn with(name: &'static str, value: &str, is_marked: bool) -> Request {
+    let mut request = request("http://h/a");
+    let mut value = http::HeaderValue::from_str(value).unwrap();
+    value.set_sensitive(is_marked);
+    request.headers.insert(name, value);
+    request
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_fetched_with_credentials_is_for_the_same_credentials_only() {
+    for policy in [HttpCachePolicy::Dummy, HttpCachePolicy::Rfc] {
+        for (name, is_marked) in
+            [("authorization", false), ("cookie", false), ("cookie", true), ("x-api-key", true)]
+        {
+            let mut cache = Cache::new(|settings| settings.httpcache_policy = policy);
+            let fresh = |body| Ok(answer(200, &[("cache-control", "max-age=600")], body));
+            let none = || Err(FetchError::new(FetchErrorKind::Reset, "nobody is asked"));
+            let mine = || with(name, "SECRET-of-mine", is_marked);
+            let yours = || with(name, "SECRET-of-yours", is_marked);
+            assert_eq!(cache.exchange(mine(), fresh("mine")).await, "network 200 mine", "{name}");
+            assert_eq!(cache.get(fresh("public").unwrap()).await, "network 200 public", "{name}");
+            assert_eq!(cache.exchange(yours(), fresh("yours")).await, "network 200 yours", "{name}");
+            // In a later crawl, too; and none has taken the place of another.
+            for _ in 0..2 {
+                assert_eq!(cache.exchange(mine(), none()).await, "cached 200 mine", "{name}");
+                assert_eq!(cache.exchange(yours(), none()).await, "cached 200 yours", "{name}");
+                assert_eq!(cache.get(answer(500, &[], "")).await, "cached 200 public", "{name}");
+                cache = cache.reopened(|settings| settings.httpcache_policy = policy);
+            }
+            let mut is_told = false;
+            let row = &mut |key: &[u8], value: &[u8]| {
+                is_told |= [key, value].iter().any(|bytes| bytes.windows(6).any(|part| part == b"SECRET"));
+                true
+            };
+            cache.cache.storage.store().scan(b"", row).unwrap();
+            assert!(!is_told, "{name}: the value is in the store");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn two_caches_have_different_keys_for_the_same_credentials() {
+    let key = || Cache::new(|_| {}).cache.key(&with("cookie", "a=1", true));
+    assert_ne!(key(), key());
+    let cache = Cache::new(|_| {});
+    assert_eq!(cache.cache.key(&request("http://h/a")), request("http://h/a").fingerprint());
+}
+
+#[tokio::test(start_paused = true)]
+async fn cookies_may_be_left_out_of_the_key() {
+    let cache = Cache::new(|settings| settings.httpcache_bind_cookies = false);
+    cache.exchange(with("cookie", "a=1", true), Ok(answer(200, &[], "one"))).await;
+    assert_eq!(cache.get(answer(500, &[], "")).await, "cached 200 one");
+    let other = cache.exchange(with("authorization", "x", true), Ok(answer(200, &[], "two"))).await;
+    assert_eq!(other, "network 200 two");
+}
+
 #[tokio::test(start_paused = true)]
 async fn answers_of_other_middlewares_are_not_stored() {
     let cache = Cache::new(|_| {});
