@@ -54,9 +54,11 @@ impl Rows {
         }
     }
 
-    /// O2: a cell that begins like a formula is run by spreadsheets, whoever wrote it.
+    /// A cell that begins like a formula is run by spreadsheets, whoever wrote it. Some of them take the full-width signs for
+    /// the usual ones, and pass over tabs and line breaks.
     fn guarded(&self, text: String) -> String {
-        let dangerous = self.guard && text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+        const SIGNS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+        let dangerous = self.guard && text.starts_with(SIGNS);
         if dangerous { format!("'{text}") } else { text }
     }
 

@@ -619,6 +619,8 @@ mod tests {
             json!({"name": "-1"}),
             json!({"name": "\tx"}),
             json!({"name": "\rx"}),
+            json!({"name": "\n=x", "tags": ["＝1", "＋2"]}),
+            json!({"name": "－1", "tags": ["＠x"]}),
         ];
         bench.write(Csv::create(bench.path("a.csv")).unwrap(), &items).await;
         let expected = "name,tags,n,none,yes\n\
@@ -627,7 +629,9 @@ mod tests {
             '@x,\"'+1,2\",,,\"{\"\"k\"\":1}\"\n\
             '-1,,,,\n\
             '\tx,,,,\n\
-            \"'\rx\",,,,\n";
+            \"'\rx\",,,,\n\
+            \"'\n=x\",\"'＝1,＋2\",,,\n\
+            '－1,'＠x,,,\n";
         assert_eq!(bench.text("a.csv"), expected);
         let mut settings = Settings::default();
         settings.feed_csv_guard = false;
