@@ -384,3 +384,50 @@ fn a_server_that_goes_away_ends_the_input_and_never_an_object_in_its_middle() {
     // It is not asked for one object after the other.
     assert!(said.stderr.lines().count() < 100, "{}", said.stderr);
 }
+
+/// A server that lists one object and says again and again where to go on, with these tokens in turn.
+fn circling(tokens: &'static [&'static str]) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut listed = 0;
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let (mut head, mut byte) = (Vec::new(), [0]);
+            while !head.ends_with(b"\r\n\r\n") && stream.read(&mut byte).is_ok_and(|read| read == 1) {
+                head.push(byte[0]);
+            }
+            let body = if head.windows(9).any(|part| part == b"list-type") {
+                let (token, name) = (tokens[listed % tokens.len()], format!("{listed}.txt"));
+                listed += 1;
+                format!(
+                    "<ListBucketResult><IsTruncated>true</IsTruncated>\
+                     <NextContinuationToken>{token}</NextContinuationToken><Contents><Key>{name}</Key><Size>4</Size>\
+                     <LastModified>2026-01-01T00:00:00.000Z</LastModified><ETag>\"e\"</ETag></Contents>\
+                     </ListBucketResult>"
+                )
+            } else {
+                "text".to_owned()
+            };
+            let headers = "Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nETag: \"e\"\r\nConnection: close";
+            let _ = write!(
+                stream,
+                "HTTP/1.1 200 OK\r\n{headers}\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            );
+        }
+    });
+    url
+}
+
+#[test]
+fn a_listing_that_repeats_where_to_go_on_ends_with_an_error() {
+    for tokens in [&["again"][..], &["one", "two", "three"]] {
+        let directory = tempfile::tempdir().unwrap();
+        let said = run(at(&circling(tokens), directory.path()).args(["dedup", "s3://bucket/"]));
+        assert_eq!(said.code, Some(1), "{}", said.stderr);
+        assert!(said.stderr.contains("the listing broke off"), "{}", said.stderr);
+        assert!(said.stderr.contains("a token that it gave before"), "{}", said.stderr);
+        assert!(said.stderr.lines().count() < 50, "{}", said.stderr);
+    }
+}

@@ -4,7 +4,9 @@
 //! fetched ahead, as many as [`REQUESTS`] and [`AHEAD`] allow, and read in the order of the names. A piece is asked for by a
 //! request of its own, so that an object of any size is read at the pace of the reader, without a connection that stands still.
 
+use std::collections::HashSet;
 use std::fmt;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, Read};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
-use object_store::list::{PaginatedListOptions, PaginatedListStore};
+use object_store::list::{PaginatedListOptions, PaginatedListResult, PaginatedListStore};
 use object_store::path::{Error as NameError, Path};
 use object_store::{
     BackoffConfig, ClientConfigKey, Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt,
@@ -234,9 +236,17 @@ enum Page {
 async fn list_under(store: Arc<AmazonS3>, prefix: Arc<str>, pages: mpsc::Sender<Page>) {
     let mut next = PaginatedListOptions::default();
     let mut most = PAGE;
+    let (hashes, mut seen) = (RandomState::new(), HashSet::new());
     loop {
         let options = PaginatedListOptions { max_keys: Some(most), ..next.clone() };
         let (page, then) = match store.list_paginated(some(&prefix), options).await {
+            // A server that gives a token again, at once or in a circle, would be asked for ever.
+            Ok(PaginatedListResult { page_token: Some(token), .. })
+                if !seen.insert(hashes.hash_one(&token)) =>
+            {
+                let source = "the server says again where to go on, with a token that it gave before".into();
+                (Page::Broken(Error::Generic { store: "S3", source }), None)
+            }
             Ok(page) => {
                 most = (2 * most).min(PAGE);
                 let then = page.page_token.map(|token| PaginatedListOptions {
