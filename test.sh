@@ -72,6 +72,11 @@ else
     cargo test --workspace --all-features --no-fail-fast --quiet
 fi
 
+step "power cuts"
+need python3 python3
+cargo build --quiet --package huntsman-cli
+python3 tests/power.py "${CARGO_TARGET_DIR:-target}/debug/huntsman" 2
+
 step "doc tests"
 cargo test --workspace --all-features --doc --quiet
 

@@ -96,12 +96,13 @@ pub(crate) fn crashes(name: &'static str, scenario: &Scenario) {
         recording.restore(crash, directory.path());
         directory
     };
-    let end = recording.len();
     // When it says that it is done, everything is on the disk.
     for loss in [Loss::Nothing, Loss::Unsynced, Loss::UnsyncedData, Loss::Random(random.random())] {
-        let crash = Crash { after: end, loss };
-        let checked = (scenario.check)(restored(crash).path(), Moment::Undisturbed);
-        verdict.add(|| format!("after the exit: {}", recording.describe(crash)), checked);
+        let crash = Crash { after: recording.len(), loss };
+        let directory = restored(crash);
+        let checked = (scenario.check)(directory.path(), Moment::Undisturbed);
+        let completed = checked.and_then(|()| complete(scenario, directory.path()));
+        verdict.add(|| format!("after the exit: {}", recording.describe(crash)), completed);
     }
     for crash in chosen(scenario, &recording, number("HUNTSMAN_CRASH_POINTS", 24), &mut random) {
         let completed = complete(scenario, restored(crash).path());
@@ -113,13 +114,13 @@ pub(crate) fn crashes(name: &'static str, scenario: &Scenario) {
 /// A sample of all crashes, half of them around syncs and changes of names.
 fn chosen(scenario: &Scenario, recording: &Recording, count: usize, random: &mut StdRng) -> Vec<Crash> {
     let turns = recording.turning_points();
-    let losses: &[u8] = if scenario.survives_power_cuts { &[0, 1, 2, 3, 4, 4] } else { &[0] };
+    let losses = if scenario.survives_power_cuts { 6 } else { 1 };
     let crash = |at: usize| {
         let after = match at % 2 {
             0 if !turns.is_empty() => *turns.choose(random).expect("there are some"),
             _ => random.random_range(0..=recording.len()),
         };
-        let loss = match losses[at / 2 % losses.len()] {
+        let loss = match at / 2 % losses {
             0 => Loss::Nothing,
             1 => Loss::Unsynced,
             2 => Loss::UnsyncedData,
@@ -212,12 +213,14 @@ pub(crate) fn kills(name: &'static str, scenario: &Scenario) {
     let whole = run_bounded(&mut (scenario.command)(directory.path()), LIMIT);
     assert_eq!(whole.code, Some(0), "{whole:?}");
     let length = began.elapsed();
-    for _ in 0..count {
+    for at in 0..count {
         let directory = prepared(scenario);
-        let mut moments = vec![length.mul_f64(random.random())];
+        // More of them early: a run makes most of its files then.
+        let mut moment = || length.mul_f64(random.random::<f64>().powi(2));
+        let mut moments = vec![moment()];
         let mut killed = kill_after((scenario.command)(directory.path()), moments[0]);
-        if random.random() {
-            moments.push(length.mul_f64(random.random()));
+        if at % 2 == 1 {
+            moments.push(moment());
             killed = killed.and_then(|()| kill_after(scenario.again(directory.path()), moments[1]));
         }
         let judged = killed.and_then(|()| complete(scenario, directory.path()));

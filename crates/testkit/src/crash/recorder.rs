@@ -8,7 +8,7 @@ use super::recording::{Change, Content, Naming, Node, Operation, ROOT, Recording
 use super::trace::{self, Call};
 
 /// The calls to record. The model of files does not know those of the last line: for files of the directory they are errors.
-pub(super) const CALLS: &str = "openat,open,creat,close,dup,dup2,dup3,fcntl,lseek,read,write,pwrite64,writev,pwritev,\
+pub(super) const CALLS: &str = "openat,open,creat,close,dup,dup2,dup3,fcntl,lseek,read,readv,write,pwrite64,writev,pwritev,\
     ftruncate,fsync,fdatasync,sync_file_range,rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,symlink,symlinkat,\
     truncate,fallocate,pwritev2,copy_file_range,sendfile,link,linkat,mmap";
 
@@ -94,7 +94,7 @@ impl Recorder {
             "dup" | "dup2" | "dup3" => self.doubled(call),
             "fcntl" if call.argument(1).starts_with("F_DUPFD") => self.doubled(call),
             "lseek" => self.moved(call, |_| call.result),
-            "read" => self.moved(call, |at| at + call.result),
+            "read" | "readv" => self.moved(call, |at| at + call.result),
             "write" | "writev" => self.written(call, None),
             "pwrite64" | "pwritev" => self.written(call, Some(call.number(3))),
             "ftruncate" => {

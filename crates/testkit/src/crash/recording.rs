@@ -81,7 +81,7 @@ impl Recording {
             "-s".to_owned(),
             "16777216".to_owned(),
             "-e".to_owned(),
-            "raw=read".to_owned(),
+            "raw=read,readv".to_owned(),
             "-e".to_owned(),
             format!("trace={CALLS}"),
             "-o".to_owned(),
