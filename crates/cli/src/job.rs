@@ -67,6 +67,34 @@ pub(crate) struct Job {
     pub(crate) index: Option<TextIndex>,
 }
 
+/// A crawl that ended, and whose directory does not say so yet: further reports are written before that, so that a kill between
+/// them leaves a run that the same command completes.
+#[derive(Debug)]
+#[must_use = "the directory is not finished"]
+pub(crate) struct Unfinished(Ended);
+
+impl Unfinished {
+    /// What came of the crawl.
+    pub(crate) fn report(&self) -> &Report {
+        &self.0.report
+    }
+
+    /// Where further reports go.
+    pub(crate) fn directory(&self) -> Option<&OutputDir> {
+        self.0.directory.as_ref()
+    }
+
+    /// Writes the report into the directory, and how the crawl ended.
+    ///
+    /// # Errors
+    /// The report cannot be written; the crawl goes on with the next command.
+    pub(crate) fn finish(self) -> Outcome<Ended> {
+        let mut ended = self.0;
+        finish(&mut ended)?;
+        Ok(ended)
+    }
+}
+
 /// How a crawl ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -139,7 +167,7 @@ impl Downloader for Nothing {
 /// # Errors
 /// It could not be put together; then the output directory is gone again. A crawl that broke off is no error here: its
 /// report says so.
-pub(crate) async fn run(job: Job) -> Outcome<Ended> {
+pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
     let Job {
         config,
         downloader,
@@ -188,7 +216,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     if screen.has_progress() {
         builder = builder.observer(hosts.clone());
     }
-    let (directory, store) = match sink {
+    let (mut directory, store) = match sink {
         Sink::Directory(directory, store) => (Some(directory), store),
         Sink::Stdout => (None, Backend::Memory),
     };
@@ -201,7 +229,12 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
         (Some(sweep), Some(directory)) => Ok((builder.pipeline(sweep.pipeline(directory)?), drops)),
         _ => Ok((builder, drops)),
     });
-    let (crawler, drops) = match swept.and_then(|(builder, drops)| Ok((builder.build()?, drops))) {
+    let built = swept.and_then(|(builder, drops)| Ok((builder.build()?, drops)));
+    let begun = built.and_then(|built| {
+        directory.as_mut().map_or(Ok(()), OutputDir::begin)?;
+        Ok(built)
+    });
+    let (crawler, drops) = match begun {
         Ok(built) => built,
         Err(failure) => {
             if let Some(directory) = directory {
@@ -281,8 +314,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Ended> {
     {
         eprintln!("{}: {}", escape(url.as_str()), escape(&believed));
     }
-    finish(&mut ended)?;
-    Ok(ended)
+    Ok(Unfinished(ended))
 }
 
 /// Writes the report into the directory.

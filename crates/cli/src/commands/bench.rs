@@ -20,7 +20,7 @@ use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, Job, Sink};
 use crate::logging;
-use crate::output::Plan;
+use crate::output::{Plan, Run};
 use crate::process::cpu_seconds;
 use crate::progress::Screen;
 use crate::render::{Table, count, say};
@@ -131,10 +131,10 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
     let downloader = HttpDownloader::new(&config.settings)?;
     let temporary = tempfile::tempdir()?;
     let seeds = Seeds::of(&[format!("http://127.0.0.1:{port}{}", Linked::path(0))], None)?;
-    let Plan::Use(plan) = Plan::of(temporary.path(), false, Backend::Memory)? else {
+    let Plan::Use(plan) = Plan::of(temporary.path(), false, Run::Crawl, Backend::Memory)? else {
         return Err(Failure::crawl("the temporary directory is not empty"));
     };
-    let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), Backend::Memory)?;
+    let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339())?;
     let sink = Sink::Directory(directory, Backend::Memory);
     job::run(Job {
         config,
@@ -153,7 +153,8 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
         sweep: None,
         index: None,
     })
-    .await
+    .await?
+    .finish()
 }
 
 /// The server process; ends with this value.

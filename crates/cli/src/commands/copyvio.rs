@@ -21,7 +21,6 @@ use crate::copyvio::{
 use crate::dedup::{Source, sources};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
-use crate::output::write_atomically;
 use crate::progress::Screen;
 use crate::render::{Style, Table, count, counted, escape, say, shorten, warn};
 
@@ -164,7 +163,7 @@ fn article(texts: &Inputs, input: &Input, name: &str) -> Outcome<Read> {
 
 fn tell(comparison: &Comparison, show: &ShowArgs) -> Outcome {
     if let Some(path) = &show.html {
-        write_atomically(path, page(comparison).as_bytes())
+        huntsman::files::write(path, page(comparison))
             .map_err(|error| Failure::crawl(format!("writing {}: {error}", shown(path))))?;
     }
     let mut stdout = io::stdout().lock();

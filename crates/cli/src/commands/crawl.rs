@@ -13,10 +13,10 @@ use crate::args::{CrawlArgs, Flags, SiteArgs};
 use crate::config::Config;
 use crate::copyvio::{Input, Inputs, pdf_reader};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::job::{self, Ended, Job, Sink};
+use crate::job::{self, Job, Sink, Unfinished};
 use crate::logging;
 use crate::metrics::Metrics;
-use crate::output::{self, Plan};
+use crate::output::{self, Plan, Run};
 use crate::progress::Screen;
 use crate::reachable;
 use crate::render::{Style, escape, say};
@@ -39,9 +39,11 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
         Some(article) => Some(compared_with(article, &site).await?),
         None => None,
     };
-    let Some(ended) = crawl(site, Beside { copyvio, index: index.index, ..Beside::default() }).await? else {
+    let Some(crawled) = crawl(site, Beside { copyvio, index: index.index, ..Beside::default() }).await?
+    else {
         return Ok(Exit::Done);
     };
+    let ended = crawled.finish()?;
     say(ended.report.summary(Style::stderr()).trim_end());
     if let Some(directory) = &ended.directory {
         say(&format!("  {}", escape(&directory.path().join(output::PAGES).to_string_lossy())));
@@ -50,7 +52,7 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
 }
 
 /// Crawls as the flags say. Nothing if the directory holds a finished crawl, which is then told.
-pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Ended>> {
+pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Unfinished>> {
     let mut flags = args.settings();
     flags.push(("page_text", json!(args.output.text)));
     let config = Config::load(&args.settings, defaults(), flags)?;
@@ -61,11 +63,11 @@ pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Ende
 
     let to_stdout = args.output.out.as_deref() == Some(Path::new("-"));
     let store = store_of(args.output.store.as_deref(), config.profile, to_stdout)?;
-    let what = if beside.sweep.is_some() { "sweep" } else { "crawl" };
-    let path = args.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first, what));
+    let run = if beside.sweep.is_some() { Run::Sweep } else { Run::Crawl };
+    let path = args.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first, run));
     let plan = match to_stdout {
         true => None,
-        false => match Plan::of(&path, args.output.fresh, store)? {
+        false => match Plan::of(&path, args.output.fresh, run, store)? {
             Plan::Finished(sentence) => {
                 say(&sentence);
                 return Ok(None);
@@ -90,7 +92,7 @@ pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Ende
     let sink = match plan {
         Some(plan) => {
             let started = huntsman::Timestamp::wall().to_rfc3339();
-            Sink::Directory(plan.create(&seeds.first, started, store)?, store)
+            Sink::Directory(plan.create(&seeds.first, started)?, store)
         }
         None => Sink::Stdout,
     };

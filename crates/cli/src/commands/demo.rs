@@ -17,7 +17,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::html_report;
 use crate::job::{self, Job, Sink};
 use crate::logging;
-use crate::output::{self, HTML_REPORT, Plan, write_atomically};
+use crate::output::{self, HTML_REPORT, Plan, Run};
 use crate::progress::Screen;
 use crate::render::{Style, escape};
 use crate::seeds::Seeds;
@@ -29,7 +29,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         Some(path) => path.clone(),
         None => temporary_directory()?,
     };
-    let plan = match Plan::of(&path, args.fresh, Backend::Memory)? {
+    let plan = match Plan::of(&path, args.fresh, Run::Demo, Backend::Memory)? {
         Plan::Use(plan) => plan,
         Plan::Finished(sentence) => {
             writeln!(io::stdout(), "{sentence}")?;
@@ -74,9 +74,9 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     let log = logging::start(&config.settings, &screen)?;
     let downloader = HttpDownloader::new(&config.settings)?;
     let seeds = Seeds::of(&[format!("{origin}/")], None)?;
-    let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339(), Backend::Memory)?;
+    let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339())?;
     let sink = Sink::Directory(directory, Backend::Memory);
-    let ended = job::run(Job {
+    let crawled = job::run(Job {
         config,
         downloader,
         seeds,
@@ -96,16 +96,17 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     .await?;
     drop(servers);
 
-    let exit = ended.exit(false);
-    let mut stdout = io::stdout().lock();
-    if let Some(directory) = &ended.directory {
-        let page = html_report::of(directory.path(), &ended.report)
+    if let Some(directory) = crawled.directory() {
+        let page = html_report::of(directory.path(), crawled.report())
             .map_err(|error| Failure::crawl(format!("making {HTML_REPORT}: {error}")))?;
-        let file = directory.file(HTML_REPORT);
-        write_atomically(&file, page.as_bytes()).map_err(|error| {
+        directory.write(HTML_REPORT, page.as_bytes()).map_err(|error| {
+            let file = directory.file(HTML_REPORT);
             Failure::crawl(format!("writing {}: {error}", escape(&file.to_string_lossy())))
         })?;
     }
+    let ended = crawled.finish()?;
+    let exit = ended.exit(false);
+    let mut stdout = io::stdout().lock();
     stdout.write_all(ended.report.summary(Style::stdout()).as_bytes())?;
     writeln!(stdout, "saved in {}:", escape(&path.to_string_lossy()))?;
     for (name, what) in [

@@ -58,7 +58,7 @@ fn info(dir: &Path, as_json: bool) -> Outcome {
         let mut table = Table::default();
         if let (Some(status), Some(state)) = (&status, state) {
             let reason = reason.map(|reason| format!(", ended as {reason}")).unwrap_or_default();
-            table.row(["crawl", &status.seed_url]);
+            table.row([status.run().name(), &status.seed_url]);
             table.row(["started", &status.started]);
             table.row(["state", &format!("{state}{reason}")]);
         }
@@ -86,6 +86,8 @@ fn state_of(status: &Status, queued: u64) -> &'static str {
     match status.state {
         State::Finished => "finished",
         State::Failed => "failed",
+        State::Making => "being made",
+        State::Clearing => "being cleared",
         State::Interrupted => "interrupted",
         State::Running if queued == 0 => "killed at its end",
         State::Running => "killed",

@@ -13,7 +13,7 @@ use crate::args::Flags;
 use crate::config::Config;
 use crate::copyvio::{Inputs, pdf_reader};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::output;
+use crate::output::{self, OutputDir};
 use crate::render::{Style, counted, escape, say};
 use crate::sweep::{SweepArgs, Sweeping, Totals, write_report};
 
@@ -42,16 +42,14 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
         until: max_time.map(|limit| Instant::now() + Duration::from_secs_f64(limit)),
     };
     let beside = Beside { sweep: Some(sweeping), ..Beside::default() };
-    let Some(ended) = crawl(site, beside).await? else { return Ok(Exit::Done) };
+    let Some(crawled) = crawl(site, beside).await? else { return Ok(Exit::Done) };
+    let totals = match crawled.directory() {
+        Some(directory) => Some(write_reports(directory, &name, checks.html.as_deref())?),
+        None => None,
+    };
+    let ended = crawled.finish()?;
     say(ended.report.summary(Style::stderr()).trim_end());
-    if let Some(directory) = &ended.directory {
-        let totals = write_report(directory, &name)
-            .map_err(|error| Failure::crawl(format!("writing {}: {error}", output::SWEEP_REPORT)))?;
-        if let Some(path) = &checks.html {
-            fs::copy(directory.file(output::SWEEP_REPORT), path).map_err(|error| {
-                Failure::crawl(format!("writing {}: {error}", escape(&path.to_string_lossy())))
-            })?;
-        }
+    if let (Some(directory), Some(totals)) = (&ended.directory, totals) {
         if checks.json {
             writeln!(io::stdout(), "{}", serde_json::to_string(&totals)?)?;
         }
@@ -59,6 +57,24 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
         say(&format!("  {}", escape(&directory.file(output::SWEEP_REPORT).to_string_lossy())));
     }
     Ok(ended.exit(fail_on_limit))
+}
+
+/// Writes the report into the directory, and a copy of it where one is asked for.
+fn write_reports(directory: &OutputDir, name: &str, copy: Option<&Path>) -> Outcome<Totals> {
+    let totals = write_report(directory, name)
+        .map_err(|error| Failure::crawl(format!("writing {}: {error}", output::SWEEP_REPORT)))?;
+    if let Some(path) = copy {
+        let page = fs::File::open(directory.file(output::SWEEP_REPORT));
+        let copied = page.and_then(|mut page| {
+            let mut copy = huntsman::files::Output::new(path)?;
+            io::copy(&mut page, &mut copy)?;
+            copy.finish()
+        });
+        copied.map_err(|error| {
+            Failure::crawl(format!("writing {}: {error}", escape(&path.to_string_lossy())))
+        })?;
+    }
+    Ok(totals)
 }
 
 /// Settings of the crawl that reads sources.

@@ -60,12 +60,13 @@ pub(super) async fn run(url: Url, args: BenchAvoidDupArgs) -> Outcome {
             let words = command(&url, &list, &args, *mode, *seed, &into);
             say(&format!("{}, seed {seed}", mode.name()));
             let before = cpu_seconds();
-            let Some(ended) = crawl::crawl(parse(words)?, crawl::Beside::default()).await? else {
+            let Some(crawled) = crawl::crawl(parse(words)?, crawl::Beside::default()).await? else {
                 return Err(Failure::usage(format!(
                     "{} holds a finished crawl; name another directory with --out, or overwrite it with --fresh",
                     escape(&into.to_string_lossy())
                 )));
             };
+            let ended = crawled.finish()?;
             match ended.exit(false) {
                 Exit::Done => {}
                 Exit::Interrupted => return Ok(Exit::Interrupted),

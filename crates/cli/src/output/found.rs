@@ -1,0 +1,87 @@
+//! The state of a crawl on disk, found from any of the directories that have it, and held while it is looked at.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+
+use super::status::{STATUS, Status};
+use super::{JOB, LOCK, shown};
+use crate::exit::{Failure, Outcome};
+
+/// The state of a crawl on disk, found from any of the directories that have it.
+#[derive(Debug)]
+pub(crate) struct Found {
+    /// The directory with the records, if it is known.
+    pub(crate) out: Option<PathBuf>,
+    /// Queue, seen set and the rest.
+    pub(crate) job: PathBuf,
+}
+
+impl Found {
+    /// In a directory that was given to `--out`, in the `state` in it, or in a job of a program.
+    ///
+    /// # Errors
+    /// There is none.
+    pub(crate) fn of(dir: &Path) -> Outcome<Self> {
+        const FORMAT_FILE: &str = "format.json";
+        let is_job = |path: &Path| path.join(FORMAT_FILE).is_file();
+        if is_job(&dir.join(JOB)) {
+            return Ok(Self { out: Some(dir.to_owned()), job: dir.join(JOB) });
+        }
+        let in_state = dir.join("job");
+        let job = match () {
+            () if is_job(&in_state) => in_state,
+            () if is_job(dir) => dir.to_owned(),
+            () => return Err(Self::missing(dir)),
+        };
+        // The directory above may be known by what it has only: `.` and links have no parent in their names.
+        let out = job.canonicalize().ok().and_then(|job| Some(job.parent()?.parent()?.to_owned()));
+        Ok(Self { out: out.filter(|out| is_job(&out.join(JOB)) && out.join(STATUS).is_file()), job })
+    }
+
+    fn missing(dir: &Path) -> Failure {
+        let above = dir.join("..");
+        let status = [dir, &above].into_iter().find_map(|dir| Status::read(dir).ok().flatten());
+        match status {
+            Some(status) if status.is_in_memory() => Failure::usage(format!(
+                "{}: its crawl had the queue in memory, so nothing of it is left; --store redb keeps it",
+                shown(dir)
+            )),
+            _ => Failure::usage(format!(
+                "{}: there is no state of a crawl; name a directory that was given to --out, or the state in it",
+                shown(dir)
+            )),
+        }
+    }
+
+    /// How far the crawl came by its own words; nothing for a job of a program.
+    ///
+    /// # Errors
+    /// The file is damaged.
+    pub(crate) fn status(&self) -> Outcome<Option<Status>> {
+        self.out.as_deref().map_or(Ok(None), Status::read)
+    }
+}
+
+/// An output directory in which nobody crawls until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    _lock: File,
+}
+
+impl Hold {
+    /// Takes a directory.
+    ///
+    /// # Errors
+    /// A crawl has it, or it cannot be written.
+    pub(crate) fn of(out: &Path) -> Outcome<Self> {
+        let lock = huntsman::files::open_append(out.join(LOCK))?;
+        match lock.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(Failure::crawl(format!(
+                "another huntsman crawls into {}; wait until it ends",
+                shown(out)
+            ))),
+            // As for crawls: a file system without locks.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Self { _lock: lock }),
+        }
+    }
+}
