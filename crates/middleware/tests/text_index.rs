@@ -319,6 +319,84 @@ fn what_is_no_index_is_refused_and_left_alone() {
     assert!(matches!(TextIndex::open(&path), Err(TextIndexError::Version(_))));
 }
 
+/// The files of a directory with what is in them.
+fn content(directory: &Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
+    let mut all = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            all.extend(content(&path));
+        } else {
+            all.push((path.clone(), fs::read(path).unwrap()));
+        }
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn an_index_without_one_of_its_files_is_not_begun_anew_and_keeps_its_pages() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("index");
+    let index = TextIndex::open_or_create(&path).unwrap();
+    let text: Vec<String> = (0..40).map(|n| format!("x{n}")).collect();
+    index.add(&page("http://h/a", &text)).unwrap();
+    index.close().unwrap();
+    drop(index);
+    let meta = path.join("index/meta.json");
+    let kept = fs::read(&meta).unwrap();
+    fs::remove_file(&meta).unwrap();
+    let before = content(&path);
+    for _ in 0..2 {
+        for opened in [TextIndex::open_or_create(&path), TextIndex::open(&path)] {
+            let error = opened.unwrap_err();
+            assert!(matches!(error, TextIndexError::Damaged(..)), "{error}");
+            let said = error.to_string();
+            assert!(said.contains("meta.json") && said.contains("huntsman verify"), "{said}");
+        }
+        assert_eq!(content(&path), before);
+    }
+    fs::write(&meta, kept).unwrap();
+    assert_eq!(urls(&TextIndex::open(&path).unwrap(), &subject(&text)), ["http://h/a"]);
+}
+
+#[test]
+fn an_index_whose_process_was_killed_while_making_it_is_made_by_the_next_and_opened_by_none() {
+    let dir = tempfile::tempdir().unwrap();
+    let whole = dir.path().join("whole");
+    TextIndex::open_or_create(&whole).unwrap().close().unwrap();
+    let unfinished = r#"{"format":"huntsman text index","version":1,"unfinished":true}"#;
+    for step in 0..6 {
+        let path = dir.path().join(format!("killed {step}"));
+        fs::create_dir(&path).unwrap();
+        match step {
+            0 => {}
+            1 => fs::write(path.join("huntsman-text-index.lock"), "").unwrap(),
+            2 => fs::write(path.join("huntsman-text-index.json.new"), "{\"for").unwrap(),
+            3 => fs::write(path.join("huntsman-text-index.json"), unfinished).unwrap(),
+            4 => {
+                fs::create_dir(path.join("index")).unwrap();
+                fs::write(path.join("index/.tmpabc"), "half").unwrap();
+                fs::write(path.join("huntsman-text-index.json"), unfinished).unwrap();
+            }
+            _ => {
+                copy(&whole, &path);
+                fs::write(path.join("huntsman-text-index.json"), unfinished).unwrap();
+            }
+        }
+        let before = content(&path);
+        let error = TextIndex::open(&path).unwrap_err();
+        assert!(matches!(error, TextIndexError::Missing(_)), "{step}: {error}");
+        assert_eq!(content(&path), before, "{step}: opening changes nothing");
+        let index = TextIndex::open_or_create(&path).unwrap_or_else(|error| panic!("{step}: {error}"));
+        let text: Vec<String> = (0..40).map(|n| format!("x{n}")).collect();
+        index.add(&page("http://h/a", &text)).unwrap();
+        index.close().unwrap();
+        drop(index);
+        assert_eq!(urls(&TextIndex::open(&path).unwrap(), &subject(&text)), ["http://h/a"], "{step}");
+    }
+}
+
 #[tokio::test]
 async fn a_damaged_index_is_an_error_and_nothing_else() {
     let dir = tempfile::tempdir().unwrap();

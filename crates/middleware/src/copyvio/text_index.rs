@@ -1,23 +1,18 @@
 //! A full-text index of crawled pages on disk, as a source of candidates.
 
 use std::fmt;
-use std::fs;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use tantivy::directory::MmapDirectory;
 use tantivy::directory::error::LockError;
-use tantivy::schema::{
-    BytesOptions, Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions,
-};
 use tantivy::{Index, IndexReader, ReloadPolicy, Searcher, TantivyError};
 
 use super::candidates::{Candidate, CandidateError, CandidateSource, Finding, Subject};
 
+mod directory;
 mod indexing;
 mod journal;
 mod page;
@@ -28,8 +23,8 @@ mod writer;
 pub use indexing::IndexPages;
 pub use page::IndexedPage;
 
+use directory::{Fields, Kind};
 use page::Prepared;
-use terms::Terms;
 use writer::Writer;
 
 /// Pages of crawls by what they say: a [`CandidateSource`] whose candidates bring their texts, so that nothing is fetched for them.
@@ -78,29 +73,10 @@ struct Loaded {
     at: Instant,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Fields {
-    url: Field,
-    body: Field,
-    page: Field,
-}
-
-/// The file that says what a directory is.
-const MARKER: &str = "huntsman-text-index.json";
-const FORMAT: &str = "huntsman text index";
-const VERSION: u32 = 1;
-/// The directory of tantivy in that of an index.
-const INDEX: &str = "index";
 /// Bytes of a page's text that are kept.
 const MAX_TEXT: usize = 1 << 20;
 /// How old a state may be that is looked at, where another process adds pages.
 const MAX_AGE: Duration = Duration::from_secs(5);
-
-#[derive(Serialize, Deserialize)]
-struct Marker {
-    format: String,
-    version: u32,
-}
 
 /// Why an index cannot be used.
 #[derive(Debug)]
@@ -123,7 +99,9 @@ pub enum TextIndexError {
         /// Why.
         cause: io::Error,
     },
-    /// Anything else: it is damaged, or the disk is full.
+    /// A file of the index is missing or is not what was written: which, and what is wrong with it.
+    Damaged(PathBuf, String),
+    /// Anything else, as a full disk.
     Failed(String),
 }
 
@@ -146,6 +124,12 @@ impl fmt::Display for TextIndexError {
                 "the text index {} was made by another version of this program; crawl into another one",
                 path.display()
             ),
+            Self::Damaged(path, what) => write!(
+                f,
+                "the text index is damaged: {}: {what}; nothing was changed. `huntsman verify` on its directory tells what is whole; \
+                 put the files back from a copy, or crawl into another directory",
+                path.display()
+            ),
             Self::ReadOnly => f.write_str("the text index is open for reading only"),
             Self::Io { path, cause } => write!(f, "the text index {}: {cause}", path.display()),
             Self::Failed(why) => write!(f, "the text index: {why}"),
@@ -162,14 +146,27 @@ impl std::error::Error for TextIndexError {
     }
 }
 
-/// For `?` where a file is read record by record.
+/// For `?` where a file is read record by record; [`TextIndexError::at`] then tells which.
 impl From<io::Error> for TextIndexError {
     fn from(cause: io::Error) -> Self {
-        Self::Failed(cause.to_string())
+        Self::Io { path: PathBuf::new(), cause }
     }
 }
 
 impl TextIndexError {
+    /// Tells which file an error of reading is about.
+    fn at(self, path: &Path) -> Self {
+        match self {
+            Self::Io { cause, .. } if cause.kind() == io::ErrorKind::InvalidData => {
+                Self::Damaged(path.to_owned(), cause.to_string())
+            }
+            Self::Io { path: nowhere, cause } if nowhere.as_os_str().is_empty() => {
+                Self::Io { path: path.to_owned(), cause }
+            }
+            other => other,
+        }
+    }
+
     fn of(path: &Path, error: &TantivyError) -> Self {
         match error {
             TantivyError::LockFailure(LockError::LockBusy, _) => Self::Locked(path.to_owned()),
@@ -185,15 +182,18 @@ impl TextIndexError {
 }
 
 impl TextIndex {
-    /// Opens an index for adding pages and looking for them; makes it where there is nothing, or an empty directory.
+    /// Opens an index for adding pages and looking for them; makes it where there is nothing, an empty directory, or an index that a
+    /// killed process had not made to its end. One that is there is never begun anew.
     ///
     /// # Errors
-    /// The directory is something else, another process adds pages, or the disk fails.
+    /// The directory is something else, another process adds pages, a file of the index is missing, or the disk fails.
     pub fn open_or_create(directory: impl AsRef<Path>) -> Result<Self, TextIndexError> {
         let directory = directory.as_ref();
-        make(directory)?;
         unless_damaged(directory, || {
-            let (index, fields) = open(directory)?;
+            let (index, fields) = match directory::kind(directory)? {
+                Kind::Index => directory::open(directory)?,
+                Kind::Nothing | Kind::Unfinished => directory::make(directory)?,
+            };
             let writer = Writer::open(directory, &index, fields)?;
             Self::of(directory, &index, fields, Some(writer))
         })
@@ -205,12 +205,12 @@ impl TextIndex {
     /// There is none, or it cannot be read.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, TextIndexError> {
         let directory = directory.as_ref();
-        match kind(directory)? {
+        match directory::kind(directory)? {
             Kind::Index => {}
-            Kind::Nothing => return Err(TextIndexError::Missing(directory.to_owned())),
+            Kind::Nothing | Kind::Unfinished => return Err(TextIndexError::Missing(directory.to_owned())),
         }
         unless_damaged(directory, || {
-            let (index, fields) = open(directory)?;
+            let (index, fields) = directory::open(directory)?;
             let io = |cause| TextIndexError::Io { path: directory.to_owned(), cause };
             if !journal::Journal::files(directory).map_err(io)?.is_empty() {
                 // Who adds pages commits them, and what may not be written to can be looked at as it is.
@@ -341,90 +341,8 @@ fn unless_damaged<T>(
     directory: &Path,
     work: impl FnOnce() -> Result<T, TextIndexError>,
 ) -> Result<T, TextIndexError> {
-    let damaged =
-        || TextIndexError::Failed(format!("{} is damaged; crawl into another one", directory.display()));
     // What a panic leaves behind is dropped with its index, or only read.
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(damaged()))
-}
-
-/// What a directory is.
-enum Kind {
-    Nothing,
-    Index,
-}
-
-fn kind(directory: &Path) -> Result<Kind, TextIndexError> {
-    let io = |cause| TextIndexError::Io { path: directory.to_owned(), cause };
-    match fs::read(directory.join(MARKER)) {
-        Ok(bytes) => match serde_json::from_slice::<Marker>(&bytes) {
-            Ok(marker) if marker.format != FORMAT => Err(TextIndexError::NotAnIndex(directory.to_owned())),
-            Ok(marker) if marker.version != VERSION => Err(TextIndexError::Version(directory.to_owned())),
-            Ok(_) => Ok(Kind::Index),
-            Err(_) => Err(TextIndexError::NotAnIndex(directory.to_owned())),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => match fs::read_dir(directory) {
-            Ok(mut entries) => match entries.next() {
-                None => Ok(Kind::Nothing),
-                Some(_) => Err(TextIndexError::NotAnIndex(directory.to_owned())),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Kind::Nothing),
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-                Err(TextIndexError::NotAnIndex(directory.to_owned()))
-            }
-            Err(error) => Err(io(error)),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
-            Err(TextIndexError::NotAnIndex(directory.to_owned()))
-        }
-        Err(error) => Err(io(error)),
-    }
-}
-
-/// Makes an index where there is nothing.
-fn make(directory: &Path) -> Result<(), TextIndexError> {
-    if matches!(kind(directory)?, Kind::Index) {
-        return Ok(());
-    }
-    let io = |cause| TextIndexError::Io { path: directory.to_owned(), cause };
-    fs::create_dir_all(directory).map_err(io)?;
-    let marker = Marker { format: FORMAT.to_owned(), version: VERSION };
-    let text = serde_json::to_vec(&marker).expect("a name and a number");
-    // First of all, and whole or not at all: a kill leaves nothing that looks like something else.
-    let mut file = tempfile_in(directory).map_err(io)?;
-    io::Write::write_all(&mut file.1, &text).map_err(io)?;
-    fs::rename(&file.0, directory.join(MARKER)).map_err(io)
-}
-
-/// A file beside the directory, of this process only.
-fn tempfile_in(directory: &Path) -> io::Result<(PathBuf, fs::File)> {
-    // Without a slash at its end.
-    let mut name = directory.components().as_path().as_os_str().to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let path = PathBuf::from(name);
-    let file = fs::File::create(&path)?;
-    Ok((path, file))
-}
-
-/// The index of tantivy in a directory.
-fn open(directory: &Path) -> Result<(Index, Fields), TextIndexError> {
-    let io = |cause| TextIndexError::Io { path: directory.to_owned(), cause };
-    let failed = |error: TantivyError| TextIndexError::of(directory, &error);
-    let path = directory.join(INDEX);
-    if !path.is_dir() {
-        fs::create_dir_all(&path).map_err(io)?;
-    }
-    let mut schema = Schema::builder();
-    let terms = TextFieldIndexing::default()
-        .set_tokenizer(Terms::NAME)
-        // Where words stand is looked up in the text of the few pages that have them.
-        .set_index_option(IndexRecordOption::WithFreqs);
-    let fields = Fields {
-        url: schema.add_text_field("url", STRING),
-        body: schema.add_text_field("body", TextOptions::default().set_indexing_options(terms)),
-        page: schema.add_bytes_field("page", BytesOptions::default().set_stored()),
-    };
-    let opened = MmapDirectory::open(&path).map_err(|error| failed(error.into()))?;
-    let index = Index::open_or_create(opened, schema.build()).map_err(failed)?;
-    index.tokenizers().register(Terms::NAME, Terms);
-    Ok((index, fields))
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(TextIndexError::Damaged(directory.to_owned(), "what is in it is not what was written".to_owned()))
+    })
 }

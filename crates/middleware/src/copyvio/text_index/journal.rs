@@ -1,13 +1,13 @@
 //! Pages that are not in a commit of the index yet: files that a kill does not take, read again by whoever opens the index next.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
 /// `pages-00000012.log` in the directory of an index: records of a length (4 bytes, little-endian), a checksum (8 bytes, XXH3-64) and so
-/// many bytes. A record that is torn ends a file.
+/// many bytes. A record that was not written to its end ends a file.
 #[derive(Debug)]
 pub(super) struct Journal {
     directory: PathBuf,
@@ -20,6 +20,8 @@ pub(super) struct Journal {
 
 /// No page is larger.
 const MAX_RECORD: usize = 64 << 20;
+/// Bytes before a record.
+const HEAD: usize = 12;
 
 impl Journal {
     /// Begins behind the files that are there.
@@ -49,7 +51,7 @@ impl Journal {
             Some(file) => file,
             None => {
                 let path = self.directory.join(format!("pages-{:08}.log", self.number));
-                self.file.insert(OpenOptions::new().create_new(true).append(true).open(path)?)
+                self.file.insert(huntsman_files::create_new(path)?)
             }
         };
         let length = u32::try_from(record.len()).map_err(|_| io::Error::other("a page is too large"))?;
@@ -65,11 +67,13 @@ impl Journal {
         self.file.as_ref().map_or(Ok(()), File::sync_data)
     }
 
-    /// Ends the file that is written; its number, if there is one. The next record begins another.
-    pub(super) fn rotate(&mut self) -> Option<u64> {
-        self.file.take()?;
+    /// Ends the file that is written; its number, if there is one. The next record begins another. What was written is then safe from
+    /// a loss of power, as [`sync`](Self::sync) reaches this file no more.
+    pub(super) fn rotate(&mut self) -> io::Result<Option<u64>> {
+        let Some(file) = self.file.take() else { return Ok(None) };
+        file.sync_data()?;
         self.number += 1;
-        Some(self.number - 1)
+        Ok(Some(self.number - 1))
     }
 
     /// The number of the newest file that was ended; none if there was none since it was opened.
@@ -84,20 +88,23 @@ impl Journal {
     /// Removes files whose pages are in a commit: all up to a number.
     pub(super) fn forget(directory: &Path, last: u64) -> io::Result<()> {
         for (_, path) in Self::files(directory)?.into_iter().filter(|(number, _)| *number <= last) {
-            fs::remove_file(path)?;
+            huntsman_files::remove_file(path)?;
         }
         Ok(())
     }
 
-    /// Hands over the records of a file, up to one that is torn.
+    /// Hands over the records of a file, up to one that was not written to its end.
+    ///
+    /// # Errors
+    /// The disk or `each` fails; or a record is there to its end and is not what was written: [`InvalidData`](io::ErrorKind::InvalidData).
     pub(super) fn read<E: From<io::Error>>(
         path: &Path,
         mut each: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut file = BufReader::new(File::open(path)?);
-        let mut record = Vec::new();
+        let (mut record, mut at) = (Vec::new(), 0);
         loop {
-            let mut head = [0; 12];
+            let mut head = [0; HEAD];
             match file.read_exact(&mut head) {
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
                 other => other?,
@@ -105,31 +112,41 @@ impl Journal {
             let (length, sum) = head.split_at(4);
             let length = u32::from_le_bytes(length.try_into().expect("four bytes")) as usize;
             let sum = u64::from_le_bytes(sum.try_into().expect("eight bytes"));
-            if length > MAX_RECORD {
+            record.clear();
+            (&mut file).take(length.min(MAX_RECORD) as u64).read_to_end(&mut record)?;
+            if length <= MAX_RECORD && record.len() < length {
                 return Ok(());
             }
-            record.clear();
-            (&mut file).take(length as u64).read_to_end(&mut record)?;
-            if record.len() < length || xxh3_64(&record) != sum {
-                return Ok(());
+            if length > MAX_RECORD || xxh3_64(&record) != sum {
+                let is_lost = huntsman_files::has_unwritten(&head, at)
+                    || huntsman_files::has_unwritten(&record, at + HEAD as u64);
+                return if is_lost { Ok(()) } else { Err(damaged(at).into()) };
             }
             each(&record)?;
+            at += (HEAD + length) as u64;
         }
     }
+}
+
+fn damaged(at: u64) -> io::Error {
+    let what = format!(
+        "the page at byte {at} is not what was written; move this file away to go on without the pages in it from there on"
+    );
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn records(path: &Path) -> Vec<Vec<u8>> {
+    /// The records that can be read, and how reading ends.
+    fn read(path: &Path) -> (Vec<Vec<u8>>, io::Result<()>) {
         let mut all = Vec::new();
-        Journal::read(path, |record| -> io::Result<()> {
+        let end = Journal::read(path, |record| -> io::Result<()> {
             all.push(record.to_vec());
             Ok(())
-        })
-        .unwrap();
-        all
+        });
+        (all, end)
     }
 
     #[test]
@@ -142,16 +159,45 @@ mod tests {
         let bytes = fs::read(&path).unwrap();
         for end in 0..=bytes.len() {
             fs::write(&path, &bytes[..end]).unwrap();
-            let read = records(&path);
+            let (read, torn) = read(&path);
+            torn.unwrap();
             assert_eq!(read, written[..read.len()], "{end}");
             assert_eq!(read.len(), [15, 27, 339].iter().filter(|whole| end >= **whole).count(), "{end}");
         }
+        // What a power cut leaves of records that were not synced: zeros.
+        for end in [0, 15, 27] {
+            let mut lost = bytes.clone();
+            lost[end..].fill(0);
+            fs::write(&path, lost).unwrap();
+            let (read, torn) = read(&path);
+            torn.unwrap();
+            assert_eq!(read, written[..read.len()], "{end}");
+        }
+    }
+
+    #[test]
+    fn a_record_that_was_changed_is_an_error_and_the_records_before_are_there() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = Journal::new(dir.path()).unwrap();
+        let written = [b"one".to_vec(), Vec::new(), vec![7; 300]];
+        written.iter().for_each(|record| journal.append(record).unwrap());
+        let (_, path) = Journal::files(dir.path()).unwrap().remove(0);
+        let bytes = fs::read(&path).unwrap();
         for at in 0..bytes.len() {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x80;
             fs::write(&path, damaged).unwrap();
-            let read = records(&path);
+            let (read, end) = read(&path);
             assert_eq!(read, written[..read.len()], "{at}");
+            // These make a length longer than the file, as that of a record that was not written to its end.
+            if [1, 2, 16, 17, 27, 28, 29].contains(&at) {
+                continue;
+            }
+            let error = end.map(|()| at).expect_err("a bit is wrong");
+            assert!(
+                error.kind() == io::ErrorKind::InvalidData && error.to_string().contains("at byte"),
+                "{error}"
+            );
         }
     }
 
@@ -163,9 +209,9 @@ mod tests {
             files.into_iter().map(|(number, _)| number).collect::<Vec<_>>()
         };
         let mut journal = Journal::new(dir.path()).unwrap();
-        assert_eq!(journal.rotate(), None);
+        assert_eq!(journal.rotate().unwrap(), None);
         journal.append(b"a").unwrap();
-        assert_eq!(journal.rotate(), Some(1));
+        assert_eq!(journal.rotate().unwrap(), Some(1));
         journal.append(b"b").unwrap();
         assert_eq!(numbers(), [1, 2]);
         let mut later = Journal::new(dir.path()).unwrap();

@@ -119,9 +119,25 @@ impl Writer {
         adding.bytes += page.body.len() + page.record.len();
         adding.send(Order::Add(page));
         if adding.bytes >= COMMIT_BYTES || adding.ordered.elapsed() >= COMMIT_AGE {
-            adding.order_commit();
+            self.order_commit(&mut adding)?;
         }
         Ok(())
+    }
+
+    /// The number up to which everything is committed then; none if nothing was added since the last time and nothing ever was.
+    fn order_commit(&self, adding: &mut Adding) -> Result<Option<u64>, TextIndexError> {
+        (adding.bytes, adding.ordered) = (0, Instant::now());
+        match adding.journal.rotate() {
+            Ok(Some(number)) => adding.send(Order::Commit(number)),
+            Ok(None) => {}
+            Err(cause) => {
+                let error = TextIndexError::Io { path: adding.journal_directory(), cause };
+                // What could not be synced once may be forgotten by the system.
+                self.progress.change(|state| state.failure = Some(error.to_string()));
+                return Err(error);
+            }
+        }
+        Ok(adding.journal.last())
     }
 
     /// Whether everything went well so far; with `safe`, what was added is safe from a loss of power.
@@ -137,7 +153,7 @@ impl Writer {
 
     /// Waits until what was added can be found.
     pub(super) fn commit(&self) -> Result<(), TextIndexError> {
-        let Some(last) = self.adding().order_commit() else { return self.failed() };
+        let Some(last) = self.order_commit(&mut self.adding())? else { return self.failed() };
         let mut state = self.progress.state();
         while state.committed < last && state.failure.is_none() {
             state = self.progress.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -186,15 +202,6 @@ impl Drop for Writer {
 impl Adding {
     fn journal_directory(&self) -> PathBuf {
         self.journal.directory().to_owned()
-    }
-
-    /// The number up to which everything is committed then; none if nothing was added since the last time and nothing ever was.
-    fn order_commit(&mut self) -> Option<u64> {
-        (self.bytes, self.ordered) = (0, Instant::now());
-        if let Some(number) = self.journal.rotate() {
-            self.send(Order::Commit(number));
-        }
-        self.journal.last()
     }
 
     fn send(&self, order: Order) {
@@ -262,11 +269,12 @@ impl Thread {
     fn recover(&mut self) -> Result<(), TextIndexError> {
         let io = |cause| TextIndexError::Io { path: self.directory.clone(), cause };
         for (number, path) in Journal::files(&self.directory).map_err(io)? {
-            Journal::read(&path, |record| match Prepared::from_record(record) {
+            let read = Journal::read(&path, |record| match Prepared::from_record(record) {
                 Some(page) => self.add(page),
                 // By its checksum it is as it was written, so it was written by something else: no page is lost.
                 None => Ok(()),
-            })?;
+            });
+            read.map_err(|error| error.at(&path))?;
             self.commit(number)?;
         }
         Ok(())
