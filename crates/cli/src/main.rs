@@ -31,6 +31,7 @@ mod sites;
 mod spider;
 mod sweep;
 mod text_index;
+mod verify;
 
 /// A page makes hundreds of small allocations on one thread and frees some on another: the allocator of the system takes
 /// a sixth of the processor time of a crawl.

@@ -640,3 +640,58 @@ fn an_interrupt_finishes_what_was_read() {
     assert!(said.contains("run the same command again"), "{said}");
     assert_eq!(done(path, &["export", "--index", "index"]).stdout.lines().count(), 1_024);
 }
+
+#[test]
+fn a_flipped_bit_is_told_by_verify_and_mended_by_repair() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let dir = tempfile::tempdir().unwrap();
+    let hash =
+        |id: u64| json!({"id": id, "lang": "hi", "simhash": format!("{:032x}", rand::random::<u128>() | 1)});
+    let all: Vec<Value> = (0..300).map(hash).collect();
+    write(&dir.path().join("all.jsonl"), &all);
+    let index = |what: &str, args: &[&str]| {
+        let mut command = huntsman(dir.path());
+        command.args(["dedup", what, "--index", "index"]).args(args);
+        run(&mut command)
+    };
+    let add = || index("add", &["all.jsonl", "--flags", "flags.jsonl"]);
+    assert_eq!(add().code, Some(0));
+    let log = dir.path().join("index/log-0000000001");
+    let whole = std::fs::read(&log).unwrap();
+    let said = index("verify", &["--json"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let verdict: Value = serde_json::from_str(&said.stdout).unwrap();
+    assert_eq!((&verdict["whole"], &verdict["counts"]["documents"]), (&json!(true), &json!(300)));
+    for _ in 0..20 {
+        // The last 32 bytes tell only that all before them was synced.
+        let at = rng.random_range(32..whole.len() - 32);
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << rng.random_range(0..8);
+        std::fs::write(&log, &bytes).unwrap();
+        let said = index("query", &["all.jsonl"]);
+        assert_eq!(said.code, Some(1), "bit in byte {at}: {said:?}");
+        assert!(
+            said.stderr.contains("log-0000000001") && said.stderr.contains("dedup repair"),
+            "{}",
+            said.stderr
+        );
+        let said = index("verify", &[]);
+        assert_eq!(said.code, Some(1), "bit in byte {at}: {said:?}");
+        assert!(said.stdout.contains("damaged") && said.stdout.contains("at byte"), "{}", said.stdout);
+        assert_eq!(std::fs::read(&log).unwrap(), bytes, "nothing is changed");
+        let said = index("repair", &[]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        assert!(said.stdout.contains("lost") && said.stdout.contains("kept"), "{}", said.stdout);
+        assert_eq!(std::fs::read(log.with_extension("damaged")).unwrap(), bytes);
+        assert_eq!(index("verify", &[]).code, Some(0));
+        assert_eq!(add().code, Some(0));
+        let said = index("verify", &["--json"]);
+        let verdict: Value = serde_json::from_str(&said.stdout).unwrap();
+        assert_eq!(verdict["counts"]["documents"], 300, "what was lost is there again");
+    }
+    let missing = run(huntsman(dir.path()).args(["dedup", "verify", "--index", "nothing"]));
+    assert!(missing.code == Some(2) && missing.stderr.contains("no index"), "{missing:?}");
+    assert!(!dir.path().join("nothing").exists());
+}

@@ -9,6 +9,7 @@
 //! same [`Features`](crate::simhash::Features).
 
 mod bands;
+mod check;
 mod dead;
 mod delta;
 mod directory;
@@ -37,6 +38,7 @@ mod tests;
 mod texts;
 mod work;
 
+pub use check::IndexCheck;
 pub use disk::DiskIndex;
 pub use document::{DocId, Document, Near};
 pub use error::{IndexError, IndexErrorKind};
@@ -45,3 +47,4 @@ pub use index::{CandidateCounts, IndexStats, LanguageStats, NearIndex};
 pub use language::{Language, ParseLanguageError};
 pub use memory::MemoryIndex;
 pub use pairs::Pair;
+pub use segment::Damage;

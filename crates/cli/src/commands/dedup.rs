@@ -2,9 +2,12 @@
 
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use huntsman::detect::near::{DocId, Document, Language};
+use huntsman::detect::near::{
+    DiskIndex, DocId, Document, Identity, IndexCheck, IndexError, IndexErrorKind, Language,
+};
 use huntsman::detect::simhash::Features;
 use huntsman::human_bytes;
 use serde::Serialize;
@@ -18,8 +21,9 @@ use crate::dedup::{
 use crate::exit::{Exit, Failure, Outcome};
 use crate::metrics::Metrics;
 use crate::progress::Screen;
-use crate::render::{Table, count, escape, say, warn};
+use crate::render::{Table, count, counted, escape, escape_json, say, warn};
 use crate::signals;
+use crate::verify::Verdict;
 
 pub(crate) fn run(what: DedupCommand) -> Outcome {
     match what {
@@ -29,6 +33,8 @@ pub(crate) fn run(what: DedupCommand) -> Outcome {
         DedupCommand::Query(args) => query(&args),
         DedupCommand::Stats(args) => stats(&args),
         DedupCommand::Export(args) => export(&args),
+        DedupCommand::Verify(args) => verify(&args),
+        DedupCommand::Repair(args) => repair(&args),
     }
 }
 
@@ -361,5 +367,66 @@ fn export(args: &ExportArgs) -> Outcome {
     written?;
     visited.map_err(|error| crate::dedup::failure(&error))?;
     out.flush()?;
+    Ok(Exit::Done)
+}
+
+/// The directory of an index that is checked or repaired.
+fn directory(index: &IndexArgs) -> Outcome<PathBuf> {
+    match Place::of(index)? {
+        Place::Directory(path) => Ok(path),
+        Place::Redis(_) => {
+            Err(Failure::usage("--index: an index in Redis has no files to check; name a directory"))
+        }
+    }
+}
+
+fn verify(args: &StatsArgs) -> Outcome {
+    let path = directory(&args.index)?;
+    Verdict::of_near_index(&path, &checked(&path)?).print(args.json)
+}
+
+fn checked(path: &Path) -> Outcome<IndexCheck> {
+    DiskIndex::verify(path).map_err(|error| match error.kind() {
+        IndexErrorKind::Format => Failure::usage(format!("--index {error}")),
+        _ => crate::dedup::failure(&error),
+    })
+}
+
+fn repair(args: &StatsArgs) -> Outcome {
+    let path = directory(&args.index)?;
+    let failed = |error: IndexError| crate::dedup::failure(&error);
+    let check = checked(&path)?;
+    let base = check.identity.unwrap_or_default();
+    let (k, features) = (args.index.k.unwrap_or(base.k()), args.index.features.unwrap_or(base.features()));
+    let identity = Identity::new(k, features).map_err(failed)?;
+    let lost = DiskIndex::repair(&path, identity).map_err(failed)?;
+    let kept = checked(&path)?;
+    let bytes: u64 = lost.iter().map(|damage| damage.bytes).sum();
+    if args.json {
+        let lost: Vec<Value> = lost
+            .iter()
+            .map(|damage| json!({"file": damage.file, "at": damage.at, "bytes": damage.bytes, "torn": damage.is_torn}))
+            .collect();
+        let json =
+            json!({"documents": kept.documents, "writes": kept.frames, "lost_bytes": bytes, "lost": lost});
+        writeln!(io::stdout(), "{}", escape_json(&json.to_string()))?;
+        return Ok(Exit::Done);
+    }
+    let mut out = io::stdout().lock();
+    let (documents, writes) = (counted(kept.documents, "document"), counted(kept.frames, "write"));
+    if lost.is_empty() && check.is_whole() {
+        writeln!(out, "the index is whole: {documents} in {writes}; nothing was changed")?;
+        return Ok(Exit::Done);
+    }
+    for damage in &lost {
+        let file = escape(&damage.file.to_string_lossy()).into_owned();
+        let bytes = counted(damage.bytes, "byte");
+        writeln!(out, "lost: {bytes} from byte {} of {file} on", damage.at)?;
+    }
+    writeln!(out, "kept: {documents} in {writes}, for {identity}; {} lost", counted(bytes, "byte"))?;
+    writeln!(
+        out,
+        "the damaged files are kept as *.damaged; `huntsman dedup add` of the same input brings lost documents back"
+    )?;
     Ok(Exit::Done)
 }

@@ -44,6 +44,18 @@ pub(crate) enum DedupCommand {
     /// Prints every indexed document, in no order: {"id","lang","simhash"}.
     #[command(before_help = "Example:\n  huntsman dedup export --index stories > hashes.jsonl")]
     Export(ExportArgs),
+
+    /// Checks an index in a directory: every write in its log by its checksum, what is missing, how many documents there are. Changes
+    /// nothing. Exit 0 if it is whole, 1 if it is damaged, 2 if there is none.
+    #[command(before_help = "Examples:\n  \
+        huntsman dedup verify --index stories\n  \
+        huntsman dedup verify --index stories --json")]
+    Verify(StatsArgs),
+
+    /// Repairs a damaged index in a directory: keeps all that is whole, tells what is lost and where it was, and keeps the damaged
+    /// files beside the repaired ones as `.damaged`. Documents that are lost come back by `dedup add` of the same input.
+    #[command(before_help = "Example:\n  huntsman dedup repair --index stories")]
+    Repair(StatsArgs),
 }
 
 /// Flags of `dedup hash`.
@@ -113,7 +125,7 @@ pub(crate) struct QueryArgs {
     pub(crate) run: RunArgs,
 }
 
-/// Flags of `dedup stats`.
+/// Flags of `dedup stats`, `verify` and `repair`.
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {
     #[command(flatten)]

@@ -1,13 +1,13 @@
 //! The directory of an index: locked, and told apart from other directories.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::fs::{File, TryLockError};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::{IndexError, IndexErrorKind};
 use super::identity::Identity;
 use super::log::Log;
-use super::segment::{REPAIR, Segment, UNFINISHED, sync_directory};
+use super::segment::{Segment, advice};
 
 /// The format of a directory that this version writes.
 const FORMAT: u32 = 1;
@@ -39,8 +39,29 @@ impl Directory {
 
     /// Opens a directory whatever is in it.
     pub(super) fn lock(path: &Path) -> Result<Self, IndexError> {
-        fs::create_dir_all(path).map_err(|e| IndexError::io("making the directory", e).at(path))?;
+        huntsman_files::create_dir_all(path)
+            .map_err(|e| IndexError::io("making the directory", e).at(path))?;
         Ok(Self { path: path.to_owned(), _lock: locked(path)? })
+    }
+
+    /// Keeps others from writing to an index that is there, and makes nothing.
+    ///
+    /// # Errors
+    /// There is no index, or another process works on it.
+    pub(super) fn look(path: &Path) -> Result<Option<File>, IndexError> {
+        let lock_file = path.join(LOCK_FILE);
+        if !path.is_dir() || (matches!(identity_of(path), Ok(None)) && Segment::all(path)?.is_empty()) {
+            return Err(IndexError::new(IndexErrorKind::Format, "there is no index").at(path));
+        }
+        let lock = match File::open(&lock_file) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(|e| IndexError::io("locking the directory", e).at(&lock_file))?,
+        };
+        match lock.try_lock_shared() {
+            Err(TryLockError::WouldBlock) => Err(in_use(path, &lock)),
+            // A file system without locks.
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(lock)),
+        }
     }
 
     /// Makes an empty index. The identity is written last: where it is, there is a log.
@@ -49,7 +70,8 @@ impl Directory {
             // Who died while making an index left a log without a record.
             let is_empty = matches!(segment.read(&mut |_| {}), Ok(end) if end.is_empty());
             if !is_empty || segment.number != 1 {
-                let message = format!("{IDENTITY_FILE} is missing, but there is a log of an index; {REPAIR}");
+                let advice = advice(&self.path);
+                let message = format!("{IDENTITY_FILE} is missing, but there is a log of an index; {advice}");
                 return Err(IndexError::new(IndexErrorKind::Damaged, message).at(&self.path));
             }
         }
@@ -59,16 +81,10 @@ impl Directory {
 
     pub(super) fn write_identity(&self, identity: &Identity) -> Result<(), IndexError> {
         let path = self.path.join(IDENTITY_FILE);
-        let unfinished = path.with_added_extension(UNFINISHED);
         let (k, features) = (identity.k(), identity.features());
         let text = format!("{FIRST_LINE}\nformat {FORMAT}\nk {k}\nfeatures {features}\n");
-        let written = File::create(&unfinished).and_then(|mut file| {
-            file.write_all(text.as_bytes())?;
-            file.sync_all()
-        });
-        let written = written.and_then(|()| fs::rename(&unfinished, &path));
-        written.map_err(|e| IndexError::io("writing what the index is made for", e).at(&path))?;
-        sync_directory(&self.path)
+        let written = huntsman_files::write(&path, text);
+        written.map_err(|e| IndexError::io("writing what the index is made for", e).at(&path))
     }
 }
 
@@ -100,7 +116,8 @@ pub(super) fn identity_of(directory: &Path) -> Result<Option<Identity>, IndexErr
 }
 
 fn damaged(path: &Path) -> IndexError {
-    let message = format!("damaged: it does not tell what the index is made for; {REPAIR}");
+    let advice = advice(path.parent().expect("a file is in a directory"));
+    let message = format!("damaged: it does not tell what the index is made for; {advice}");
     IndexError::new(IndexErrorKind::Damaged, message).at(path)
 }
 
@@ -109,24 +126,25 @@ fn locked(directory: &Path) -> Result<File, IndexError> {
     let path = directory.join(LOCK_FILE);
     let failed = |e| IndexError::io("locking the directory", e).at(&path);
     // Not truncated: until it is locked, the number in it is another's.
-    let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
-    let mut file = opened.map_err(failed)?;
+    let mut file = huntsman_files::open_write(&path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::Error(error)) => return Err(failed(error)),
-        Err(TryLockError::WouldBlock) => {
-            let mut text = String::new();
-            let number = (&mut file).take(20).read_to_string(&mut text).ok();
-            let number = number.and_then(|_| text.trim().parse::<u32>().ok());
-            let holder = number.map(|number| format!(" (number {number})")).unwrap_or_default();
-            let message =
-                format!("another process{holder} works on this index; wait until it ends, or use another");
-            return Err(IndexError::new(IndexErrorKind::Locked, message).at(directory));
-        }
+        Err(TryLockError::WouldBlock) => return Err(in_use(directory, &file)),
     }
     // For people and for the message above; nothing depends on it.
     let noted =
         file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
     noted.map_err(failed)?;
     Ok(file)
+}
+
+/// Another process has the lock, whose number is in the file.
+fn in_use(directory: &Path, lock: &File) -> IndexError {
+    let mut text = String::new();
+    let number = lock.take(20).read_to_string(&mut text).ok();
+    let number = number.and_then(|_| text.trim().parse::<u32>().ok());
+    let holder = number.map(|number| format!(" (number {number})")).unwrap_or_default();
+    let message = format!("another process{holder} works on this index; wait until it ends, or use another");
+    IndexError::new(IndexErrorKind::Locked, message).at(directory)
 }

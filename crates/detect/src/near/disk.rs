@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use super::check::IndexCheck;
 use super::directory::{self, Directory};
 use super::document::{DocId, Document, Near};
 use super::engine::{DOCUMENTS_AT_ONCE, Engine, Journal, check_languages, last_of_each};
@@ -16,7 +17,7 @@ use super::log::{Contents, Log};
 use super::pairs::{self, Pair};
 use super::partition::Change;
 use super::rows::Rows;
-use super::segment::Segment;
+use super::segment::{Damage, Segment};
 use crate::simhash::SimHash;
 
 /// An index in memory with a log on disk: as quick as [`MemoryIndex`](super::MemoryIndex), and there again after its process.
@@ -100,22 +101,31 @@ impl DiskIndex {
         directory::identity_of(path.as_ref())
     }
 
-    /// Keeps all that is whole of a damaged index, so that it can be opened; gives how many bytes of its log are lost.
+    /// Looks at all that is stored of the index in a directory, and changes nothing.
+    ///
+    /// # Errors
+    /// - [`Format`](super::IndexErrorKind::Format): there is no index, or it is of a newer version.
+    /// - [`Locked`](super::IndexErrorKind::Locked): another process works on it.
+    /// - [`Io`](super::IndexErrorKind::Io): it cannot be read.
+    pub fn verify(path: impl AsRef<Path>) -> Result<IndexCheck, IndexError> {
+        IndexCheck::of(path.as_ref())
+    }
+
+    /// Keeps all that is whole of a damaged index, so that it can be opened; gives what is lost of its log.
     ///
     /// The damaged files stay beside the repaired ones, as `.damaged`. Where it is not known any more what the index was made for, it is for
     /// `identity`. Documents that are lost are there again after they were inserted again.
     ///
     /// # Errors
     /// As [`open`](Self::open), but for damage.
-    pub fn repair(path: impl AsRef<Path>, identity: Identity) -> Result<u64, IndexError> {
+    pub fn repair(path: impl AsRef<Path>, identity: Identity) -> Result<Vec<Damage>, IndexError> {
         let path = path.as_ref();
+        // Nothing is made where there is no index.
+        drop(Directory::look(path)?);
         let directory = Directory::lock(path)?;
         match directory::identity_of(path) {
             Ok(Some(found)) => found.check(&identity).map_err(|error| error.at(path))?,
             Err(error) if error.kind() != IndexErrorKind::Damaged => return Err(error),
-            Ok(None) if Segment::all(path)?.is_empty() => {
-                return Err(IndexError::new(IndexErrorKind::Format, "there is no index").at(path));
-            }
             Ok(None) | Err(_) => directory.write_identity(&identity)?,
         }
         Segment::repair_all(path)

@@ -1,7 +1,7 @@
 //! The bytes of the log. Whole numbers are little-endian, fingerprints are 16 bytes big-endian.
 //!
-//! A segment is a [`SegmentHeader`] and frames behind each other. A frame is what was written in one step: a [`FrameHeader`], and groups of
-//! records, each for one language and one kind:
+//! A segment is a [`SegmentHeader`] and frames behind each other. A frame without records tells that all before it was synced before it was
+//! written. Any other frame is what was written in one step: a [`FrameHeader`], and groups of records, each for one language and one kind:
 //!
 //! | bytes | what |
 //! |---|---|

@@ -1,7 +1,7 @@
 //! The documents on disk: what was put in and taken out, in the order in which it was.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,6 +28,8 @@ struct Tail {
     segment: Segment,
     medium: Arc<dyn Medium>,
     len: u64,
+    /// Up to here a frame without records tells that all before it was synced.
+    marked: u64,
     /// Bytes of all other segments.
     other_bytes: u64,
     /// Documents put in and taken out, in this segment and in all others.
@@ -117,7 +119,7 @@ impl Log {
             segment.read(&mut |group| keep(&mut kept, group))?;
         }
         let failed = last.failed("opening the log to write");
-        let file = OpenOptions::new().write(true).open(&last.path).map_err(&failed)?;
+        let file = huntsman_files::open_write(&last.path).map_err(&failed)?;
         if contents.torn > 0 {
             tracing::warn!(
                 file = %last.path.display(), offset = len, bytes = contents.torn,
@@ -129,6 +131,7 @@ impl Log {
             segment: last.clone(),
             medium: Arc::new(file),
             len,
+            marked: if last.is_marked(len)? { len } else { 0 },
             other_bytes,
             records,
             is_broken: false,
@@ -154,17 +157,25 @@ impl Log {
         self.tail().records.iter().sum()
     }
 
-    /// Makes durable what was written. Others may write meanwhile.
+    /// Makes durable what was written, and notes that it is. Others may write meanwhile.
     pub(super) fn sync(&self) -> Result<(), IndexError> {
         let tail = self.tail();
         tail.check()?;
-        let (medium, segment) = (Arc::clone(&tail.medium), tail.segment.clone());
+        let (medium, segment, len) = (Arc::clone(&tail.medium), tail.segment.clone(), tail.len);
         drop(tail);
         medium.sync().map_err(|error| {
             // What could not be written once may be forgotten by the system.
             self.tail().is_broken = true;
             IndexError::io("syncing the log", error).at(&segment.path)
-        })
+        })?;
+        let mut tail = self.tail();
+        // What was written meanwhile is noted by the next one.
+        if tail.segment.number == segment.number && tail.len == len && tail.marked != len {
+            // On a full disk there is no note, and all is durable nevertheless.
+            let _ = tail.append(&[]);
+            tail.marked = tail.len;
+        }
+        Ok(())
     }
 
     /// Writes what there is as one segment, in the place of all that there are. `write` gives it, by changes that put in.
@@ -208,11 +219,11 @@ impl Log {
         let next = Segment::new(&self.directory, tail.segment.number + 1);
         let len = NewSegment::create(&next, false)?.publish()?;
         let failed = next.failed("opening the log to write");
-        let file = OpenOptions::new().write(true).open(&next.path).map_err(&failed)?;
+        let file = huntsman_files::open_write(&next.path).map_err(&failed)?;
         file.truncate(len).map_err(&failed)?;
         tail.medium = Arc::new(file);
         tail.other_bytes += tail.len;
-        tail.len = len;
+        (tail.len, tail.marked) = (len, len);
         tail.records = [0, tail.records[0] + tail.records[1]];
         Ok(std::mem::replace(&mut tail.segment, next))
     }
@@ -305,7 +316,7 @@ mod tests {
         Log::create(directory).expect("a log");
         let (log, (), _) = Log::open(directory, |_| (), |(), _| ()).expect("a log");
         let mut tail = log.tail();
-        let file = OpenOptions::new().write(true).open(&tail.segment.path).expect("a file");
+        let file = huntsman_files::open_write(&tail.segment.path).expect("a file");
         let small = Arc::new(Small {
             file,
             room: AtomicU64::new(tail.len + room),

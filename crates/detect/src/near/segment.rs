@@ -1,18 +1,21 @@
 //! One file of a log.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+
+use huntsman_files::Replacement;
 
 use super::error::{IndexError, IndexErrorKind};
 use super::frame::{self, FrameHeader, Group, SegmentHeader};
 
-/// What to do about a damaged log.
-pub(super) const REPAIR: &str =
-    "restore the directory from a copy, or have it repaired, which keeps all that is whole";
-
-/// What is being made and not yet whole has this behind its name; it is of no worth to anybody.
-pub(super) const UNFINISHED: &str = "new";
+/// What to do about a damaged index in a directory.
+pub(super) fn advice(directory: &Path) -> String {
+    format!(
+        "restore the directory from a copy, or `huntsman dedup repair --index {}`, which keeps all that is whole",
+        directory.display()
+    )
+}
 
 /// A file of a log, which has a number.
 #[derive(Clone, Debug)]
@@ -39,6 +42,8 @@ impl End {
 
 const HEADER: u64 = SegmentHeader::LENGTH as u64;
 const FRAME_HEADER: u64 = FrameHeader::LENGTH as u64;
+/// More than the longest frame has.
+const LONGEST_FRAME: u64 = 128 << 20;
 
 impl Segment {
     pub(super) fn new(directory: &Path, number: u64) -> Self {
@@ -73,21 +78,37 @@ impl Segment {
             }
         }
         let Some(base) = base else {
-            let message = format!("the beginning of the log is missing; {REPAIR}");
+            let message = format!("the beginning of the log is missing; {}", advice(directory));
             return Err(IndexError::new(IndexErrorKind::Damaged, message).at(directory));
         };
         let old = segments.drain(..base).collect::<Vec<_>>();
         for (segment, number) in segments.iter().zip(segments[0].number..) {
             if segment.number != number {
                 let missing = Segment::new(directory, number);
-                let message = format!("a segment of the log is missing; {REPAIR}");
+                let message = format!("a segment of the log is missing; {}", advice(directory));
                 return Err(IndexError::new(IndexErrorKind::Damaged, message).at(missing.path));
             }
         }
         for segment in old {
-            fs::remove_file(&segment.path).map_err(segment.failed("removing an old segment of the log"))?;
+            huntsman_files::remove_file(&segment.path)
+                .map_err(segment.failed("removing an old segment of the log"))?;
         }
         Ok(segments)
+    }
+
+    /// The segments that count, be they whole or not: from the last base on.
+    pub(super) fn counting(directory: &Path) -> Result<Vec<Segment>, IndexError> {
+        let mut segments = Self::all(directory)?;
+        let mut base = 0;
+        for (at, segment) in segments.iter().enumerate() {
+            base = if segment.is_base()? { at } else { base };
+        }
+        Ok(segments.split_off(base))
+    }
+
+    /// Whether nothing before it counts.
+    pub(super) fn is_base(&self) -> Result<bool, IndexError> {
+        Ok(self.header()?.is_some_and(|header| header.is_base))
     }
 
     pub(super) fn failed(&self, what: &'static str) -> impl Fn(io::Error) -> IndexError + use<> {
@@ -96,8 +117,12 @@ impl Segment {
     }
 
     pub(super) fn damaged(&self, at: u64, what: &str) -> IndexError {
-        let message = format!("damaged at byte {at}: {what}; {REPAIR}");
+        let message = format!("damaged at byte {at}: {what}; {}", advice(self.directory()));
         IndexError::new(IndexErrorKind::Damaged, message).at(&self.path)
+    }
+
+    fn directory(&self) -> &Path {
+        self.path.parent().expect("a segment is in a directory")
     }
 
     fn open(&self) -> Result<(File, u64), IndexError> {
@@ -127,7 +152,7 @@ impl Segment {
     /// Visits all groups of records in order.
     ///
     /// # Errors
-    /// Something is not whole, and something behind it is: it is not only torn. A record makes no sense.
+    /// Something is not whole, and it is not only the end of a write that a kill or a loss of power cut off; or a record makes no sense.
     pub(super) fn read(&self, visit: &mut dyn FnMut(&Group<'_>)) -> Result<End, IndexError> {
         let failed = self.failed("reading the log");
         let (file, end) = self.open()?;
@@ -139,11 +164,18 @@ impl Segment {
             let frame = read_frame(&mut reader, self.number, at, end, &mut payload).map_err(&failed)?;
             if frame != Some(at) {
                 let next = if frame.is_some() { Some(at) } else { self.next_whole(at + 1)? };
-                let Some(next) = next else { return Ok(End::Torn { at, bytes: end - at }) };
-                let what = format!(
-                    "what should be here is missing or changed, and from byte {next} on there is more"
-                );
-                return Err(self.damaged(at, &what));
+                return match next {
+                    Some(next) => Err(self.damaged(
+                        at,
+                        &format!(
+                            "what should be here is missing or changed, and from byte {next} on there is more"
+                        ),
+                    )),
+                    None if self.is_torn(at, end)? => Ok(End::Torn { at, bytes: end - at }),
+                    None => {
+                        Err(self.damaged(at, "a record is there to its end, and is not what was written"))
+                    }
+                };
             }
             for group in frame::groups(&payload) {
                 visit(&group.map_err(|what| self.damaged(at, what))?);
@@ -151,6 +183,34 @@ impl Segment {
             at += FRAME_HEADER + payload.len() as u64;
         }
         Ok(End::Whole(end))
+    }
+
+    /// Whether what is not whole at the end of the segment is a write that was cut off, and no damage to what was written: it is
+    /// shorter than it should be, or parts of it never reached the disk. Behind it there is no whole frame, so none tells that it
+    /// was synced.
+    fn is_torn(&self, at: u64, end: u64) -> Result<bool, IndexError> {
+        let failed = self.failed("reading the log");
+        let (mut file, _) = self.open()?;
+        file.seek(SeekFrom::Start(at)).map_err(&failed)?;
+        let mut bytes = Vec::new();
+        file.take((end - at).min(LONGEST_FRAME)).read_to_end(&mut bytes).map_err(&failed)?;
+        let Some((head, payload)) = bytes.split_first_chunk() else { return Ok(true) };
+        let header = FrameHeader::read(head, self.number);
+        let is_short = header.is_some_and(|header| u64::from(header.length) > end - at - FRAME_HEADER);
+        Ok(is_short
+            || huntsman_files::has_unwritten(head, at)
+            || huntsman_files::has_unwritten(payload, at + FRAME_HEADER))
+    }
+
+    /// Whether the last frame of so many bytes tells that all before it was synced.
+    pub(super) fn is_marked(&self, len: u64) -> Result<bool, IndexError> {
+        let Some(at) = len.checked_sub(FRAME_HEADER).filter(|at| *at >= HEADER) else { return Ok(false) };
+        let (mut file, _) = self.open()?;
+        let mut payload = Vec::new();
+        let frame = file
+            .seek(SeekFrom::Start(at))
+            .and_then(|_| read_frame(&mut file, self.number, at, len, &mut payload));
+        Ok(frame.map_err(self.failed("reading the log"))? == Some(at))
     }
 
     /// The first byte from `from` on where a whole frame begins, be it in its place or not.
@@ -177,55 +237,97 @@ impl Segment {
         Ok(None)
     }
 
-    /// Makes the segments of a directory such that they can be read, and keeps all that is whole; gives the bytes that are lost.
-    pub(super) fn repair_all(directory: &Path) -> Result<u64, IndexError> {
-        let mut lost = 0;
+    /// Visits all whole frames, wherever they are; gives what lies between them.
+    pub(super) fn salvage(
+        &self,
+        visit: &mut dyn FnMut(&[u8]) -> Result<(), IndexError>,
+    ) -> Result<Vec<Damage>, IndexError> {
+        let failed = self.failed("reading the log");
+        let (mut file, end) = self.open()?;
+        let mut damage = Vec::new();
+        if self.header()?.is_none() {
+            damage.push(self.lost(0, end.min(HEADER)));
+        }
+        let (mut at, mut payload) = (HEADER, Vec::new());
+        while at < end {
+            file.seek(SeekFrom::Start(at)).map_err(&failed)?;
+            let frame = read_frame(&mut file, self.number, at, end, &mut payload).map_err(&failed)?;
+            if frame.is_some() && frame::groups(&payload).all(|group| group.is_ok()) {
+                if frame != Some(at) {
+                    // What was before it is gone, or it is here twice.
+                    damage.push(self.lost(at, 0));
+                }
+                visit(&payload)?;
+                at += FRAME_HEADER + payload.len() as u64;
+            } else {
+                let next = self.next_whole(at + 1)?;
+                let is_torn = next.is_none() && self.is_torn(at, end)?;
+                let next = next.unwrap_or(end);
+                damage.push(Damage { is_torn, ..self.lost(at, next - at) });
+                at = next;
+            }
+        }
+        Ok(damage)
+    }
+
+    fn lost(&self, at: u64, bytes: u64) -> Damage {
+        Damage { file: self.path.clone(), at, bytes, is_torn: false }
+    }
+
+    /// Makes the segments of a directory such that they can be read, and keeps all that is whole; gives what is lost.
+    pub(super) fn repair_all(directory: &Path) -> Result<Vec<Damage>, IndexError> {
+        let mut lost = Vec::new();
         let mut next = None;
         for segment in Self::all(directory)? {
             for missing in next.unwrap_or(segment.number)..segment.number {
-                NewSegment::create(&Segment::new(directory, missing), false)?.publish()?;
+                let missing = Segment::new(directory, missing);
+                NewSegment::create(&missing, false)?.publish()?;
+                lost.push(missing.lost(0, 0));
             }
-            lost += segment.repair(next.is_none())?;
+            lost.extend(segment.repair(next.is_none())?);
             next = Some(segment.number + 1);
         }
         if next.is_none() {
-            NewSegment::create(&Segment::new(directory, 1), true)?.publish()?;
+            let first = Segment::new(directory, 1);
+            NewSegment::create(&first, true)?.publish()?;
+            lost.push(first.lost(0, 0));
         }
         Ok(lost)
     }
 
-    /// Puts all that is whole in the place of the file, and keeps that beside it as `.damaged`; gives the bytes that are lost.
-    fn repair(&self, is_first: bool) -> Result<u64, IndexError> {
-        let failed = self.failed("reading the log");
-        let (mut file, end) = self.open()?;
+    /// Puts all that is whole in the place of the file, and keeps that beside it as `.damaged`; gives what is lost.
+    fn repair(&self, is_first: bool) -> Result<Vec<Damage>, IndexError> {
         let header = self.header()?;
-        let mut lost = if header.is_some() { 0 } else { end.min(HEADER) };
         let is_base = is_first || header.is_some_and(|header| header.is_base);
         let is_as_it_should = header.is_some_and(|header| header.is_base == is_base);
         let mut repaired = NewSegment::create(self, is_base)?;
-        let mut at = HEADER;
-        let mut payload = Vec::new();
-        while at < end {
-            file.seek(SeekFrom::Start(at)).map_err(&failed)?;
-            let is_whole = read_frame(&mut file, self.number, at, end, &mut payload).map_err(&failed)?;
-            if is_whole.is_some() && frame::groups(&payload).all(|group| group.is_ok()) {
-                repaired.write(&payload)?;
-                at += FRAME_HEADER + payload.len() as u64;
-            } else {
-                let next = self.next_whole(at + 1)?.unwrap_or(end);
-                lost += next - at;
-                at = next;
-            }
-        }
-        if lost == 0 && is_as_it_should {
+        let lost = self.salvage(&mut |payload| repaired.write(payload))?;
+        if lost.is_empty() && is_as_it_should {
             repaired.discard();
-            return Ok(0);
+            return Ok(lost);
         }
         let kept = self.path.with_added_extension("damaged");
-        fs::copy(&self.path, kept).map_err(self.failed("keeping a copy of the damaged log"))?;
+        let copied = File::open(&self.path).and_then(|mut damaged| {
+            huntsman_files::replace(kept, |copy| io::copy(&mut damaged, copy).map(|_| ()))
+        });
+        copied.map_err(self.failed("keeping a copy of the damaged log"))?;
         repaired.publish()?;
         Ok(lost)
     }
+}
+
+/// Bytes of a log that are not whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Damage {
+    /// The file.
+    pub file: PathBuf,
+    /// The first of the bytes.
+    pub at: u64,
+    /// How many there are; none where a file or what was before is missing.
+    pub bytes: u64,
+    /// A write that a kill or a loss of power cut off, before anybody was told that it is there.
+    pub is_torn: bool,
 }
 
 /// Reads the frame at the byte `at` of a segment into `payload`; if it is whole, tells where it should be.
@@ -252,51 +354,36 @@ fn read_frame(
 #[derive(Debug)]
 pub(super) struct NewSegment {
     segment: Segment,
-    path: PathBuf,
-    file: BufWriter<File>,
+    file: Replacement,
     len: u64,
 }
 
 impl NewSegment {
     pub(super) fn create(segment: &Segment, is_base: bool) -> Result<Self, IndexError> {
-        let path = segment.path.with_added_extension(UNFINISHED);
-        let failed = |e| IndexError::io("making a segment of the log", e).at(&path);
-        let mut file = BufWriter::with_capacity(1 << 20, File::create(&path).map_err(failed)?);
+        let failed = segment.failed("making a segment of the log");
+        let mut file = Replacement::new(&segment.path).map_err(&failed)?;
         let header = SegmentHeader { version: frame::VERSION, is_base }.to_bytes(segment.number);
         file.write_all(&header).map_err(failed)?;
-        Ok(Self { segment: segment.clone(), path, file, len: HEADER })
+        Ok(Self { segment: segment.clone(), file, len: HEADER })
     }
 
     /// Writes a frame.
     pub(super) fn write(&mut self, payload: &[u8]) -> Result<(), IndexError> {
         let header = FrameHeader::of(payload, self.len).to_bytes(self.segment.number);
         let written = self.file.write_all(&header).and_then(|()| self.file.write_all(payload));
-        written.map_err(|e| IndexError::io("writing a segment of the log", e).at(&self.path))?;
+        written.map_err(self.segment.failed("writing a segment of the log"))?;
         self.len += FRAME_HEADER + payload.len() as u64;
         Ok(())
     }
 
     /// Puts it in its place for good; gives its bytes.
-    pub(super) fn publish(mut self) -> Result<u64, IndexError> {
-        let published = self.file.flush().and_then(|()| self.file.get_ref().sync_all());
-        let published = published.and_then(|()| fs::rename(&self.path, &self.segment.path));
-        published.map_err(|e| IndexError::io("publishing a segment of the log", e).at(&self.path))?;
-        sync_directory(self.segment.path.parent().expect("a segment is in a directory"))?;
+    pub(super) fn publish(self) -> Result<u64, IndexError> {
+        self.file.finish().map_err(self.segment.failed("publishing a segment of the log"))?;
         Ok(self.len)
     }
 
     /// Gives it up.
     pub(super) fn discard(self) {
-        // What is left of it is overwritten by the next one.
-        let _ = fs::remove_file(&self.path);
+        drop(self.file);
     }
-}
-
-/// Makes the names in a directory durable.
-pub(super) fn sync_directory(directory: &Path) -> Result<(), IndexError> {
-    if cfg!(unix) {
-        let synced = File::open(directory).and_then(|directory| directory.sync_all());
-        synced.map_err(|e| IndexError::io("syncing the directory", e).at(directory))?;
-    }
-    Ok(())
 }

@@ -89,12 +89,10 @@ fn zeros_at_the_end_are_no_records() {
 }
 
 #[test]
-fn damage_in_the_middle_is_an_error_with_file_and_byte() {
+fn damage_anywhere_is_an_error_with_file_and_byte() {
     let written = written(12, 0x5eed_0703);
     let (start, _) = written.states[0];
-    // Of the last batch it cannot be told from what was not written to its end.
-    let last = written.states[written.states.len() - 2].0;
-    for at in start..last {
+    for at in start..written.bytes.len() as u64 {
         let mut bytes = written.bytes.clone();
         bytes[at as usize] ^= 1 << (at % 8);
         fs::write(&written.log, &bytes).expect("write");
@@ -107,7 +105,8 @@ fn damage_in_the_middle_is_an_error_with_file_and_byte() {
             .and_then(|rest| rest.split(':').next()?.parse().ok())
             .unwrap_or_else(|| panic!("it names file and byte: {message}"));
         assert!(named <= at, "byte {at}: {message}");
-        assert!(message.contains("restore") && message.contains("repair"), "{message}");
+        let advice = format!("huntsman dedup repair --index {}`", written.directory.path().display());
+        assert!(message.contains("restore") && message.contains(&advice), "{message}");
     }
     assert_eq!(fs::read(&written.log).expect("a file").len(), written.bytes.len(), "nothing is cut off");
 }
@@ -121,7 +120,7 @@ fn a_log_that_does_not_begin_as_one_is_damaged() {
         fs::write(&written.log, &bytes).expect("write");
         let error = written.open().map(|_| ()).expect_err("a byte is wrong");
         assert_eq!(error.kind(), IndexErrorKind::Damaged, "byte {at}: {error}");
-        assert!(DiskIndex::repair(written.directory.path(), identity(3)).expect("repair") > 0);
+        assert!(repair(written.directory.path()) > 0);
         assert!(all(&written.open().expect("repaired")) == written.states.last().expect("a state").1);
     }
     for len in 0..32 {
@@ -148,7 +147,9 @@ fn repairing_keeps_all_that_is_whole() {
         let mut bytes = written.bytes.clone();
         bytes[at as usize + 30] ^= 0xff;
         fs::write(&written.log, &bytes).expect("write");
-        let lost = DiskIndex::repair(written.directory.path(), identity(3)).expect("repair");
+        let check = DiskIndex::verify(written.directory.path()).expect("verify");
+        assert!(!check.is_whole(), "frame {frame}: {check:?}");
+        let lost = repair(written.directory.path());
         assert!(0 < lost && lost <= end - at, "{lost} bytes of frame {frame}");
         let kept = written.log.with_added_extension("damaged");
         assert_eq!(fs::read(&kept).expect("the damaged log is kept"), bytes);
@@ -159,8 +160,98 @@ fn repairing_keeps_all_that_is_whole() {
         index.insert(&[document("hi", "new", 77)]).expect("insert");
         drop(index);
         assert_eq!(all(&written.open().expect("open")).len(), found.len() + 1);
-        assert_eq!(DiskIndex::repair(written.directory.path(), identity(3)).expect("repair"), 0);
+        let check = DiskIndex::verify(written.directory.path()).expect("verify");
+        assert!(check.is_whole() && check.damage.is_empty(), "{check:?}");
+        assert_eq!(check.documents, found.len() as u64 + 1);
+        assert_eq!(repair(written.directory.path()), 0);
     }
+}
+
+/// Bytes that a repair says are lost.
+fn repair(directory: &Path) -> u64 {
+    let lost = DiskIndex::repair(directory, identity(3)).expect("repair");
+    lost.iter().map(|damage| damage.bytes).sum()
+}
+
+#[test]
+fn what_a_loss_of_power_leaves_of_a_write_that_was_not_synced_is_dropped() {
+    let written = written(11, 0x5eed_0707);
+    let last = written.states[written.states.len() - 2].0 as usize;
+    let header = last + 32;
+    let mut long = written.bytes.clone();
+    for torn in [last..long.len(), header..long.len()] {
+        long.copy_from_slice(&written.bytes);
+        long[torn.clone()].fill(0);
+        fs::write(&written.log, &long).expect("write");
+        let index = written.open().unwrap_or_else(|error| panic!("zeros in {torn:?}: {error}"));
+        assert!(all(&index) == *written.state_at(last as u64), "zeros in {torn:?}");
+    }
+}
+
+#[test]
+fn zeros_in_what_was_synced_are_damage_also_at_the_end() {
+    let written = written(11, 0x5eed_0708);
+    let index = written.open().expect("open");
+    let before = fs::metadata(&written.log).expect("a file").len();
+    index.flush().expect("flush");
+    index.flush().expect("flush");
+    drop(index);
+    let marked = fs::read(&written.log).expect("a file");
+    assert_eq!(marked.len() as u64, before + 32, "one note for what was synced");
+    let index = written.open().expect("the note is no record");
+    assert!(index.torn_bytes() == 0 && all(&index) == written.states.last().expect("a state").1);
+    index.flush().expect("flush");
+    drop(index);
+    assert_eq!(fs::read(&written.log).expect("a file"), marked, "it is noted already");
+    let last = written.states[written.states.len() - 2].0 as usize;
+    let mut zeros = marked.clone();
+    zeros[last..before as usize].fill(0);
+    fs::write(&written.log, &zeros).expect("write");
+    let error = written.open().map(|_| ()).expect_err("it was synced");
+    assert_eq!(error.kind(), IndexErrorKind::Damaged);
+    let check = DiskIndex::verify(written.directory.path()).expect("verify");
+    assert_eq!((check.is_whole(), check.damage.len()), (false, 1), "{check:?}");
+    assert_eq!((check.damage[0].at, check.damage[0].bytes), (last as u64, before - last as u64));
+}
+
+#[test]
+fn looking_at_an_index_changes_nothing_and_tells_what_is_not_whole() {
+    let written = written(11, 0x5eed_0709);
+    let directory = written.directory.path();
+    let names = || {
+        let mut names: Vec<_> = fs::read_dir(directory)
+            .expect("a directory")
+            .map(|entry| entry.expect("a name").path())
+            .collect();
+        names.sort();
+        names.into_iter().map(|path| (fs::read(&path).expect("a file"), path)).collect::<Vec<_>>()
+    };
+    let before = names();
+    let check = DiskIndex::verify(directory).expect("verify");
+    assert!(check.is_whole() && check.damage.is_empty(), "{check:?}");
+    assert_eq!(check.documents, written.states.last().expect("a state").1.len() as u64);
+    assert_eq!((check.identity, check.files), (Some(identity(3)), 1));
+    assert_eq!(names(), before);
+    // A write that was cut off is told, and is no damage.
+    fs::write(&written.log, &written.bytes[..written.bytes.len() - 1]).expect("write");
+    let check = DiskIndex::verify(directory).expect("verify");
+    assert!(check.is_whole() && check.damage.len() == 1 && check.damage[0].is_torn, "{check:?}");
+    fs::remove_file(directory.join("index.txt")).expect("remove");
+    assert!(!DiskIndex::verify(directory).expect("verify").is_whole());
+    let _index = {
+        DiskIndex::repair(directory, identity(3)).expect("repair");
+        written.open().expect("open")
+    };
+    assert_eq!(DiskIndex::verify(directory).expect_err("it is in use").kind(), IndexErrorKind::Locked);
+    let empty = tempdir().expect("a directory");
+    for missing in [empty.path().to_owned(), empty.path().join("no")] {
+        assert_eq!(DiskIndex::verify(&missing).expect_err("there is none").kind(), IndexErrorKind::Format);
+        assert_eq!(
+            DiskIndex::repair(&missing, identity(3)).expect_err("none").kind(),
+            IndexErrorKind::Format
+        );
+    }
+    assert_eq!(fs::read_dir(empty.path()).expect("a directory").count(), 0, "nothing is made");
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn an_index_is_never_silently_begun_anew() {
         refused("a wrong identity");
     }
     // To repair is to say what it is for.
-    assert_eq!(DiskIndex::repair(directory.path(), identity(3)).expect("repair"), 0);
+    assert_eq!(DiskIndex::repair(directory.path(), identity(3)).expect("repair"), []);
     assert_eq!(fs::read(&identity_file).expect("a file"), text);
     judge(&DiskIndex::open(directory.path(), identity(3)).expect("open"), &model, 7, "repaired");
     let log = logs(directory.path()).remove(0);
