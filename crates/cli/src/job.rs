@@ -226,7 +226,9 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
         None => Ok((builder.pipeline(StdoutLines::new()), None)),
     };
     let swept = built.and_then(|(builder, drops)| match (sweep, &directory) {
-        (Some(sweep), Some(directory)) => Ok((builder.pipeline(sweep.pipeline(directory)?), drops)),
+        (Some(sweep), Some(directory)) => {
+            Ok((sweep.install(builder, directory, store != Backend::Memory)?, drops))
+        }
         _ => Ok((builder, drops)),
     });
     let built = swept.and_then(|(builder, drops)| Ok((builder.build()?, drops)));

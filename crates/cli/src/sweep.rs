@@ -7,7 +7,8 @@ mod report;
 use std::sync::Arc;
 use std::time::Instant;
 
-use huntsman::middleware::copyvio::{CandidateSource, CheckPlan, Sweep, Workspace};
+use huntsman::middleware::copyvio::{CandidateSource, CheckPlan, Checked, Subject, Sweep, Workspace};
+use huntsman::{CrawlerBuilder, Spider};
 
 use crate::exit::Outcome;
 use crate::output::OutputDir;
@@ -15,6 +16,7 @@ use crate::render::{escape, warn};
 use crate::spider::PageRecord;
 
 pub(crate) use args::SweepArgs;
+pub(crate) use findings::whole as whole_articles;
 pub(crate) use report::{Totals, write_report};
 
 /// How the pages of a crawl are checked.
@@ -32,32 +34,45 @@ pub(crate) struct Sweeping {
 }
 
 impl Sweeping {
-    /// The pipeline that checks pages and writes what comes of them into a directory.
+    /// Has a crawl check its pages and write what comes of them into a directory. Where the crawl has a job, it keeps how far the
+    /// results are written and which articles wait.
     ///
     /// # Errors
     /// What an earlier run wrote there cannot be gone on with.
-    pub(crate) fn pipeline(self, directory: &OutputDir) -> Outcome<Sweep<PageRecord>> {
-        let mut findings = findings::Findings::open(directory)?;
-        let done = findings.done();
+    pub(crate) fn install<S>(
+        self,
+        builder: CrawlerBuilder<S>,
+        directory: &OutputDir,
+        is_in_job: bool,
+    ) -> Outcome<CrawlerBuilder<S>>
+    where
+        S: Spider<Item = PageRecord>,
+    {
+        let findings = findings::Findings::open(directory)?;
+        let done = findings.clone();
         let subject_of = move |record: &PageRecord| {
             let article = record.article.as_ref()?;
-            (!done.contains(article.url.as_deref()?)).then(|| Arc::clone(article))
+            (!done.is_done(article.url.as_deref()?)).then(|| Arc::clone(article))
         };
-        let sweep =
-            Sweep::of_items(self.workspace, self.sources, self.plan, subject_of, move |subject, checked| {
-                match checked {
-                    Ok(checked) => findings.write(subject, checked),
-                    Err(error) => {
-                        let url = subject.url.as_deref().unwrap_or_default();
-                        warn(&format!("{} could not be checked: {error}", escape(url)));
-                        Ok(())
-                    }
-                }
-            });
-        let sweep = sweep.at_once(self.at_once).pending(directory.articles())?;
-        Ok(match self.until {
+        let taken = findings.clone();
+        let take = move |subject: &Subject, checked: huntsman::Result<Checked>| match checked {
+            Ok(checked) => taken.write(subject, checked),
+            Err(error) => {
+                let url = subject.url.as_deref().unwrap_or_default();
+                warn(&format!("{} could not be checked: {error}", escape(url)));
+                Ok(())
+            }
+        };
+        let sweep = Sweep::of_items(self.workspace, self.sources, self.plan, subject_of, take);
+        let sweep = sweep.at_once(self.at_once);
+        let sweep = match self.until {
             Some(until) => sweep.until(until),
             None => sweep,
-        })
+        };
+        if !is_in_job {
+            return Ok(builder.pipeline(sweep.pending(directory.articles())?));
+        }
+        let (sweep, articles) = sweep.pending_in_job(directory.articles())?;
+        Ok(builder.pipeline(sweep).persist(findings).persist(articles))
     }
 }

@@ -26,6 +26,7 @@ pub use desk::Desk;
 pub use near_candidates::NearCandidates;
 pub use pages::{Copied, Copyvio};
 pub use pdf::{PdfError, PdfProcess, PdfText};
+pub use pending::PendingArticles;
 pub use plan::CheckPlan;
 pub use reading::{NoText, Reading, TextKind, external_links, links_to_others};
 pub use search::{Engine, SearchEngine};

@@ -1,14 +1,15 @@
 //! `sweep.jsonl`: what a sweep found, and going on where a killed one ended.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huntsman::detect::copyvio::{Band, Verdict};
 use huntsman::middleware::copyvio::{Checked, Subject};
-use huntsman::{Error, Result, Timestamp};
+use huntsman::middleware::sinks::FilePosition;
+use huntsman::{Error, Persist, Result, Timestamp};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -19,12 +20,19 @@ use crate::html_report::address;
 use crate::output::{OutputDir, SWEEP};
 use crate::render::{escape, warn};
 
-/// Writes what came of each article: its lines in one piece, so that a kill leaves whole articles and at most one that is torn.
+/// Writes what came of each article: its lines in one piece. The job keeps how far the file is written, as it keeps which articles wait:
+/// so a run that goes on finds the results of exactly the articles that it does not check again.
+#[derive(Clone, Debug)]
+pub(super) struct Findings(Arc<Mutex<Inner>>);
+
 #[derive(Debug)]
-pub(super) struct Findings {
+struct Inner {
+    path: PathBuf,
     file: File,
+    written: u64,
+    position: FilePosition,
     pairs: PathBuf,
-    done: Arc<HashSet<String>>,
+    done: HashSet<String>,
     /// Troubles of those who look for sources that were told.
     told: HashSet<String>,
 }
@@ -40,39 +48,67 @@ struct Line {
 }
 
 impl Findings {
-    /// Goes on with the file of a directory, or begins it.
+    /// Of a directory. The file is empty until the job tells how far it was written.
     ///
     /// # Errors
-    /// It cannot be read or written, a line in it is damaged, or the crawl that goes on there is no sweep.
+    /// It cannot be written.
     pub(super) fn open(directory: &OutputDir) -> Outcome<Self> {
         let path = directory.file(SWEEP);
         let failed =
             |error: io::Error| Failure::crawl(format!("{}: {error}", escape(&path.to_string_lossy())));
-        if directory.resumes() && !path.exists() {
-            return Err(Failure::usage(format!(
-                "{} holds an unfinished crawl that is no sweep; name another directory with --out, or start anew with --fresh",
-                escape(&directory.path().to_string_lossy())
-            )));
-        }
-        let (done, end) = if path.exists() { whole(&path)? } else { (HashSet::new(), 0) };
-        let file = OpenOptions::new().create(true).append(true).open(&path).map_err(failed)?;
-        // What is torn is found again: that article waits still.
-        file.set_len(end).map_err(failed)?;
         let pairs = directory.pairs();
-        fs::create_dir_all(&pairs).map_err(failed)?;
-        Ok(Self { file, pairs, done: Arc::new(done), told: HashSet::new() })
+        huntsman::files::create_dir_all(&pairs).map_err(failed)?;
+        let file = huntsman::files::open_append(&path).map_err(failed)?;
+        let position = FilePosition::new(&path)?;
+        let (done, told) = (HashSet::new(), HashSet::new());
+        Ok(Self(Arc::new(Mutex::new(Inner { path, file, written: 0, position, pairs, done, told }))))
     }
 
-    /// The articles of earlier runs.
-    pub(super) fn done(&self) -> Arc<HashSet<String>> {
-        Arc::clone(&self.done)
+    /// Whether what came of an article is there from an earlier run.
+    pub(super) fn is_done(&self, article: &str) -> bool {
+        self.inner().done.contains(article)
     }
 
     /// Writes what came of an article.
     ///
     /// # Errors
     /// The disk is full or gone.
-    pub(super) fn write(&mut self, subject: &Subject, checked: Checked) -> Result<()> {
+    pub(super) fn write(&self, subject: &Subject, checked: Checked) -> Result<()> {
+        self.inner().write(subject, checked)
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Persist for Findings {
+    fn name(&self) -> String {
+        self.inner().position.name()
+    }
+
+    fn load(&self, state: Option<&[u8]>) -> Result<()> {
+        let mut inner = self.inner();
+        inner.position.load(state)?;
+        let (done, end) = whole(&inner.path)?;
+        inner.written = inner.file.metadata()?.len();
+        if end != inner.written {
+            return Err(Error::msg(format!(
+                "{}: its last article is not whole; `huntsman verify` tells more, --fresh starts anew",
+                inner.path.display()
+            )));
+        }
+        inner.done = done;
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        self.inner().position.save()
+    }
+}
+
+impl Inner {
+    fn write(&mut self, subject: &Subject, checked: Checked) -> Result<()> {
         for (by, error) in &checked.errors {
             let trouble = format!("{}: {}", escape(by), escape(error));
             if self.told.len() < TOLD && self.told.insert(trouble.clone()) {
@@ -80,10 +116,6 @@ impl Findings {
             }
         }
         let article = subject.url.clone().unwrap_or_default();
-        if self.done.contains(&article) {
-            // Killed between its lines and the end of its waiting.
-            return Ok(());
-        }
         let possible_miss = checked.possible_miss;
         let comparison = Comparison::of_check(article.clone(), subject, checked);
         let of = comparison.sources.len();
@@ -103,8 +135,14 @@ impl Findings {
         for compared in comparison.sources.iter().filter(|compared| is_flagged(compared)) {
             self.keep_pair(&article, comparison.article.text(), compared)?;
         }
-        let written = self.file.write_all(&lines);
-        written.map_err(|error| Error::from(error).context(format!("writing {SWEEP}")))
+        if let Err(error) = self.file.write_all(&lines) {
+            // Half an article may be there: nothing is committed behind it.
+            self.position.fail();
+            return Err(Error::from(error).context(format!("writing {SWEEP}")));
+        }
+        self.written += lines.len() as u64;
+        self.position.set(self.written);
+        Ok(())
     }
 
     /// Keeps two texts beside each other for the report.
@@ -114,7 +152,7 @@ impl Findings {
         let heading = format!("{} and {}", address(article), address(&compared.name));
         pair(&mut html, pair_of.number(), &heading, text, compared);
         let path = self.pairs.join(pair_of.file());
-        let written = fs::write(&path, html);
+        let written = huntsman::files::write(&path, html);
         written.map_err(|error| Error::from(error).context(format!("writing {}", path.display())))
     }
 }
@@ -125,9 +163,9 @@ fn is_flagged(compared: &Compared) -> bool {
 }
 
 /// The articles of which all lines are there, and where the last of them ends.
-fn whole(path: &Path) -> Outcome<(HashSet<String>, u64)> {
+pub(crate) fn whole(path: &Path) -> Result<(HashSet<String>, u64)> {
     let name = escape(&path.to_string_lossy()).into_owned();
-    let failed = |error: &dyn std::fmt::Display| Failure::crawl(format!("reading {name}: {error}"));
+    let failed = |error: &dyn std::fmt::Display| Error::msg(format!("reading {name}: {error}"));
     let mut reader = BufReader::new(File::open(path).map_err(|error| failed(&error))?);
     let (mut done, mut end, mut at) = (HashSet::new(), 0, 0);
     let mut current: Option<(String, usize)> = None;
@@ -139,8 +177,11 @@ fn whole(path: &Path) -> Outcome<(HashSet<String>, u64)> {
             break;
         }
         at += read as u64;
-        let parsed: Line = serde_json::from_slice(&line)
-            .map_err(|error| failed(&format!("line {number} is damaged ({error}); --fresh starts anew")))?;
+        let parsed: Line = serde_json::from_slice(&line).map_err(|error| {
+            let what =
+                format!("line {number} is damaged ({error}); restore the file, or --fresh starts anew");
+            failed(&what)
+        })?;
         let count = match &current {
             Some((article, count)) if *article == parsed.article => count + 1,
             _ => 1,
@@ -157,10 +198,15 @@ fn whole(path: &Path) -> Outcome<(HashSet<String>, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
+    use huntsman::Backend;
+
     use super::*;
+    use crate::output::{Plan, Run};
 
     #[test]
-    fn whole_articles_are_done_and_a_torn_one_is_cut_off() {
+    fn whole_articles_are_done_and_what_is_torn_is_told_apart() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("sweep.jsonl");
         let line =
@@ -174,6 +220,35 @@ mod tests {
             assert_eq!(end, kept.len() as u64, "{torn}");
         }
         fs::write(&path, format!("{kept}nonsense\n{kept}")).unwrap();
-        assert!(whole(&path).unwrap_err().message.contains("line 4"));
+        assert!(whole(&path).unwrap_err().to_string().contains("line 4"));
+    }
+
+    #[test]
+    fn what_the_job_does_not_know_is_cut_off_and_its_articles_are_not_done() {
+        let dir = tempfile::tempdir().unwrap();
+        let line = |article: &str, of: usize| format!("{}\n", json!({"article": article, "of": of}));
+        let (known, unknown) = (line("a", 1), [line("b", 2), line("b", 2), line("c", 3)].concat());
+        let Plan::Use(plan) = Plan::of(dir.path(), false, Run::Sweep, Backend::Redb).unwrap() else {
+            panic!()
+        };
+        let seed = url::Url::parse("https://example.org/").unwrap();
+        let directory = plan.create(&seed, "2026-11-21T00:00:00Z".to_owned()).unwrap();
+        let path = directory.file(SWEEP);
+        // The state as of the last commit, before a kill.
+        let findings = Findings::open(&directory).unwrap();
+        findings.load(None).unwrap();
+        findings.inner().file.write_all(known.as_bytes()).unwrap();
+        findings.inner().position.set(known.len() as u64);
+        let state = findings.save().unwrap().unwrap();
+        findings.inner().file.write_all(unknown.as_bytes()).unwrap();
+        drop(findings);
+        let findings = Findings::open(&directory).unwrap();
+        findings.load(Some(&state)).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), known);
+        assert!(findings.is_done("a") && !findings.is_done("b") && !findings.is_done("c"));
+        // A job that knows nothing yet begins the file anew.
+        let findings = Findings::open(&directory).unwrap();
+        findings.load(None).unwrap();
+        assert!(fs::read(&path).unwrap().is_empty() && !findings.is_done("a"));
     }
 }

@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::candidates::{CandidateSource, Subject};
 use super::checked::Checked;
-use super::pending::Pending;
+use super::pending::{Pending, PendingArticles};
 use super::plan::CheckPlan;
 use super::workspace::Workspace;
 
@@ -63,6 +63,8 @@ pub struct Sweep<I> {
     /// Hashes of the addresses of articles of this run: one that was waiting may come again with its page.
     started: HashSet<u64>,
     checks: JoinSet<(Arc<Subject>, Result<Checked>)>,
+    /// Why an article could not be kept: its page must not be settled.
+    failed: Option<Error>,
     stats: Option<Stats>,
 }
 
@@ -107,6 +109,7 @@ impl<I> Sweep<I> {
             pending: None,
             started: HashSet::new(),
             checks: JoinSet::new(),
+            failed: None,
             stats: None,
         }
     }
@@ -132,8 +135,20 @@ impl<I> Sweep<I> {
     /// # Errors
     /// The folder cannot be made.
     pub fn pending(mut self, folder: impl Into<PathBuf>) -> Result<Self> {
-        self.pending = Some(Pending::open(folder.into())?);
+        self.pending = Some(Pending::open(folder.into(), false)?);
         Ok(self)
+    }
+
+    /// As [`pending`](Self::pending), for a crawl with a job: it keeps which articles wait, so that a run that goes on checks those of the
+    /// pages that are done, and no other. Register the second part with the builder: `builder.persist(articles)`; and with it the
+    /// position of the file that `take` writes to, so that results and articles stand as of one moment.
+    ///
+    /// # Errors
+    /// As [`pending`](Self::pending).
+    pub fn pending_in_job(mut self, folder: impl Into<PathBuf>) -> Result<(Self, PendingArticles)> {
+        let pending = Pending::open(folder.into(), true)?;
+        self.pending = Some(pending.clone());
+        Ok((self, PendingArticles(pending)))
     }
 
     fn is_new(&self, subject: &Subject) -> bool {
@@ -213,7 +228,13 @@ impl<I: Send + 'static> Pipeline<I> for Sweep<I> {
     async fn process_item(&mut self, item: I, _: &Context) -> Result<OnItem<I>> {
         if let Some(subject) = (self.subject_of)(&item) {
             match &self.pending {
-                Some(pending) if self.is_new(&subject) => pending.keep(&subject)?,
+                Some(pending) if self.is_new(&subject) => {
+                    if let Err(error) = pending.keep(&subject) {
+                        // An error here would cost the item only, and its page would be done without its article.
+                        self.failed.get_or_insert(error);
+                        return Ok(OnItem::Keep(item));
+                    }
+                }
                 Some(_) => return Ok(OnItem::Keep(item)),
                 None => {}
             }
@@ -223,6 +244,9 @@ impl<I: Send + 'static> Pipeline<I> for Sweep<I> {
     }
 
     async fn flush(&mut self) -> Result<()> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let left = if self.pending.is_some() { WAITING * self.at_once } else { 0 };
         self.take_until(left).await
     }

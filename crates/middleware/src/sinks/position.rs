@@ -25,19 +25,23 @@ struct Inner {
 
 impl FilePosition {
     /// Of a file, which is made if it is not there.
-    pub(super) fn new(path: PathBuf) -> Result<Self> {
+    ///
+    /// # Errors
+    /// It cannot be opened.
+    pub fn new(path: impl Into<PathBuf>) -> Result<Self> {
+        let path = path.into();
         let made = File::options().append(true).create(true).open(&path);
         made.map_err(|cause| explain("opening", &path.display().to_string(), cause))?;
         Ok(Self(Arc::new(Inner { path, written: AtomicU64::new(0), broken: AtomicBool::new(false) })))
     }
 
     /// All before this offset was handed to the system.
-    pub(super) fn set(&self, written: u64) {
+    pub fn set(&self, written: u64) {
         self.0.written.store(written, Ordering::Release);
     }
 
     /// A write failed: nothing is committed any more.
-    pub(super) fn fail(&self) {
+    pub fn fail(&self) {
         self.0.broken.store(true, Ordering::Release);
     }
 
