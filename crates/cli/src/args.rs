@@ -85,6 +85,14 @@ pub(crate) enum Command {
         what: JobCommand,
     },
 
+    /// Checks a directory that a command wrote, and changes nothing: the output of a crawl, a sweep or a demo, a job, a text index, an
+    /// index of near-duplicates, an HTTP cache, known pages, results of checks. Tells what is missing and what is not what was
+    /// written. Exit 0 if all is whole, 1 if it is damaged, 2 if it is no such directory.
+    #[command(before_help = "Examples:\n  \
+        huntsman verify example.org-crawl\n  \
+        huntsman verify stories --json")]
+    Verify(VerifyArgs),
+
     /// Finds near-duplicates among documents: fingerprints, an index of them, flags.
     #[command(before_help = "Examples:\n  \
         huntsman dedup build stories.jsonl.zst --index stories\n  \
@@ -327,6 +335,18 @@ pub(crate) struct CacheGetArgs {
     /// Of several answers the Nth, newest first; they differ by headers of the request.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = positive)]
     pub(crate) variant: u64,
+}
+
+/// Flags of `verify`.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The directory.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// What is done with the state of a crawl. DIR is what was given to `crawl --out`, or the `state` in it.

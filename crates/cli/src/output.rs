@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
-use crate::exit::Failure;
+use crate::exit::{Failure, Outcome};
 use crate::render::escape;
 
 pub(crate) use directory::OutputDir;
@@ -38,6 +38,8 @@ pub(crate) const SWEEP: &str = "sweep.jsonl";
 pub(crate) const SWEEP_REPORT: &str = "sweep.html";
 /// What later runs need to know.
 const STATE: &str = "state";
+/// The name of the status file in that.
+pub(crate) const STATUS_NAME: &str = "crawl.json";
 const LOCK: &str = "state/lock";
 /// Queue, seen set, positions of files and all else that a crawl goes on with.
 const JOB: &str = "state/job";
@@ -59,6 +61,25 @@ pub(crate) fn default_dir(seed: &Url, run: Run) -> PathBuf {
     let word = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' };
     let name: String = host.trim_matches(['[', ']', '.']).chars().map(word).take(200).collect();
     PathBuf::from(format!("{name}-{}", run.name()))
+}
+
+/// What is in an output directory that nobody works in; none if it is no such directory.
+///
+/// # Errors
+/// Another process works in it, or its state is damaged.
+pub(crate) fn held(path: &Path) -> Outcome<Option<Status>> {
+    if directory::is_locked(path) {
+        return Err(Failure::crawl(format!(
+            "another huntsman crawls into {}; wait until it ends",
+            shown(path)
+        )));
+    }
+    Status::read(path)
+}
+
+/// Where the job of the run in an output directory is.
+pub(crate) fn job_of(path: &Path) -> PathBuf {
+    path.join(JOB)
 }
 
 fn shown(path: &Path) -> String {

@@ -31,7 +31,7 @@ pub(crate) fn open(path: &Path) -> Outcome<TextIndex> {
 /// How a command ends that cannot use an index.
 #[cfg(feature = "text-index")]
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-fn failure(error: huntsman::middleware::copyvio::TextIndexError) -> Failure {
+pub(crate) fn failure(error: huntsman::middleware::copyvio::TextIndexError) -> Failure {
     use huntsman::middleware::copyvio::TextIndexError as E;
     let message = format!("--index: {}", crate::render::escape(&error.to_string()));
     match error {

@@ -1,6 +1,10 @@
 //! What a check of a directory found, printed alike for all kinds of directories. The checks are in the libraries, beside the formats.
 
 mod near_index;
+mod output;
+mod stored;
+#[cfg(feature = "text-index")]
+mod text_index;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -2,10 +2,16 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
-use common::{crawl, lines, report, run};
+use common::{crawl, field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::{Value, json};
 
 fn site() -> RunningSite {
     Site::builder().page("/", "<a href='/a'>a</a>").page("/a", "a").start_blocking()
@@ -97,4 +103,156 @@ fn a_second_crawl_into_the_same_directory_refuses() {
     assert!(said.stderr.contains("another huntsman"), "{}", said.stderr);
     assert_eq!(first.wait().unwrap().code(), Some(0), "the first one is not disturbed");
     assert_eq!(lines(dir.path().join("out/pages.jsonl")).len(), 3);
+}
+
+/// A crawl with its queue on disk.
+fn kept(directory: &Path, site: &RunningSite, store: &str) -> Command {
+    let mut command = crawl(directory, site);
+    command.args(["--store", store]);
+    command
+}
+
+#[test]
+fn killed_in_its_first_moments_a_crawl_is_not_refused_and_loses_nothing() {
+    let seed: u64 = rand::random();
+    println!("seed {seed}");
+    let mut rng = StdRng::seed_from_u64(seed);
+    let site = site();
+    for round in 0..24 {
+        let dir = tempfile::tempdir().unwrap();
+        let is_fresh = round % 2 == 1;
+        if is_fresh {
+            assert_eq!(run(&mut kept(dir.path(), &site, "redb")).code, Some(0));
+        }
+        for kill in 0..2 {
+            let mut command = kept(dir.path(), &site, "redb");
+            if is_fresh {
+                command.arg("--fresh");
+            }
+            let mut child = command.spawn().unwrap();
+            std::thread::sleep(Duration::from_micros(rng.random_range(0..60_000)));
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let what = format!("round {round}, kill {kill}");
+            let said = run(huntsman(dir.path()).args(["verify", "out"]));
+            assert!(matches!(said.code, Some(0 | 2)), "{what}: {said:?}");
+        }
+        let said = run(&mut kept(dir.path(), &site, "redb"));
+        assert_eq!(said.code, Some(0), "round {round}: {said:?}");
+        let pages = field(&lines(dir.path().join("out/pages.jsonl")), "url");
+        assert_eq!(pages, [site.url("/").to_string(), site.url("/a").to_string()], "round {round}: {said:?}");
+    }
+}
+
+#[test]
+fn another_command_is_told_what_the_directory_holds() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    assert_eq!(run(&mut crawl(dir.path(), &site)).code, Some(0));
+    let before = std::fs::read(dir.path().join("out/pages.jsonl")).unwrap();
+    let mut sweep = huntsman(dir.path());
+    let address = format!("127.0.0.1:{}", site.port());
+    sweep.args(["sweep", site.url("/").as_str(), "--profile", "test", "--out", "out"]);
+    sweep.args(["--allow-address", &address]);
+    let said = run(&mut sweep);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert!(said.stderr.contains("finished crawl") && said.stderr.contains("--out"), "{}", said.stderr);
+    assert_eq!(std::fs::read(dir.path().join("out/pages.jsonl")).unwrap(), before);
+    assert_eq!(run(sweep.arg("--fresh")).code, Some(0));
+    assert!(dir.path().join("out/sweep.html").is_file());
+    let said = run(&mut crawl(dir.path(), &site));
+    assert!(said.code == Some(2) && said.stderr.contains("finished sweep"), "{said:?}");
+}
+
+/// What `verify` says of a directory, as JSON, and its exit code.
+fn verify(directory: &Path, name: &str) -> (Option<i32>, Value) {
+    let said = run(huntsman(directory).args(["verify", name, "--json"]));
+    (said.code, serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}")))
+}
+
+/// All files below a directory with what is in them.
+fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut all = BTreeMap::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => all.extend(content(&path)),
+            false => drop(all.insert(path.clone(), std::fs::read(path).unwrap())),
+        }
+    }
+    all
+}
+
+#[test]
+fn verify_knows_every_directory_that_a_crawl_writes_and_changes_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let text = "words of a page that is long enough to be kept ".repeat(20);
+    let site = Site::builder()
+        .page("/", format!("<p>{text}<a href='/a'>a</a>"))
+        .page("/a", format!("<p>{text}"))
+        .start_blocking();
+    let mut command = kept(dir.path(), &site, "redb");
+    command.args(["--index", "text", "--set", "httpcache_enabled=true", "--set", "httpcache_dir=cache"]);
+    command.args(["--set", "incremental_enabled=true", "--set", "incremental_dir=known"]);
+    let said = run(&mut command);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let stories = r#"{"id": 1, "lang": "hi", "simhash": "0123456789abcdef0123456789abcdef"}"#;
+    std::fs::write(dir.path().join("stories.jsonl"), format!("{stories}\n")).unwrap();
+    let said = run(huntsman(dir.path()).args(["dedup", "build", "stories.jsonl", "--index", "near"]));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let before = content(dir.path());
+    for (name, kind, count, number) in [
+        ("out", "output of a crawl", "pages", 2),
+        ("out/state", "output of a crawl", "pages", 2),
+        ("out/state/job", "job of a crawl", "entries", 0),
+        ("text", "text index", "pages", 2),
+        ("cache", "HTTP cache", "answers", 2),
+        ("known", "known pages of earlier crawls", "pages", 2),
+        ("near", "index of near-duplicates", "documents", 1),
+    ] {
+        let (code, verdict) = verify(dir.path(), name);
+        assert_eq!((code, &verdict["whole"]), (Some(0), &json!(true)), "{name}: {verdict}");
+        assert_eq!(verdict["kind"], kind, "{name}: {verdict}");
+        assert!(verdict["counts"][count].as_u64().unwrap() >= number, "{name}: {verdict}");
+    }
+    assert_eq!(content(dir.path()), before);
+    std::fs::create_dir(dir.path().join("other")).unwrap();
+    for name in ["other", "missing", "stories.jsonl"] {
+        let said = run(huntsman(dir.path()).args(["verify", name]));
+        assert!(said.code == Some(2) && said.stderr.contains(name), "{said:?}");
+    }
+}
+
+#[test]
+fn verify_tells_what_is_damaged_and_what_helps() {
+    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    assert_eq!(run(&mut kept(dir.path(), &site, "redb")).code, Some(0));
+    let out = dir.path().join("out");
+    let pages = std::fs::read_to_string(out.join("pages.jsonl")).unwrap();
+    let first = pages.lines().next().unwrap();
+    let edit = |name: &str, to: String| {
+        let whole = std::fs::read(out.join(name)).unwrap();
+        std::fs::write(out.join(name), to).unwrap();
+        let (code, verdict) = verify(dir.path(), "out");
+        let said = run(huntsman(dir.path()).args(["verify", "out"]));
+        std::fs::write(out.join(name), whole).unwrap();
+        assert_eq!((code, &verdict["whole"]), (Some(1), &json!(false)), "{name}: {verdict}");
+        let problem = &verdict["problems"][0];
+        assert!(problem["file"].as_str().unwrap().ends_with(name), "{verdict}");
+        assert!(problem["help"].as_str().unwrap().contains("--fresh"), "{verdict}");
+        assert!(said.stdout.contains("damaged") && said.stdout.contains(name), "{}", said.stdout);
+        problem["what"].as_str().unwrap().to_owned()
+    };
+    assert!(edit("pages.jsonl", format!("{pages}{first}\n")).contains("another record"));
+    assert!(edit("pages.jsonl", format!("{first}\n")).contains("1 page"));
+    assert!(edit("pages.jsonl", pages[..pages.len() - 3].to_owned()).contains("torn"));
+    assert!(edit("pages.jsonl", format!("{first}\n\u{0}\u{0}\n")).contains("no record"));
+    assert!(edit("report.json", "{".to_owned()).contains("cannot be read"));
+    assert_eq!(verify(dir.path(), "out").0, Some(0));
+    for name in ["pages.jsonl", "drops.jsonl", "report.json", "state/job/store.redb"] {
+        let kept = std::fs::read(out.join(name)).unwrap();
+        std::fs::remove_file(out.join(name)).unwrap();
+        let (code, verdict) = verify(dir.path(), "out");
+        assert_eq!((code, &verdict["whole"]), (Some(1), &json!(false)), "{name}: {verdict}");
+        std::fs::write(out.join(name), kept).unwrap();
+    }
 }

@@ -217,9 +217,13 @@ fn a_sweep_that_is_killed_goes_on_without_loss_and_no_domain_is_asked_twice_at_o
         child.kill().unwrap();
         child.wait().unwrap();
         println!("killed after {} requests in run {part}", sources.seen().len() - before);
+        let said = run(huntsman(dir.path()).args(["verify", "out"]));
+        assert_eq!(said.code, Some(0), "{said:?}");
     }
     let said = run(command().stderr(Stdio::piped()));
     assert_eq!(said.code, Some(0), "{said:?}");
+    let whole = run(huntsman(dir.path()).args(["verify", "out"]));
+    assert_eq!(whole.code, Some(0), "{whole:?}");
     let found = lines(dir.path().join("out/sweep.jsonl"));
     let expected: BTreeMap<String, BTreeSet<String>> = links
         .iter()

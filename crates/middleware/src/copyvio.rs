@@ -20,6 +20,7 @@ mod text_index;
 mod workspace;
 
 pub use cache::CheckCache;
+pub(crate) use cache::is_whole as is_whole_result;
 pub use candidates::{Candidate, CandidateError, CandidateSource, Finding, Given, Links, Subject};
 pub use checked::{Checked, Found};
 pub use desk::Desk;
@@ -32,5 +33,5 @@ pub use reading::{NoText, Reading, TextKind, external_links, links_to_others};
 pub use search::{Engine, SearchEngine};
 pub use sweep::Sweep;
 #[cfg(feature = "text-index")]
-pub use text_index::{IndexPages, IndexedPage, TextIndex, TextIndexError};
+pub use text_index::{IndexPages, IndexedPage, TextIndex, TextIndexCheck, TextIndexError};
 pub use workspace::Workspace;

@@ -23,6 +23,11 @@ use entry::Entry;
 use freshness::{Freshness, refresh, validators, varies_by};
 use shared::Shared;
 
+/// Whether what is stored of an answer can be read, body included.
+pub(crate) fn is_whole(stored: &[u8]) -> bool {
+    Entry::from_bytes(stored).is_ok()
+}
+
 /// Answers from a store on disk what was fetched before, and stores what is fetched: bodies and headers as received.
 ///
 /// The key is the fingerprint of the request, and for one that is sent with credentials a hash of them, too: what was fetched with a

@@ -22,6 +22,11 @@ mod storage;
 use record::Record;
 use storage::{DeltaKey, Storage};
 
+/// Whether what is stored of a page can be read.
+pub(crate) fn is_whole(stored: &[u8]) -> bool {
+    Record::from_bytes(stored).is_ok()
+}
+
 /// Remembers pages across crawls in `incremental_dir`. Not configured unless `incremental_enabled` or `delta_enabled` is set.
 ///
 /// With `incremental_enabled`, each page is asked for with the `ETag` and `Last-Modified` that it had. After a 304 its callback

@@ -20,6 +20,7 @@ mod robots;
 mod serve;
 mod settings;
 mod sweep;
+mod verify;
 mod version;
 
 use std::future::Future;
@@ -50,6 +51,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::BenchSources(args) => on_runtime(bench_copyvio::sources(args)),
         #[cfg(feature = "pdf")]
         Command::PdfText => pdf_text::run(),
+        Command::Verify(args) => verify::run(&args),
         Command::Version { verbose } => version::run(verbose),
         Command::Completions { shell } => completions::run(shell),
     }

@@ -8,7 +8,9 @@ use url::Url;
 
 use super::plan::{Start, Use};
 use super::status::{STATUS, State, Status};
-use super::{ARTICLES, JOB, LOCK, OWN_FILES, OWN_FOLDERS, PAIRS, REPORT, STATE, UNFINISHED, in_use, shown};
+use super::{
+    ARTICLES, LOCK, OWN_FILES, OWN_FOLDERS, PAIRS, REPORT, STATE, UNFINISHED, in_use, job_of, shown,
+};
 use crate::exit::{Failure, Outcome};
 
 /// A directory that belongs to this run.
@@ -132,7 +134,7 @@ impl OutputDir {
 
     /// Where the queue and the rest of the state live.
     pub(crate) fn job(&self) -> PathBuf {
-        self.path.join(JOB)
+        job_of(&self.path)
     }
 
     /// Where pairs of texts are kept for the report of a sweep.
@@ -143,11 +145,6 @@ impl OutputDir {
     /// Where articles of a sweep wait for their check.
     pub(crate) fn articles(&self) -> PathBuf {
         self.path.join(ARTICLES)
-    }
-
-    /// Whether the run in it goes on.
-    pub(crate) fn resumes(&self) -> bool {
-        self.resumes
     }
 
     /// All files of the run are made: from here on they count, and a run that is killed goes on.
@@ -166,7 +163,12 @@ impl OutputDir {
         self.write(REPORT, report)?;
         self.status.finish_reason = Some(reason.to_owned());
         self.status.pages = pages;
-        self.enter(state)
+        self.enter(state)?;
+        if state == State::Finished {
+            // No article waits any more; files of the last ones may be left.
+            let _ = huntsman::files::remove_any(self.articles());
+        }
+        Ok(())
     }
 
     /// Takes the directory away again: the run did not start. One that was to go on stays as it was.

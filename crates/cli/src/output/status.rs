@@ -148,7 +148,8 @@ impl Status {
         self.format >= TELLS_RUN || self.run() != Run::Sweep
     }
 
-    pub(super) fn is_in_memory(&self) -> bool {
+    /// Whether its queue is gone with its process.
+    pub(crate) fn is_in_memory(&self) -> bool {
         self.store == Backend::Memory.name()
     }
 }

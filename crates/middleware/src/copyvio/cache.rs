@@ -93,6 +93,20 @@ impl Key {
     }
 }
 
+impl Row {
+    /// What is stored of a result; none if it is in another form.
+    fn read(value: &[u8]) -> Result<Option<Self>> {
+        let Some((&FORMAT, packed)) = value.split_first() else { return Ok(None) };
+        let json = zstd::bulk::decompress(packed, MOST)?;
+        Ok(Some(serde_json::from_slice(&json)?))
+    }
+}
+
+/// Whether what is stored of a result can be read; one in another form is passed over.
+pub(crate) fn is_whole(value: &[u8]) -> bool {
+    Row::read(value).is_ok()
+}
+
 impl CheckCache {
     /// Opens a folder of results, or makes it. One process at a time.
     ///
@@ -119,9 +133,7 @@ impl CheckCache {
 
     pub(crate) fn get(&self, key: Key, now: SystemTime) -> Result<Option<Checked>> {
         let Some(value) = self.store.get(&key.row())? else { return Ok(None) };
-        let Some((&FORMAT, packed)) = value.split_first() else { return Ok(None) };
-        let json = zstd::bulk::decompress(packed, MOST)?;
-        let Row { at, mut checked } = serde_json::from_slice(&json)?;
+        let Some(Row { at, mut checked }) = Row::read(&value)? else { return Ok(None) };
         checked.cached = Some(at);
         Ok(now.duration_since(at).is_ok_and(|age| age < self.life).then_some(checked))
     }

@@ -12,6 +12,7 @@ use tantivy::{Index, IndexReader, ReloadPolicy, Searcher, TantivyError};
 
 use super::candidates::{Candidate, CandidateError, CandidateSource, Finding, Subject};
 
+mod check;
 mod directory;
 mod indexing;
 mod journal;
@@ -20,6 +21,7 @@ mod search;
 mod terms;
 mod writer;
 
+pub use check::TextIndexCheck;
 pub use indexing::IndexPages;
 pub use page::IndexedPage;
 
@@ -220,6 +222,14 @@ impl TextIndex {
             }
             Self::of(directory, &index, fields, None)
         })
+    }
+
+    /// Looks at all files of an index, each by its checksum, and changes nothing.
+    ///
+    /// # Errors
+    /// There is none, it is of another version, or it cannot be read.
+    pub fn verify(directory: impl AsRef<Path>) -> Result<TextIndexCheck, TextIndexError> {
+        TextIndexCheck::of(directory.as_ref())
     }
 
     fn of(

@@ -129,6 +129,11 @@ pub(super) fn open(directory: &Path) -> Result<(Index, Fields), TextIndexError> 
     Ok((with_terms(index), fields))
 }
 
+/// Where the files of tantivy are.
+pub(super) fn inner(directory: &Path) -> PathBuf {
+    directory.join(INDEX)
+}
+
 fn mark(directory: &Path, unfinished: bool) -> Result<(), TextIndexError> {
     let marker = Marker { format: FORMAT.to_owned(), version: VERSION, unfinished };
     let text = serde_json::to_vec(&marker).expect("words and a number");

@@ -1,0 +1,59 @@
+//! `huntsman verify`: whether a directory that a command wrote is whole.
+
+use std::path::Path;
+
+use huntsman::detect::near::DiskIndex;
+use huntsman::middleware::StoredCheck;
+
+use crate::args::VerifyArgs;
+use crate::exit::{Failure, Outcome};
+use crate::output;
+use crate::render::escape;
+use crate::verify::Verdict;
+
+pub(crate) fn run(args: &VerifyArgs) -> Outcome {
+    look(&args.dir)?.print(args.json)
+}
+
+/// Looks at a directory, whatever it is of.
+fn look(dir: &Path) -> Outcome<Verdict> {
+    if !dir.is_dir() {
+        let what = if dir.exists() { "it is no directory" } else { "there is no such directory" };
+        return Err(Failure::usage(format!("{}: {what}", escape(&dir.to_string_lossy()))));
+    }
+    // The state in an output directory stands for it.
+    let above = dir.join("..");
+    for out in [dir, above.as_path()] {
+        if (out == dir || dir.join(output::STATUS_NAME).is_file())
+            && let Some(status) = output::held(out)?
+        {
+            return Verdict::of_output(out, &status);
+        }
+    }
+    let has = |name: &str| dir.join(name).exists();
+    if has("format.json") {
+        return Ok(Verdict::of_stored(dir, &StoredCheck::of(dir)?));
+    }
+    if has("index.txt") || has("log-0000000001") {
+        let check = DiskIndex::verify(dir).map_err(|error| crate::dedup::failure(&error))?;
+        return Ok(Verdict::of_near_index(dir, &check));
+    }
+    if has("huntsman-text-index.json") {
+        return text_index(dir);
+    }
+    Err(Failure::usage(format!(
+        "{}: it is no directory that huntsman writes: neither the output of a crawl, a sweep or a demo, nor a job, an index or a cache",
+        escape(&dir.to_string_lossy())
+    )))
+}
+
+#[cfg(feature = "text-index")]
+fn text_index(dir: &Path) -> Outcome<Verdict> {
+    let check = huntsman::middleware::copyvio::TextIndex::verify(dir).map_err(crate::text_index::failure)?;
+    Ok(Verdict::of_text_index(dir, check))
+}
+
+#[cfg(not(feature = "text-index"))]
+fn text_index(_: &Path) -> Outcome<Verdict> {
+    Err(Failure::usage("this build has no text index; build it with the feature text-index"))
+}

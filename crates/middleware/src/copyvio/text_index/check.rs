@@ -1,0 +1,74 @@
+//! What is whole of a text index, found without changing anything.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use tantivy::ReloadPolicy;
+
+use super::directory::{self, Kind};
+use super::journal::Journal;
+use super::{TextIndexError, unless_damaged};
+
+/// What a look at all files of a text index found. See [`TextIndex::verify`](super::TextIndex::verify).
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TextIndexCheck {
+    /// Pages that can be found.
+    pub pages: u64,
+    /// Pages that wait to be committed.
+    pub waiting: u64,
+    /// Whether the process that made it was killed before it was made; the next one makes it.
+    pub is_unfinished: bool,
+    /// Files that are missing or are not what was written, with what is wrong.
+    pub damage: Vec<(PathBuf, String)>,
+}
+
+impl TextIndexCheck {
+    pub(super) fn of(directory: &Path) -> Result<Self, TextIndexError> {
+        let mut check = Self::default();
+        match directory::kind(directory)? {
+            Kind::Nothing => return Err(TextIndexError::Missing(directory.to_owned())),
+            Kind::Unfinished => {
+                check.is_unfinished = true;
+                return Ok(check);
+            }
+            Kind::Index => {}
+        }
+        match unless_damaged(directory, || check.committed(directory)) {
+            Err(TextIndexError::Damaged(path, what)) => check.damage.push((path, what)),
+            Err(TextIndexError::Failed(what)) => check.damage.push((directory.to_owned(), what)),
+            other => other?,
+        }
+        check.journal(directory)?;
+        Ok(check)
+    }
+
+    /// Files of the index, by their checksums.
+    fn committed(&mut self, directory: &Path) -> Result<(), TextIndexError> {
+        let (index, _) = directory::open(directory)?;
+        let failed = |error| TextIndexError::of(directory, &error);
+        let mut changed: Vec<PathBuf> = index.validate_checksum().map_err(failed)?.into_iter().collect();
+        changed.sort();
+        let what = "it is not what was written";
+        self.damage.extend(
+            changed.into_iter().map(|file| (directory::inner(directory).join(file), what.to_owned())),
+        );
+        let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual);
+        let reader: tantivy::IndexReader = reader.try_into().map_err(failed)?;
+        self.pages = reader.searcher().num_docs();
+        Ok(())
+    }
+
+    fn journal(&mut self, directory: &Path) -> Result<(), TextIndexError> {
+        for (_, path) in Journal::files(directory).map_err(directory::io_error(directory))? {
+            let read = Journal::read(&path, |_| -> io::Result<()> {
+                self.waiting += 1;
+                Ok(())
+            });
+            if let Err(error) = read {
+                self.damage.push((path, error.to_string()));
+            }
+        }
+        Ok(())
+    }
+}
