@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 /// What to do about a damaged store.
-pub(crate) const START_ANEW: &str = "start the job anew with --fresh, or restore the directory from a copy";
+pub(crate) const START_ANEW: &str = "start the job anew with --fresh, or restore the directory from a copy; `huntsman verify` tells what is whole";
 
 /// An error of a store: what, where, and what to do. Clones are cheap.
 #[derive(Clone, Debug)]

@@ -162,8 +162,9 @@ impl CheckCache {
             is_old && old.len() < PURGE
         })?;
         for time in old {
-            let key =
-                Key(time[9..].try_into().map_err(|_| Error::msg("a time of the results is damaged"))?);
+            let key = Key(time[9..].try_into().map_err(|_| {
+                Error::msg("a time of the results is damaged; remove the directory: checks are done again")
+            })?);
             // A newer result has its own time.
             if !matches!(self.get(key, now), Ok(Some(_))) {
                 batch.delete(key.row());

@@ -114,6 +114,6 @@ pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
 /// What is stored cannot be read, though its checksum is right: it was written by something else.
 pub(super) fn damaged() -> Error {
     Error::msg(
-        "the stored queue cannot be read: it is damaged, or not of this program; crawl into another directory",
+        "the stored queue cannot be read: it is damaged, or not of this program; `huntsman verify` tells what is whole, --fresh starts anew",
     )
 }
