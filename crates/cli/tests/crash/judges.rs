@@ -1,6 +1,7 @@
 //! What is done to a scenario: crashes between its system calls, calls that fail, kills.
 
-use std::path::Path;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -156,16 +157,26 @@ fn tail(text: &str) -> String {
 pub(crate) fn faults(name: &'static str, scenario: &Scenario) {
     let (mut random, mut verdict) = (random(), Verdict::of(name));
     let recording = recorded(scenario);
-    let mut faults =
-        [recording.faults(Effect::Error("EIO")), recording.faults(Effect::Error("ENOSPC"))].concat();
-    faults.shuffle(&mut random);
-    for fault in faults.iter().take(number("HUNTSMAN_CRASH_FAULTS", 12)) {
+    let faults = ["EIO", "ENOSPC"].map(|error| recording.faults(Effect::Error(error))).concat();
+    for fault in spread(faults, &mut random).iter().take(number("HUNTSMAN_CRASH_FAULTS", 12)) {
         let directory = prepared(scenario);
         let ended = with_fault(scenario, fault, directory.path());
         let judged = told(fault, &ended).and_then(|()| complete(scenario, directory.path()));
         verdict.add(|| format!("{fault}, code {:?}: {}", ended.code, tail(&ended.stderr)), judged);
     }
     verdict.close();
+}
+
+/// Faults in random order, and one of each call for each file before the second of any: the store has most calls.
+fn spread(mut faults: Vec<Fault>, random: &mut StdRng) -> Vec<Fault> {
+    faults.shuffle(random);
+    let mut times: HashMap<(String, PathBuf), usize> = HashMap::new();
+    faults.sort_by_cached_key(|fault| {
+        let times = times.entry((fault.call.clone(), fault.path.clone())).or_default();
+        *times += 1;
+        *times
+    });
+    faults
 }
 
 fn recorded(scenario: &Scenario) -> Recording {
@@ -226,9 +237,8 @@ pub(crate) fn kills(name: &'static str, scenario: &Scenario) {
         let judged = killed.and_then(|()| complete(scenario, directory.path()));
         verdict.add(|| format!("killed after {moments:?}"), judged);
     }
-    let faults = recorded(scenario).faults(Effect::Kill);
-    for _ in 0..count {
-        let fault = faults.choose(&mut random).expect("it makes calls");
+    let faults = spread(recorded(scenario).faults(Effect::Kill), &mut random);
+    for fault in faults.iter().cycle().take(count) {
         let directory = prepared(scenario);
         let ended = with_fault(scenario, fault, directory.path());
         let judged = match ended.code {
