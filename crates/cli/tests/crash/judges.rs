@@ -199,9 +199,8 @@ fn told(fault: &Fault, ended: &Ended) -> Result<(), String> {
             let says = |word: &str| ended.stderr.contains(word);
             let names_error = ["nput/output error", "o space left", "no room is left"].into_iter().any(says);
             // A file is written under another name before it has its own.
-            let parts = fault.path.iter().map(|part| part.to_string_lossy().into_owned());
-            let names_file = parts.map(|part| strip(&part)).any(|part| says(&part));
-            match names_error && names_file {
+            let parts: Vec<String> = fault.path.iter().map(|part| strip(&part.to_string_lossy())).collect();
+            match says(&parts.join("/")) || (names_error && parts.iter().any(|part| says(part))) {
                 true => Ok(()),
                 false => Err("the message does not say what failed and where".to_owned()),
             }
