@@ -40,6 +40,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     panics::keep_quiet();
+    process::begin();
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

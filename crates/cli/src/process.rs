@@ -1,18 +1,46 @@
-//! What this process used: processor time and memory; nothing where the system does not tell.
+//! What this process used: processor time and memory; nothing where the system does not tell. And the programs that it starts.
 
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::process::Command;
+use std::sync::OnceLock;
 use std::time::Duration;
 
-/// User plus system seconds of the whole process, threads that ended included.
-#[cfg(unix)]
+/// What the process had used before it became this command: a program that is replaced by another one (`cargo run` by the command,
+/// `exec` in a shell) leaves its time to it.
+static BEFORE: OnceLock<f64> = OnceLock::new();
+
+/// Begins to count [`cpu_seconds`].
+pub(crate) fn begin() {
+    if let Some(seconds) = all_cpu_seconds() {
+        let _ = BEFORE.set(seconds);
+    }
+}
+
+/// User plus system seconds of the whole command, threads that ended included, other processes that it started not.
 pub(crate) fn cpu_seconds() -> Option<f64> {
+    Some(all_cpu_seconds()? - BEFORE.get().unwrap_or(&0.0))
+}
+
+#[cfg(unix)]
+fn all_cpu_seconds() -> Option<f64> {
     // The clock counts nanoseconds; `/proc/self/stat` has ticks of 10 ms, too coarse for a small crawl.
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Some(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
 }
 
 #[cfg(not(unix))]
-pub(crate) fn cpu_seconds() -> Option<f64> {
+fn all_cpu_seconds() -> Option<f64> {
     None
+}
+
+/// A program to start, which gets none of the environment but what finds programs and temporary directories: no tokens, no settings.
+pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
+    let kept = ["PATH", "TMPDIR", "TEMP", "TMP", "SystemRoot"].into_iter();
+    command.env_clear().envs(kept.filter_map(|name| Some((name, std::env::var_os(name)?))));
+    command
 }
 
 /// What this thread used; where the system does not tell, the time since the first call.
@@ -36,7 +64,24 @@ pub(crate) fn peak_rss() -> Option<u64> {
 
 /// Resident size now, in bytes; Linux tells.
 pub(crate) fn resident() -> Option<u64> {
-    status_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
+    Resident::open()?.bytes()
+}
+
+/// Tells the resident size again and again, without opening a file each time.
+#[derive(Debug)]
+pub(crate) struct Resident(File);
+
+impl Resident {
+    pub(crate) fn open() -> Option<Self> {
+        File::open("/proc/self/status").ok().map(Self)
+    }
+
+    pub(crate) fn bytes(&mut self) -> Option<u64> {
+        let mut status = String::new();
+        self.0.rewind().ok()?;
+        self.0.read_to_string(&mut status).ok()?;
+        status_bytes(&status, "VmRSS:")
+    }
 }
 
 fn status_bytes(status: &str, key: &str) -> Option<u64> {

@@ -238,6 +238,26 @@ fn two_demos_fetch_the_same_pages() {
     assert_eq!(pages("one"), pages("two"));
 }
 
+#[cfg(unix)]
+#[test]
+fn the_processor_time_of_a_command_is_its_own() {
+    let site = Site::builder().page("/", "one page").start_blocking();
+    let dir = tempfile::tempdir().unwrap();
+    let command = crawl(dir.path(), &site);
+    // A shell works until it has taken two seconds, and becomes the command.
+    let mut shell = std::process::Command::new("bash");
+    shell.args([
+        "-c",
+        "until [[ $user > 0m2 ]]; do for ((i = 0; i < 50000; i++)); do :; done; times > times; read user rest < times; done; exec \"$@\"",
+        "bash",
+    ]);
+    shell.arg(command.get_program()).args(command.get_args()).current_dir(dir.path()).stdin(Stdio::null());
+    let said = run(&mut shell);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let cpu_s = report(&dir.path().join("out"))["cpu_s"].as_f64().unwrap();
+    assert!((0.0..2.0).contains(&cpu_s), "{cpu_s}");
+}
+
 #[test]
 fn bench_measures_the_crawl_against_fetching_alone() {
     let said = run(huntsman(&std::env::temp_dir())

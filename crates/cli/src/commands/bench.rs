@@ -4,7 +4,7 @@
 //! the same number of connections and does nothing with them: what it costs is the floor.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, ChildStdin, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -21,7 +21,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, Job, Sink};
 use crate::logging;
 use crate::output::{Plan, Run};
-use crate::process::cpu_seconds;
+use crate::process::{cpu_seconds, program};
 use crate::progress::Screen;
 use crate::render::{Table, count, say};
 use crate::seeds::Seeds;
@@ -168,7 +168,7 @@ struct Server {
 impl Server {
     fn start(site: BenchSite) -> Outcome<Self> {
         let starting = |error: io::Error| Failure::crawl(format!("starting the bench server: {error}"));
-        let mut child = Command::new(std::env::current_exe().map_err(starting)?)
+        let mut child = program(std::env::current_exe().map_err(starting)?)
             .args(["bench-server", "--pages", &site.pages.to_string()])
             .args(["--kb", &site.kb.to_string(), "--links", &site.links.to_string()])
             .stdin(Stdio::piped())

@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,6 +20,7 @@ use super::index::words;
 use crate::args::{BenchCopyvioArgs, BenchSourcesArgs};
 use crate::commands::bench_tools::sheet::{Sheet, figure};
 use crate::exit::{Exit, Failure, Outcome};
+use crate::process::program;
 use crate::render::count;
 use crate::server::{Answer, serve};
 
@@ -56,9 +57,9 @@ struct Served {
 
 pub(super) fn run(args: &BenchCopyvioArgs) -> Outcome<Sweep> {
     let failed = |error: io::Error| Failure::crawl(format!("measuring a sweep: {error}"));
-    let program = std::env::current_exe().map_err(failed)?;
+    let huntsman = std::env::current_exe().map_err(failed)?;
     let sources = &args.sources;
-    let mut server = Command::new(&program)
+    let mut server = program(&huntsman)
         .args(["bench-sources", "--articles", &sources.articles.to_string()])
         .args([
             "--sources-each",
@@ -76,7 +77,7 @@ pub(super) fn run(args: &BenchCopyvioArgs) -> Outcome<Sweep> {
     let ports: Vec<u16> = serde_json::from_str(&line)?;
     let directory = tempfile::tempdir().map_err(failed)?;
     let out = directory.path().join("sweep");
-    let mut sweep = Command::new(&program);
+    let mut sweep = program(&huntsman);
     sweep.arg("sweep").arg(format!("http://127.0.0.1:{}/", ports[0])).arg("--out").arg(&out);
     sweep.args([
         "--profile",

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use huntsman::detect::near::{DiskIndex, Identity, NearIndex};
 use rand::{RngExt, SeedableRng};
@@ -18,6 +18,7 @@ use crate::commands::bench_tools::clock::Watch;
 use crate::commands::bench_tools::sheet::{Sheet, figure, mebibytes};
 use crate::commands::bench_tools::stories::Writer;
 use crate::exit::{Failure, Outcome};
+use crate::process::program;
 use crate::render::{count, say};
 
 /// What the command took.
@@ -57,7 +58,7 @@ pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Add> {
 
     let watch = Watch::start();
     let report = place("report.json");
-    let mut command = Command::new(std::env::current_exe()?);
+    let mut command = program(std::env::current_exe()?);
     command.args(["dedup", "add"]).arg(&stories).arg("--index").arg(&index);
     command.arg("--flags").arg(place("flags.jsonl")).arg("--report").arg(&report);
     let ended = command.stdin(Stdio::null()).stdout(Stdio::null()).output()?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use huntsman::detect::near::redis::{Layout, RedisIndex, RedisSettings};
@@ -16,6 +16,7 @@ use crate::args::BenchSimhashArgs;
 use crate::commands::bench_tools::clock::Watch;
 use crate::commands::bench_tools::sheet::{Sheet, figure, figure_or_none};
 use crate::exit::{Failure, Outcome};
+use crate::process::program;
 use crate::render::{count, say};
 
 /// Indexes of the same number of documents, of one language each.
@@ -78,7 +79,7 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let port = listener.local_addr()?.port();
         drop(listener);
-        let mut command = Command::new("redis-server");
+        let mut command = program("redis-server");
         command.args([
             "--port",
             &port.to_string(),
@@ -113,7 +114,7 @@ impl Server {
 /// Whether a server can be started here.
 pub(super) fn is_installed() -> bool {
     let version =
-        Command::new("redis-server").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+        program("redis-server").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
     version.is_ok_and(|status| status.success())
 }
 
