@@ -57,6 +57,28 @@ fn a_comparison_has_both_numbers_and_places_in_the_texts_as_they_are() {
 }
 
 #[test]
+fn every_column_of_the_table_has_a_heading() {
+    let dir = tempfile::tempdir().unwrap();
+    // A confidence that is possible, in a passage that is suspected.
+    for (name, text) in
+        [("a.txt", words(0, 300)), ("b.txt", format!("{} {}", words(20, 100), words(700, 900)))]
+    {
+        fs::write(dir.path().join(name), text).unwrap();
+    }
+    let said = run(huntsman(dir.path()).args(["copyvio", "compare", "a.txt", "b.txt"]));
+    let cells = |line: usize| {
+        let line = said.stdout.lines().nth(line).unwrap_or_default();
+        line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(cells(0), ["confidence", "band", "verdict", "score", "coverage", "source"], "{said:?}");
+    assert_eq!(
+        (cells(1).len(), cells(1)[1].as_str(), cells(1)[2].as_str()),
+        (6, "possible", "suspected"),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn pages_wiki_texts_and_stdin_are_read_by_what_they_are() {
     let dir = tempfile::tempdir().unwrap();
     let text = words(0, 300);

@@ -188,7 +188,7 @@ fn summary(comparison: &Comparison, style: Style) -> String {
         other => style.green(other),
     };
     let mut table = Table::right(&[0, 3, 4]);
-    table.row(["confidence", "", "verdict", "score", "coverage", "source"]);
+    table.row(["confidence", "band", "verdict", "score", "coverage", "source"]);
     for compared in comparison.ranked() {
         let confidence = compared.source.confidence;
         let percent = format!("{:.1} %", 100.0 * confidence.value());
