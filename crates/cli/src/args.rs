@@ -161,7 +161,11 @@ pub(crate) enum Command {
     /// Prints the text of a PDF file on stdin, for the commands that compare it.
     #[cfg(feature = "pdf")]
     #[command(name = "pdf-text", hide = true)]
-    PdfText,
+    PdfText {
+        /// Tries instead what its sandbox forbids, with what is named on stdin, and prints what of it could be done.
+        #[arg(long)]
+        attempts: bool,
+    },
 
     /// The server that `bench crawl` measures against; ends when its stdin closes.
     #[command(name = "bench-server", hide = true)]

@@ -22,6 +22,8 @@ mod progress;
 mod reachable;
 mod render;
 mod report;
+#[cfg(feature = "pdf")]
+mod sandbox;
 mod seeds;
 mod serve;
 mod server;

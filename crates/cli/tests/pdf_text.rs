@@ -60,6 +60,28 @@ fn contains(text: &Result<String, PdfError>, words: &str) -> bool {
     text.as_ref().is_ok_and(|text| text.split_whitespace().collect::<Vec<_>>().join(" ").contains(words))
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn the_reader_has_no_environment_files_sockets_or_programs() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("secret");
+    std::fs::write(&file, "x").unwrap();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let names = format!(
+        "{}\n{}\n/bin/true\n{}\n",
+        file.display(),
+        directory.path().display(),
+        listener.local_addr().unwrap()
+    );
+    assert!(std::env::vars_os().count() > 1, "there is something that it could have");
+    let attempts = PdfProcess::new(env!("CARGO_BIN_EXE_huntsman"), ["pdf-text", "--attempts"]);
+    let told = attempts.text(names.as_bytes()).unwrap();
+    let refused = ["read", "write", "list", "remove", "run", "connect", "bind", "thread"];
+    let refused: String = refused.map(|what| format!("{what}: refused\n")).concat();
+    assert_eq!(told, format!("environment: PATH\n{refused}"));
+    assert!(file.exists());
+}
+
 #[test]
 fn a_damaged_file_ends_with_text_or_an_error() {
     let seed: u64 = rand::random();

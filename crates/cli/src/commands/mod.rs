@@ -50,7 +50,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::BenchServer(site) => on_runtime(bench::server(site)),
         Command::BenchSources(args) => on_runtime(bench_copyvio::sources(args)),
         #[cfg(feature = "pdf")]
-        Command::PdfText => pdf_text::run(),
+        Command::PdfText { attempts } => pdf_text::run(attempts),
         Command::Verify(args) => verify::run(&args),
         Command::Version { verbose } => version::run(verbose),
         Command::Completions { shell } => completions::run(shell),

@@ -1,8 +1,10 @@
 //! `huntsman pdf-text`: the text of one PDF file, in a process that may fail.
 
+mod attempts;
 mod columns;
 
-use std::io::{self, BufWriter, Read};
+use std::io::{self, BufWriter, Read, Write};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use std::{panic, process, thread};
 
@@ -11,7 +13,8 @@ use pdf_extract::{Document, OutputError};
 use self::columns::Columns;
 
 use crate::exit::{Exit, Failure, Outcome};
-use crate::process::resident;
+use crate::process::Resident;
+use crate::sandbox;
 
 /// Memory that the process may have: ten times what a book of 15 MiB takes.
 const MEMORY: u64 = 1 << 30;
@@ -25,13 +28,17 @@ const TIME: Duration = Duration::from_secs(60);
 /// How often memory is looked at: some 50 MB can be written to meanwhile.
 const WATCH: Duration = Duration::from_millis(20);
 
-pub(crate) fn run() -> Outcome {
+pub(crate) fn run(attempts: bool) -> Outcome {
     limit();
     // What a panic prints is read by nobody, and to look up the names of functions in the memory that is left may fail again, which
     // waits for itself for ever.
     panic::set_hook(Box::new(|_| {}));
     let mut pdf = Vec::new();
     io::stdin().lock().read_to_end(&mut pdf)?;
+    if attempts {
+        io::stdout().write_all(attempts::tell(&String::from_utf8_lossy(&pdf)).as_bytes())?;
+        return Ok(Exit::Done);
+    }
     // The crate panics on much that is wrong with a file. What was printed until then is better than nothing.
     match panic::catch_unwind(|| print(&pdf)) {
         Ok(Ok(())) => Ok(Exit::Done),
@@ -50,17 +57,29 @@ fn print(pdf: &[u8]) -> Result<(), OutputError> {
     pdf_extract::output_doc(&document, &mut Columns::new(BufWriter::new(io::stdout().lock())))
 }
 
+/// Limits memory and time, and gives up everything else.
 fn limit() {
+    // While there are files.
+    let mut memory = Resident::open();
+    sandbox::give_up_files();
+    let (send, started) = mpsc::channel();
     // Without it, whoever started the process ends it in time.
-    let _ = thread::Builder::new().spawn(|| {
+    let watch = thread::Builder::new().spawn(move || {
         let start = Instant::now();
-        while start.elapsed() < TIME && resident().is_none_or(|bytes| bytes < MEMORY) {
+        let _ = send.send(());
+        let mut is_small = || memory.as_mut().and_then(Resident::bytes).is_none_or(|bytes| bytes < MEMORY);
+        while start.elapsed() < TIME && is_small() {
             thread::sleep(WATCH);
         }
         // In no order, as that may take memory or wait.
         process::abort();
     });
+    if watch.is_ok() {
+        // No thread can begin behind what follows.
+        let _ = started.recv();
+    }
     limit_resources();
+    sandbox::give_up_the_rest();
 }
 
 #[cfg(unix)]

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::Path;
+#[cfg(feature = "pdf")]
+use std::sync::Once;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::detect::copyvio::{Text, Wikitext};
@@ -18,6 +20,8 @@ use crate::config::Config;
 use crate::exit::{Failure, Outcome};
 use crate::reachable::advice;
 use crate::render::escape;
+#[cfg(feature = "pdf")]
+use crate::sandbox;
 
 /// What is compared, as it was named.
 #[derive(Clone, Debug, PartialEq)]
@@ -182,6 +186,14 @@ fn read(kind: TextKind, bytes: &[u8]) -> std::result::Result<Read, String> {
 #[cfg(feature = "pdf")]
 pub(crate) fn pdf_reader() -> Option<Arc<dyn PdfText>> {
     let program = std::env::current_exe().ok()?;
+    static TOLD: Once = Once::new();
+    TOLD.call_once(|| {
+        let missing = sandbox::missing();
+        if !missing.is_empty() {
+            let missing = missing.join(" and ");
+            tracing::debug!("PDF files are read with less of a sandbox: this system has no {missing}");
+        }
+    });
     Some(Arc::new(huntsman::middleware::copyvio::PdfProcess::new(program, ["pdf-text"])))
 }
 

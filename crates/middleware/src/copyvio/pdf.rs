@@ -35,7 +35,8 @@ pub enum PdfError {
 /// Has PDF files read by a program that gets the file on stdin and prints the text, in UTF-8.
 ///
 /// PDF is a language of its own, and readers of it fail in ways that no error handling catches: they take all memory, never end, abort.
-/// So that costs a process which is killed, and nothing else. The program limits its own memory (`huntsman pdf-text` does).
+/// So that costs a process which is killed, and nothing else. The program limits its own memory, and gives up files and sockets (`huntsman
+/// pdf-text` does). Of the environment it gets `PATH` alone: what a file makes of its reader must find no tokens there.
 ///
 /// The order of the text is that of the file's instructions, so columns stay apart when the program that wrote the file wrote them
 /// one after the other, as most do. Two files are read at once, whoever asks; others wait. A word that was parted at the end of a line is put together.
@@ -137,6 +138,7 @@ impl PdfText for PdfProcess {
         let _place = Place::take();
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
         let child = command
             .spawn()
             .map_err(|error| PdfError::NotStarted(format!("{}: {error}", self.program.display())))?;
