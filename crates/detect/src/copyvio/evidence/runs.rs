@@ -27,9 +27,29 @@ const MAX_BLOCKS: usize = 1 << 16;
 /// Equal words of both texts: places in their lists of tokens.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    article: usize,
-    source: usize,
-    len: usize,
+    // There may be one for each word of both texts, of which there are far fewer than 2^32.
+    article: u32,
+    source: u32,
+    len: u32,
+}
+
+impl Block {
+    fn new(article: usize, source: usize, len: usize) -> Self {
+        let small = |place| u32::try_from(place).expect("MAX_DOCUMENT is far below 2^32");
+        Self { article: small(article), source: small(source), len: small(len) }
+    }
+
+    fn article(&self) -> usize {
+        self.article as usize
+    }
+
+    fn source(&self) -> usize {
+        self.source as usize
+    }
+
+    fn len(&self) -> usize {
+        self.len as usize
+    }
 }
 
 /// A run of blocks.
@@ -47,16 +67,16 @@ pub(super) struct TokenRun {
 
 impl TokenRun {
     fn new(block: Block, article: &[Token]) -> Self {
-        let (at, source) = ((block.article, block.article), (block.source, block.source));
+        let (at, source) = ((block.article(), block.article()), (block.source(), block.source()));
         let mut run = Self { article: at, source, matched: 0, longest: 0, blocks: Vec::new() };
         run.push(block, article);
         run
     }
 
     fn push(&mut self, block: Block, article: &[Token]) {
-        let quarters = quarters(article, (block.article, block.article + block.len));
-        self.article.1 = block.article + block.len;
-        self.source.1 = block.source + block.len;
+        let quarters = quarters(article, (block.article(), block.article() + block.len()));
+        self.article.1 = block.article() + block.len();
+        self.source.1 = block.source() + block.len();
         self.matched += quarters;
         self.longest = self.longest.max(quarters);
         self.blocks.push(block);
@@ -108,6 +128,7 @@ pub(super) fn runs(
 ) -> Vec<TokenRun> {
     let blocks = blocks(&article.tokens, seeds, &source.tokens);
     let runs = join(&blocks, &article.tokens, &source.tokens, min_matched);
+    drop(blocks);
     without_overlap(runs, &article.tokens, &source.tokens, min_matched)
 }
 
@@ -128,18 +149,18 @@ fn blocks(article: &[Token], seeds: &Seeds, source: &[Token]) -> Vec<Block> {
             budget = budget.saturating_sub(len);
             // Two seeds may have one hash, and the budget may be used up.
             if len >= shortest {
-                blocks.push(Block { article: place, source: at, len });
+                blocks.push(Block::new(place, at, len));
             }
             if blocks.len() == most {
                 let longest_first =
-                    |block: &Block| (std::cmp::Reverse(block.len), block.source, block.article);
+                    |block: &Block| (std::cmp::Reverse(block.len()), block.source(), block.article());
                 let (_, last, _) = blocks.select_nth_unstable_by_key(most / 2, longest_first);
-                shortest = last.len;
+                shortest = last.len();
                 blocks.truncate(most / 2);
             }
         }
     }
-    blocks.sort_unstable_by_key(|block| (block.article, block.source));
+    blocks.sort_unstable_by_key(|block| (block.article(), block.source()));
     blocks
 }
 
@@ -147,29 +168,33 @@ fn blocks(article: &[Token], seeds: &Seeds, source: &[Token]) -> Vec<Block> {
 fn join(blocks: &[Block], article: &[Token], source: &[Token], min_matched: u32) -> Vec<TokenRun> {
     let mut open: VecDeque<TokenRun> = VecDeque::new();
     let mut ended = Vec::new();
-    let mut end = |run: TokenRun| {
+    let mut end = |mut run: TokenRun| {
         if run.is_evidence(article, source, min_matched) {
+            run.blocks.shrink_to_fit();
             ended.push(run);
         }
     };
     for block in blocks {
-        while let Some(at) = open.iter().position(|run| run.article.1 + MAX_GAP < block.article) {
+        while let Some(at) = open.iter().position(|run| run.article.1 + MAX_GAP < block.article()) {
             open.remove(at).into_iter().for_each(&mut end);
         }
         // How many words of the block a run has already, and how far apart they are on both sides.
         let fit = |run: &TokenRun| {
-            let overlap =
-                run.article.1.saturating_sub(block.article).max(run.source.1.saturating_sub(block.source));
-            let (article, source) = (block.article + overlap, block.source + overlap);
+            let overlap = run
+                .article
+                .1
+                .saturating_sub(block.article())
+                .max(run.source.1.saturating_sub(block.source()));
+            let (article, source) = (block.article() + overlap, block.source() + overlap);
             let gaps = (article.checked_sub(run.article.1)?, source.checked_sub(run.source.1)?);
-            let fits = overlap < block.len && gaps.0 <= MAX_GAP && gaps.1 <= MAX_GAP;
+            let fits = overlap < block.len() && gaps.0 <= MAX_GAP && gaps.1 <= MAX_GAP;
             fits.then(|| (gaps.0.abs_diff(gaps.1) + gaps.0.max(gaps.1) + overlap, overlap))
         };
         let best = open.iter().enumerate().filter_map(|(at, run)| Some((fit(run)?, at))).min();
         match best {
             Some(((_, overlap), at)) => {
-                let (place, source) = (block.article + overlap, block.source + overlap);
-                open[at].push(Block { article: place, source, len: block.len - overlap }, article);
+                let (place, source) = (block.article() + overlap, block.source() + overlap);
+                open[at].push(Block::new(place, source, block.len() - overlap), article);
             }
             None => {
                 if open.len() == MAX_OPEN {
@@ -198,17 +223,17 @@ fn without_overlap(
         let mut pieces: Vec<TokenRun> = Vec::new();
         for block in &run.blocks {
             let mut at = 0;
-            while at < block.len {
-                let taken = &is_taken[block.article + at..block.article + block.len];
+            while at < block.len() {
+                let taken = &is_taken[block.article() + at..block.article() + block.len()];
                 let len = taken.iter().take_while(|taken| !**taken).count();
                 if len == 0 {
                     at += 1;
                     continue;
                 }
-                let free = Block { article: block.article + at, source: block.source + at, len };
+                let free = Block::new(block.article() + at, block.source() + at, len);
                 at += len;
                 match pieces.last_mut() {
-                    Some(piece) if !is_taken[piece.article.1..free.article].contains(&true) => {
+                    Some(piece) if !is_taken[piece.article.1..free.article()].contains(&true) => {
                         piece.push(free, article);
                     }
                     _ => pieces.push(TokenRun::new(free, article)),
