@@ -80,7 +80,15 @@ impl Checked {
     }
 }
 
+/// Bytes of memory that a comparison takes for each byte of its two texts, measured with texts of words of one letter, which take most.
+const BYTES_PER_BYTE: usize = 80;
+
 impl Found {
+    /// Bytes of memory that it takes at most to compare two texts.
+    pub fn bytes(article: &Text, source: &Text) -> usize {
+        BYTES_PER_BYTE * (article.text().len() + source.text().len())
+    }
+
     /// Compares an article, prepared from the text of `subject`, with a source; `boilerplate` is what is known to stand on many sites.
     pub fn of(
         prepared: &Article<'_>,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use huntsman_detect::copyvio::{Boilerplate, CheckOptions, Exclusions};
 
 use super::cache::CheckCache;
+use super::memory::Memory;
 
 /// How a check is done.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub struct CheckPlan {
     pub cache: Option<Arc<CheckCache>>,
     /// What is known to stand on many sites, and so is no evidence.
     pub boilerplate: Option<Arc<Boilerplate>>,
+    /// What checks that are done at the same time may take together to compare texts; without it, whatever they need.
+    pub memory: Option<Memory>,
 }
 
 impl Default for CheckPlan {
@@ -42,6 +45,7 @@ impl Default for CheckPlan {
             keep_texts: false,
             cache: None,
             boilerplate: None,
+            memory: None,
         }
     }
 }

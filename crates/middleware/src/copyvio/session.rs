@@ -15,6 +15,7 @@ use url::Url;
 use super::candidates::{Candidate, CandidateError, CandidateSource, Subject};
 use super::checked::{Checked, Found};
 use super::desk::{Arrival, Desk, Ordered};
+use super::memory::Room;
 use super::plan::CheckPlan;
 use super::reading::Reading;
 
@@ -272,6 +273,14 @@ impl Session<'_> {
         }
     }
 
+    /// Waits for the memory in which a source is compared, if it is bounded; nothing if the time is over before.
+    fn room(&self, source: &Reading) -> Option<Option<Room>> {
+        let Some(memory) = &self.plan.memory else { return Some(None) };
+        let bytes = Found::bytes(&self.subject.text, &source.text);
+        let room = tokio::time::timeout(self.left(), memory.room(bytes));
+        tokio::runtime::Handle::current().block_on(room).ok().map(Some)
+    }
+
     /// A source was read, or cannot be.
     fn arrived(&mut self, at: usize, arrival: Arrival) {
         if self.left().is_zero() {
@@ -286,6 +295,10 @@ impl Session<'_> {
                     self.check.exclude(source, hint.to_string());
                     return;
                 }
+                let Some(_room) = self.room(&reading) else {
+                    self.waiting.insert(at);
+                    return;
+                };
                 self.check.compare(&source, reading.text.exact());
                 let found = Found::of(
                     &self.prepared,

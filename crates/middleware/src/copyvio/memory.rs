@@ -1,0 +1,59 @@
+//! Memory that comparisons may take together.
+
+use std::sync::Arc;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// Memory that is counted in pieces of so many bytes.
+const PIECE: usize = 64 << 10;
+
+/// Memory that comparisons may take together: one for which there is no room waits, in the order in which they came. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Memory {
+    pieces: Arc<Semaphore>,
+    all: u32,
+}
+
+/// Room for a comparison, until it is dropped.
+#[derive(Debug)]
+pub struct Room {
+    _pieces: OwnedSemaphorePermit,
+}
+
+impl Memory {
+    /// So many bytes.
+    pub fn new(bytes: usize) -> Self {
+        let all = u32::try_from((bytes / PIECE).clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
+        Self { pieces: Arc::new(Semaphore::new(all as usize)), all }
+    }
+
+    /// Waits until there is room for so many bytes; what needs more than there is gets all.
+    pub async fn room(&self, bytes: usize) -> Room {
+        let pieces = u32::try_from(bytes.div_ceil(PIECE)).unwrap_or(u32::MAX).min(self.all);
+        let pieces = Arc::clone(&self.pieces).acquire_many_owned(pieces).await;
+        Room { _pieces: pieces.expect("it is never closed") }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_has_no_room_waits_and_what_is_too_large_gets_all() {
+        let memory = Memory::new(10 * PIECE);
+        let waits = async |bytes| timeout(Duration::from_secs(1), memory.room(bytes)).await.is_err();
+        let half = memory.room(5 * PIECE - 1).await;
+        assert!(!waits(5 * PIECE).await && waits(5 * PIECE + 1).await);
+        assert!(waits(usize::MAX).await);
+        drop(half);
+        let all = memory.room(usize::MAX).await;
+        assert!(waits(1).await && !waits(0).await);
+        drop(all);
+        assert!(!waits(10 * PIECE).await);
+    }
+}
