@@ -17,7 +17,7 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::exit::{Failure, Outcome};
-use crate::server::{Answer, serve};
+use crate::server::{Answer, Limits, Names, serve_pages};
 
 /// What a crawl has to tell at a moment.
 #[derive(Debug, Default)]
@@ -30,6 +30,7 @@ pub(crate) struct Now {
 #[derive(Debug)]
 pub(crate) struct Metrics {
     listener: TcpListener,
+    address: SocketAddr,
 }
 
 impl Metrics {
@@ -44,29 +45,44 @@ impl Metrics {
                 address.port()
             )));
         }
-        let bound = TcpListener::bind(address).await;
-        let listener = bound.map_err(|error| Failure::usage(format!("--metrics {address}: {error}")))?;
-        Ok(Self { listener })
+        let failed = |error| Failure::usage(format!("--metrics {address}: {error}"));
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let address = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, address })
     }
 
     /// The address with the port that was given out for port 0.
-    pub(crate) fn address(&self) -> Option<SocketAddr> {
-        self.listener.local_addr().ok()
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
     }
 
-    /// The listener, for a command with metrics of its own.
-    pub(crate) fn into_listener(self) -> TcpListener {
-        self.listener
-    }
-
-    /// Answers until it is dropped.
+    /// Tells the stats of a crawl until it is dropped.
     pub(crate) async fn serve<F>(self, now: impl Fn() -> F + Send + Sync + 'static)
     where
         F: Future<Output = Now> + Send + 'static,
     {
-        serve(self.listener, move |asked| {
-            let (path, now) = (asked.path().to_owned(), now());
+        self.answer(move |path| {
+            let (path, now) = (path.to_owned(), now());
             async move { answer(&path, now).await }
+        })
+        .await;
+    }
+
+    /// Answers by path until it is dropped, if it is meant.
+    pub(crate) async fn answer<F>(self, answer: impl Fn(&str) -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        let names = Names::of(self.address);
+        serve_pages(self.listener, Limits::default(), move |asked| {
+            let is_meant = names.are_meant(&asked.uri, &asked.headers);
+            let answer = is_meant.then(|| answer(asked.path()));
+            async move {
+                match answer {
+                    Some(answer) => answer.await,
+                    None => Answer::text(421, Names::OTHERS),
+                }
+            }
         })
         .await;
     }
@@ -77,17 +93,11 @@ async fn answer(path: &str, now: impl Future<Output = Now>) -> Answer {
     match path {
         "/metrics" => {
             let Now { stats, hosts } = now.await;
-            Answer {
-                content_type: "text/plain; version=0.0.4; charset=utf-8",
-                ..Answer::text(200, stats_text(&stats) + &host_text(&hosts))
-            }
+            Answer::metrics(stats_text(&stats) + &host_text(&hosts))
         }
         "/stats" => {
             let stats: serde_json::Map<String, Value> = now.await.stats.into_iter().collect();
-            Answer {
-                content_type: "application/json",
-                ..Answer::text(200, Value::Object(stats).to_string() + "\n")
-            }
+            Answer::new(200, "application/json", Value::Object(stats).to_string() + "\n")
         }
         _ => Answer::text(404, "see /metrics\n"),
     }

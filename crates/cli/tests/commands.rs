@@ -290,11 +290,17 @@ fn metrics_are_served_while_the_crawl_runs() {
         std::thread::sleep(Duration::from_millis(5));
     }
     let mut stream = std::net::TcpStream::connect(address).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains("\nhuntsman_pages_delivered 1\n"), "{answer}");
+    // A page of elsewhere whose name has this address now is told nothing.
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.write_all(b"GET /stats HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\n\r\n").unwrap();
+    let mut refused = String::new();
+    stream.read_to_string(&mut refused).unwrap();
+    assert!(refused.starts_with("HTTP/1.1 421"), "{refused}");
     let host = &site.hosts()[0];
     assert!(
         answer.contains(&format!("\nhuntsman_host_responses{{host=\"{host}\",status=\"200\"}} 1\n")),

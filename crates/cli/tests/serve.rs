@@ -576,6 +576,86 @@ fn with_a_token_only_those_who_know_it_are_served() {
 }
 
 #[test]
+fn clients_without_the_token_hold_nobody_up() {
+    let server = Server::start_with(&[], &[("HUNTSMAN_TOKEN", "open-sesame")]);
+    let question = json!({"action": "compare", "article": words(0, 30), "text": words(0, 30)}).to_string();
+    let is_served = |during: &str| {
+        let known = [("Authorization", "Bearer open-sesame")];
+        let answer = server.post("/api.json", "application/json", &question, &known);
+        assert_eq!(answer.status, 200, "{during}: {answer:?}");
+        let (article, source) = (words(0, 30), words(0, 30));
+        let fields = [("article", article.as_str()), ("source", &source), ("token", "open-sesame")];
+        let answer = server.form("/compare", &fields, &[]);
+        assert_eq!(answer.status, 200, "{during}: {answer:?}");
+    };
+    let begin = |request: String| {
+        let mut stream = server.connect();
+        // It may be refused before all was sent.
+        let _ = stream.write_all(request.as_bytes());
+        stream
+    };
+    let head = |content_type: &str| {
+        let host = server.address;
+        format!("POST /api.json HTTP/1.1\r\nHost: {host}\r\n{content_type}Content-Length: 5000000\r\n\r\n")
+    };
+    // The head alone is answered where it says enough.
+    for content_type in ["", "Content-Type: application/json\r\n"] {
+        let answer = answered(begin(head(content_type)));
+        assert_eq!((answer.status, answer.header("connection")), (401, Some("close")), "{answer:?}");
+        assert_eq!(answer.json()["error"]["code"], "not_logged_in");
+    }
+    // A form has its token at its end, and that of these never comes.
+    let form =
+        head("Content-Type: application/x-www-form-urlencoded\r\n") + "article=" + &"a".repeat(1 << 20);
+    let open: Vec<TcpStream> = (0..60).map(|_| begin(form.clone())).collect();
+    is_served("bodies without an end");
+    drop(open);
+    let many = format!("GET /style.css HTTP/1.1\r\nHost: {}\r\n\r\n", server.address).repeat(2_000);
+    let open: Vec<TcpStream> = (0..300)
+        .map(|_| {
+            let mut stream = server.connect();
+            stream.set_nonblocking(true).unwrap();
+            let _ = stream.write(many.as_bytes());
+            stream
+        })
+        .collect();
+    is_served("clients that pipeline and do not read");
+    drop(open);
+}
+
+/// The most resident memory that a process had, in MiB.
+#[cfg(target_os = "linux")]
+fn peak_mib(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() >> 10
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn large_comparisons_share_the_memory_and_wait_for_each_other() {
+    let server = Server::start(&["--max-time", "600"]);
+    // Words of one letter, which take most.
+    let letters = |step: usize| -> String {
+        (0..300_000).map(|n| ["a ", "b ", "c ", "d "][(n * step + n * n / 7) % 4]).collect()
+    };
+    let question = json!({"action": "compare", "article": letters(3), "text": letters(5), "detail": true});
+    let posted = server.posted("/api.json", "application/json", &question.to_string(), &[]);
+    let one = server.exchange(posted.as_bytes());
+    assert_eq!(one.status, 200, "{one:?}");
+    let alone = peak_mib(server.child.id());
+    std::thread::scope(|scope| {
+        let asked: Vec<_> =
+            (0..8).map(|_| scope.spawn(|| server.exchange(posted.as_bytes()).status)).collect();
+        let statuses: Vec<u16> = asked.into_iter().map(|status| status.join().unwrap()).collect();
+        assert!(statuses.iter().all(|status| matches!(status, 200 | 503)), "{statuses:?}");
+        assert!(statuses.contains(&200), "{statuses:?}");
+    });
+    let together = peak_mib(server.child.id());
+    assert!(together < 512, "{together} MiB, and {alone} MiB for one");
+}
+
+#[test]
 fn other_names_and_pages_of_other_sites_are_refused() {
     let server = Server::start(&[]);
     for (host, status) in [

@@ -25,7 +25,7 @@ use crate::process::{cpu_seconds, program};
 use crate::progress::Screen;
 use crate::render::{Table, count, say};
 use crate::seeds::Seeds;
-use crate::server::serve;
+use crate::server::{Limits, serve_pages};
 use crate::sites::Linked;
 
 /// What one way of fetching the site cost.
@@ -206,7 +206,7 @@ pub(crate) async fn server(site: BenchSite) -> Outcome {
     println_port(listener.local_addr()?.port())?;
     let closed = tokio::task::spawn_blocking(|| io::stdin().lock().read(&mut [0]));
     tokio::select! {
-        () = serve(listener, move |asked| std::future::ready(pages.answer(asked))) => {}
+        () = serve_pages(listener, Limits::of_bench(), move |asked| std::future::ready(pages.answer(asked))) => {}
         _ = closed => {}
     }
     Ok(Exit::Done)

@@ -96,7 +96,7 @@ pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Unfi
         }
         None => Sink::Stdout,
     };
-    if let Some(address) = metrics.as_ref().and_then(Metrics::address) {
+    if let Some(address) = metrics.as_ref().map(Metrics::address) {
         screen.line(&format!("metrics at http://{address}/metrics\n"));
     }
     let follow = args.reach.max_depth != Some(0);

@@ -89,10 +89,8 @@ impl<'a> Run<'a> {
         let runtime = runtime.map_err(|error| Failure::crawl(format!("starting the runtime: {error}")))?;
         if let Some(address) = args.metrics {
             let metrics = runtime.block_on(Metrics::bind(address, args.metrics_public))?;
-            if let Some(address) = metrics.address() {
-                say(&format!("metrics at http://{address}/metrics"));
-            }
-            runtime.spawn(Arc::clone(&telemetry).serve(metrics.into_listener()));
+            say(&format!("metrics at http://{}/metrics", metrics.address()));
+            runtime.spawn(Arc::clone(&telemetry).serve(metrics));
         }
         let signalled = stop.clone();
         runtime.spawn(async move {

@@ -21,7 +21,7 @@ use crate::output::{self, HTML_REPORT, Plan, Run};
 use crate::progress::Screen;
 use crate::render::{Style, escape};
 use crate::seeds::Seeds;
-use crate::server::serve;
+use crate::server::{Limits, serve_pages};
 use crate::sites::Forum;
 
 pub(crate) async fn run(args: DemoArgs) -> Outcome {
@@ -48,9 +48,9 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     let essay = Text::new(site.essay());
     let mut servers = tokio::task::JoinSet::new();
     let pages = Arc::clone(&site);
-    servers.spawn(serve(forum, move |asked| ready(pages.answer(asked))));
+    servers.spawn(serve_pages(forum, Limits::default(), move |asked| ready(pages.answer(asked))));
     if let Some(mirror) = mirror {
-        servers.spawn(serve(mirror, move |asked| ready(site.mirror_answer(asked))));
+        servers.spawn(serve_pages(mirror, Limits::default(), move |asked| ready(site.mirror_answer(asked))));
     }
 
     let mut hosts = vec![format!("127.0.0.1:{port}")];

@@ -13,7 +13,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::progress::Screen;
 use crate::render::say;
-use crate::serve::{Checker, Gate, Reader, ServeArgs, Service, Telemetry, Wikis, serve};
+use crate::serve::{Checker, Gate, Reader, ServeArgs, Service, Telemetry, Wikis};
+use crate::server::{Limits, serve};
 use crate::signals;
 
 /// Reading an article may take so long.
@@ -43,13 +44,12 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
     let workspace = Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?;
     let reader = Reader::start(config.layers, ARTICLE_TIME)?;
     let most = usize::try_from(args.max_checks).unwrap_or(usize::MAX).min(1_000);
-    let check_time = plan.max_time;
     let checker = Checker::new(workspace, reader, plan, sources, most, Arc::clone(&telemetry));
     let service = Service { gate, checker, wikis: Arc::new(wikis), telemetry };
 
     say(&format!("serving on http://{address}/ (Ctrl-C ends it)"));
     let (stop, stopped) = watch::channel(false);
-    let mut serving = tokio::spawn(serve(listener, service, check_time, stopped));
+    let mut serving = tokio::spawn(serve(listener, service, Limits::default(), stopped));
     tokio::select! {
         ended = &mut serving => {
             return Err(Failure::crawl(format!("the server ended by itself: {ended:?}")));

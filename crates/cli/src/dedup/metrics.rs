@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use huntsman::detect::near::IndexStats;
-use tokio::net::TcpListener;
 
 use super::index::Opened;
 use super::record::Story;
+use crate::metrics::Metrics;
 use crate::process;
-use crate::server::{Answer, serve};
+use crate::server::Answer;
 
 /// Where a document's time goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,25 +220,22 @@ impl Telemetry {
         out
     }
 
-    /// Answers on a listener until it is dropped.
-    pub(crate) async fn serve(self: Arc<Self>, listener: TcpListener) {
-        serve(listener, move |asked| {
-            let (is_metrics, telemetry) = (asked.path() == "/metrics", Arc::clone(&self));
+    /// Answers until it is dropped.
+    pub(crate) async fn serve(self: Arc<Self>, metrics: Metrics) {
+        let answer = move |path: &str| {
+            let (is_metrics, telemetry) = (path == "/metrics", Arc::clone(&self));
             async move {
                 if !is_metrics {
                     return Answer::text(404, "see /metrics\n");
                 }
                 // A server of Redis may be asked, which blocks.
                 match tokio::task::spawn_blocking(move || telemetry.text()).await {
-                    Ok(text) => Answer {
-                        content_type: "text/plain; version=0.0.4; charset=utf-8",
-                        ..Answer::text(200, text)
-                    },
+                    Ok(text) => Answer::metrics(text),
                     Err(_) => Answer::text(500, "see the log\n"),
                 }
             }
-        })
-        .await;
+        };
+        metrics.answer(answer).await;
     }
 }
 

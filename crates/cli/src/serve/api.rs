@@ -4,6 +4,7 @@ use std::time::SystemTime;
 
 use huntsman::Timestamp;
 use huntsman::detect::copyvio::{Chain, Confidence, highlight_html};
+use huntsman::middleware::copyvio::Room;
 use serde_json::{Value, json};
 
 use super::article::Named;
@@ -79,23 +80,43 @@ impl Call {
     /// Those of orders and of the checker.
     pub(crate) async fn answer(
         self,
-        params: &Params,
+        params: Params,
         checker: &Checker,
         wikis: &Wikis,
-    ) -> Result<Value, Refusal> {
+    ) -> Result<Told, Refusal> {
         let (done, has_detail) = match self {
             Call::Sites => {
                 let (langs, projects) = (wikis.languages(), wikis.projects());
-                return Ok(json!({"status": "ok", "langs": langs, "projects": projects}));
+                return Ok(json!({"status": "ok", "langs": langs, "projects": projects}).into());
             }
             Call::Compare => {
-                let order = CompareOrder::read(params, wikis)?;
+                let order = CompareOrder::read(&params, wikis)?;
+                // They may be as large as the order, which may have to wait.
+                drop(params);
                 let has_detail = order.detail;
                 (checker.compare(order).await?, has_detail)
             }
-            Call::Search => (checker.search(SearchOrder::read(params, wikis)?, false).await?, false),
+            Call::Search => {
+                let order = SearchOrder::read(&params, wikis)?;
+                drop(params);
+                (checker.search(order, false).await?, false)
+            }
         };
-        tokio::task::spawn_blocking(move || ok(&done, has_detail)).await.map_err(Refusal::of_task)
+        let told = move || Told { value: ok(&done, has_detail), _room: done.room };
+        tokio::task::spawn_blocking(told).await.map_err(Refusal::of_task)
+    }
+}
+
+/// What is told, with the memory that it takes.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) value: Value,
+    _room: Option<Room>,
+}
+
+impl From<Value> for Told {
+    fn from(value: Value) -> Self {
+        Self { value, _room: None }
     }
 }
 
@@ -158,10 +179,10 @@ fn source(compared: &Compared) -> Value {
     let mut out = judged((!is_pasted).then_some(source.url.as_str()), source.confidence);
     out["skipped"] = json!(source.status.is_skipped());
     out["excluded"] = json!(source.status.is_excluded());
-    let Value::Object(ours) = compared.json() else { return out };
+    let Value::Object(mut ours) = compared.json() else { return out };
     for name in ["status", "reason", "evidence", "spans", "direction", "licence", "found_by"] {
-        if let Some(value) = ours.get(name) {
-            out[name] = value.clone();
+        if let Some(value) = ours.get_mut(name) {
+            out[name] = value.take();
         }
     }
     out

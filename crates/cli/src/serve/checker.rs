@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use huntsman::detect::copyvio::{CheckOptions, Degree, SourceStatus, Text};
 use huntsman::middleware::copyvio::{
-    CandidateSource, CheckPlan, Checked, Given, Reading, Subject, Workspace,
+    CandidateSource, CheckPlan, Checked, Found, Given, Memory, Reading, Room, Subject, Workspace,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -21,6 +21,11 @@ use crate::copyvio::Comparison;
 const COMPARE_TIME: Duration = Duration::from_secs(10);
 /// Who waits for a place, for each place.
 const QUEUE: usize = 4;
+/// Memory of all comparisons that are done at the same time: two texts as large as they may be take nearly all of it, so others wait.
+const COMPARISONS: usize = 256 << 20;
+/// Memory of all articles of checks that are done at the same time, and what one takes for each byte of its text.
+const ARTICLES: usize = 64 << 20;
+const ARTICLE_BYTES: usize = 40;
 /// Pairs of texts that the page of a search shows.
 const PAIRS: usize = 3;
 /// The name of a source that was pasted.
@@ -40,6 +45,8 @@ struct Inner {
     places: Arc<Semaphore>,
     most: usize,
     waiting: AtomicUsize,
+    comparisons: Memory,
+    articles: Memory,
     telemetry: Arc<Telemetry>,
 }
 
@@ -54,6 +61,8 @@ pub(crate) struct Done {
     pub(crate) time: Duration,
     /// Of a search that is shown: the best sources once more, with their texts.
     pub(crate) pairs: Option<Comparison>,
+    /// The memory that it takes until it is told.
+    pub(crate) room: Option<Room>,
 }
 
 impl Checker {
@@ -75,6 +84,8 @@ impl Checker {
             places,
             most,
             waiting: AtomicUsize::new(0),
+            comparisons: Memory::new(COMPARISONS),
+            articles: Memory::new(ARTICLES),
             telemetry,
         }))
     }
@@ -119,10 +130,12 @@ impl Checker {
         let subject = Subject { url: None, mirror_hints: Arc::default(), ..article.subject.clone() };
         let name = article.page.title.clone();
         let options = CheckOptions { degree, ..CheckOptions::compare() };
-        let comparison = match source {
+        let (comparison, room) = match source {
             SourceOrder::Text(text) => {
                 let text = Text::new(text);
+                let room = self.room(&self.0.comparisons, Found::bytes(&subject.text, &text)).await?;
                 let boilerplate = self.0.plan.boilerplate.clone();
+                // It goes on to its end when its client went away, and has its place and its room until then.
                 let compare = move || {
                     let _place = place;
                     let reading = if text.is_empty() {
@@ -130,13 +143,8 @@ impl Checker {
                     } else {
                         Ok(Reading { text, ..Reading::default() })
                     };
-                    Comparison::of(
-                        name,
-                        &subject,
-                        degree,
-                        boilerplate.as_deref(),
-                        vec![(PASTED.to_owned(), reading)],
-                    )
+                    let sources = vec![(PASTED.to_owned(), reading)];
+                    (Comparison::of(name, &subject, degree, boilerplate.as_deref(), sources), Some(room))
                 };
                 tokio::task::spawn_blocking(compare).await.map_err(Refusal::of_task)?
             }
@@ -152,7 +160,7 @@ impl Checker {
                 };
                 let given: Arc<dyn CandidateSource> = Arc::new(Given::new([url]));
                 let checked = self.check(place, Arc::new(subject), vec![given], plan).await?;
-                Comparison::of_check(name, &article.subject, checked)
+                (Comparison::of_check(name, &article.subject, checked), None)
             }
         };
         if let Some(compared) = comparison.sources.first()
@@ -164,7 +172,7 @@ impl Checker {
             return Err(Refusal::new(code, format!("{}: {why}", compared.name)));
         }
         article.subject.links.clear();
-        Ok(Done { article, comparison, degree, time: start.elapsed(), pairs: None })
+        Ok(Done { article, comparison, degree, time: start.elapsed(), pairs: None, room })
     }
 
     async fn searched(&self, order: SearchOrder, shows: bool, start: Instant) -> Result<Done, Refusal> {
@@ -194,7 +202,7 @@ impl Checker {
         }
         let comparison = Comparison::of_check(article.page.title.clone(), &article.subject, checked);
         let pairs = if shows { self.pairs(place, &subject, &comparison).await? } else { None };
-        Ok(Done { article, comparison, degree, time: start.elapsed(), pairs })
+        Ok(Done { article, comparison, degree, time: start.elapsed(), pairs, room: None })
     }
 
     /// The best sources once more, with their texts: most of them were read a moment ago. Not all are kept from the first time on, since
@@ -249,11 +257,13 @@ impl Checker {
         place: Arc<OwnedSemaphorePermit>,
         subject: Arc<Subject>,
         sources: Vec<Arc<dyn CandidateSource>>,
-        plan: CheckPlan,
+        mut plan: CheckPlan,
     ) -> Result<Checked, Refusal> {
         let workspace = self.0.workspace.clone();
+        plan.memory = Some(self.0.comparisons.clone());
+        let room = self.room(&self.0.articles, ARTICLE_BYTES * subject.text.text().len()).await?;
         let check = async move {
-            let _place = place;
+            let (_place, _room) = (place, room);
             workspace.check(subject, &sources, plan).await
         };
         tokio::spawn(check).await.map_err(Refusal::of_task)?.map_err(Refusal::unhandled)
@@ -265,12 +275,21 @@ impl Checker {
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
             return Ok(Arc::new(place));
         }
-        let busy = || Refusal::new("busy", "too many checks at once; come again in a minute");
         let _waits = Waits::of(&self.0.waiting, self.0.most * QUEUE).ok_or_else(busy)?;
-        match tokio::time::timeout(self.0.plan.max_time, places.acquire_owned()).await {
+        match tokio::time::timeout(self.wait(), places.acquire_owned()).await {
             Ok(place) => place.map(Arc::new).map_err(Refusal::unhandled),
             Err(_) => Err(busy()),
         }
+    }
+
+    /// Waits for memory.
+    async fn room(&self, memory: &Memory, bytes: usize) -> Result<Room, Refusal> {
+        tokio::time::timeout(self.wait(), memory.room(bytes)).await.map_err(|_| busy())
+    }
+
+    /// An order may wait so long for what others have.
+    fn wait(&self) -> Duration {
+        self.0.plan.max_time
     }
 
     fn count(&self, action: Action, outcome: &Result<Done, Refusal>, start: Instant) {
@@ -280,6 +299,10 @@ impl Checker {
             self.0.telemetry.compared(&done.comparison);
         }
     }
+}
+
+fn busy() -> Refusal {
+    Refusal::new("busy", "too many checks at once; come again in a minute")
 }
 
 /// One who waits.

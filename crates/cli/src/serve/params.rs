@@ -23,10 +23,9 @@ impl Params {
         if body.is_empty() {
             return Ok(params);
         }
-        let media_type = content_type.and_then(|value| value.split(';').next()).unwrap_or("").trim();
-        match media_type.to_ascii_lowercase().as_str() {
+        match media_type(content_type).as_str() {
             "application/json" => params.extend_json(body)?,
-            "application/x-www-form-urlencoded" => params.extend(body),
+            _ if Self::is_form(content_type) => params.extend(body),
             other => {
                 return Err(Refusal::new(
                     "bad_text",
@@ -35,6 +34,11 @@ impl Params {
             }
         }
         Ok(params)
+    }
+
+    /// Whether a body of this kind is a form.
+    pub(crate) fn is_form(content_type: Option<&str>) -> bool {
+        media_type(content_type) == "application/x-www-form-urlencoded"
     }
 
     fn extend(&mut self, pairs: &[u8]) {
@@ -111,6 +115,10 @@ impl Params {
         let is_off = |value: &str| matches!(value.trim(), "0" | "false" | "no" | "off");
         self.get(name).map_or(default, |value| !is_off(value))
     }
+}
+
+fn media_type(content_type: Option<&str>) -> String {
+    content_type.and_then(|value| value.split(';').next()).unwrap_or("").trim().to_ascii_lowercase()
 }
 
 #[cfg(test)]

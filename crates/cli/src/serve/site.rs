@@ -2,36 +2,31 @@
 
 use std::future::Future;
 
+use http::Method;
 use http::header::{ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN};
 use http::header::{
     ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE,
 };
-use http::{HeaderMap, Method, Uri};
-use serde_json::Value;
 use std::sync::Arc;
 
-use super::api::{self, Call, Format};
+use super::api::{self, Call, Format, Told};
 use super::checker::{Checker, Done};
 use super::gate::Gate;
-use super::metrics::Telemetry;
-use super::order::{CompareOrder, SearchOrder};
+use super::metrics::{Connection, Telemetry};
+use super::order::{CompareOrder, MOST_TEXT, SearchOrder};
 use super::pages;
 use super::params::Params;
 use super::refusal::Refusal;
 use super::wiki::Wikis;
 use crate::metrics::stats_text;
+use crate::server::{Answer, Asked, Names, Site, Visit};
 
 /// Nothing but the own style sheet and forms that lead here.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What is answered.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) headers: Vec<(HeaderName, &'static str)>,
-    pub(crate) body: Vec<u8>,
-}
+/// Two texts in the form in which a byte takes three.
+const MOST_BODY: usize = 2 * 3 * MOST_TEXT + (1 << 20);
 
 /// The paths that are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +39,6 @@ pub(crate) enum Route {
     Metrics,
     Health,
     Unknown,
-}
-
-/// A request whose head was read.
-#[derive(Debug)]
-pub(crate) struct Asked {
-    pub(crate) method: Method,
-    pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
 }
 
 /// All that requests share; cheap to clone.
@@ -91,6 +78,11 @@ impl Route {
         }
     }
 
+    /// Whether what it does costs more than the answer.
+    fn does_orders(self) -> bool {
+        matches!(self, Self::Api | Self::Compare | Self::Check)
+    }
+
     fn methods(self) -> &'static str {
         match self {
             Self::Compare | Self::Check => "POST",
@@ -100,40 +92,71 @@ impl Route {
     }
 }
 
-impl Answer {
-    fn new(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, headers: vec![(CONTENT_TYPE, content_type)], body: body.into() }
+/// A page under the policy.
+fn page(status: u16, body: String) -> Answer {
+    Answer::new(status, "text/html; charset=utf-8", body).with(CONTENT_SECURITY_POLICY, POLICY)
+}
+
+/// With what goes with every answer.
+fn closed(answer: Answer) -> Answer {
+    // With `no-referrer` browsers would say `Origin: null` where a form leads to its own site.
+    answer
+        .with(HeaderName::from_static("referrer-policy"), "same-origin")
+        .with(HeaderName::from_static("x-content-type-options"), "nosniff")
+        .with(CACHE_CONTROL, "no-store")
+}
+
+impl Site for Service {
+    type Connection = Connection;
+
+    fn connection(&self) -> Connection {
+        self.telemetry.connection()
     }
 
-    /// A line for people.
-    pub(crate) fn text(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self::new(status, "text/plain; charset=utf-8", body)
-    }
-
-    fn page(status: u16, body: String) -> Self {
-        Self::new(status, "text/html; charset=utf-8", body).with(CONTENT_SECURITY_POLICY, POLICY)
-    }
-
-    fn with(mut self, name: HeaderName, value: &'static str) -> Self {
-        self.headers.push((name, value));
-        self
-    }
-
-    /// What goes with every answer.
-    pub(crate) fn closed(self) -> Self {
-        // With `no-referrer` browsers would say `Origin: null` where a form leads to its own site.
-        self.with(HeaderName::from_static("referrer-policy"), "same-origin")
-            .with(HeaderName::from_static("x-content-type-options"), "nosniff")
-            .with(CACHE_CONTROL, "no-store")
+    async fn answer(&self, asked: Asked, visit: &mut Visit) -> Answer {
+        let route = Route::of(asked.path());
+        let answer = match self.admitted(route, &asked, visit).await {
+            Ok(body) => self.answer_guarded(route, asked, body).await,
+            Err(answer) => answer,
+        };
+        self.telemetry.answered(route.name(), answer.status);
+        closed(answer)
     }
 }
 
 impl Service {
+    /// The body of a request that may be answered. Its head decides whether any of it is read, and the request has its place from then on,
+    /// if it has the token; one without, which may only be a form, has it as soon as its token is there.
+    ///
+    /// # Errors
+    /// What is answered without reading the body, or since it cannot be had.
+    async fn admitted(&self, route: Route, asked: &Asked, visit: &mut Visit) -> Result<Vec<u8>, Answer> {
+        if let Some(answer) = self.before_body(route, asked, visit.has_body()) {
+            return Err(answer);
+        }
+        let is_known = self.gate.has_token() && self.gate.admits_header(&asked.headers);
+        if is_known {
+            visit.let_in()?;
+        }
+        if !route.does_orders() {
+            return Ok(Vec::new());
+        }
+        let body = visit.body(MOST_BODY).await?;
+        if !is_known && (!self.gate.has_token() || self.is_form_with_token(asked, &body)) {
+            visit.let_in()?;
+        }
+        Ok(body)
+    }
+
+    fn is_form_with_token(&self, asked: &Asked, body: &[u8]) -> bool {
+        let params = params(asked, body);
+        params.is_ok_and(|params| self.gate.admits(params.get("token")))
+    }
+
     /// What is answered without reading a body, or nothing if it must be read.
-    pub(crate) fn before_body(&self, asked: &Asked) -> Option<Answer> {
-        let route = Route::of(asked.uri.path());
+    fn before_body(&self, route: Route, asked: &Asked, has_body: bool) -> Option<Answer> {
         if !self.gate.is_meant(&asked.uri, &asked.headers) {
-            return Some(Answer::text(421, "this server answers to localhost and its own address only\n"));
+            return Some(Answer::text(421, Names::OTHERS));
         }
         if route == Route::Unknown {
             return Some(Answer::text(404, "there is /, /api.json, /metrics and /healthz\n"));
@@ -148,37 +171,46 @@ impl Service {
                     .with(ACCESS_CONTROL_ALLOW_HEADERS, "authorization, content-type"),
             );
         }
-        let is_form = matches!(route, Route::Compare | Route::Check);
-        if is_form && Gate::is_cross_origin(&asked.headers) {
+        if matches!(route, Route::Compare | Route::Check) && Gate::is_cross_origin(&asked.headers) {
             return Some(Answer::text(403, "forms of other sites do not lead here\n"));
         }
-        if route == Route::Metrics && !self.gate.admits_header(&asked.headers) {
-            return Some(unauthorized(Answer::text(401, "metrics are told to who has the token\n")));
+        if self.gate.admits_header(&asked.headers) {
+            return None;
         }
-        None
+        match route {
+            Route::Metrics => {
+                Some(unauthorized(Answer::text(401, "metrics are told to who has the token\n")))
+            }
+            Route::Api if has_body && !Params::is_form(content_type(asked)) => {
+                Some(api_answer(Format::Json, Err(not_logged_in())))
+            }
+            Route::Compare | Route::Check if !Params::is_form(content_type(asked)) => {
+                Some(self.refused(&not_logged_in(), &Params::default(), route == Route::Check))
+            }
+            _ => None,
+        }
     }
 
     /// Answers. A panic costs this request only.
-    pub(crate) async fn answer(&self, asked: Asked, body: Vec<u8>) -> Answer {
+    async fn answer_guarded(&self, route: Route, asked: Asked, body: Vec<u8>) -> Answer {
         let service = self.clone();
-        let route = Route::of(asked.uri.path());
-        let answering = async move { service.answer_route(route, &asked, &body).await };
+        let answering = async move { service.answer_route(route, asked, body).await };
         match guarded(answering).await {
             Ok(answer) => answer,
-            Err(refusal) if route == Route::Api => api_answer(Format::Json, &Err(refusal)),
+            Err(refusal) if route == Route::Api => api_answer(Format::Json, Err(refusal)),
             Err(refusal) => Answer::text(500, format!("{refusal}\n")),
         }
     }
 
-    async fn answer_route(&self, route: Route, asked: &Asked, body: &[u8]) -> Answer {
+    async fn answer_route(&self, route: Route, asked: Asked, body: Vec<u8>) -> Answer {
         match route {
-            Route::Index => Answer::page(200, pages::index(self.gate.has_token())),
+            Route::Index => page(200, pages::index(self.gate.has_token())),
             Route::Style => Answer::new(200, "text/css; charset=utf-8", pages::style()),
             Route::Health => Answer::text(200, "ok\n"),
             Route::Metrics => {
                 let stats = self.checker.workspace().handle().stats().snapshot();
                 let text = self.telemetry.text(self.checker.load()) + &stats_text(&stats);
-                Answer::new(200, "text/plain; version=0.0.4; charset=utf-8", text)
+                Answer::metrics(text)
             }
             Route::Api => self.api(asked, body).await,
             Route::Compare | Route::Check => self.form(route == Route::Check, asked, body).await,
@@ -186,20 +218,23 @@ impl Service {
         }
     }
 
-    async fn api(&self, asked: &Asked, body: &[u8]) -> Answer {
-        let params = match params(asked, body) {
+    async fn api(&self, asked: Asked, body: Vec<u8>) -> Answer {
+        let params = params(&asked, &body);
+        drop(body);
+        let params = match params {
             Ok(params) => params,
-            Err(refusal) => return api_answer(Format::Json, &Err(refusal)),
+            Err(refusal) => return api_answer(Format::Json, Err(refusal)),
         };
         let (format, result) = match Format::read(&params) {
-            Ok(format) => (format, self.api_result(asked, &params).await),
+            Ok(format) => (format, self.api_result(&asked, params).await),
             Err(refusal) => (Format::Json, Err(refusal)),
         };
-        api_answer(format, &result)
+        let told = tokio::task::spawn_blocking(move || api_answer(format, result)).await;
+        told.unwrap_or_else(|ended| api_answer(Format::Json, Err(Refusal::of_task(ended))))
     }
 
-    async fn api_result(&self, asked: &Asked, params: &Params) -> Result<Value, Refusal> {
-        let call = Call::read(params)?;
+    async fn api_result(&self, asked: &Asked, params: Params) -> Result<Told, Refusal> {
+        let call = Call::read(&params)?;
         if call != Call::Sites {
             // Whatever the operator lets this server reach, any page that is open in a browser of this machine could read otherwise.
             if !self.gate.has_token() && Gate::is_cross_origin(&asked.headers) {
@@ -208,7 +243,7 @@ impl Service {
                     "pages of other sites may use this server only with a token (--token), in the header Authorization: Bearer",
                 ));
             }
-            self.admit(asked, params)?;
+            self.admit(asked, &params)?;
         }
         call.answer(params, &self.checker, &self.wikis).await
     }
@@ -218,23 +253,22 @@ impl Service {
         if self.gate.admits_header(&asked.headers) || self.gate.admits(in_body) {
             return Ok(());
         }
-        Err(Refusal::new(
-            "not_logged_in",
-            "the token of this server is needed: Authorization: Bearer TOKEN, or the field 'token' of a form",
-        ))
+        Err(not_logged_in())
     }
 
-    async fn form(&self, is_check: bool, asked: &Asked, body: &[u8]) -> Answer {
-        let params = match params(asked, body) {
+    async fn form(&self, is_check: bool, asked: Asked, body: Vec<u8>) -> Answer {
+        let params = params(&asked, &body);
+        drop(body);
+        let params = match params {
             Ok(params) => params,
             Err(refusal) => return self.refused(&refusal, &Params::default(), is_check),
         };
-        let done = self.form_result(is_check, asked, &params).await;
+        let done = self.form_result(is_check, &asked, &params).await;
         match done {
             Ok(done) => {
-                let page = tokio::task::spawn_blocking(move || pages::result(&done, is_check)).await;
-                match page {
-                    Ok(page) => Answer::page(200, page),
+                let result = tokio::task::spawn_blocking(move || pages::result(&done, is_check)).await;
+                match result {
+                    Ok(result) => page(200, result),
                     Err(ended) => self.refused(&Refusal::of_task(ended), &params, is_check),
                 }
             }
@@ -257,26 +291,41 @@ impl Service {
             200 => 422,
             status => status,
         };
-        let answer = Answer::page(status, pages::refused(refusal, params, is_check, self.gate.has_token()));
-        if status == 401 { unauthorized(answer) } else { answer }
+        let answer = page(status, pages::refused(refusal, params, is_check, self.gate.has_token()));
+        with_hint(status, answer)
     }
 }
 
-fn params(asked: &Asked, body: &[u8]) -> Result<Params, Refusal> {
-    let content_type = asked.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
-    Params::read(asked.uri.query().unwrap_or(""), content_type, body)
+fn content_type(asked: &Asked) -> Option<&str> {
+    asked.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok())
 }
 
-fn api_answer(format: Format, result: &Result<Value, Refusal>) -> Answer {
-    let (status, value) = match result {
-        Ok(value) => (200, value.clone()),
-        Err(refusal) => (refusal.status(), api::error(refusal)),
+fn params(asked: &Asked, body: &[u8]) -> Result<Params, Refusal> {
+    Params::read(asked.uri.query().unwrap_or(""), content_type(asked), body)
+}
+
+fn not_logged_in() -> Refusal {
+    Refusal::new(
+        "not_logged_in",
+        "the token of this server is needed: Authorization: Bearer TOKEN, or the field 'token' of a form",
+    )
+}
+
+fn api_answer(format: Format, result: Result<Told, Refusal>) -> Answer {
+    let (status, told) = match result {
+        Ok(told) => (200, told),
+        Err(refusal) => (refusal.status(), Told::from(api::error(&refusal))),
     };
+    let value = &told.value;
     let answer = match format {
         Format::Json => Answer::new(status, "application/json; charset=utf-8", value.to_string()),
-        Format::Page => Answer::page(status, pages::json(&format!("{value:#}"))),
+        Format::Page => page(status, pages::json(&format!("{value:#}"))),
     };
-    let answer = allow_others(answer);
+    with_hint(status, allow_others(answer))
+}
+
+/// Says what to do about a refusal.
+fn with_hint(status: u16, answer: Answer) -> Answer {
     match status {
         401 => unauthorized(answer),
         503 => answer.with(RETRY_AFTER, "30"),
@@ -315,7 +364,7 @@ mod tests {
         let refusal = guarded(async { panic!("a bug") }).await.unwrap_err();
         assert_eq!(refusal.code, "unhandled_exception");
         assert_eq!(refusal.info, "its task panicked", "what a panic says is not for clients");
-        let answer = api_answer(Format::Json, &Err(refusal));
+        let answer = api_answer(Format::Json, Err(refusal));
         assert_eq!(answer.status, 200);
         assert_eq!(guarded(async { 7 }).await.unwrap(), 7);
     }

@@ -94,7 +94,7 @@ impl Forum {
     }
 
     /// The original.
-    pub(crate) fn answer(&self, asked: &Asked<'_>) -> Answer {
+    pub(crate) fn answer(&self, asked: &Asked) -> Answer {
         let session = asked.query("sid").filter(|sid| SESSIONS.contains(sid));
         let start = asked.query("start").and_then(|start| start.parse().ok()).unwrap_or(0);
         match asked.path() {
@@ -110,7 +110,7 @@ impl Forum {
             },
             "/goto" => match number(asked, "post").filter(|post| post / 100 < TOPICS) {
                 Some(post) => {
-                    Answer::redirect(format!("/topic?t={}&start={}", post / 100, start_of(post % 100)))
+                    Answer::redirect(&format!("/topic?t={}&start={}", post / 100, start_of(post % 100)))
                 }
                 None => missing(),
             },
@@ -121,7 +121,7 @@ impl Forum {
     }
 
     /// The mirror: plain pages with the texts of the original.
-    pub(crate) fn mirror_answer(&self, asked: &Asked<'_>) -> Answer {
+    pub(crate) fn mirror_answer(&self, asked: &Asked) -> Answer {
         if asked.path() == "/" {
             let mut body = String::from("<h1>Sea stories</h1><p>A collection from all over the web.</p><ul>");
             for (number, topic) in self.topics.iter().enumerate() {
@@ -218,7 +218,7 @@ impl Forum {
     }
 }
 
-fn number(asked: &Asked<'_>, name: &str) -> Option<usize> {
+fn number(asked: &Asked, name: &str) -> Option<usize> {
     asked.query(name)?.parse().ok()
 }
 
@@ -300,8 +300,9 @@ mod tests {
             let answer = forum.answer(&Asked::of(&target));
             let text = String::from_utf8(answer.body.clone()).unwrap();
             let hrefs = text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
-            let next: Vec<_> =
-                hrefs.map(|href| href.replace("&amp;", "&")).chain(answer.location.clone()).collect();
+            let to = answer.headers.iter().find(|(name, _)| *name == http::header::LOCATION);
+            let to = to.map(|(_, to)| to.to_str().unwrap().to_owned());
+            let next: Vec<_> = hrefs.map(|href| href.replace("&amp;", "&")).chain(to).collect();
             queue.extend(next.into_iter().filter(|href| href.starts_with('/') && seen.insert(href.clone())));
             found.insert(target, answer);
         }

@@ -32,7 +32,7 @@ impl Linked {
         format!("/p/{}/{index}.html", index % 100)
     }
 
-    pub(crate) fn answer(&self, asked: &Asked<'_>) -> Answer {
+    pub(crate) fn answer(&self, asked: &Asked) -> Answer {
         match self.index(asked.path()) {
             Some(index) => Answer::html(self.page(index)),
             None => Answer::text(404, "no such page\n"),

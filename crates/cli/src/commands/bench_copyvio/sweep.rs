@@ -22,7 +22,7 @@ use crate::commands::bench_tools::sheet::{Sheet, figure};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process::program;
 use crate::render::count;
-use crate::server::{Answer, serve};
+use crate::server::{Answer, Limits, serve_pages};
 
 /// How long a source takes to answer, so that requests at once would be seen.
 const LATENCY: Duration = Duration::from_millis(1);
@@ -177,13 +177,13 @@ pub(crate) async fn server(args: BenchSourcesArgs) -> Outcome {
     let mut listeners = listeners.into_iter();
     let site = listeners.next().expect("there is one more than domains");
     let domains = ports[1..].to_vec();
-    servers.spawn(serve(site, move |asked| {
+    servers.spawn(serve_pages(site, Limits::of_bench(), move |asked| {
         let page = article(asked.path(), &domains, args);
         std::future::ready(page)
     }));
     for listener in listeners {
         let (requests, most, live) = (Arc::clone(&requests), Arc::clone(&most), Arc::new(AtomicU64::new(0)));
-        servers.spawn(serve(listener, move |asked| {
+        servers.spawn(serve_pages(listener, Limits::of_bench(), move |asked| {
             requests.fetch_add(1, Ordering::Relaxed);
             most.fetch_max(live.fetch_add(1, Ordering::SeqCst) + 1, Ordering::Relaxed);
             let (live, page) = (Arc::clone(&live), source(asked.path()));

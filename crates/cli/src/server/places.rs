@@ -1,0 +1,272 @@
+//! Who is in: places for connections, and room for the bodies of their requests.
+//!
+//! A client that has not been let in costs no one else a place. Where all places are taken, a newcomer gets that of the oldest
+//! connection without a request that was let in, among those of the address with the most of them: so no address has more than its
+//! share while others ask, and a client that knows the token gets through a crowd of others from its own address. In the same way
+//! bodies that are still coming, of clients that have not been let in, make room for others, the oldest first.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+/// How much all clients together may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Connections at once.
+    pub(crate) connections: usize,
+    /// How many of these are kept for clients of which nothing is known yet.
+    pub(crate) reserved: usize,
+    /// Bytes of all bodies together.
+    pub(crate) bodies: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 256, reserved: 32, bodies: 48 << 20 }
+    }
+}
+
+impl Limits {
+    /// Of a site for measurements, whose only client has as many connections as it likes.
+    pub(crate) fn of_bench() -> Self {
+        Self { connections: 1 << 16, ..Self::default() }
+    }
+}
+
+/// The places of a server; cheap to clone.
+#[derive(Clone, Debug)]
+pub(super) struct Places(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    limits: Limits,
+    table: Mutex<Table>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    last: u64,
+    /// By number, so the oldest first.
+    open: BTreeMap<u64, Entry>,
+    /// Bytes of bodies.
+    bytes: usize,
+    /// Connections with a request that was let in.
+    let_in: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    from: IpAddr,
+    is_let_in: bool,
+    bytes: usize,
+    end: Arc<Notify>,
+}
+
+/// The place of a connection, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    number: u64,
+    shared: Arc<Shared>,
+    end: Arc<Notify>,
+}
+
+impl Places {
+    pub(super) fn new(limits: Limits) -> Self {
+        Self(Arc::new(Shared { limits, table: Mutex::default() }))
+    }
+
+    /// A place for a connection from an address.
+    pub(super) fn enter(&self, from: IpAddr) -> Place {
+        let mut table = self.0.table();
+        // Never more than these can be let in, so there is one that is not.
+        while table.open.len() >= self.0.limits.connections
+            && table.evict(None, |entry| usize::from(!entry.is_let_in))
+        {}
+        table.last += 1;
+        let (number, end) = (table.last, Arc::<Notify>::default());
+        let entry = Entry { from: holder(from), is_let_in: false, bytes: 0, end: Arc::clone(&end) };
+        table.open.insert(number, entry);
+        Place { number, shared: Arc::clone(&self.0), end }
+    }
+}
+
+impl Place {
+    /// Ends when the place is given to another connection.
+    pub(super) async fn lost(&self) {
+        self.end.notified().await;
+    }
+
+    /// The request of this connection was let in: it keeps its place, and the room of its body, until [`begin`](Self::begin). False if
+    /// there are too many such requests.
+    pub(super) fn let_in(&self) -> bool {
+        let most = self.shared.limits.connections - self.shared.limits.reserved;
+        let mut table = self.shared.table();
+        let has_room = table.let_in < most;
+        let Some(entry) = table.open.get_mut(&self.number) else { return false };
+        if !entry.is_let_in {
+            if !has_room {
+                return false;
+            }
+            entry.is_let_in = true;
+            table.let_in += 1;
+        }
+        true
+    }
+
+    /// Nothing is known of the next request, and the body of the last one is gone.
+    pub(super) fn begin(&self) {
+        let mut table = self.shared.table();
+        if let Some(entry) = table.open.remove(&self.number) {
+            let fresh = Entry { is_let_in: false, bytes: 0, ..table.forget(entry) };
+            table.open.insert(self.number, fresh);
+        }
+    }
+
+    /// The body of this connection's request takes so many bytes more. False if there is no room for them.
+    pub(super) fn grow(&self, bytes: usize) -> bool {
+        let mut table = self.shared.table();
+        while table.bytes + bytes > self.shared.limits.bodies {
+            if !table.evict(Some(self.number), |entry| if entry.is_let_in { 0 } else { entry.bytes }) {
+                return false;
+            }
+        }
+        let Some(entry) = table.open.get_mut(&self.number) else { return false };
+        entry.bytes += bytes;
+        table.bytes += bytes;
+        true
+    }
+
+    /// The body is gone.
+    pub(super) fn shrink(&self) {
+        let mut table = self.shared.table();
+        let bytes = table.open.get_mut(&self.number).map_or(0, |entry| std::mem::take(&mut entry.bytes));
+        table.bytes -= bytes;
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut table = self.shared.table();
+        if let Some(entry) = table.open.remove(&self.number) {
+            table.forget(entry);
+        }
+    }
+}
+
+impl Shared {
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    /// Ends the oldest connection that costs something, of the address whose connections cost most. False if there is none.
+    fn evict(&mut self, except: Option<u64>, cost: impl Fn(&Entry) -> usize) -> bool {
+        let mut costs: HashMap<IpAddr, usize> = HashMap::new();
+        let is_other = |number: &u64| Some(*number) != except;
+        for (_, entry) in self.open.iter().filter(|(number, _)| is_other(number)) {
+            *costs.entry(entry.from).or_default() += cost(entry);
+        }
+        let most = costs.values().copied().max().unwrap_or(0);
+        let oldest = self.open.iter().find(|(number, entry)| {
+            is_other(number) && cost(entry) > 0 && costs.get(&entry.from) == Some(&most)
+        });
+        let Some(number) = oldest.map(|(number, _)| *number) else { return false };
+        if let Some(entry) = self.open.remove(&number) {
+            self.forget(entry).end.notify_one();
+        }
+        true
+    }
+
+    /// What an entry took is free.
+    fn forget(&mut self, entry: Entry) -> Entry {
+        self.bytes -= entry.bytes;
+        self.let_in -= usize::from(entry.is_let_in);
+        entry
+    }
+}
+
+/// Whose address it is: a customer of a provider has 2^64 of them in IPv6.
+fn holder(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn places(connections: usize, reserved: usize, bodies: usize) -> Places {
+        Places::new(Limits { connections, reserved, bodies })
+    }
+
+    fn ip(address: &str) -> IpAddr {
+        address.parse().unwrap()
+    }
+
+    /// Which of these have lost their places.
+    async fn lost(places: &[Place]) -> Vec<usize> {
+        let mut lost = Vec::new();
+        for (at, place) in places.iter().enumerate() {
+            if tokio::time::timeout(Duration::ZERO, place.lost()).await.is_ok() {
+                lost.push(at);
+            }
+        }
+        lost
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_newcomer_gets_the_place_of_the_oldest_of_the_address_with_the_most() {
+        let all = places(4, 1, 0);
+        let enter = |address: &str| all.enter(ip(address));
+        let mut open = vec![enter("10.0.0.1"), enter("10.0.0.2"), enter("10.0.0.2"), enter("10.0.0.2")];
+        open.push(enter("10.0.0.3"));
+        assert_eq!(lost(&open).await, [1]);
+        // Two of one network in IPv6 are one.
+        let all = places(3, 1, 0);
+        let enter = |address: &str| all.enter(ip(address));
+        let open = [enter("10.0.0.1"), enter("2001:db8::1"), enter("2001:db8::2"), enter("::ffff:10.0.0.9")];
+        assert_eq!(lost(&open).await, [1]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_request_that_was_let_in_keeps_its_place_and_some_are_kept_for_newcomers() {
+        let all = places(4, 1, 0);
+        let mut open: Vec<Place> = (0..4).map(|_| all.enter(ip("127.0.0.1"))).collect();
+        assert_eq!([0, 1, 2, 3].map(|at: usize| open[at].let_in()), [true, true, true, false]);
+        open.extend((0..3).map(|_| all.enter(ip("127.0.0.1"))));
+        assert_eq!(lost(&open).await, [3, 4, 5]);
+        // Whoever lost a place is not let in any more.
+        assert!(!open[3].let_in() && !open[3].grow(0));
+        // The next request is another one.
+        open[1].begin();
+        assert!(open[6].let_in());
+        open.push(all.enter(ip("127.0.0.1")));
+        assert_eq!(lost(&open).await, [1]);
+        // A place that was given back is free.
+        open.clear();
+        let open: Vec<Place> = (0..4).map(|_| all.enter(ip("127.0.0.1"))).collect();
+        assert_eq!(lost(&open).await, [0_usize; 0]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bodies_that_were_not_let_in_make_room_and_others_do_not() {
+        let all = places(9, 1, 100);
+        let open: Vec<Place> = (0..5).map(|_| all.enter(ip("127.0.0.1"))).collect();
+        assert!(open[0].grow(40) && open[1].grow(40) && open[2].grow(20));
+        assert!(open[0].let_in());
+        assert!(open[3].grow(50), "the oldest that was not let in goes, and one more");
+        assert_eq!(lost(&open).await, [1, 2]);
+        assert!(!open[4].grow(61), "what is as large as that has no room whoever goes");
+        assert!(open[4].grow(60) && !open[4].grow(1));
+        assert_eq!(lost(&open).await, [3]);
+        open[0].shrink();
+        assert!(open[4].grow(40));
+    }
+}
