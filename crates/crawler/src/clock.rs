@@ -5,6 +5,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+use crate::simulated;
+
 /// A point in time, in microseconds since the Unix epoch.
 ///
 /// All waiting in the engine is computed on timestamps of one [`Clock`], so a jump of the wall clock neither
@@ -18,7 +20,8 @@ impl Timestamp {
 
     /// The present wall-clock time. The engine uses [`Clock::now`] instead.
     pub fn wall() -> Self {
-        Self(micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()))
+        let now = || Self(micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));
+        simulated::wall().unwrap_or_else(now)
     }
 
     /// Time from `earlier` to `self`; zero if `earlier` is later.

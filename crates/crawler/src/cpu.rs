@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
+use crate::simulated::blocking;
+
 type Job = Box<dyn FnOnce() + Send>;
 
 thread_local! {
@@ -65,7 +67,7 @@ impl CpuPool {
 
     fn start_drainer(self: &Arc<Self>) {
         let pool = Arc::clone(self);
-        tokio::task::spawn_blocking(move || pool.drain());
+        drop(blocking(move || pool.drain()));
     }
 
     fn drain(&self) {

@@ -16,7 +16,10 @@ use crate::error::{Error, Result};
 /// again, and nothing is lost or doubled in feeds that keep their position in the job.
 #[derive(Debug)]
 pub struct Job {
-    directory: JobDirectory,
+    store: Arc<dyn Store>,
+    /// `None` on a store of one's own.
+    directory: Option<JobDirectory>,
+    is_new: bool,
 }
 
 impl Job {
@@ -28,21 +31,38 @@ impl Job {
         let path: PathBuf = path.as_ref().to_owned();
         let directory = JobDirectory::open(&path, backend)
             .map_err(|error| Error::from(error).context("opening the state of the crawl"))?;
-        Ok(Self { directory })
+        Ok(Self { store: directory.store(), is_new: directory.is_new(), directory: Some(directory) })
+    }
+
+    /// A job over a store of one's own: a backend that this program does not have, or one that fails on purpose. What keeps
+    /// other processes away from it is up to the caller.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub fn on(store: Arc<dyn Store>) -> Result<Self> {
+        let mut is_new = true;
+        store.scan(b"", &mut |_, _| {
+            is_new = false;
+            false
+        })?;
+        Ok(Self { store, directory: None, is_new })
     }
 
     /// Whether nothing was stored in it before.
     pub fn is_new(&self) -> bool {
-        self.directory.is_new()
+        self.is_new
     }
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
-        self.directory.store()
+        Arc::clone(&self.store)
     }
 
     /// Gives room back, and the directory to others.
     pub(crate) fn close(self) -> Result<()> {
-        Ok(self.directory.close()?)
+        let Self { store, directory, .. } = self;
+        // The directory gives room back if nobody else has its store.
+        drop(store);
+        directory.map_or(Ok(()), |directory| Ok(directory.close()?))
     }
 }
 

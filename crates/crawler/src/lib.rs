@@ -34,6 +34,7 @@ mod saved_job;
 mod schedule;
 mod secrets;
 mod settings;
+mod simulated;
 mod sitemap;
 mod spider;
 mod state;
@@ -74,6 +75,7 @@ pub use settings::{
     OnNearDuplicate, OnNotModified, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope,
     SettingInfo, Settings, SlotSettings, VerifyCertificates, nearest, seconds,
 };
+pub use simulated::{Delays, Simulated};
 pub use sitemap::{
     Alternate, Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits, SitemapReport, Sitemaps,
 };

@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::frontier::DiskFrontier;
 use crate::job::Persist;
 use crate::settings::seconds;
+use crate::simulated::blocking;
 
 /// How often it is looked whether so much changed that a commit cannot wait for its interval.
 const LOOK: Duration = Duration::from_millis(50);
@@ -99,7 +100,7 @@ impl Commits {
             (self.frontier.prepare(), others)
         };
         let frontier = self.frontier.clone();
-        tokio::task::spawn_blocking(move || {
+        blocking(move || {
             let _one = one;
             frontier.write(commit, others)
         })

@@ -216,10 +216,12 @@ impl<S: Spider> Run<S> {
                     None => std::future::pending().await,
                 }
             };
+            // In order and not at random, so that a crawl is a function of its seed; all that came is worked off below.
             tokio::select! {
+                biased;
+                batch = self.seeds.batch() => self.start(batch).await?,
                 Some(message) = self.messages.recv() => self.apply(message).await?,
                 Some(ended) = self.visits.join_next_with_id() => self.visited(ended)?,
-                batch = self.seeds.batch() => self.start(batch).await?,
                 () = sleep => {}
             }
             while let Ok(message) = self.messages.try_recv() {

@@ -4,6 +4,7 @@ use tokio::task::JoinHandle;
 
 use crate::error::Result;
 use crate::request::Request;
+use crate::simulated::blocking;
 use crate::spider::Start;
 
 /// Start requests taken from the source at once.
@@ -23,7 +24,7 @@ impl Seeds {
     /// Starts to pull a batch, if the source is there and nobody pulls.
     pub(crate) fn pull(&mut self) {
         *self = match std::mem::replace(self, Self::Done) {
-            Self::Ready(mut start) => Self::Pulling(tokio::task::spawn_blocking(move || {
+            Self::Ready(mut start) => Self::Pulling(blocking(move || {
                 let batch = start.by_ref().take(BATCH).collect();
                 (start, batch)
             })),

@@ -23,6 +23,7 @@ use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::host::HostKey;
 use crate::request::{Fingerprint, Request};
+use crate::simulated::blocking;
 
 mod journal;
 mod known;
@@ -225,7 +226,7 @@ impl DiskFrontier {
 
     async fn commit(&self) -> Result<()> {
         let shared = Arc::clone(&self.0);
-        tokio::task::spawn_blocking(move || {
+        blocking(move || {
             // From taking the changes to writing them, so that commits are written in their order.
             let _one = shared.committing.lock().unwrap_or_else(PoisonError::into_inner);
             let commit = shared.lock().prepare(shared.limits);
