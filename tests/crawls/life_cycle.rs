@@ -3,8 +3,9 @@
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use huntsman::store::Backend;
 use huntsman::{
-    Context, Event, Handle, OnItem, Output, Page, Pipeline, Request, Result, Spider, Start, spider_fn,
+    Context, Event, Handle, Job, OnItem, Output, Page, Pipeline, Request, Result, Spider, Start, spider_fn,
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
@@ -259,4 +260,47 @@ async fn too_much_memory_closes_the_crawl() {
     let report = crawl.set("start_high_water", 100).run().await.unwrap();
     assert_eq!(report.finish_reason, "memusage_exceeded");
     assert!(report.stat("memusage/max") > 1 << 20);
+}
+
+/// Takes five seconds for each item, and says when it has it.
+struct Slow(Log);
+
+impl Pipeline<String> for Slow {
+    async fn process_item(&mut self, item: String, _: &Context) -> Result<OnItem<String>> {
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        self.0.line(format!("has {item}"));
+        Ok(OnItem::Keep(item))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_whose_items_are_being_taken_when_the_crawl_ends_is_settled() {
+    let dir = tempfile::tempdir().unwrap();
+    for has_job in [false, true] {
+        let web = ScriptedDownloader::pages([("http://a.test/", "x")]);
+        let log = Log::default();
+        let run = async |stop: bool| {
+            let crawl = quick(links(["http://a.test/"]), &web).set("drain_timeout", 0.0);
+            let crawl = crawl.pipeline(Slow(log.clone())).observer(log.clone());
+            let crawl = match has_job {
+                true => crawl.job(Job::open(dir.path().join("job"), Backend::Redb).unwrap()),
+                false => crawl,
+            };
+            let crawler = crawl.build().unwrap();
+            let handle = crawler.handle();
+            let running = tokio::spawn(crawler.run());
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            if stop {
+                handle.stop("enough");
+            }
+            running.await.unwrap().unwrap()
+        };
+        run(true).await;
+        if has_job {
+            run(false).await;
+        }
+        assert_eq!(log.delivered(), ["http://a.test/"], "job: {has_job}");
+        let items = log.lines().iter().filter(|line| *line == "has http://a.test/").count();
+        assert_eq!((items, log.dropped().len()), (1, 0), "job: {has_job}");
+    }
 }

@@ -5,6 +5,7 @@ mod chain;
 mod commits;
 mod crawler;
 mod crawls;
+mod gate;
 mod given_back;
 mod handle;
 mod inline;

@@ -4,8 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use huntsman_store::{Batch, Store};
-use tokio::sync::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use tokio::sync::Mutex;
 
+use super::gate::Gate;
 use super::kept_hosts::KeptHosts;
 use crate::context::{Context, Message};
 use crate::error::Result;
@@ -23,8 +24,7 @@ pub(crate) struct Commits {
     frontier: DiskFrontier,
     parts: Vec<Box<dyn Persist>>,
     pub(crate) hosts: KeptHosts,
-    /// Shared by visits that hand over items and settle; a commit waits until there is none.
-    gate: RwLock<()>,
+    pub(crate) gate: Gate,
     /// One commit at a time, also if nobody waits for it any more.
     one: Arc<Mutex<()>>,
 }
@@ -65,24 +65,14 @@ impl Commits {
                 .and_then(|()| load_entries(&*store, &**part, &name))
                 .map_err(|error| error.context(format!("resuming: {name}")))?;
         }
-        Ok(Self { store, frontier, parts, hosts, gate: RwLock::new(()), one: Arc::default() })
-    }
-
-    /// Between this and its end a page is settled: no commit in the middle.
-    pub(crate) async fn enter(&self) -> RwLockReadGuard<'_, ()> {
-        self.gate.read().await
-    }
-
-    /// Waits until no page is being settled, and lets none begin to be.
-    pub(crate) async fn close(&self) -> RwLockWriteGuard<'_, ()> {
-        self.gate.write().await
+        Ok(Self { store, frontier, parts, hosts, gate: Gate::default(), one: Arc::default() })
     }
 
     /// Writes all that changed.
     pub(crate) async fn commit(self: &Arc<Self>) -> Result<()> {
         let one = Arc::clone(&self.one).lock_owned().await;
         let (commit, others) = {
-            let _closed = self.close().await;
+            let _closed = self.gate.close().await;
             let mut others = Batch::new();
             for part in &self.parts {
                 let name = part.name();

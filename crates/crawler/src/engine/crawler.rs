@@ -8,6 +8,7 @@ use tokio::sync::mpsc;
 
 use super::chain::{Chain, ComponentInfo, Placed};
 use super::commits::Commits;
+use super::gate::Gate;
 use super::given_back::GivenBack;
 use super::handle::Handle as CrawlHandle;
 use super::inline::Inline;
@@ -112,6 +113,7 @@ impl<S: Spider> Crawler<S> {
             known_links: KnownLinks::new(),
             given_back: GivenBack::default(),
             slot_by,
+            gate: commits.as_ref().map_or_else(Gate::default, |commits| commits.gate.clone()),
             commits: commits.clone(),
         });
         let exchange: Arc<dyn Exchange> = core.clone();

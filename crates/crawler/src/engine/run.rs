@@ -125,14 +125,20 @@ impl<S: Spider> Run<S> {
 
     /// Crawls until nothing is left, a limit is reached, or somebody stops it.
     pub(crate) async fn run(mut self) -> Ran {
-        let error = self.work().await.err();
+        let mut error = self.work().await.err();
+        // Nobody grants starts any more: what waits for one is told so, in a pipeline as well.
+        self.messages.close();
+        while let Ok(message) = self.messages.try_recv() {
+            if let Message::Fatal(cause) = message {
+                error.get_or_insert(cause);
+            }
+        }
+        self.waiters.clear();
         {
-            // A visit that is cut off between its items and its settled page would be done again, and its items twice.
-            let core = Arc::clone(&self.core);
-            let _settled = match &core.commits {
-                Some(commits) => tokio::time::timeout(ABORT_RECORDS, commits.close()).await.ok(),
-                None => None,
-            };
+            // A visit that is cut off between its items and its settled page would be done again, and its items twice. This takes no
+            // longer than the pipelines do, which are waited for in any case.
+            let gate = self.core.gate.clone();
+            let _settled = gate.close().await;
             self.visits.abort_all();
             while self.visits.join_next().await.is_some() {}
         }

@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::chain::{Chain, Exchanged, NESTED_WAIT, Placed};
 use super::commits::Commits;
+use super::gate::Gate;
 use super::given_back::{GivenBack, MOST_GIVEN_BACK};
 use super::inline::Inline;
 use super::items::{ItemBatch, panic_message};
@@ -49,6 +50,7 @@ pub(crate) struct Core<S: Spider> {
     pub(crate) slot_by: SlotBy,
     /// `None` without a job.
     pub(crate) commits: Option<Arc<Commits>>,
+    pub(crate) gate: Gate,
     /// Bytes of responses that wait for or are in callbacks.
     pub(crate) active: ActiveBytes,
     pub(crate) counters: Counters,
@@ -218,12 +220,10 @@ impl<S: Spider> Core<S> {
         parsed
     }
 
-    /// From handing over items to the settled page and its record: a commit of the job waits for the end of it.
-    pub(crate) async fn settling(&self) -> Option<tokio::sync::RwLockReadGuard<'_, ()>> {
-        match &self.commits {
-            Some(commits) => Some(commits.enter().await),
-            None => None,
-        }
+    /// From handing over items to the settled page and its record: a commit of the job, and the end of the crawl, wait for the end
+    /// of it.
+    pub(crate) async fn settling(&self) -> tokio::sync::RwLockReadGuard<'_, ()> {
+        self.gate.enter().await
     }
 
     /// Hands items to the pipelines and waits until they are acknowledged.
