@@ -56,6 +56,17 @@ async fn ports_and_letter_case_share_the_slot_of_their_host() {
     assert!(smallest_gap(&all_starts(&web)) >= Duration::from_secs(1));
 }
 
+#[tokio::test(start_paused = true)]
+async fn requests_that_waited_together_for_robots_txt_leave_one_after_another() {
+    let web = any_page()
+        .respond("http://a.test/robots.txt", Reply::text("User-agent: *").after(Duration::from_secs(9)));
+    let seeds: Vec<String> = (0..8).map(|n| format!("http://a.test/{n}")).collect();
+    let crawl = polite(links(&seeds), &web).set("concurrent_requests_per_domain", 4);
+    assert_eq!(crawl.run().await.unwrap().pages, 8);
+    let starts = web.starts("a.test");
+    assert!(smallest_gap(&starts) >= Duration::from_secs(1), "{starts:?}");
+}
+
 /// Start requests as given.
 struct Given(Vec<Request>);
 

@@ -69,8 +69,7 @@ pub enum Next {
 /// [`Scheduler::nothing_due`]. One that is dropped, with the task that held it, gives its place back when
 /// [`Scheduler::next`] is called, and counts as sent.
 ///
-/// Who holds one asks [`is_void`](Ticket::is_void) right before the request is sent, and calls [`sent`](Ticket::sent)
-/// when it is.
+/// Who holds one asks [`leaves`](Ticket::leaves) right before the request is sent.
 #[derive(Debug)]
 #[must_use = "a ticket takes a place until it is ended"]
 pub struct Ticket {
@@ -123,6 +122,17 @@ impl Ticket {
     /// sent then: give the ticket back as [`Outcome::Unused`] and ask for a start with [`Scheduler::request_start`].
     pub fn is_void(&self) -> bool {
         self.shared.version.load(Ordering::Acquire) != self.version
+    }
+
+    /// Notes that the request is sent now, as [`sent`](Ticket::sent) does, unless it must not be: this is void, or another request of
+    /// the slot was sent since the grant, less than the delay ago, because both waited for the same thing, such as robots.txt. The
+    /// ticket is to be given back then, as one that is void.
+    pub fn leaves(&self, now: Timestamp) -> bool {
+        let leave = |sent: u64| {
+            let is_early = Timestamp(sent) >= self.granted && now < Timestamp(sent) + self.gap;
+            (!is_early).then_some(sent.max(now.0))
+        };
+        !self.is_void() && self.shared.sent.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave).is_ok()
     }
 
     /// The delay between starts that was in force at the grant, without jitter.

@@ -57,9 +57,6 @@ impl Sender {
         let (ticket, flight) = start(request, cx, self.pace.as_ref()).await?;
         let mut end = Ended { ticket: Some(ticket), outcome: Outcome::Failed { host_failure: false }, cx };
         let started = cx.now();
-        if let Some(ticket) = &end.ticket {
-            ticket.sent(started);
-        }
         self.requests.inc();
         let mut result = if cx.has_observers() {
             cx.emit(&Event::RequestReachedDownloader { request });
@@ -120,11 +117,12 @@ async fn start(
     loop {
         match held {
             Some(ticket) if ticket.host == host && !ticket.is_void() => {
-                let Some(pace) = pace else { return Ok((ticket, None)) };
-                let flight = pace.start(&host, ticket.gap(), ticket.limit()).await;
-                // The rules may have changed while it waited for other crawls.
-                if !ticket.is_void() {
-                    return Ok((ticket, Some(flight)));
+                let flight = match pace {
+                    Some(pace) => Some(pace.start(&host, ticket.gap(), ticket.limit()).await),
+                    None => None,
+                };
+                if ticket.leaves(cx.now()) {
+                    return Ok((ticket, flight));
                 }
                 cx.tell(Message::Ended(ticket, Outcome::Unused));
             }
