@@ -11,6 +11,7 @@
 //! | what a monitoring makes of metrics | [`prometheus`] | real |
 //! | what a crash or a failing disk does to a binary's files | [`crash`] | real |
 //! | what a page looks like and does | [`browser`] | real |
+//! | that a crawl keeps its promises through mishaps of all kinds | [`simulation`] | virtual |
 //! | an implementation of one of the crawler's traits | [`conformance`] | none |
 //!
 //! Servers listen on loopback addresses only, on free ports, and bound every answer in time and size.
@@ -29,6 +30,7 @@ mod record;
 pub mod redis;
 mod script;
 mod server;
+pub mod simulation;
 mod site;
 pub mod sites;
 

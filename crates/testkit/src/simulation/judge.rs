@@ -1,0 +1,313 @@
+//! The promises of a crawl, checked while it lives and at its end.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use huntsman_crawler::{
+    CrawlReport, DiskFrontier, DiskLimits, Frontier, HostKey, Nested, Order, Request, SlotBy,
+};
+use huntsman_detect::urlparts::canonical;
+use url::Url;
+
+use super::life::LifeEnd;
+use super::plan::Plan;
+use super::sinks::{Fate, ITEMS, Lines, RECORDS};
+use super::web::{Kind, Robots};
+use super::world::{Fetch, World};
+use crate::script::Fetched;
+
+/// Timers have a grain of a millisecond.
+const GRAIN: Duration = Duration::from_millis(1);
+
+pub(super) struct Judge<'a> {
+    plan: &'a Plan,
+    world: &'a World,
+}
+
+/// A record as it stands in the file.
+struct Record {
+    is_delivered: bool,
+    url: String,
+    /// Of a delivered page where it came from, of a dropped one why.
+    rest: String,
+}
+
+fn form(url: &str) -> String {
+    Url::parse(url).map_or_else(|_| url.to_owned(), |url| canonical(&url))
+}
+
+impl<'a> Judge<'a> {
+    pub(super) fn new(plan: &'a Plan, world: &'a World) -> Self {
+        Self { plan, world }
+    }
+
+    /// When a request reaches the web: its record is not written yet, and robots.txt allows it.
+    pub(super) fn fetch(plan: &Plan, world: &World, request: &Request) {
+        if request.url.path() == "/robots.txt" {
+            return;
+        }
+        let unit = request.requested_url();
+        let is_nested = request.extensions.get::<Nested>().is_some();
+        let position = Lines::position(world.disk.value(&Lines::key(RECORDS)).as_deref());
+        let records = world.disk.lines(RECORDS);
+        if !is_nested && records.iter().take(position).any(|record| record.split(' ').nth(1) == Some(unit)) {
+            world.breaks(format!("{} is fetched again after its record was committed", request.url));
+        }
+        if plan.flag("robotstxt_obey")
+            && plan.word("robots_on_error") == "disallow"
+            && world.web.is_forbidden(&request.url)
+        {
+            world.breaks(format!("{} is fetched, which robots.txt forbids", request.url));
+        }
+    }
+
+    /// After a life: hosts were asked as the settings say.
+    pub(super) fn pace(plan: &Plan, world: &World, life: u32, fetched: &[Fetched]) {
+        let fetches: Vec<Fetch> = world.fetches().into_iter().filter(|fetch| fetch.life == life).collect();
+        let seen: Vec<(&Fetched, &Fetch)> = fetched.iter().zip(&fetches).collect();
+        let most = plan.number("concurrent_requests") as usize;
+        if let Some(at) = crowd(seen.iter().map(|(fetched, _)| *fetched), most) {
+            world.breaks(format!("more than {most} requests at once at {at:?}"));
+        }
+        let mut slots: BTreeMap<String, Vec<(&Fetched, &Fetch)>> = BTreeMap::new();
+        for (fetched, fetch) in seen {
+            slots.entry(slot(plan, world, &fetch.request.url)).or_default().push((fetched, fetch));
+        }
+        for (slot, seen) in slots {
+            let most = plan.number("concurrent_requests_per_domain") as usize;
+            if let Some(at) = crowd(seen.iter().map(|(fetched, _)| *fetched), most) {
+                world.breaks(format!("more than {most} requests at once to {slot} at {at:?}"));
+            }
+            for pair in seen.windows(2) {
+                let (first, second) = (pair[0].0, pair[1].0);
+                let least = gap(plan, world, &seen, pair[1]);
+                if second.started + GRAIN < first.started + least {
+                    let gap = second.started - first.started;
+                    world.breaks(format!("{gap:?} and not {least:?} before {}", second.url()));
+                }
+            }
+            rest(plan, world, &seen);
+        }
+    }
+
+    /// After a life: an error needs a reason.
+    pub(super) fn life(&self, life: u32, end: &LifeEnd, may_fail: bool) {
+        if let LifeEnd::Failed(error) = end
+            && !may_fail
+        {
+            self.world.breaks(format!("life {life} failed without a reason: {error}"));
+        }
+    }
+
+    fn records(&self) -> Vec<Record> {
+        let lines = self.world.disk.lines(RECORDS);
+        lines
+            .iter()
+            .map(|line| {
+                let mut words = line.splitn(3, ' ').map(str::to_owned);
+                let mut word = || words.next().unwrap_or_default();
+                Record { is_delivered: word() == "delivered", url: word(), rest: word() }
+            })
+            .collect()
+    }
+
+    /// After the last life.
+    pub(super) fn crawl(&self, end: &LifeEnd) {
+        let LifeEnd::Finished(report) = end else {
+            if self.plan.has_job {
+                self.world.breaks(format!("the crawl never came to its end: {end:?}"));
+            }
+            return;
+        };
+        let records = self.records();
+        self.each_once(&records);
+        self.nothing_lost(report, &records);
+        self.items(&records);
+        self.counts(report, &records);
+        if self.plan.has_job {
+            self.job();
+        }
+    }
+
+    fn each_once(&self, records: &[Record]) {
+        let mut known = BTreeSet::new();
+        for record in records {
+            if !known.insert(form(&record.url)) {
+                self.world.breaks(format!("{} has two records", record.url));
+            }
+        }
+    }
+
+    /// Every address that was found has a record, was part of the way to one, or was refused.
+    fn nothing_lost(&self, report: &CrawlReport, records: &[Record]) {
+        let world = self.world;
+        let mut accounted: BTreeSet<String> = records.iter().map(|record| form(&record.url)).collect();
+        accounted.extend(world.all_refused().iter().map(|url| form(url)));
+        for fetch in world.fetches() {
+            let url = &fetch.request.url;
+            accounted.insert(canonical(url));
+            if let Some(Kind::Redirect(_, to) | Kind::Refresh(to)) = world.web.kind(url) {
+                accounted.extend(url.join(to).ok().map(|target| canonical(&target)));
+            }
+        }
+        let mut found: Vec<String> = Vec::new();
+        if report.finish_reason == "finished" {
+            found.extend(world.web.seeds());
+        }
+        for record in records.iter().filter(|record| record.is_delivered) {
+            let end = record.rest.split(' ').next().unwrap_or_default();
+            found.extend(Url::parse(end).map(|url| world.web.links(&url)).unwrap_or_default());
+        }
+        for url in found {
+            if !accounted.contains(&form(&url)) {
+                world.breaks(format!("{url} is lost"));
+            }
+        }
+    }
+
+    /// Items of what was parsed, each as often as its page has a record.
+    fn items(&self, records: &[Record]) {
+        let world = self.world;
+        let mut expected: BTreeMap<String, usize> = BTreeMap::new();
+        let mut failed = BTreeSet::new();
+        for record in records {
+            let (end, share) = if record.is_delivered {
+                (record.rest.split(' ').next().and_then(|end| Url::parse(end).ok()), 1)
+            } else {
+                failed.insert(format!("failed {}", record.url));
+                let is_half = matches!(record.rest.as_str(), "callback_error" | "callback_panic");
+                let fetches = world.fetches();
+                let is_of_unit = |fetch: &&Fetch| {
+                    fetch.request.requested_url() == record.url
+                        && fetch.request.extensions.get::<Nested>().is_none()
+                };
+                let mut of_unit = fetches.iter().filter(is_of_unit);
+                let last = of_unit.next_back().filter(|_| is_half);
+                (last.map(|fetch| fetch.request.url.clone()), 2)
+            };
+            let items = end.map(|end| world.web.items(&end)).unwrap_or_default();
+            let items = &items[..items.len() / share];
+            for item in items.iter().filter(|item| Fate::of(item).is_kept()) {
+                *expected.entry(item.clone()).or_default() += 1;
+            }
+        }
+        let mut found: BTreeMap<String, usize> = BTreeMap::new();
+        for item in world.disk.lines(ITEMS) {
+            *found.entry(item).or_default() += 1;
+        }
+        for (item, count) in &found {
+            if failed.contains(item) && *count == 1 {
+                continue;
+            }
+            let wanted = expected.get(item).copied().unwrap_or(0);
+            if *count > wanted {
+                world.breaks(format!("item {item} is there {count} times, not {wanted}"));
+            }
+        }
+        for (item, wanted) in &expected {
+            let count = found.get(item).copied().unwrap_or(0);
+            if count < *wanted {
+                world.breaks(format!("item {item} is there {count} times, not {wanted}"));
+            }
+        }
+    }
+
+    /// The counters say what the files say.
+    fn counts(&self, report: &CrawlReport, records: &[Record]) {
+        let delivered = records.iter().filter(|record| record.is_delivered).count();
+        let dropped = records.len() - delivered;
+        let items = self.world.disk.lines(ITEMS).len();
+        let drops = report.stat("drops/failed") + report.stat("drops/skipped");
+        for (what, told, is) in [
+            ("pages", report.stat("pages/delivered"), delivered),
+            ("drops", drops, dropped),
+            ("items", report.stat("item_scraped_count"), items),
+        ] {
+            if usize::try_from(told) != Ok(is) {
+                self.world.breaks(format!("{told} {what} are counted, and there are {is}"));
+            }
+        }
+        let limit = self.plan.number("closespider_pagecount") as usize;
+        if limit > 0 && delivered > limit {
+            self.world.breaks(format!("{delivered} pages are more than {limit}"));
+        }
+    }
+
+    /// Nothing is left in the queue, and the files end where the job says.
+    fn job(&self) {
+        let disk = self.world.disk.mount(u32::MAX, None);
+        for file in [ITEMS, RECORDS] {
+            let position = Lines::position(self.world.disk.value(&Lines::key(file)).as_deref());
+            let length = self.world.disk.lines(file).len();
+            if position != length {
+                self.world.breaks(format!("{file} has {length} lines, and the job knows of {position}"));
+            }
+        }
+        match DiskFrontier::open(Arc::new(disk), Order::Bfs, DiskLimits::default()) {
+            Ok(frontier) if frontier.is_empty() => {}
+            Ok(frontier) => self.world.breaks(format!("{} requests are left in the queue", frontier.len())),
+            Err(error) => self.world.breaks(format!("the queue cannot be read: {error}")),
+        }
+        self.world.disk.unmount();
+    }
+}
+
+/// When more than so many were in flight, if ever.
+fn crowd<'a>(fetched: impl Iterator<Item = &'a Fetched> + Clone, most: usize) -> Option<Duration> {
+    let starts = fetched.clone().map(|fetched| fetched.started);
+    let in_flight = |at: Duration| {
+        let is_in_flight = |one: &&Fetched| one.started <= at && one.ended.is_none_or(|end| end > at);
+        fetched.clone().filter(is_in_flight).count()
+    };
+    let mut starts: Vec<Duration> = starts.collect();
+    starts.dedup();
+    starts.into_iter().find(|at| in_flight(*at) > most)
+}
+
+/// The slot of an address.
+fn slot(plan: &Plan, world: &World, url: &Url) -> String {
+    match plan.word("slot_by") {
+        "registrable_domain" => HostKey::of(url, SlotBy::RegistrableDomain).as_str().to_owned(),
+        "ip" => {
+            let mut addresses = world.web.addresses();
+            let known = addresses.find(|(host, _)| Some(*host) == url.host_str());
+            known.map_or_else(|| url.host_str().unwrap_or_default().to_owned(), |(_, ip)| ip.to_string())
+        }
+        _ => url.host_str().unwrap_or_default().to_owned(),
+    }
+}
+
+/// What has to lie between the start of a request and the one before it.
+fn gap(plan: &Plan, world: &World, seen: &[(&Fetched, &Fetch)], of: (&Fetched, &Fetch)) -> Duration {
+    let delay = Duration::from_secs_f64(plan.number("download_delay"));
+    let asked = match world.web.robots(&of.1.request.url) {
+        Some(Robots::Rules { crawl_delay }) if plan.flag("robotstxt_obey") => crawl_delay as f64,
+        _ => 0.0,
+    };
+    let known = seen.iter().any(|(fetched, fetch)| {
+        fetch.request.url.path() == "/robots.txt"
+            && fetch.request.url.host() == of.1.request.url.host()
+            && fetched.ended.is_some_and(|ended| ended <= of.0.started)
+    });
+    // Beyond the cap, the host is skipped, or the cap is the delay.
+    let is_obeyed = known && asked <= plan.number("robots_max_crawl_delay");
+    if is_obeyed { delay.max(Duration::from_secs_f64(asked * 0.98)) } else { delay }
+}
+
+/// Nobody is asked before the time that a busy server has named.
+fn rest(plan: &Plan, world: &World, seen: &[(&Fetched, &Fetch)]) {
+    for (fetched, fetch) in seen {
+        let Some(Kind::Busy(times, _, Some(wait))) = world.web.kind(&fetch.request.url) else { continue };
+        let is_believed = fetch.nth < *times && *wait as f64 <= plan.number("retry_after_max");
+        let (Some(ended), true, false) = (fetched.ended, is_believed, fetched.given_up) else { continue };
+        let until = ended + Duration::from_secs(*wait);
+        let early = seen.iter().find(|(other, _)| other.started > ended && other.started + GRAIN < until);
+        if let Some((early, _)) = early {
+            let (at, url) = (early.started, early.url());
+            world.breaks(format!(
+                "{url} is asked for at {at:?}, before {until:?}, for which its server asked"
+            ));
+        }
+    }
+}

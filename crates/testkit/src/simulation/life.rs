@@ -1,0 +1,296 @@
+//! One life of a crawl: from its start to its end, however that comes.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use huntsman_crawler::{CrawlReport, Crawler, CrawlerBuilder, Delays, Handle, Job, Result, Simulated};
+use tokio::runtime::Builder;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::dice::Dice;
+use super::disk::Mounted;
+use super::judge::Judge;
+use super::plan::{Mishap, Plan, When};
+use super::sinks::{ITEMS, ItemSink, Lines, RECORDS, Watcher};
+use super::spider::{Clumsy, Visitor};
+use super::world::World;
+use crate::script::{Reply, ScriptedDownloader};
+
+/// Longer than any life has reason for: all waits that the settings allow, one after another.
+const LIFETIME: Duration = Duration::from_secs(7 * 86_400);
+/// After its end, a crawl is looked at for so long.
+const AFTERWARDS: Duration = Duration::from_secs(20);
+
+/// How a life ended.
+#[derive(Debug)]
+pub(super) enum LifeEnd {
+    /// The process was gone.
+    Crashed,
+    /// The crawl ended with a report.
+    Finished(Box<CrawlReport>),
+    /// The crawl ended with an error.
+    Failed(String),
+}
+
+impl LifeEnd {
+    pub(super) fn name(&self) -> &str {
+        match self {
+            Self::Crashed => "crashed",
+            Self::Finished(report) => &report.finish_reason,
+            Self::Failed(error) => error,
+        }
+    }
+
+    /// Whether there is nothing left to do.
+    pub(super) fn is_final(&self, has_job: bool) -> bool {
+        match self {
+            Self::Finished(report) => {
+                let reason = report.finish_reason.as_str();
+                !has_job || reason == "finished" || reason.starts_with("closespider_")
+            }
+            Self::Crashed | Self::Failed(_) => !has_job,
+        }
+    }
+}
+
+pub(super) struct Life<'a> {
+    number: u32,
+    plan: &'a Plan,
+    world: &'a World,
+    mishaps: Vec<(When, Mishap)>,
+}
+
+/// What is done at a time.
+#[derive(Clone, Copy, Debug)]
+enum Due {
+    Mishap(Mishap),
+    Resume,
+    /// It was asked to end, and has not.
+    TooLate,
+}
+
+impl<'a> Life<'a> {
+    pub(super) fn new(number: u32, plan: &'a Plan, world: &'a World, mishaps: Vec<(When, Mishap)>) -> Self {
+        Self { number, plan, world, mishaps }
+    }
+
+    /// Lives.
+    pub(super) fn live(
+        &self,
+        stack: &impl Fn(CrawlerBuilder<Visitor>) -> CrawlerBuilder<Visitor>,
+    ) -> LifeEnd {
+        self.world.note(|| format!("life {} begins: {:?}", self.number, self.mishaps));
+        let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
+        let runtime = runtime.expect("a runtime without a driver of files");
+        let log = self.mishaps.iter().find_map(|(_, mishap)| match mishap {
+            Mishap::LogPanics(line) => Some(BrokenLog { line: *line, lines: AtomicU64::new(0) }),
+            _ => None,
+        });
+        let end = {
+            let _log = log.map(tracing::subscriber::set_default);
+            runtime.block_on(self.run(stack))
+        };
+        // What still runs goes with it.
+        drop(runtime);
+        if self.mishaps.iter().any(|(_, mishap)| *mishap == Mishap::PowerCut)
+            && matches!(end, LifeEnd::Crashed)
+        {
+            self.world.disk.cut();
+        }
+        end
+    }
+
+    async fn run(&self, stack: &impl Fn(CrawlerBuilder<Visitor>) -> CrawlerBuilder<Visitor>) -> LifeEnd {
+        let (tell, told) = mpsc::unbounded_channel();
+        self.world.begin(self.number, &self.mishaps, tell);
+        let slowness = self.plan.slowness;
+        let mut dice = Dice::of(self.world.seed, &format!("delays {}", self.number));
+        let delays = move || Delays { before: dice.millis(slowness), after: dice.millis(slowness) };
+        let _simulated = Simulated::begin(self.world.wall(), delays);
+        let web = self.web();
+        let end = match catch_unwind(AssertUnwindSafe(|| self.crawler(stack, &web))) {
+            Ok(Ok(crawler)) => self.follow(crawler, told).await,
+            Ok(Err(error)) => LifeEnd::Failed(error.to_string()),
+            Err(_) => LifeEnd::Failed("the crawl panicked before it began".to_owned()),
+        };
+        Judge::pace(self.plan, self.world, self.number, &web.requests());
+        if !matches!(end, LifeEnd::Crashed) {
+            self.assert_quiet(&web).await;
+        }
+        self.world.die();
+        end
+    }
+
+    fn web(&self) -> ScriptedDownloader {
+        let (world, plan) = (self.world.clone(), self.plan.clone());
+        let web = ScriptedDownloader::new().otherwise(move |request, _| {
+            match world.fetched(request) {
+                Some(nth) => {
+                    Judge::fetch(&plan, &world, request);
+                    world.web.answer(&request.url, nth, world.now())
+                }
+                // Nobody will see the answer.
+                None => Reply::never(),
+            }
+        });
+        self.world.web.addresses().fold(web, |web, (host, address)| web.resolve(host, address))
+    }
+
+    fn crawler(
+        &self,
+        stack: &impl Fn(CrawlerBuilder<Visitor>) -> CrawlerBuilder<Visitor>,
+        web: &ScriptedDownloader,
+    ) -> Result<Crawler<Visitor>> {
+        let fault = self.mishaps.iter().find_map(|(_, mishap)| match mishap {
+            Mishap::Disk(fault) => Some(*fault),
+            _ => None,
+        });
+        let disk: Mounted = self.world.disk.mount(self.number, fault);
+        let syncs = self.plan.word("job_sync") == "full";
+        let [items, records] = [ITEMS, RECORDS].map(|name| Lines::new(name, disk.clone(), syncs));
+        let dice = Dice::of(self.world.seed, &format!("sink {}", self.number));
+        let builder = stack(CrawlerBuilder::new(Visitor::new(Arc::clone(&self.world.web))))
+            .downloader(web.clone())
+            .middleware(Clumsy(Arc::clone(&self.world.web)))
+            .persist(items.clone())
+            .persist(records.clone())
+            .pipeline(ItemSink::new(items, dice, self.plan.slowness))
+            .observer(Watcher { lines: records, world: self.world.clone() });
+        let settings = &self.plan.settings;
+        let builder =
+            settings.iter().fold(builder, |builder, (name, value)| builder.set(name, value.clone()));
+        if self.plan.has_job { builder.job(Job::on(Arc::new(disk))?).build() } else { builder.build() }
+    }
+
+    /// Runs the crawl and does to it what is planned.
+    async fn follow(&self, crawler: Crawler<Visitor>, mut told: mpsc::UnboundedReceiver<Mishap>) -> LifeEnd {
+        let handle = crawler.handle();
+        let began = Instant::now();
+        let mut due: Vec<(Instant, Due)> = self
+            .mishaps
+            .iter()
+            .filter_map(|(when, mishap)| match when {
+                When::At(time) => Some((began + *time, Due::Mishap(*mishap))),
+                When::Step(_) => None,
+            })
+            .collect();
+        let mut running = tokio::spawn(crawler.run());
+        let mut limit = std::pin::pin!(sleep(LIFETIME));
+        loop {
+            due.sort_by_key(|(at, _)| *at);
+            let next = due.first().copied();
+            let wait = async {
+                match next {
+                    Some((at, what)) => {
+                        sleep_until(at).await;
+                        what
+                    }
+                    None => std::future::pending().await,
+                }
+            };
+            let what = tokio::select! {
+                biased;
+                Some(mishap) = told.recv() => Due::Mishap(mishap),
+                result = &mut running => return match result {
+                    Ok(Ok(report)) => LifeEnd::Finished(Box::new(report)),
+                    Ok(Err(error)) => LifeEnd::Failed(error.to_string()),
+                    Err(cause) => LifeEnd::Failed(format!("the crawl itself panicked: {cause}")),
+                },
+                what = wait => {
+                    due.remove(0);
+                    what
+                }
+                () = &mut limit => {
+                    self.world.breaks("the crawl does not end");
+                    return LifeEnd::Crashed;
+                }
+            };
+            match what {
+                Due::Resume => handle.resume(),
+                Due::TooLate => {
+                    self.world.breaks("the crawl was asked to end and did not");
+                    return LifeEnd::Crashed;
+                }
+                Due::Mishap(mishap) if mishap.is_death() => return LifeEnd::Crashed,
+                Due::Mishap(mishap) => self.befall(mishap, &handle, &mut due),
+            }
+        }
+    }
+
+    fn befall(&self, mishap: Mishap, handle: &Handle, due: &mut Vec<(Instant, Due)>) {
+        self.world.step(|| format!("{mishap:?}"));
+        // What is being written takes its time.
+        let slack = Duration::from_secs(2) + Duration::from_millis(self.plan.slowness) * 200;
+        let now = Instant::now();
+        match mishap {
+            Mishap::Pause(time) => {
+                handle.pause();
+                due.push((now + time, Due::Resume));
+            }
+            Mishap::Stop(patience) => {
+                handle.stop("stopped");
+                let drain = Duration::from_secs_f64(self.plan.number("drain_timeout"));
+                due.push((now + drain + slack, Due::TooLate));
+                due.extend(patience.map(|patience| (now + patience, Due::Mishap(Mishap::Abort))));
+            }
+            Mishap::Abort => {
+                handle.abort();
+                due.push((now + slack, Due::TooLate));
+            }
+            // Those that are not done from outside.
+            Mishap::Kill | Mishap::PowerCut | Mishap::Disk(_) | Mishap::LogPanics(_) => {}
+        }
+    }
+
+    /// After its end, a crawl does nothing any more.
+    async fn assert_quiet(&self, web: &ScriptedDownloader) {
+        let (fetches, writes) = (web.requests().len(), self.world.disk.writes());
+        sleep(AFTERWARDS).await;
+        if web.requests().len() > fetches {
+            self.world.breaks("the crawl fetches after its end");
+        }
+        if self.world.disk.writes() > writes {
+            self.world.breaks("the crawl writes after its end");
+        }
+    }
+
+    /// Whether an error is what was to be expected.
+    pub(super) fn may_fail(&self) -> bool {
+        self.mishaps.iter().any(|(_, mishap)| matches!(mishap, Mishap::Disk(_) | Mishap::LogPanics(_)))
+    }
+}
+
+/// A subscriber of the log that panics: at one line, or from one on.
+struct BrokenLog {
+    line: u64,
+    lines: AtomicU64,
+}
+
+impl tracing::Subscriber for BrokenLog {
+    fn enabled(&self, of: &tracing::Metadata<'_>) -> bool {
+        *of.level()
+            <= [tracing::Level::ERROR, tracing::Level::INFO, tracing::Level::TRACE][self.line as usize % 3]
+    }
+
+    fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+        tracing::span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+    fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+    fn event(&self, _: &tracing::Event<'_>) {
+        let line = self.lines.fetch_add(1, Ordering::Relaxed) + 1;
+        if line == self.line || (line > self.line && self.line.is_multiple_of(2)) {
+            resume_unwind(Box::new("the log cannot be written"));
+        }
+    }
+
+    fn enter(&self, _: &tracing::span::Id) {}
+
+    fn exit(&self, _: &tracing::span::Id) {}
+}

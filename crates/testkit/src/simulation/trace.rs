@@ -1,0 +1,32 @@
+//! What happened, in order: a hash of all of it, and its last lines.
+
+use std::collections::VecDeque;
+
+use super::dice::hash;
+
+/// Lines that are kept for the message of a failure.
+const KEPT: usize = 3_000;
+
+#[derive(Debug, Default)]
+pub(super) struct Trace {
+    hash: u64,
+    lines: VecDeque<String>,
+}
+
+impl Trace {
+    pub(super) fn note(&mut self, line: String) {
+        self.hash = hash(self.hash, line.as_bytes());
+        if self.lines.len() == KEPT {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
+    }
+
+    pub(super) fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.lines.iter().cloned().collect()
+    }
+}
