@@ -1,6 +1,10 @@
 //! What is asked of code that reads bytes of strangers, whatever the bytes: no panic, no hang, and what must hold of the
 //! answer. Run with random bytes by the fuzzer (`fuzz/`), and with the inputs in `tests/fuzz/inputs` by every test run.
 
+pub(crate) mod answers;
+pub(crate) mod index;
+pub(crate) mod job;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -23,7 +27,7 @@ use url::Url;
 pub(crate) type Target = fn(&[u8]);
 
 /// The targets by name.
-pub(crate) const TARGETS: [(&str, Target); 10] = [
+pub(crate) const TARGETS: &[(&str, Target)] = &[
     ("headers", headers),
     ("robots", robots),
     ("html", html),
@@ -34,6 +38,12 @@ pub(crate) const TARGETS: [(&str, Target); 10] = [
     ("wikitext", wikitext),
     ("page_text", page_text),
     ("compare", compare),
+    ("decoders", decoders),
+    ("job", job::job),
+    ("index", index::index),
+    #[cfg(feature = "redis")]
+    ("resp", index::resp),
+    ("answers", answers::answers),
 ];
 
 /// The first line and the rest.
@@ -78,6 +88,50 @@ pub(crate) fn headers(data: &[u8]) {
         assert!(matches!(link.scheme(), "http" | "https"));
     }
     let _ = page.text().len();
+}
+
+/// Content codings in the first line, then a body: limits hold, what is cut off is the same up to there, and half of a packed
+/// body is never taken for the whole.
+pub(crate) fn decoders(data: &[u8]) {
+    const MOST: u64 = 1 << 20;
+    let (codings, body) = split(data);
+    let decoded = |codings: &[u8], body: &[u8], max_size: u64, truncate: bool| {
+        let mut headers = http::HeaderMap::new();
+        if let Ok(value) = http::HeaderValue::from_bytes(codings) {
+            headers.insert(http::header::CONTENT_ENCODING, value);
+        }
+        let limits = DecodeLimits { max_size, truncate, ..DecodeLimits::of(&huntsman::Settings::default()) };
+        huntsman::decode_body(&headers, body, limits)
+    };
+    let whole = decoded(codings, body, MOST, false);
+    if let Ok(Some(whole)) = &whole
+        && !whole.unknown
+    {
+        assert!(whole.body.len() as u64 <= MOST && !whole.truncated);
+        let length = whole.body.len() as u64;
+        let cut = decoded(codings, body, MOST, true).expect("a limit that is not reached changes nothing");
+        assert_eq!(cut.as_ref(), Some(whole));
+        if let Ok(Some(cut)) = decoded(codings, body, (length / 2).max(1), true) {
+            assert!(whole.body.starts_with(&cut.body) && cut.body.len() as u64 <= (length / 2).max(1));
+        }
+    }
+    if let Err(error) = &whole
+        && error.kind() == huntsman::FetchErrorKind::TooLarge
+    {
+        // One limit for all stages: a stage inside may be what was too large.
+        let cut = decoded(codings, body, MOST, true).expect("a larger body is cut");
+        assert!(cut.is_some_and(|cut| cut.truncated && cut.body.len() as u64 <= MOST));
+    }
+    if let Ok(length) = u16::try_from(body.len()) {
+        let packed = stored(body);
+        let back = decoded(b"gzip", &packed, 0, false).expect("it is gzip").expect("it was packed");
+        assert!(back.body == body && !back.partial);
+        let half = usize::from(length) * codings.len() % packed.len();
+        let half = decoded(b"gzip", &packed[..half], 0, false);
+        let is_told = half.is_err()
+            || half.is_ok_and(|half| half.is_none_or(|half| half.partial || half.body.is_empty()));
+        assert!(is_told, "half of a body is told as such");
+    }
 }
 
 /// A path in the first line, then a robots.txt.

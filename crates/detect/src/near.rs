@@ -20,6 +20,8 @@ mod error;
 mod filter;
 mod frame;
 mod frozen;
+#[doc(hidden)]
+pub mod fuzz;
 mod identity;
 mod index;
 mod language;

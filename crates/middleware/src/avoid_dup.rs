@@ -7,7 +7,7 @@ use std::time::Duration;
 use http::header::{HeaderValue, LOCATION};
 use http::{Method, StatusCode};
 use huntsman_crawler::{
-    AvoidDupMode, AvoidDupScope, Change, Context, DownloaderMiddleware, DropReason, Element, Event,
+    AvoidDupMode, AvoidDupScope, Change, Context, DownloaderMiddleware, DropReason, Element, Error, Event,
     FetchError, Observer, OnException, OnFollow, OnPage, OnRequest, Page, PageKind, Persist, Request, Result,
     Settings, SpiderMiddleware, registrable_domain,
 };
@@ -461,7 +461,9 @@ impl Persist for KeptAvoidDup {
     fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
         let Some(avoid_dup) = self.0.get() else { return Ok(()) };
         if let Ok(number) = key.try_into() {
-            let next = u64::from_be_bytes(number) + 1;
+            let next = u64::from_be_bytes(number).checked_add(1);
+            let next = next
+                .ok_or_else(|| Error::msg("the journal of AvoidDup is damaged: its numbers are used up"))?;
             let mut batches = avoid_dup.0.batches.lock().unwrap_or_else(PoisonError::into_inner);
             *batches = (*batches).max(next);
         }

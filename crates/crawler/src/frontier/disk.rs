@@ -469,6 +469,11 @@ impl Rows {
     }
 }
 
+/// A counter as it was read: what no crawl can have counted to is damage.
+fn counted(number: u64) -> Result<u64> {
+    if number <= u64::MAX / 2 { Ok(number) } else { Err(damaged()) }
+}
+
 /// The journal, read from its beginning.
 struct Replay<'a> {
     store: &'a dyn Store,
@@ -494,7 +499,7 @@ impl<'a> Replay<'a> {
     fn row(&mut self, key: &[u8], row: &[u8]) -> Result<()> {
         let number =
             key.get(JOURNAL.len()..).and_then(|number| number.try_into().ok()).map(u64::from_be_bytes);
-        let number = number.ok_or_else(damaged)?;
+        let number = counted(number.ok_or_else(damaged)?)?;
         let rows = &mut self.state.rows;
         if rows.is_empty() {
             *rows = number..number;
@@ -533,9 +538,9 @@ impl<'a> Replay<'a> {
             }
             Op::Run(run) => self.state.known.replay_run(run, self.store)?,
             Op::Counters { sequence, segment, run } => {
-                self.state.sequence = sequence;
-                self.state.segments.last = segment;
-                self.state.known.last_run = run;
+                self.state.sequence = counted(sequence)?;
+                self.state.segments.last = counted(segment)?;
+                self.state.known.last_run = counted(run)?;
             }
         }
         Ok(())

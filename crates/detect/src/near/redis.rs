@@ -49,6 +49,18 @@ use self::server::Server;
 use super::{DocId, Document, Identity, IndexError, IndexStats, Language, Near, NearIndex};
 use crate::simhash::SimHash;
 
+/// As [`fuzz::answers`](super::fuzz::answers).
+pub(super) fn answers(stream: impl std::io::Read, numbers: bool) -> (Vec<String>, std::io::ErrorKind) {
+    let shape = if numbers { resp::Shape::Numbers } else { resp::Shape::Any };
+    let (mut reader, mut found) = (resp::Reader::new(stream), Vec::new());
+    loop {
+        match reader.reply(shape) {
+            Ok(reply) => found.push(format!("{reply:?}")),
+            Err(error) => return (found, error.kind()),
+        }
+    }
+}
+
 /// How languages are spelt, by their names. Of the compact and the log layout, which may stand in one database.
 const SPELLINGS: &[u8] = b"sh:spellings";
 

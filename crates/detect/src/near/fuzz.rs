@@ -1,0 +1,29 @@
+//! What the fuzz targets reach of what is private: the bytes of a log, and the answers of a Redis server. For nobody else.
+
+use super::frame::{self, FrameHeader, SegmentHeader};
+
+/// The bytes of a segment with this number: its header, and a frame with a right checksum around each payload.
+pub fn segment(number: u64, is_base: bool, payloads: &[&[u8]]) -> Vec<u8> {
+    let mut bytes = SegmentHeader { version: frame::VERSION, is_base }.to_bytes(number).to_vec();
+    for payload in payloads {
+        let at = bytes.len() as u64;
+        bytes.extend(FrameHeader::of(payload, at).to_bytes(number));
+        bytes.extend(*payload);
+    }
+    bytes
+}
+
+/// How many records a payload has; `None` if it makes no sense.
+pub fn records(payload: &[u8]) -> Option<usize> {
+    let mut count = 0;
+    for group in frame::groups(payload) {
+        count += group.ok()?.records().count();
+    }
+    Some(count)
+}
+
+/// The answers of a server, in words, up to the first that is none, and why that is none. `numbers` expects sets of numbers.
+#[cfg(feature = "redis")]
+pub fn answers(stream: impl std::io::Read, numbers: bool) -> (Vec<String>, std::io::ErrorKind) {
+    super::redis::answers(stream, numbers)
+}
