@@ -1,6 +1,7 @@
 //! Commits of a job: from time to time all that changed is written, as of one moment in which no page is half settled.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use huntsman_store::{Batch, Store};
@@ -27,6 +28,8 @@ pub(crate) struct Commits {
     pub(crate) gate: Gate,
     /// One commit at a time, also if nobody waits for it any more.
     one: Arc<Mutex<()>>,
+    /// Items of a page were handed over and not accepted: some pipelines may have written them, and the page is not settled.
+    is_ahead: AtomicBool,
 }
 
 fn part_key(name: &str) -> Vec<u8> {
@@ -65,7 +68,14 @@ impl Commits {
                 .and_then(|()| load_entries(&*store, &**part, &name))
                 .map_err(|error| error.context(format!("resuming: {name}")))?;
         }
-        Ok(Self { store, frontier, parts, hosts, gate: Gate::default(), one: Arc::default() })
+        let (gate, is_ahead) = (Gate::default(), AtomicBool::new(false));
+        Ok(Self { store, frontier, parts, hosts, gate, one: Arc::default(), is_ahead })
+    }
+
+    /// Nothing is committed any more: files of pipelines are ahead of the pages that are settled, and are cut off where the last commit
+    /// says that they ended. The crawl ends by the error of the pipelines.
+    pub(crate) fn stop(&self) {
+        self.is_ahead.store(true, Ordering::Release);
     }
 
     /// Writes all that changed.
@@ -73,6 +83,9 @@ impl Commits {
         let one = Arc::clone(&self.one).lock_owned().await;
         let (commit, others) = {
             let _closed = self.gate.close().await;
+            if self.is_ahead.load(Ordering::Acquire) {
+                return Ok(());
+            }
             let mut others = Batch::new();
             for part in &self.parts {
                 let name = part.name();

@@ -229,7 +229,12 @@ impl<S: Spider> Core<S> {
     /// Hands items to the pipelines and waits until they are acknowledged.
     pub(crate) async fn deliver(&self, items: Vec<S::Item>) -> bool {
         let (acknowledge, acknowledged) = oneshot::channel();
-        self.items.send(ItemBatch { items, acknowledge }).await.is_ok() && acknowledged.await.is_ok()
+        let is_accepted =
+            self.items.send(ItemBatch { items, acknowledge }).await.is_ok() && acknowledged.await.is_ok();
+        if let (false, Some(commits)) = (is_accepted, &self.commits) {
+            commits.stop();
+        }
+        is_accepted
     }
 
     /// Settles a request that is done: with children, and with a record if it was dropped.
