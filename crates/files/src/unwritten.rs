@@ -2,7 +2,7 @@
 
 /// Bytes that a disk writes as one.
 const SECTOR: u64 = 512;
-/// Fewer zeros than this may be what was written.
+/// Fewer zeros than this at the end may be what was written.
 const FEWEST: usize = 16;
 
 /// Whether of the bytes at an offset of a file some were lost by a power cut before they were synced.
@@ -12,9 +12,9 @@ const FEWEST: usize = 16;
 pub fn has_unwritten(bytes: &[u8], at: u64) -> bool {
     let to_sector = usize::try_from(SECTOR - at % SECTOR).expect("a sector fits into memory");
     let (head, rest) = bytes.split_at(to_sector.min(bytes.len()));
-    let fewest = FEWEST.min(bytes.len()).max(1);
-    let mut pieces = std::iter::once(head).chain(rest.chunks(SECTOR as usize));
-    pieces.any(|piece| piece.len() >= fewest && piece.iter().all(|byte| *byte == 0))
+    let is_zero = |piece: &[u8]| !piece.is_empty() && piece.iter().all(|byte| *byte == 0);
+    // The end of a sector whose beginning was on the disk before: what was written begins with other bytes than zeros.
+    is_zero(head) || rest.chunks(SECTOR as usize).any(|piece| piece.len() >= FEWEST && is_zero(piece))
 }
 
 #[cfg(test)]
@@ -31,6 +31,7 @@ mod tests {
             let next = (at / 512 + 1) * 512;
             assert!(has_unwritten(&written(at, next..next + 512), at), "a sector, at {at}");
             assert!(!has_unwritten(&written(at, next + 1..next + 512), at), "less than a sector, at {at}");
+            assert!(has_unwritten(&written(at, at..next), at), "the beginning, at {at}");
             let end = (at + 2_000) / 512 * 512;
             let last = written(at, end..at + 2_000);
             assert_eq!(has_unwritten(&last, at), at + 2_000 - end >= 16, "the end, at {at}");
