@@ -68,11 +68,17 @@ impl Use {
             // A file system without locks: two runs in one directory are then up to the user.
             Err(TryLockError::Error(_)) => {}
         }
-        if Status::read(&self.path).ok().flatten() != self.seen {
-            return Err(Failure::crawl(format!(
-                "another huntsman worked in {} just now; give the command again",
-                shown(&self.path)
-            )));
+        match Status::read(&self.path) {
+            Ok(found) if found == self.seen => {}
+            Ok(_) => {
+                return Err(Failure::crawl(format!(
+                    "another huntsman worked in {} just now; give the command again",
+                    shown(&self.path)
+                )));
+            }
+            // A status that cannot be read is cleared with all else, if that was asked for.
+            Err(_) if self.seen.is_none() && self.start == Start::Cleared => {}
+            Err(failure) => return Err(failure),
         }
         let resumes = self.start == Start::Resumed;
         let status = match self.seen {

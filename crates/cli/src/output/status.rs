@@ -135,7 +135,9 @@ impl Status {
     pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
-        huntsman::files::write(directory.join(STATUS), text)
+        let path = directory.join(STATUS);
+        huntsman::files::write(&path, text)
+            .map_err(|error| io::Error::new(error.kind(), format!("writing {}: {error}", shown(&path))))
     }
 
     /// The kind of run.

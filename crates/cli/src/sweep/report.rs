@@ -100,7 +100,7 @@ pub(crate) struct Totals {
 /// A file cannot be read or written.
 pub(crate) fn write_report(directory: &OutputDir, site: &str) -> io::Result<Totals> {
     let (totals, flagged) = read(&directory.file(SWEEP))?;
-    let page = page(&totals, &flagged, site, &directory.pairs());
+    let page = page(&totals, &flagged, site, &shown_pairs(&flagged, &directory.pairs())?);
     directory.write(crate::output::SWEEP_REPORT, page.as_bytes())?;
     Ok(totals)
 }
@@ -138,7 +138,7 @@ fn read(path: &Path) -> io::Result<(Totals, Vec<Line>)> {
     Ok((totals, flagged))
 }
 
-fn page(totals: &Totals, flagged: &[Line], site: &str, pairs: &Path) -> String {
+fn page(totals: &Totals, flagged: &[Line], site: &str, shown: &[Option<String>]) -> String {
     let mut out = head("Sweep");
     let _ = write!(out, "<h1>Copies on {}</h1>", html(&shorten(site, 160)));
     let of = |status: &str| totals.statuses.get(status).copied().unwrap_or(0);
@@ -158,7 +158,6 @@ fn page(totals: &Totals, flagged: &[Line], site: &str, pairs: &Path) -> String {
         count(totals.possible as u64),
     );
     chart(&mut out, totals);
-    let shown = shown_pairs(flagged, pairs);
     out.push_str(
         "<table class=\"list\"><tr><th>#<th>article<th>source<th class=\"n\">confidence<th>verdict<th class=\"n\">score\
          <th class=\"n\">coverage<th class=\"n\">longest run<th>hints</tr>",
@@ -175,16 +174,23 @@ fn page(totals: &Totals, flagged: &[Line], site: &str, pairs: &Path) -> String {
     out
 }
 
-/// The texts of the first pairs, as far as they are there.
-fn shown_pairs(flagged: &[Line], pairs: &Path) -> Vec<Option<String>> {
+/// The texts of the first pairs, as far as they are there and have room.
+fn shown_pairs(flagged: &[Line], pairs: &Path) -> io::Result<Vec<Option<String>>> {
     let mut left = PAIR_BYTES;
-    let read = |line: &Line| {
+    let mut read = |line: &Line| {
         let path = pairs.join(Pair::of(&line.article, &line.source).file());
-        let bytes = fs::metadata(&path).ok()?.len();
-        left = left.checked_sub(bytes)?;
-        fs::read_to_string(path).ok()
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(io::Error::new(error.kind(), format!("reading {}: {error}", path.display())));
+            }
+            Ok(text) => text,
+        };
+        let Some(rest) = left.checked_sub(text.len() as u64) else { return Ok(None) };
+        left = rest;
+        Ok(Some(text))
     };
-    flagged.iter().take(PAIRS).map(read).collect()
+    flagged.iter().take(PAIRS).map(&mut read).collect()
 }
 
 fn row(out: &mut String, at: usize, line: &Line, is_shown: bool) {
