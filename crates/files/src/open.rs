@@ -41,6 +41,27 @@ pub fn open_write(path: impl AsRef<Path>) -> io::Result<File> {
     open(path.as_ref(), &mut options)
 }
 
+/// Opens a file to write it anew from its beginning, as it comes: what was in it is gone. For results that are read while they
+/// grow; [`replace`](crate::replace) is for all others. A pipe or a device has nothing that could go.
+///
+/// # Errors
+/// As [`open_append`].
+pub fn open_empty(path: impl AsRef<Path>) -> io::Result<File> {
+    let file = open_write(path)?;
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    Ok(file)
+}
+
+/// Makes durable what was written to a file; what is no regular file needs none of that.
+///
+/// # Errors
+/// The disk fails, or is full.
+pub fn sync(file: &File) -> io::Result<()> {
+    if file.metadata()?.is_file() { file.sync_all() } else { Ok(()) }
+}
+
 /// Makes what is there private: a file gets mode 0600, a directory 0700. For what an earlier version or a library made.
 ///
 /// # Errors
@@ -169,6 +190,7 @@ mod tests {
             let refused = [
                 open_append(&link).unwrap_err(),
                 open_write(&link).unwrap_err(),
+                open_empty(&link).unwrap_err(),
                 make_private(&link).unwrap_err(),
                 refuse_link(&link).unwrap_err(),
             ];
@@ -197,17 +219,22 @@ mod tests {
         let path = dir.path().join("a");
         fs::write(&path, "old").unwrap();
         open_append(&path).unwrap().write_all(b" more").unwrap();
+        sync(&open_append(&path).unwrap()).unwrap();
         let mut text = String::new();
         let mut file = open_write(&path).unwrap();
         file.read_to_string(&mut text).unwrap();
         assert_eq!(text, "old more");
         assert_eq!(create_new(&path).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        open_empty(&path).unwrap().write_all(b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
     }
 
     #[test]
     fn devices_can_be_written_to() {
         open_append("/dev/null").unwrap().write_all(b"x").unwrap();
         open_write("/dev/null").unwrap().write_all(b"x").unwrap();
+        open_empty("/dev/null").unwrap().write_all(b"x").unwrap();
+        sync(&open_append("/dev/null").unwrap()).unwrap();
         // A link that the system made.
         open_append("/dev/stdout").unwrap();
         assert!(is_of_the_system(Path::new("/dev/fd/3")) && is_of_the_system(Path::new("/proc/self/fd/1")));

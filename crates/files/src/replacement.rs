@@ -106,7 +106,7 @@ fn alone(path: &Path) -> io::Result<File> {
     loop {
         match create_new_unsynced(path) {
             Ok(file) => {
-                lock(&file)?;
+                lock(&file);
                 // Before it was locked, another may have taken it for left behind.
                 if is_at(&file, path) {
                     return Ok(file);
@@ -115,7 +115,7 @@ fn alone(path: &Path) -> io::Result<File> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
                 if let Some(file) = is_file.then(|| File::open(path).ok()).flatten() {
-                    lock(&file)?;
+                    lock(&file);
                     if !is_at(&file, path) {
                         continue;
                     }
@@ -131,11 +131,8 @@ fn alone(path: &Path) -> io::Result<File> {
 }
 
 /// Waits for the lock of a file. Where a file system has none, two at once are not kept apart.
-fn lock(file: &File) -> io::Result<()> {
-    match file.lock() {
-        Err(error) if error.kind() == io::ErrorKind::Unsupported => Ok(()),
-        locked => locked,
-    }
+fn lock(file: &File) {
+    let _ = file.lock();
 }
 
 /// Whether a name is still that of an open file.
