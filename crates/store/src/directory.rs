@@ -1,10 +1,11 @@
 //! The directory of a job: locked, versioned, with one store in it.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use huntsman_files as files;
 use serde::{Deserialize, Serialize};
 
 use crate::backend::{Backend, DEFAULT_CACHE_BYTES};
@@ -74,7 +75,7 @@ impl JobDirectory {
     ) -> Result<Self, StoreError> {
         let path = path.as_ref();
         require_compiled_in(path, backend)?;
-        fs::create_dir_all(path).map_err(|e| StoreError::io("making the directory", e).at(path))?;
+        files::create_dir_all(path).map_err(|e| StoreError::io("making the directory", e).at(path))?;
         let lock = locked(path)?;
         let (store, format): (Box<dyn Store>, u32) = match format_of(path)? {
             Some((found, _)) if found != backend => return Err(other_backend(path, found, backend)),
@@ -205,8 +206,7 @@ fn locked(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join(LOCK_FILE);
     let failed = |e| StoreError::io("locking the directory", e).at(&path);
     // Not truncated: until it is locked, the number in it is another's.
-    let mut file =
-        OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(failed)?;
+    let mut file = files::open_write(&path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -229,9 +229,7 @@ fn shared(directory: &Path) -> Result<Option<File>, StoreError> {
     let path = directory.join(LOCK_FILE);
     let failed = |e| StoreError::io("locking the directory", e).at(&path);
     let opened = match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            OpenOptions::new().read(true).append(true).create(true).open(&path)
-        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => files::open_write(&path),
         opened => opened,
     };
     let mut file = match opened {
@@ -318,7 +316,9 @@ fn make_store(directory: &Path, backend: Backend, cache_bytes: usize) -> Result<
     for found in Backend::ALL {
         let Some(name) = found.file_name() else { continue };
         let path = directory.join(name);
-        remove(&directory.join(format!("{name}{UNFINISHED}")))?;
+        let unfinished = directory.join(format!("{name}{UNFINISHED}"));
+        files::remove_any(&unfinished)
+            .map_err(|e| StoreError::io("removing an unfinished store", e).at(&unfinished))?;
         if !path.try_exists().map_err(|e| StoreError::io("opening the store", e).at(&path))? {
             continue;
         }
@@ -339,8 +339,7 @@ fn make_store(directory: &Path, backend: Backend, cache_bytes: usize) -> Result<
         let path = directory.join(name);
         let unfinished = directory.join(format!("{name}{UNFINISHED}"));
         create(backend, &unfinished, cache_bytes)?;
-        fs::rename(&unfinished, &path).map_err(|e| StoreError::io("making the store", e).at(&path))?;
-        sync(directory)?;
+        files::rename(&unfinished, &path).map_err(|e| StoreError::io("making the store", e).at(&path))?;
     }
     write_format(directory, backend)?;
     open_store(directory, backend, cache_bytes)
@@ -349,36 +348,9 @@ fn make_store(directory: &Path, backend: Backend, cache_bytes: usize) -> Result<
 /// Writes the format file: whole, or not at all.
 fn write_format(directory: &Path, backend: Backend) -> Result<(), StoreError> {
     let path = directory.join(FORMAT_FILE);
-    let unfinished = directory.join(format!("{FORMAT_FILE}{UNFINISHED}"));
     let format = Format { format: FORMAT, store: backend.name().to_owned() };
     let text = serde_json::to_string(&format).expect("a number and a string are JSON");
-    let written = File::create(&unfinished).and_then(|mut file| {
-        writeln!(file, "{text}")?;
-        file.sync_all()
-    });
-    let written = written.and_then(|()| fs::rename(&unfinished, &path));
-    written.map_err(|e| StoreError::io("writing the format file", e).at(&path))?;
-    sync(directory)
-}
-
-/// Makes the names in a directory outlive a power cut.
-fn sync(directory: &Path) -> Result<(), StoreError> {
-    // Other systems open no directories as files.
-    if cfg!(unix) {
-        let synced = File::open(directory).and_then(|directory| directory.sync_all());
-        synced.map_err(|e| StoreError::io("syncing the directory", e).at(directory))?;
-    }
-    Ok(())
-}
-
-fn remove(path: &Path) -> Result<(), StoreError> {
-    let removed = match fs::symlink_metadata(path) {
-        Ok(there) if there.is_dir() => fs::remove_dir_all(path),
-        Ok(_) => fs::remove_file(path),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    };
-    removed.map_err(|e| StoreError::io("removing an unfinished store", e).at(path))
+    files::write(&path, text + "\n").map_err(|e| StoreError::io("writing the format file", e).at(&path))
 }
 
 fn is_empty(store: &dyn Store) -> Result<bool, StoreError> {
@@ -435,6 +407,10 @@ fn open_to_read(
 /// Opens the store of a directory whose format file tells of it.
 fn open_store(directory: &Path, backend: Backend, cache_bytes: usize) -> Result<Box<dyn Store>, StoreError> {
     let path = backend.file_name().map(|name| directory.join(name));
+    if let Some(path) = path.as_deref().filter(|path| path.exists()) {
+        // An earlier version, or a library, left it open to others; there are cookies in it.
+        files::make_private(path).map_err(|e| StoreError::io("opening the store", e).at(path))?;
+    }
     match (backend, path) {
         #[cfg(feature = "redb")]
         (Backend::Redb, Some(path)) => Ok(Box::new(crate::redb::RedbStore::open(&path, cache_bytes)?)),

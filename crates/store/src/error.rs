@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 /// What to do about a damaged store.
-pub(crate) const START_ANEW: &str = "start the job anew with --fresh, or restore the directory from a copy; `huntsman verify` tells what is whole";
+pub(crate) const START_ANEW: &str = "start anew (the state of a crawl with --fresh, a cache by removing its directory), \
+    or restore the directory from a copy; `huntsman verify` tells what is whole";
 
 /// An error of a store: what, where, and what to do. Clones are cheap.
 #[derive(Clone, Debug)]

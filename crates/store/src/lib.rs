@@ -25,6 +25,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+// Files are written by `huntsman_files`; see clippy.toml.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod backend;
 #[cfg(any(feature = "redb", feature = "sled"))]
 mod checksum;

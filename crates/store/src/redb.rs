@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use redb::backends::FileBackend;
 use redb::{
     CommitError, CompactionError, Database, DatabaseError, Durability as Sync, ReadOnlyDatabase,
     ReadableDatabase, SetDurabilityError, StorageError, TableDefinition, TableError, TransactionError,
@@ -35,11 +36,16 @@ impl RedbStore {
     /// # Errors
     /// The file exists or cannot be made.
     pub fn create(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
-        if path.exists() {
-            let exists = "there is a file already, which is not overwritten";
-            return Err(StoreError::new(StoreErrorKind::Io, exists).at(path));
-        }
-        let store = Self::with(path, || Database::builder().set_cache_size(cache_bytes).create(path))?;
+        let file = huntsman_files::create_new(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                let exists = "there is a file already, which is not overwritten";
+                StoreError::new(StoreErrorKind::Io, exists).at(path)
+            }
+            _ => StoreError::io("making the store", error).at(path),
+        })?;
+        let store = Self::with(path, || {
+            Database::builder().set_cache_size(cache_bytes).create_with_backend(FileBackend::new(file)?)
+        })?;
         // The table is there from the first commit on, so that one without it is no store of ours.
         let made = guarded(path, || {
             let transaction = store.database.begin_write().map_err(|e| transaction_error(e, path))?;
@@ -61,6 +67,7 @@ impl RedbStore {
         if length == 0 {
             return Err(damaged("the file is empty", path));
         }
+        huntsman_files::refuse_link(path).map_err(|e| StoreError::io("opening the store", e).at(path))?;
         let store = Self::with(path, || {
             // Its repair callback tells nothing: with the check, redb calls it on every open.
             Database::builder().set_cache_size(cache_bytes).set_check_integrity_on_open(true).open(path)

@@ -1,11 +1,15 @@
 //! A store in a directory, on sled.
 
+use std::fs::File;
+use std::ops::Deref;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 use std::{fmt, fs, io, mem};
 
+use huntsman_files as files;
 use sled::{Config, Db, IVec};
 
 use crate::checksum;
@@ -18,22 +22,46 @@ use crate::store::{Batch, Durability, Operation, Store};
 /// Measured: 798 MB for a million rows of a frontier with a cache of 256 MiB; redb took 177 MB.
 const MANY_KEYS: usize = 200_000;
 
+/// sled's own files.
+const CONFIG_FILE: &str = "conf";
+const LOG_FILE: &str = "db";
+
 /// What the entries amounted to when the store was closed, in a file beside sled's own.
 const SUMMARY_FILE: &str = "summary.json";
 
 /// A [`Store`] in a directory, for small jobs.
 ///
 /// Memory grows with the number of keys and not with the cache alone; above 200,000 it says so in the log, once. Every write
-/// is flushed to the disk, whatever its [`Durability`], for sled writes its log late. Opening reads all entries and verifies
+/// is synced to the disk, whatever its [`Durability`], for sled writes its log late. Opening reads all entries and verifies
 /// them; so does closing. On a full disk sled may hang where others report an error; after
 /// a failed write, the store stays locked until the process ends. A scan copies what it visits, as sled's own would see later writes.
 pub struct SledStore {
     path: PathBuf,
     // Behind a lock, so that scans see one state.
-    database: RwLock<Db>,
+    database: RwLock<Closing>,
     keys: Mutex<Keys>,
     // The first error of a write.
     failed: OnceLock<StoreError>,
+}
+
+/// A database whose closing may fail: sled panics if the disk does then.
+struct Closing(Option<Db>);
+
+impl Deref for Closing {
+    type Target = Db;
+
+    fn deref(&self) -> &Db {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        let database = self.0.take();
+        if catch_unwind(AssertUnwindSafe(|| drop(database))).is_err() {
+            tracing::warn!("the store sled could not be closed; what was committed is there");
+        }
+    }
 }
 
 /// An upper bound on the number of keys, made exact when it passes [`MANY_KEYS`].
@@ -62,7 +90,12 @@ impl SledStore {
             let exists = "there is a directory already, which is not overwritten";
             return Err(StoreError::new(StoreErrorKind::Io, exists).at(path));
         }
-        Self::with(path, cache_bytes)
+        let failed = |e| StoreError::io("making the store", e).at(path);
+        files::create_dir(path).map_err(failed)?;
+        let store = Self::with(path, cache_bytes)?;
+        File::open(path.join(CONFIG_FILE)).and_then(|file| file.sync_all()).map_err(failed)?;
+        sync(path).map_err(failed)?;
+        Ok(store)
     }
 
     /// Opens the store in a directory. It holds at most about `cache_bytes` of values in memory, but all keys.
@@ -72,8 +105,9 @@ impl SledStore {
     /// # Errors
     /// It is missing or damaged, open in another process, or of another version of sled.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
+        files::refuse_link(path).map_err(|e| StoreError::io("opening the store", e).at(path))?;
         // sled would make what is missing.
-        for name in ["conf", "db"] {
+        for name in [CONFIG_FILE, LOG_FILE] {
             let file = path.join(name);
             match file.metadata() {
                 Ok(there) if there.len() > 0 => {}
@@ -96,6 +130,7 @@ impl SledStore {
         let database = patiently(|| {
             guarded(path, || config.open().map_err(|e| error_of("opening the store", e, path)))
         })?;
+        let database = Closing(Some(database));
         let found = summary(&database, path)?;
         let summary_file = path.join(SUMMARY_FILE);
         if let Some(closed) = read_summary(&summary_file)? {
@@ -106,8 +141,8 @@ impl SledStore {
                 );
                 return Err(damaged(&what, path));
             }
-            // From here on it is not true any more.
-            fs::remove_file(&summary_file)
+            // From here on it is not true any more, and must not be back after a power cut.
+            files::remove_file(&summary_file)
                 .map_err(|e| StoreError::io("opening the store", e).at(&summary_file))?;
         }
         let store = Self {
@@ -153,6 +188,7 @@ impl SledStore {
         let database = self.database.write().unwrap_or_else(PoisonError::into_inner);
         database.apply_batch(steps).map_err(|e| error_of("writing a batch", e, &self.path))?;
         database.flush().map_err(|e| error_of("writing a batch", e, &self.path))?;
+        sync(&self.path).map_err(|e| StoreError::io("writing a batch", e).at(&self.path))?;
         self.count(put, |_| database.len());
         Ok(())
     }
@@ -207,7 +243,7 @@ impl Drop for SledStore {
         if self.failed.get().is_some() {
             // Dropped after a failed write, sled waits for that write for ever (seen on a full disk). Its files stay locked until
             // the process ends; the next one finds no summary, and takes what is there.
-            mem::forget(database.clone());
+            mem::forget(Db::clone(database));
             return;
         }
         let written = guarded(&self.path, || summary(database, &self.path))
@@ -244,6 +280,17 @@ fn summary(database: &Db, path: &Path) -> Result<Summary, StoreError> {
     })
 }
 
+/// Makes durable what was flushed. sled asks the system to write its log out, which is less: the size of the file, the cache of the
+/// disk and the names of files are left to luck. Large values lie in files of their own, which it syncs.
+fn sync(path: &Path) -> io::Result<()> {
+    File::open(path.join(LOG_FILE))?.sync_data()?;
+    files::sync_dir(path)?;
+    match files::sync_dir(path.join("blobs")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        synced => synced,
+    }
+}
+
 fn read_summary(path: &Path) -> Result<Option<Summary>, StoreError> {
     match fs::read(path) {
         // One that was cut off while it was written says nothing.
@@ -255,7 +302,7 @@ fn read_summary(path: &Path) -> Result<Option<Summary>, StoreError> {
 
 fn write_summary(path: &Path, summary: Summary) -> Result<(), StoreError> {
     let text = serde_json::to_string(&summary).expect("two numbers are JSON");
-    fs::write(path, text).map_err(|e| StoreError::io("closing the store", e).at(path))
+    files::write(path, text).map_err(|e| StoreError::io("closing the store", e).at(path))
 }
 
 fn damaged(what: &str, path: &Path) -> StoreError {

@@ -276,3 +276,72 @@ fn what_a_killed_process_left_can_be_read() {
     let job = read(&copy).expect("it is brought back");
     assert_eq!(job.store().get(b"more").expect("get").as_deref(), Some(&b"of it"[..]));
 }
+
+#[cfg(unix)]
+fn store_of(backend: Backend) -> &'static str {
+    if backend == Backend::Redb { "store.redb" } else { "store.sled" }
+}
+
+#[cfg(unix)]
+fn mode(path: &Path) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    path.symlink_metadata().expect("it is there").permissions().mode() & 0o777
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_stored_is_for_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt;
+    for backend in backends() {
+        let parent = temporary();
+        let path = parent.path().join("deep/job");
+        make(&path, backend);
+        let store = path.join(store_of(backend));
+        let expected = |path: &Path| if path.is_dir() { 0o700 } else { 0o600 };
+        for path in [
+            parent.path().join("deep"),
+            path.clone(),
+            path.join("lock"),
+            path.join("format.json"),
+            store.clone(),
+        ] {
+            assert_eq!(mode(&path), expected(&path), "{}", path.display());
+        }
+        // As an early version left it.
+        let open_to_all = if store.is_dir() { 0o755 } else { 0o644 };
+        fs::set_permissions(&store, fs::Permissions::from_mode(open_to_all)).expect("set");
+        open(&path, backend);
+        assert_eq!(mode(&store), expected(&store), "{backend}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn planted_links_are_refused_and_not_written_through() {
+    use std::os::unix::fs::symlink;
+    for backend in backends() {
+        let parent = temporary();
+        let target = parent.path().join("precious");
+        fs::write(&target, "precious").expect("write");
+        let name = store_of(backend);
+        for name in ["lock", "format.json", name] {
+            let path = parent.path().join(format!("job-{backend}-{name}"));
+            make(&path, backend);
+            let elsewhere = parent.path().join(format!("elsewhere-{backend}-{name}"));
+            fs::rename(path.join(name), &elsewhere).expect("rename");
+            symlink(if name == "lock" { &target } else { &elsewhere }, path.join(name)).expect("link");
+            // The format file is read only: what it says counts, wherever it stands.
+            if name != "format.json" {
+                let error = refused(&path, backend).to_string();
+                assert!(error.contains("symbolic link") && error.contains(name), "{error}");
+            }
+            // A store that is to be made has no way out either.
+            let new = parent.path().join(format!("new-{backend}-{name}"));
+            fs::create_dir(&new).expect("make");
+            symlink(&target, new.join(name)).expect("link");
+            let opened = JobDirectory::open(&new, backend).map(drop);
+            assert!(opened.is_err(), "{backend} {name}");
+        }
+        assert_eq!(fs::read_to_string(&target).expect("read"), "precious");
+    }
+}
