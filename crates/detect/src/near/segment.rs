@@ -34,9 +34,9 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Whether there is no record.
+    /// Whether there never was a record.
     pub(super) fn is_empty(self) -> bool {
-        matches!(self, End::Whole(..=HEADER) | End::Torn { at: ..=HEADER, .. })
+        matches!(self, End::Whole(..=HEADER))
     }
 }
 

@@ -132,6 +132,54 @@ fn an_index_is_never_silently_begun_anew() {
 }
 
 #[test]
+fn an_index_whose_first_records_are_damaged_and_whose_identity_is_lost_is_not_begun_anew() {
+    let directory = tempdir().expect("a directory");
+    let mut hashes = Hashes::new(0x5eed_0603, false);
+    drop(DiskIndex::build(directory.path(), identity(3), documents(500, 0, &mut hashes)).expect("build"));
+    let log = logs(directory.path()).remove(0);
+    let mut bytes = fs::read(&log).expect("a file");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&log, &bytes).expect("write");
+    fs::remove_file(directory.path().join("index.txt")).expect("remove");
+    let error = DiskIndex::open(directory.path(), identity(3)).map(|_| ()).expect_err("it is damaged");
+    assert_eq!(error.kind(), IndexErrorKind::Damaged, "{error}");
+    assert!(error.to_string().contains("restore"), "{error}");
+    assert_eq!(fs::read(&log).expect("a file"), bytes, "left as it is");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_index_is_for_its_owner_only_and_planted_links_are_refused() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let parent = tempdir().expect("a directory");
+    let path = parent.path().join("deep/index");
+    let (mut hashes, mut model) = (Hashes::new(0x5eed_0604, false), Model::new());
+    let index = DiskIndex::open(&path, identity(3)).expect("open");
+    insert(&index, &documents(20, 0, &mut hashes), &mut model);
+    index.compact().expect("compact");
+    drop(index);
+    let mode = |path: &Path| path.metadata().expect("a file").permissions().mode() & 0o777;
+    assert_eq!((mode(&parent.path().join("deep")), mode(&path)), (0o700, 0o700));
+    for entry in fs::read_dir(&path).expect("a directory") {
+        let file = entry.expect("an entry").path();
+        assert_eq!(mode(&file), 0o600, "{}", file.display());
+    }
+    let target = parent.path().join("precious");
+    for name in ["lock".to_owned(), logs(&path).remove(0).file_name().expect("a name").display().to_string()]
+    {
+        fs::rename(path.join(&name), &target).expect("rename");
+        let before = fs::read(&target).expect("a file");
+        symlink(&target, path.join(&name)).expect("link");
+        let error = DiskIndex::open(&path, identity(3)).map(|_| ()).expect_err("it is a link").to_string();
+        assert!(error.contains("symbolic link") && error.contains(&name), "{error}");
+        assert_eq!(fs::read(&target).expect("a file"), before);
+        fs::rename(&target, path.join(&name)).expect("rename");
+    }
+    judge(&DiskIndex::open(&path, identity(3)).expect("open"), &model, 7, "as before");
+}
+
+#[test]
 fn who_died_while_making_an_index_makes_it_again() {
     let directory = tempdir().expect("a directory");
     drop(DiskIndex::open(directory.path(), identity(3)).expect("open"));
