@@ -1,5 +1,6 @@
 //! What every component can reach: stats, settings, the clock, and the crawl it is part of.
 
+use std::fs::File;
 use std::future::Future;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
@@ -15,6 +16,7 @@ use crate::error::{Error, Result};
 use crate::event::{Event, Observer, OnDownload};
 use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
 use crate::host::HostKey;
+use crate::job::DurableFiles;
 use crate::middleware::OnFollow;
 use crate::report::HostReport;
 use crate::request::Request;
@@ -37,6 +39,7 @@ pub(crate) struct Shared {
     seed: u64,
     stopping: AtomicU8,
     observers: Vec<Box<dyn Observer>>,
+    durable: DurableFiles,
     cpu: Arc<CpuPool>,
     /// To the engine's loop; absent in a detached context. Unbounded: senders are the visits (bounded by the number in
     /// flight), and hooks and handles, which send a few messages per page at most.
@@ -124,6 +127,7 @@ impl Context {
             seed,
             stopping: AtomicU8::new(0),
             observers,
+            durable: DurableFiles::default(),
             cpu,
             messages,
             exchange: OnceLock::new(),
@@ -153,6 +157,17 @@ impl Context {
     /// What the spider wants to find again when its job goes on.
     pub fn state(&self) -> &State {
         &self.0.state
+    }
+
+    /// Makes a file durable before every commit of the job, for as long as the `Arc` lives: for files that pipelines write, so
+    /// that a power cut loses no item of a settled page. A pipeline that keeps its position in the job does so in
+    /// [`Persist::sync`](crate::Persist::sync) instead. Without a job nothing is done.
+    pub fn keep_durable(&self, file: &Arc<File>) {
+        self.0.durable.add(file);
+    }
+
+    pub(crate) fn durable_files(&self) -> &DurableFiles {
+        &self.0.durable
     }
 
     /// The clock of the crawl.

@@ -1,8 +1,10 @@
 //! A job: what a crawl keeps on disk to go on after its end, a stop or a crash.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
+use huntsman_files as files;
 use huntsman_store::{Backend, JobDirectory, Store};
 
 use crate::error::{Error, Result};
@@ -86,6 +88,16 @@ pub trait Persist: Send + Sync + 'static {
     /// The state cannot be had; the crawl ends.
     fn save(&self) -> Result<Option<Vec<u8>>>;
 
+    /// Makes durable what the last [`save`](Self::save) speaks of and keeps elsewhere, as the file of a feed: after a power
+    /// cut the job must not know of what is lost. Called after every `save`, before the commit is written, from a thread that
+    /// may block; the crawl goes on meanwhile. Nothing by default.
+    ///
+    /// # Errors
+    /// It cannot be made durable; nothing is committed, and the crawl ends.
+    fn sync(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Takes one entry that an earlier run saved by [`save_entries`](Self::save_entries), after [`load`](Self::load). None by
     /// default.
     ///
@@ -122,11 +134,69 @@ impl<T: Persist + ?Sized> Persist for Arc<T> {
         (**self).save()
     }
 
+    fn sync(&self) -> Result<()> {
+        (**self).sync()
+    }
+
     fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
         (**self).load_entry(key, value)
     }
 
     fn save_entries(&self) -> Result<Vec<Change>> {
         (**self).save_entries()
+    }
+}
+
+/// Files of pipelines: durable before a commit that settles the pages of what is in them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DurableFiles(Arc<Mutex<Vec<Weak<File>>>>);
+
+impl DurableFiles {
+    pub(crate) fn add(&self, file: &Arc<File>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(file));
+    }
+
+    /// The files that are still written.
+    fn open(&self) -> Vec<Arc<File>> {
+        let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        files.retain(|file| file.strong_count() > 0);
+        files.iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+impl Persist for DurableFiles {
+    fn name(&self) -> String {
+        "files".to_owned()
+    }
+
+    fn load(&self, _: Option<&[u8]>) -> Result<()> {
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.open().iter().try_for_each(|file| files::sync(file)).map_err(Error::from)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_synced_as_long_as_they_are_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let kept = DurableFiles::default();
+        let open: Vec<_> =
+            (0..3).map(|n| Arc::new(files::create_new(folder.path().join(n.to_string())).unwrap())).collect();
+        open.iter().for_each(|file| kept.add(file));
+        kept.clone().sync().unwrap();
+        assert_eq!(kept.open().len(), 3);
+        drop(open);
+        assert_eq!(kept.open().len(), 0);
+        kept.sync().unwrap();
     }
 }

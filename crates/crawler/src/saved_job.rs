@@ -213,6 +213,7 @@ impl SavedJob {
         if let Some(state) = state {
             batch.put(part_key(&name), state);
         }
+        log.sync()?;
         if let Err(error) = self.store.write(&batch, Durability::Full) {
             // The store has what it had.
             self.queue = SavedQueue::of(&*self.store)?;

@@ -78,7 +78,7 @@ settings! {
 
     /// Seconds between two commits of a job: what a crash may cost in pages that are fetched again.
     job_commit_interval: f64 = 1.0;
-    /// What a commit survives: process (a kill) or full (a power cut, too).
+    /// What a commit survives at least: process (a kill) or full (a power cut, too). On redb and sled it survives both with either.
     job_sync: JobSync = JobSync::Process;
     /// Queued requests that a job keeps in memory; the others are on disk. Some 300 bytes each.
     frontier_memory_limit: usize = 100_000;

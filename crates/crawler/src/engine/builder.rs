@@ -269,6 +269,7 @@ impl<S: Spider> CrawlerBuilder<S> {
                     .map_err(|error| error.context("resuming: the queue"))?;
                 self.parts.push(Box::new(KeptStats(cx.stats().clone())));
                 self.parts.push(Box::new(cx.state().clone()));
+                self.parts.push(Box::new(cx.durable_files().clone()));
                 let commits = Commits::load(job.store(), disk.clone(), self.parts)?;
                 (Box::new(disk) as _, Some((job, Arc::new(commits))))
             }

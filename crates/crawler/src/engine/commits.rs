@@ -78,7 +78,7 @@ impl Commits {
         self.is_ahead.store(true, Ordering::Release);
     }
 
-    /// Writes all that changed.
+    /// Writes all that changed. What the parts keep in files is durable before the store knows of it.
     pub(crate) async fn commit(self: &Arc<Self>) -> Result<()> {
         let one = Arc::clone(&self.one).lock_owned().await;
         let (commit, others) = {
@@ -102,12 +102,19 @@ impl Commits {
             }
             (self.frontier.prepare(), others)
         };
-        let frontier = self.frontier.clone();
+        let this = Arc::clone(self);
         blocking(move || {
             let _one = one;
-            frontier.write(commit, others)
+            this.sync().inspect_err(|error| this.frontier.fail(error))?;
+            this.frontier.write(commit, others)
         })
         .await?
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.parts.iter().try_for_each(|part| {
+            part.sync().map_err(|error| error.context(format!("syncing: {}", part.name())))
+        })
     }
 
     /// Commits every so often, until it is aborted; a commit that fails ends the crawl.
@@ -131,5 +138,102 @@ impl Commits {
 impl std::fmt::Debug for Commits {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Commits").field("store", &self.store).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Mutex as StdMutex, OnceLock};
+
+    use futures_util::FutureExt;
+    use huntsman_store::{Durability, MemoryStore, StoreError};
+
+    use super::*;
+    use crate::error::Error;
+    use crate::frontier::{DiskLimits, Order};
+    use crate::request::Request;
+
+    /// What happened, in order.
+    type Record = Arc<StdMutex<Vec<&'static str>>>;
+
+    #[derive(Debug)]
+    struct Recorded(MemoryStore, Record);
+
+    impl Store for Recorded {
+        fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+            self.0.get(key)
+        }
+
+        fn scan(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreError> {
+            self.0.scan(prefix, visit)
+        }
+
+        fn write(&self, batch: &Batch, durability: Durability) -> Result<(), StoreError> {
+            self.1.lock().unwrap().push("write");
+            self.0.write(batch, durability)
+        }
+    }
+
+    /// A file whose length the job knows.
+    struct Part {
+        record: Record,
+        fails: bool,
+        /// To see whether pages can be settled meanwhile.
+        commits: OnceLock<Arc<Commits>>,
+    }
+
+    impl Persist for Arc<Part> {
+        fn name(&self) -> String {
+            "file/pages.jsonl".to_owned()
+        }
+
+        fn load(&self, _: Option<&[u8]>) -> Result<()> {
+            Ok(())
+        }
+
+        fn save(&self) -> Result<Option<Vec<u8>>> {
+            self.record.lock().unwrap().push("save");
+            Ok(Some(vec![1]))
+        }
+
+        fn sync(&self) -> Result<()> {
+            let is_open =
+                self.commits.get().is_some_and(|commits| commits.gate.enter().now_or_never().is_some());
+            self.record.lock().unwrap().push(if is_open { "sync" } else { "sync behind the gate" });
+            if self.fails { Err(Error::msg("the disk is gone")) } else { Ok(()) }
+        }
+    }
+
+    fn commits(fails: bool) -> (Arc<Commits>, Record, DiskFrontier) {
+        let record = Record::default();
+        let store: Arc<dyn Store> = Arc::new(Recorded(MemoryStore::new(), Arc::clone(&record)));
+        let (order, limits) = (Order::Bfs, DiskLimits::default());
+        let frontier = DiskFrontier::led(Arc::clone(&store), order, limits, Durability::Full).unwrap();
+        let part = Arc::new(Part { record: Arc::clone(&record), fails, commits: OnceLock::new() });
+        let parts: Vec<Box<dyn Persist>> = vec![Box::new(Arc::clone(&part))];
+        let commits = Arc::new(Commits::load(store, frontier.clone(), parts).unwrap());
+        part.commits.set(Arc::clone(&commits)).ok();
+        (commits, record, frontier)
+    }
+
+    #[tokio::test]
+    async fn files_are_synced_before_the_store_knows_of_them_while_pages_are_settled() {
+        let (commits, record, _) = commits(false);
+        for _ in 0..2 {
+            commits.commit().await.unwrap();
+            assert_eq!(std::mem::take(&mut *record.lock().unwrap()), ["save", "sync", "write"]);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_synced_is_not_committed_and_neither_is_anything_after_it() {
+        use crate::frontier::Frontier;
+        let (commits, record, frontier) = commits(true);
+        let error = commits.commit().await.unwrap_err().to_string();
+        assert!(error.contains("file/pages.jsonl") && error.contains("the disk is gone"), "{error}");
+        assert!(commits.commit().await.is_err());
+        assert!(!record.lock().unwrap().contains(&"write"));
+        let request = Request::get("http://example.org/".parse::<url::Url>().unwrap());
+        assert!(frontier.push(vec![request]).await.is_err(), "the queue has a gap");
     }
 }

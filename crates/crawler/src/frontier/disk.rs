@@ -187,6 +187,11 @@ impl DiskFrontier {
         self.0.write(commit, others)
     }
 
+    /// Gives up a commit that was prepared: every later call fails, for the next commit would leave a gap.
+    pub(crate) fn fail(&self, error: &Error) {
+        self.0.lock().failed = Some(error.to_string());
+    }
+
     /// Ends a call that changed the queues.
     fn finish(&self, state: &mut State, touched: Touched, pushed: &mut Pushed) -> Result<()> {
         if state.queue.in_memory() > self.0.limits.requests {
