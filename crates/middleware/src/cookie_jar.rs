@@ -1,7 +1,6 @@
 //! A cookie jar (RFC 6265): what servers set, for whom, and until when. Bounded, and it can be read, seeded and saved.
 
 use std::collections::HashMap;
-use std::io::Write as _;
 use std::path::Path;
 
 use huntsman_crawler::{Error, Result, Timestamp};
@@ -393,7 +392,7 @@ impl CookieJar {
         let path = path.as_ref();
         let is_json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
         let text = if is_json { self.to_json() } else { self.to_netscape() };
-        write_private(path, text.as_bytes())
+        huntsman_files::write(path, text)
             .map_err(|cause| Error::from(cause).context(format!("writing cookies to {}", path.display())))
     }
 
@@ -412,27 +411,6 @@ impl CookieJar {
         cookies.sort_by(|a, b| a.domain.cmp(&b.domain));
         cookies
     }
-}
-
-/// Writes a file next to its place and moves it there.
-pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let mut options = std::fs::OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_data()
-    });
-    let moved = written.and_then(|()| std::fs::rename(&temporary, path));
-    if moved.is_err() {
-        // The first error is the one to tell.
-        let _ = std::fs::remove_file(&temporary);
-    }
-    moved
 }
 
 /// Where a cookie with this `Domain` belongs: the domain, and whether it is for the host only. `None` if it is not for this

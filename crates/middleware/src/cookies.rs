@@ -14,7 +14,7 @@ use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::added;
-use crate::cookie_jar::{CookieJar, StoredCookie, write_private};
+use crate::cookie_jar::{CookieJar, StoredCookie};
 
 /// Keeps what servers set and sends it back.
 ///
@@ -72,7 +72,7 @@ impl CookieJars {
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let text = self.to_json()?;
-        write_private(path, text.as_bytes())
+        huntsman_files::write(path, text)
             .map_err(|cause| Error::from(cause).context(format!("writing cookies to {}", path.display())))
     }
 

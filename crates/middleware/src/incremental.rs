@@ -487,6 +487,25 @@ mod tests {
     }
 
     #[test]
+    fn known_pages_whose_format_file_was_lost_are_not_begun_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let (made, kept) = incremental(&folder, false);
+        deliver(&made, "http://h/1");
+        drop((made, kept));
+        let marker = folder.path().join("known/format.json");
+        let text = std::fs::read(&marker).unwrap();
+        std::fs::remove_file(&marker).unwrap();
+        let mut settings = Settings::default();
+        settings.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned();
+        settings.delta_enabled = true;
+        let error = Incremental::from_settings(&settings).unwrap_err().to_string();
+        assert!(error.contains("incremental_dir") && error.contains("restore"), "{error}");
+        std::fs::write(&marker, &text).unwrap();
+        let (later, kept) = incremental(&folder, false);
+        assert_eq!(known_after_a_kill(later, kept, &folder), [true, false, false]);
+    }
+
+    #[test]
     fn settings_can_be_looked_at_without_a_trace() {
         let folder = tempfile::tempdir().unwrap();
         let (made, kept) = incremental(&folder, false);

@@ -3,6 +3,9 @@
 //! One file per component, all in one shape: `NAME`, `ORDER`, and `from_settings`, which gives `None` if the component is
 //! not configured. [`Defaults`] puts them into a crawler.
 
+// Files are written by `huntsman_files`; see clippy.toml.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 mod added;
 mod avoid_dup;
 mod base64;

@@ -49,7 +49,7 @@ impl Shared {
 
     /// The one name that a directory has.
     fn made(directory: &Path) -> std::io::Result<PathBuf> {
-        std::fs::create_dir_all(directory)?;
+        huntsman_files::create_dir_all(directory)?;
         directory.canonicalize()
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman_crawler::{Dropped, Error, Event, Observer, Persist, Result, log};
 use huntsman_detect::urlparts::canonical_into;
+use huntsman_files as files;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -73,8 +74,7 @@ impl DropLog {
     /// The file exists or cannot be made; the error says what to do.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let file = File::options().write(true).create_new(true).open(path);
-        Self::open(path, "creating", file, Hashes::default())
+        Self::open(path, "creating", files::create_new(path), Hashes::default())
     }
 
     /// A file that is made anew if it exists.
@@ -83,7 +83,7 @@ impl DropLog {
     /// The file cannot be opened.
     pub fn overwrite(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        Self::open(path, "creating", File::create(path), Hashes::default())
+        Self::open(path, "creating", files::open_empty(path), Hashes::default())
     }
 
     /// A file that is added to, or made, for a crawl that is resumed: a torn last line is cut off, and addresses that are in
@@ -111,8 +111,8 @@ impl DropLog {
     /// The file cannot be opened.
     pub fn of_job(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let position = FilePosition::new(path.to_owned())?;
-        let log = Self::open(path, "opening", File::options().append(true).open(path), Hashes::default())?;
+        let position = FilePosition::new(path)?;
+        let log = Self::open(path, "opening", files::open_append(path), Hashes::default())?;
         log.log().position = Some(position);
         Ok(log)
     }
@@ -152,13 +152,18 @@ impl DropLog {
         Ok(self)
     }
 
-    /// Writes what waits. The crawl does so at its end.
+    /// Writes what waits, durably. The crawl does so at its end.
     ///
     /// # Errors
     /// A write failed, now or before: the file lacks records.
     pub fn finish(&self) -> Result<()> {
         let mut log = self.log();
         log.release();
+        if let Some(Out(writer)) = &log.writer
+            && let Err(cause) = writer.sync()
+        {
+            log.failure = Some(explain("syncing", &log.name, cause).to_string());
+        }
         match &log.failure {
             Some(what) => Err(Error::msg(what.clone())),
             None => Ok(()),
@@ -172,13 +177,13 @@ impl DropLog {
 
 impl Persist for DropLog {
     fn name(&self) -> String {
-        self.log().position.as_ref().map_or_else(String::new, FilePosition::key)
+        self.log().position.as_ref().map_or_else(String::new, Persist::name)
     }
 
     fn load(&self, state: Option<&[u8]>) -> Result<()> {
         let mut log = self.log();
         let Some(position) = log.position.clone() else { return Ok(()) };
-        position.cut(state)?;
+        position.load(state)?;
         let name = log.name.clone();
         let path = Path::new(&name);
         let open = || -> std::io::Result<(Writer, Hashes)> {
@@ -196,8 +201,13 @@ impl Persist for DropLog {
         log.write_out();
         match &log.failure {
             Some(what) => Err(Error::msg(what.clone())),
-            None => Ok(log.position.as_ref().map(FilePosition::state)),
+            None => log.position.as_ref().map_or(Ok(None), Persist::save),
         }
+    }
+
+    fn sync(&self) -> Result<()> {
+        let position = self.log().position.clone();
+        position.as_ref().map_or(Ok(()), Persist::sync)
     }
 }
 

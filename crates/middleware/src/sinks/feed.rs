@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use huntsman_crawler::{Context, Error, Event, OnItem, Pipeline, Result, Settings, Timestamp, seconds};
+use huntsman_files as files;
 use serde::Serialize;
 
 use super::name::Name;
@@ -96,6 +98,8 @@ struct Opened {
 struct State {
     context: Option<Context>,
     writer: Option<Writer>,
+    /// The open file once more, to be synced beside its writing.
+    file: Option<Arc<File>>,
     /// Name of the open file, for messages.
     current: String,
     buffer: Vec<u8>,
@@ -166,7 +170,7 @@ impl<T, F: Format> Feed<T, F> {
                 "file name {shown}: a file of a job has a name without parameters"
             )));
         }
-        let position = FilePosition::new(path.to_owned())?;
+        let position = FilePosition::new(path)?;
         feed.position = Some(position.clone());
         Ok((feed, position))
     }
@@ -271,10 +275,8 @@ impl<T, F: Format> Feed<T, F> {
         let path = PathBuf::from(&name);
         let compression = self.compression_of(&name);
         let opened = match self.mode {
-            Mode::Create => {
-                File::options().write(true).create_new(true).open(&path).map(|file| (file, Vec::new()))
-            }
-            Mode::Overwrite => File::create(&path).map(|file| (file, Vec::new())),
+            Mode::Create => files::create_new(&path).map(|file| (file, Vec::new())),
+            Mode::Overwrite => files::open_empty(&path).map(|file| (file, Vec::new())),
             Mode::Append if self.format.is_quoted() => {
                 open_to_append(&path, compression, super::target::QuotedLines::default())
             }
@@ -305,6 +307,8 @@ impl<T, F: Format> Feed<T, F> {
         };
         let (writer, head) = match opened {
             Some(Opened { file, head, name }) => {
+                let synced = file.try_clone().map_err(|e| explain("opening", &name, e))?;
+                self.state.file = Some(Arc::new(synced));
                 let writer = Writer::new(file, self.compression_of(&name))
                     .map_err(|e| explain("opening", &name, e))?;
                 self.state.current = name;
@@ -319,6 +323,9 @@ impl<T, F: Format> Feed<T, F> {
         };
         self.state.writer = Some(writer);
         self.state.in_batch = 0;
+        if let (Some(cx), Some(file), None) = (&self.state.context, &self.state.file, &self.position) {
+            cx.keep_durable(file);
+        }
         let Self { format, fields, state, .. } = self;
         format
             .begin(&head, &FieldChoice(fields), &mut state.buffer)
@@ -338,6 +345,7 @@ impl<T, F: Format> Feed<T, F> {
                 error
             })
         });
+        self.state.file = None;
         if let Some(cx) = &self.state.context {
             let error = finished.as_ref().err().map(ToString::to_string);
             let (name, items) = (&self.state.current, self.state.in_batch);
@@ -442,7 +450,7 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
         let is_file = self.name.is_some();
         if is_file && !self.store_empty && self.state.written == 0 && self.mode != Mode::Append {
             // It was made to see whether it can be made.
-            let _ = std::fs::remove_file(&self.state.current);
+            let _ = files::remove_file(&self.state.current);
         }
         if let Some(cx) = &self.state.context {
             let end = if closed.is_ok() { "success" } else { "failed" };

@@ -1,26 +1,54 @@
 //! How far a file is written, kept in the job: what stands behind it after a crash is of pages that are fetched again.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huntsman_crawler::{Error, Persist, Result};
+use huntsman_files as files;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::target::explain;
 
 /// The position of a file that belongs to a job. Register it with the builder, so that the job keeps it:
 /// `builder.persist(position)`.
+///
+/// The job keeps the offset and a hash of what stands before it. Before it knows of an offset, all before that is synced; a
+/// job that goes on finds out if the file was cut or changed since, and says so instead of going on behind a hole.
 #[derive(Clone, Debug)]
 pub struct FilePosition(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
+    file: Mutex<File>,
     written: AtomicU64,
     /// A write failed: what stands before the position may be of pages that are not settled.
     broken: AtomicBool,
+}
+
+/// Bytes before the position that are hashed: a page of the disk, which is what a power cut leaves empty.
+const TAIL: u64 = 4096;
+
+const ADVICE: &str = "restore it from a copy, or start the job anew with --fresh";
+
+/// What the job keeps: the offset, and the hash in hexadecimal, which an early version did not write.
+struct Kept {
+    written: u64,
+    tail: Option<u64>,
+}
+
+impl Kept {
+    fn parse(state: &[u8]) -> Option<Self> {
+        let text = std::str::from_utf8(state).ok()?;
+        let (written, tail) = match text.split_once(' ') {
+            Some((written, tail)) => (written, Some(u64::from_str_radix(tail, 16).ok()?)),
+            None => (text, None),
+        };
+        Some(Self { written: written.parse().ok()?, tail })
+    }
 }
 
 impl FilePosition {
@@ -30,12 +58,13 @@ impl FilePosition {
     /// It cannot be opened.
     pub fn new(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
-        let made = File::options().append(true).create(true).open(&path);
-        made.map_err(|cause| explain("opening", &path.display().to_string(), cause))?;
-        Ok(Self(Arc::new(Inner { path, written: AtomicU64::new(0), broken: AtomicBool::new(false) })))
+        let file = files::open_append(&path)
+            .map_err(|cause| explain("opening", &path.display().to_string(), cause))?;
+        let (file, written, broken) = (Mutex::new(file), AtomicU64::new(0), AtomicBool::new(false));
+        Ok(Self(Arc::new(Inner { path, file, written, broken })))
     }
 
-    /// All before this offset was handed to the system.
+    /// All before this offset was handed to the system, and is changed no more.
     pub fn set(&self, written: u64) {
         self.0.written.store(written, Ordering::Release);
     }
@@ -45,49 +74,58 @@ impl FilePosition {
         self.0.broken.store(true, Ordering::Release);
     }
 
-    pub(super) fn state(&self) -> Vec<u8> {
-        self.0.written.load(Ordering::Acquire).to_string().into_bytes()
+    fn name_of_file(&self) -> String {
+        self.0.path.display().to_string()
+    }
+
+    fn file(&self) -> MutexGuard<'_, File> {
+        self.0.file.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A hash of what stands before an offset.
+    fn tail(&self, written: u64) -> io::Result<u64> {
+        let start = written.saturating_sub(TAIL);
+        let mut file = self.file();
+        file.seek(SeekFrom::Start(start))?;
+        let mut tail = Vec::new();
+        (&mut *file).take(written - start).read_to_end(&mut tail)?;
+        Ok(xxh3_64(&tail))
     }
 
     /// Cuts the file off where the job says that it ended; a new job begins it anew.
-    pub(super) fn cut(&self, state: Option<&[u8]>) -> Result<()> {
-        let path = &self.0.path;
-        let name = path.display().to_string();
-        let written = match state {
-            None => 0,
-            Some(state) => std::str::from_utf8(state)
-                .ok()
-                .and_then(|text| text.parse().ok())
-                .ok_or_else(|| Error::msg(format!("the job does not tell how far {name} was written")))?,
+    fn cut(&self, state: Option<&[u8]>) -> Result<()> {
+        let name = self.name_of_file();
+        let kept = match state {
+            None => Kept { written: 0, tail: None },
+            Some(state) => Kept::parse(state).ok_or_else(|| {
+                Error::msg(format!("the job does not tell how far {name} was written; {ADVICE}"))
+            })?,
         };
-        let file =
-            File::options().write(true).open(path).map_err(|cause| explain("opening", &name, cause))?;
-        let cut = || -> io::Result<u64> {
-            let length = file.metadata()?.len();
-            if length > written {
-                file.set_len(written)?;
-            }
-            Ok(length)
-        };
-        let length = cut().map_err(|cause| explain("cutting", &name, cause))?;
+        let Kept { written, tail } = kept;
+        let length = self.file().metadata().map_err(|cause| explain("opening", &name, cause))?.len();
         if length < written {
             return Err(Error::msg(format!(
-                "{name} has {length} bytes, but the crawl had written {written}: it was changed since; put it back, or crawl anew"
+                "{name} has {length} bytes, but the crawl had written {written}: it was changed since; {ADVICE}"
             )));
+        }
+        let found = self.tail(written).map_err(|cause| explain("reading", &name, cause))?;
+        if tail.is_some_and(|tail| tail != found) {
+            return Err(Error::msg(format!(
+                "{name} is damaged: what stands before byte {written} is not what the crawl had written there; {ADVICE}"
+            )));
+        }
+        if length > written {
+            self.file().set_len(written).map_err(|cause| explain("cutting", &name, cause))?;
         }
         self.set(written);
         Ok(())
-    }
-
-    pub(super) fn key(&self) -> String {
-        let name = self.0.path.file_name().unwrap_or_default().to_string_lossy();
-        format!("file/{name}")
     }
 }
 
 impl Persist for FilePosition {
     fn name(&self) -> String {
-        self.key()
+        let name = self.0.path.file_name().unwrap_or_default().to_string_lossy();
+        format!("file/{name}")
     }
 
     fn load(&self, state: Option<&[u8]>) -> Result<()> {
@@ -96,8 +134,100 @@ impl Persist for FilePosition {
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
         if self.0.broken.load(Ordering::Acquire) {
-            return Err(Error::msg(format!("{} could not be written", self.0.path.display())));
+            return Err(Error::msg(format!("{} could not be written", self.name_of_file())));
         }
-        Ok(Some(self.state()))
+        let written = self.0.written.load(Ordering::Acquire);
+        let tail = self.tail(written).map_err(|cause| explain("reading", &self.name_of_file(), cause))?;
+        Ok(Some(format!("{written} {tail:016x}").into_bytes()))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.file().sync_data().map_err(|cause| {
+            // What could not be written once may be forgotten by the system, which then tells nothing.
+            self.fail();
+            explain("syncing", &self.name_of_file(), cause)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// A file of a job that was written and committed; what the job keeps.
+    fn committed(path: &Path, text: &str) -> Vec<u8> {
+        fs::write(path, text).unwrap();
+        let position = FilePosition::new(path).unwrap();
+        position.set(text.len() as u64);
+        position.sync().unwrap();
+        position.save().unwrap().unwrap()
+    }
+
+    #[test]
+    fn what_stands_behind_the_position_is_cut_off_and_what_stands_before_it_is_proved() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pages.jsonl");
+        for text in [String::new(), "{}\n".to_owned(), "{\"n\":1}\n".repeat(2_000)] {
+            let state = committed(&path, &text);
+            fs::write(&path, format!("{text}{{\"half\":")).unwrap();
+            FilePosition::new(&path).unwrap().load(Some(&state)).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+            if text.is_empty() {
+                continue;
+            }
+            // A power cut leaves the length and zeros, or the end of it, or a byte that flipped.
+            let cut = &text.as_bytes()[..text.len() - 1];
+            let mut flipped = text.clone().into_bytes();
+            *flipped.last_mut().unwrap() ^= 1;
+            let damaged =
+                [(vec![0; text.len()], "damaged"), (flipped, "damaged"), (cut.to_vec(), "bytes, but")];
+            for (damaged, what) in damaged {
+                fs::write(&path, &damaged).unwrap();
+                let error = FilePosition::new(&path).unwrap().load(Some(&state)).unwrap_err().to_string();
+                assert!(error.contains(what) && error.contains("pages.jsonl"), "{error}");
+                assert!(error.contains(&text.len().to_string()) && error.contains("--fresh"), "{error}");
+                assert_eq!(fs::read(&path).unwrap(), damaged, "left as it is");
+            }
+        }
+    }
+
+    #[test]
+    fn a_job_of_an_early_version_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        fs::write(&path, "{}\n{}\n{").unwrap();
+        FilePosition::new(&path).unwrap().load(Some(b"6")).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "{}\n{}\n");
+        for nonsense in ["", "x", "6 ", "6 xyz", "-1", "6 1 2"] {
+            let error = FilePosition::new(&path).unwrap().load(Some(nonsense.as_bytes())).unwrap_err();
+            assert!(error.to_string().contains("a.jsonl"), "{nonsense:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_new_job_begins_the_file_anew_and_a_failed_write_is_committed_never() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.jsonl");
+        fs::write(&path, "of another run\n").unwrap();
+        let position = FilePosition::new(&path).unwrap();
+        position.load(None).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "");
+        position.fail();
+        assert!(position.save().is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_planted_link_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (target, path) = (folder.path().join("precious"), folder.path().join("pages.jsonl"));
+        fs::write(&target, "precious").unwrap();
+        std::os::unix::fs::symlink(&target, &path).unwrap();
+        let error = FilePosition::new(&path).unwrap_err().to_string();
+        assert!(error.contains("symbolic link") && error.contains("pages.jsonl"), "{error}");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
     }
 }

@@ -1,13 +1,14 @@
 //! Where a feed is written: a file or standard output, plain or compressed, and how a torn file is mended.
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
 use flate2::write::GzEncoder;
 use huntsman_crawler::Error;
 use huntsman_crawler::log;
+use huntsman_files as files;
 
 /// How a feed is compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -103,23 +104,28 @@ impl Writer {
         }
     }
 
+    /// Makes durable what was handed to the system.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        match self {
+            Self::File { file, .. } => files::sync(file),
+            Self::Gzip(out) => files::sync(out.get_ref()),
+            Self::Zstd(out) => files::sync(out.get_ref()),
+            Self::Stdout | Self::GzipStdout(_) | Self::ZstdStdout(_) => Ok(()),
+        }
+    }
+
     /// Writes the last bytes and closes.
     pub(super) fn finish(mut self, bytes: &[u8]) -> io::Result<()> {
         self.write(bytes, b"")?;
         match self {
-            Self::File { file, .. } => sync(&file),
-            Self::Gzip(out) => sync(&out.finish()?),
-            Self::Zstd(out) => sync(&out.finish()?),
+            Self::File { file, .. } => files::sync(&file),
+            Self::Gzip(out) => files::sync(&out.finish()?),
+            Self::Zstd(out) => files::sync(&out.finish()?),
             Self::Stdout => Ok(()),
             Self::GzipStdout(out) => out.finish()?.flush(),
             Self::ZstdStdout(out) => out.finish()?.flush(),
         }
     }
-}
-
-/// Makes a file durable; pipes and devices cannot be.
-fn sync(file: &File) -> io::Result<()> {
-    if file.metadata()?.is_file() { file.sync_all() } else { Ok(()) }
 }
 
 /// Says what failed on which file, and what to do.
@@ -153,9 +159,9 @@ pub(super) fn open_to_append(
     mut boundary: impl Boundary,
 ) -> io::Result<(File, Vec<u8>)> {
     if path.metadata().is_ok_and(|found| !found.is_file()) {
-        return Ok((File::options().append(true).open(path)?, Vec::new()));
+        return Ok((files::open_append(path)?, Vec::new()));
     }
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    let file = files::open_write(path)?;
     let reader = BufReader::new(&file);
     let (head, is_whole) = match compression {
         Compression::None => measure(reader, &mut boundary)?,
@@ -257,27 +263,20 @@ fn is_torn(error: &io::Error) -> bool {
 
 /// Copies the first `keep` bytes of the text of a compressed file into a new one, which takes its place.
 fn rewrite(path: &Path, compression: Compression, keep: u64) -> io::Result<File> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".mended");
-    let mended = path.with_file_name(name);
     let old = BufReader::new(File::open(path)?);
-    let new = BufWriter::new(File::create(&mended)?);
-    let new = match compression {
+    files::replace(path, |new| match compression {
         Compression::Gzip => {
             let mut out = GzEncoder::new(new, flate2::Compression::default());
             copy_exactly(MultiGzDecoder::new(old), &mut out, keep)?;
-            out.finish()?
+            out.finish().map(drop)
         }
         _ => {
             let mut out = zstd::stream::write::Encoder::new(new, 0)?;
             copy_exactly(zstd::stream::read::Decoder::new(old)?, &mut out, keep)?;
-            out.finish()?
+            out.finish().map(drop)
         }
-    };
-    let file = new.into_inner().map_err(io::IntoInnerError::into_error)?;
-    file.sync_all()?;
-    std::fs::rename(&mended, path)?;
-    Ok(file)
+    })?;
+    files::open_write(path)
 }
 
 fn copy_exactly(from: impl Read, to: &mut impl Write, bytes: u64) -> io::Result<()> {

@@ -357,6 +357,28 @@ fn crawls_of_one_process_share_a_directory_and_read_at_once() {
 }
 
 #[test]
+fn a_cache_whose_format_file_was_lost_is_damage_and_not_begun_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cache");
+    let open = || Shared::open(path.to_str().unwrap(), 0);
+    let cache = open().unwrap();
+    cache.put(Fingerprint(1), &asked(None), &[], &entry(5), Timestamp(1)).unwrap();
+    cache.flush().unwrap();
+    drop(cache);
+    let marker = path.join("format.json");
+    let text = std::fs::read(&marker).unwrap();
+    for lost in [None, Some(&b""[..]), Some(&[0; 30])] {
+        std::fs::remove_file(&marker).unwrap();
+        lost.iter().for_each(|lost| std::fs::write(&marker, lost).unwrap());
+        let error = open().unwrap_err().to_string();
+        assert!(error.contains("httpcache_dir") && error.contains("format.json"), "{error}");
+        assert!(error.contains("removing its directory") && error.contains("restore"), "{error}");
+        std::fs::write(&marker, &text).unwrap();
+        assert_eq!(open().unwrap().usage().0, 1, "nothing was taken away");
+    }
+}
+
+#[test]
 fn the_default_bound_is_ten_gibibytes() {
     assert_eq!(Settings::default().httpcache_max_bytes, 10 << 30);
 }
