@@ -1,5 +1,8 @@
 //! The `huntsman` command.
 
+// Files are written by `huntsman::files`; see clippy.toml.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -43,6 +46,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     panics::keep_quiet();
     process::begin();
+    process::prepare();
     let cli = match args::Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

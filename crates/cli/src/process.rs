@@ -1,4 +1,4 @@
-//! What this process used: processor time and memory; nothing where the system does not tell. And the programs that it starts.
+//! This process: what holds for all of it, and what it used of processor time and memory, where the system tells. And the programs that it starts.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -6,6 +6,27 @@ use std::io::{Read, Seek};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
+
+/// To be called before all else.
+///
+/// Files that libraries make by themselves are private, too. A limit on the size of files (`ulimit -f`) is an error of the write
+/// that meets it, as a full disk is, and not the end of the process.
+pub(crate) fn prepare() {
+    #[cfg(unix)]
+    {
+        use rustix::fs::Mode;
+        use rustix::process::{Signal, umask};
+        use tokio::signal::unix::{SignalKind, signal};
+
+        umask(Mode::RWXG | Mode::RWXO);
+        // A signal that tokio took once does not end the process any more, whether a runtime is there or not.
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+        if let Ok(runtime) = runtime {
+            let _entered = runtime.enter();
+            let _taken = signal(SignalKind::from_raw(Signal::XFSZ.as_raw()));
+        }
+    }
+}
 
 /// What the process had used before it became this command: a program that is replaced by another one (`cargo run` by the command,
 /// `exec` in a shell) leaves its time to it.
