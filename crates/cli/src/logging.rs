@@ -1,7 +1,7 @@
 //! The log: text or JSON lines on stderr or in a file, one event a line whatever the web put into its values.
 
 use std::fmt::{self, Write as _};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -76,7 +76,7 @@ pub(crate) fn start(settings: &Settings, screen: &Screen) -> Outcome<LogCount> {
     let targets = targets(&settings.log_level)?;
     let (target, style) = match &settings.log_file {
         Some(path) => {
-            let file = OpenOptions::new().create(true).append(true).open(path).map_err(|error| {
+            let file = huntsman::files::open_append(path).map_err(|error| {
                 Failure::usage(format!("opening the log file {} (setting log_file): {error}", escape(path)))
             })?;
             (Target::File(Mutex::new(file)), Style::none())

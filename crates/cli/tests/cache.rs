@@ -266,7 +266,7 @@ fn a_cache_in_use_is_said() {
         assert_eq!(said.code, Some(1), "{args:?}: {said:?}");
         assert!(said.stderr.contains("another process"), "{args:?}: {}", said.stderr);
     }
-    assert!(!dir.path().join("x.warc.gz").exists() && !dir.path().join("x.warc.gz.part").exists());
+    assert!(!dir.path().join("x.warc.gz").exists() && !dir.path().join("x.warc.gz.new").exists());
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(listed(dir.path(), &[]).len(), 6);
 }

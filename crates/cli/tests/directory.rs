@@ -256,3 +256,68 @@ fn verify_tells_what_is_damaged_and_what_helps() {
         std::fs::write(out.join(name), kept).unwrap();
     }
 }
+
+#[cfg(unix)]
+mod private {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    /// All that is in a directory, itself first.
+    fn all(path: &Path) -> Vec<PathBuf> {
+        let mut found = vec![path.to_owned()];
+        if path.is_dir() {
+            let entries = std::fs::read_dir(path).unwrap();
+            entries.for_each(|entry| found.extend(all(&entry.unwrap().path())));
+        }
+        found
+    }
+
+    #[test]
+    fn whatever_a_crawl_writes_is_for_its_owner_only() {
+        for store in ["redb", "sled", "memory"] {
+            let (dir, site) = (tempfile::tempdir().unwrap(), site());
+            let mut command = crawl(dir.path(), &site);
+            command.args(["--store", store, "--set", "httpcache_enabled=true"]);
+            command.args(["--set", "httpcache_dir=\"cache\"", "--set", "incremental_enabled=true"]);
+            command.args(["--set", "incremental_dir=\"known\"", "--set", "log_file=\"log\""]);
+            let said = run(&mut command);
+            if store == "sled" && said.stderr.contains("feature") {
+                continue;
+            }
+            assert_eq!(said.code, Some(0), "{said:?}");
+            for place in ["out", "cache", "known", "log"] {
+                for path in all(&dir.path().join(place)) {
+                    let mode = path.symlink_metadata().unwrap().permissions().mode();
+                    assert_eq!(mode & 0o077, 0, "{}: {mode:o}", path.display());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn links_that_were_planted_in_the_output_directory_are_not_followed() {
+        let (dir, site) = (tempfile::tempdir().unwrap(), site());
+        let out = dir.path().join("out");
+        run(crawl(dir.path(), &site).args(["--store", "redb"]));
+        let names: Vec<PathBuf> =
+            std::fs::read_dir(&out).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let precious = dir.path().join("precious");
+        for name in names {
+            let target = precious.join(name.file_name().unwrap());
+            std::fs::create_dir(&precious).unwrap();
+            // What was there is there still, behind a link.
+            std::fs::rename(&name, &target).unwrap();
+            symlink(&target, &name).unwrap();
+            let before: Vec<_> = all(&target).iter().map(|path| std::fs::read(path).ok()).collect();
+            for fresh in [&[][..], &["--fresh"]] {
+                run(crawl(dir.path(), &site).args(["--store", "redb"]).args(fresh));
+                let after: Vec<_> = all(&target).iter().map(|path| std::fs::read(path).ok()).collect();
+                assert_eq!(after, before, "{} {fresh:?}", name.display());
+            }
+            std::fs::remove_dir_all(&precious).unwrap();
+            std::fs::remove_dir_all(&out).unwrap();
+            run(crawl(dir.path(), &site).args(["--store", "redb"]));
+        }
+    }
+}

@@ -1,10 +1,10 @@
 //! `huntsman cache`: what an HTTP cache has.
 
-use std::fs::{self, File};
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
+use huntsman::files::Replacement;
 use huntsman::middleware::{CacheUsage, HttpCacheDirectory, StoredAnswer, UrlPattern, WarcWriter};
 use huntsman::{DecodeLimits, Timestamp, decode_body, human_bytes};
 use serde_json::{Map, Value, json};
@@ -246,18 +246,12 @@ fn export_warc(dir: &Path, pattern: Option<&str>, out: &Path) -> Outcome {
             escape(&out.to_string_lossy())
         )));
     }
-    // Under its name it is whole.
-    let unfinished = PathBuf::from(format!("{}.part", out.display()));
-    let file = File::create(&unfinished).map_err(|error| named(&error))?;
     let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let done = export(&cache, matches, BufWriter::new(file), &name).and_then(|out_file| {
-        out_file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        Ok(fs::rename(&unfinished, out)?)
-    });
-    if let Err(failure) = done {
-        let _ = fs::remove_file(&unfinished);
-        return Err(failure.context(format!("writing {}", escape(&out.to_string_lossy()))));
-    }
+    // Under its name it is whole.
+    let mut file = Replacement::new(out).map_err(|error| named(&error))?;
+    let written = export(&cache, matches, &mut file, &name).map(drop);
+    let done = written.and_then(|()| Ok(file.finish()?));
+    done.map_err(|failure| failure.context(format!("writing {}", escape(&out.to_string_lossy()))))?;
     Ok(Exit::Done)
 }
 

@@ -1,13 +1,13 @@
 //! `huntsman copyvio compare` and `check`.
 
 use std::collections::HashSet;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use huntsman::detect::copyvio::WindowIndex;
+use huntsman::files;
 use huntsman::human_bytes;
 use huntsman::middleware::copyvio::{CheckPlan, Checked, Workspace};
 
@@ -96,13 +96,12 @@ fn among(args: &AmongArgs) -> Outcome {
         return Err(Failure::usage("stdin (-) can be read once"));
     }
     let started = Instant::now();
-    let mut out: Box<dyn Write> = match &args.out {
-        Some(path) => {
-            let file = File::create(path);
-            Box::new(BufWriter::new(
-                file.map_err(|error| Failure::usage(format!("--out {}: {error}", shown(path))))?,
-            ))
-        }
+    let named = |path| {
+        files::open_empty(path).map_err(|error| Failure::usage(format!("--out {}: {error}", shown(path))))
+    };
+    let file = args.out.as_deref().map(named).transpose()?;
+    let mut out: Box<dyn Write> = match &file {
+        Some(file) => Box::new(BufWriter::new(file)),
         None => Box::new(BufWriter::new(io::stdout().lock())),
     };
     let mut tell = |line: Value| -> Outcome<()> {
@@ -124,6 +123,7 @@ fn among(args: &AmongArgs) -> Outcome {
         }
     }
     out.flush()?;
+    file.as_ref().map_or(Ok(()), files::sync)?;
     let totals = &among.totals;
     say(&format!(
         "{}, {} compared, {} told; index {}, {:.1} s",

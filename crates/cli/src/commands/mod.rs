@@ -1,10 +1,14 @@
 //! One file per command.
 
 mod bench;
+// What a bench writes is made up, and most of it is thrown away.
+#[allow(clippy::disallowed_methods)]
 mod bench_avoid_dup;
 mod bench_copyvio;
+#[allow(clippy::disallowed_methods)]
 mod bench_simhash;
 mod bench_store;
+#[allow(clippy::disallowed_methods)]
 pub(crate) mod bench_tools;
 mod cache;
 mod completions;

@@ -117,8 +117,9 @@ impl Adding {
         self.flags.flush(false)
     }
 
-    /// Makes durable what was done: flags are on the disk already.
+    /// Makes durable what was done.
     pub(crate) fn finish(&self) -> Outcome<()> {
+        self.flags.sync()?;
         self.index.near().flush().map_err(|error| failure(&error))
     }
 

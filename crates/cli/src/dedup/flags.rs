@@ -1,7 +1,7 @@
 //! The flags: a JSON line for each document with near-duplicates.
 
 use std::collections::HashSet;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, BufReader, IsTerminal, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use huntsman::Timestamp;
 use huntsman::detect::near::{DocId, Identity, Language, Near};
 use huntsman::detect::simhash::SimHash;
+use huntsman::files;
 use serde::{Deserialize, Serialize};
 
 use super::record::Story;
@@ -240,15 +241,23 @@ impl Flags {
                 }
                 stdout.flush()?;
             }
-            Out::File { file, path, is_regular } => {
-                let written = file.write_all(&self.lines);
-                let written =
-                    if durable && *is_regular { written.and_then(|()| file.sync_data()) } else { written };
-                written.map_err(|error| failed(path, &error))?;
+            Out::File { file, path, .. } => {
+                file.write_all(&self.lines).map_err(|error| failed(path, &error))?;
             }
         }
         self.lines.clear();
-        Ok(())
+        if durable { self.sync() } else { Ok(()) }
+    }
+
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub(crate) fn sync(&self) -> Outcome<()> {
+        match &self.out {
+            Out::File { file, path, .. } => files::sync(file).map_err(|error| failed(path, &error)),
+            Out::Stdout { .. } => Ok(()),
+        }
     }
 }
 
@@ -257,9 +266,7 @@ fn opened(path: &Path) -> Outcome<(File, bool)> {
         |error: &io::Error| Failure::usage(format!("--flags {}: {error}", escape(&path.to_string_lossy())));
     let is_there = path.try_exists().map_err(|error| named(&error))?;
     let is_regular = !is_there || path.metadata().map_err(|error| named(&error))?.is_file();
-    let mut options = OpenOptions::new();
-    options.read(is_regular).write(true).create(true).truncate(false);
-    let file = options.open(path).map_err(|error| named(&error))?;
+    let file = files::open_write(path).map_err(|error| named(&error))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) if is_regular => Err(Failure::crawl(format!(
             "--flags {}: another process writes it; wait for its end, or name another file",

@@ -25,9 +25,7 @@ pub(crate) fn write(path: &Path, run: &str) -> io::Result<()> {
             before.clear();
         }
     }
-    let unfinished = path.with_added_extension("unfinished");
-    std::fs::write(&unfinished, sum(run, &before))?;
-    std::fs::rename(&unfinished, path)
+    huntsman::files::write(path, sum(run, &before))
 }
 
 /// A metric: its lines of comment, and its numbers by name and labels.

@@ -85,10 +85,8 @@ impl Spellings {
             }
         }
         let Some(path) = self.path.as_deref().filter(|_| self.is_changed) else { return };
-        let unfinished = path.with_added_extension("unfinished");
         let json = serde_json::to_vec_pretty(&self.known).unwrap_or_default();
-        let saved = std::fs::write(&unfinished, json).and_then(|()| std::fs::rename(&unfinished, path));
-        match saved {
+        match huntsman::files::write(path, json) {
             Ok(()) => self.is_changed = false,
             Err(error) => warn(&format!("{}: {error}", path.display())),
         }

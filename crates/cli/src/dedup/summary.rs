@@ -5,6 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
+use huntsman::files::{self, Output};
 use huntsman::human_bytes;
 use serde_json::{Map, Value, json};
 
@@ -53,7 +54,7 @@ impl Summary {
     /// The file for mistakes cannot be made.
     pub(crate) fn new(screen: Screen, errors: Option<&Path>) -> Outcome<Self> {
         let errors_file = match errors {
-            Some(path) => Some(BufWriter::new(File::create(path).map_err(|error| {
+            Some(path) => Some(BufWriter::new(files::open_empty(path).map_err(|error| {
                 Failure::usage(format!("--errors {}: {error}", escape(&path.to_string_lossy())))
             })?)),
             None => None,
@@ -179,12 +180,17 @@ impl Summary {
             self.screen.line(&format!("index: {documents}, {bytes}\n"));
         }
         if let Some(file) = &mut self.errors_file {
-            file.flush().map_err(|error| Failure::crawl(format!("writing the file of --errors: {error}")))?;
+            let written = file.flush().and_then(|()| files::sync(file.get_ref()));
+            written.map_err(|error| Failure::crawl(format!("writing the file of --errors: {error}")))?;
         }
         let failure = run.as_ref().err().map(|failure| failure.message.clone());
         if let Some(path) = report {
             let json = Value::Object(self.report(failure.as_deref(), is_stopped)).to_string() + "\n";
-            std::fs::write(path, json).map_err(|error| {
+            let written = Output::new(path).and_then(|mut file| {
+                file.write_all(json.as_bytes())?;
+                file.finish()
+            });
+            written.map_err(|error| {
                 Failure::crawl(format!("--report {}: {error}", escape(&path.to_string_lossy())))
             })?;
         }
