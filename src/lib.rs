@@ -33,6 +33,9 @@
 //! }
 //! ```
 
+// Files are written by `huntsman_files`; see clippy.toml.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
 #[cfg(feature = "spider")]
 pub mod spider;
 
