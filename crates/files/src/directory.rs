@@ -66,6 +66,15 @@ pub fn remove_file(path: impl AsRef<Path>) -> io::Result<()> {
     sync_parent(path.as_ref())
 }
 
+/// Removes an empty directory, durably.
+///
+/// # Errors
+/// As [`std::fs::remove_dir`].
+pub fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
+    fs::remove_dir(&path)?;
+    sync_parent(path.as_ref())
+}
+
 /// Removes a directory with all that is in it, durably. Links in it are removed and not followed, and so is one of its name.
 ///
 /// # Errors
@@ -139,6 +148,9 @@ mod tests {
             assert_eq!(mode(&path), 0o700, "{}", path.display());
         }
         fs::write(deep.join("file"), "").unwrap();
+        assert!(remove_dir(&deep).is_err(), "it is not empty");
+        remove_dir(deep.join("d")).unwrap();
+        assert!(!deep.join("d").exists());
         assert!(create_dir_all(deep.join("file")).is_err() && create_dir(deep.join("file")).is_err());
         assert_eq!(create_dir(deep.join("x/y")).unwrap_err().kind(), io::ErrorKind::NotFound);
     }

@@ -34,7 +34,9 @@ mod output;
 mod replacement;
 mod unwritten;
 
-pub use directory::{create_dir, create_dir_all, remove_any, remove_dir_all, remove_file, rename, sync_dir};
+pub use directory::{
+    create_dir, create_dir_all, remove_any, remove_dir, remove_dir_all, remove_file, rename, sync_dir,
+};
 pub use open::{create_new, make_private, open_append, open_empty, open_write, refuse_link, sync};
 pub use output::Output;
 pub use replacement::{Replacement, replace, write};

@@ -1,5 +1,7 @@
 //! `huntsman pdf-text`: the text of one PDF file, in a process that may fail.
 
+// It tries what is not to work.
+#[allow(clippy::disallowed_methods)]
 mod attempts;
 mod columns;
 

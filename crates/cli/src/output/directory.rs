@@ -1,6 +1,6 @@
 //! An output directory that belongs to a run: taken, cleared, begun, finished or given up.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -212,7 +212,7 @@ fn missing(path: &Path) -> Vec<PathBuf> {
 /// Innermost first; a directory that is not empty stays.
 fn remove_made(made: &[PathBuf]) {
     for path in made.iter().rev() {
-        let _ = fs::remove_dir(path);
+        let _ = huntsman::files::remove_dir(path);
     }
 }
 
