@@ -67,7 +67,7 @@ impl<'a> Judge<'a> {
         let fetches: Vec<Fetch> = world.fetches().into_iter().filter(|fetch| fetch.life == life).collect();
         let seen: Vec<(&Fetched, &Fetch)> = fetched.iter().zip(&fetches).collect();
         let most = plan.number("concurrent_requests") as usize;
-        if let Some(at) = crowd(seen.iter().map(|(fetched, _)| *fetched), most) {
+        if let Some(at) = crowd(&seen, most) {
             world.breaks(format!("more than {most} requests at once at {at:?}"));
         }
         let mut slots: BTreeMap<String, Vec<(&Fetched, &Fetch)>> = BTreeMap::new();
@@ -76,7 +76,7 @@ impl<'a> Judge<'a> {
         }
         for (slot, seen) in slots {
             let most = plan.number("concurrent_requests_per_domain") as usize;
-            if let Some(at) = crowd(seen.iter().map(|(fetched, _)| *fetched), most) {
+            if let Some(at) = crowd(&seen, most) {
                 world.breaks(format!("more than {most} requests at once to {slot} at {at:?}"));
             }
             for pair in seen.windows(2) {
@@ -254,15 +254,11 @@ impl<'a> Judge<'a> {
 }
 
 /// When more than so many were in flight, if ever.
-fn crowd<'a>(fetched: impl Iterator<Item = &'a Fetched> + Clone, most: usize) -> Option<Duration> {
-    let starts = fetched.clone().map(|fetched| fetched.started);
+fn crowd(seen: &[(&Fetched, &Fetch)], most: usize) -> Option<Duration> {
     let in_flight = |at: Duration| {
-        let is_in_flight = |one: &&Fetched| one.started <= at && one.ended.is_none_or(|end| end > at);
-        fetched.clone().filter(is_in_flight).count()
+        seen.iter().filter(|(one, _)| one.started <= at && one.ended.is_none_or(|end| end > at)).count()
     };
-    let mut starts: Vec<Duration> = starts.collect();
-    starts.dedup();
-    starts.into_iter().find(|at| in_flight(*at) > most)
+    seen.iter().map(|(fetched, _)| fetched.started).find(|at| in_flight(*at) > most)
 }
 
 /// The slot of an address.
