@@ -105,6 +105,11 @@ impl Persist for Findings {
     fn save(&self) -> Result<Option<Vec<u8>>> {
         self.inner().position.save()
     }
+
+    fn sync(&self) -> Result<()> {
+        let position = self.inner().position.clone();
+        position.sync()
+    }
 }
 
 impl Inner {

@@ -1,10 +1,7 @@
 //! Adding the pages of a crawl to an index.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use huntsman_crawler::{
-    Context, CrawlerBuilder, Error, JobSync, OnPage, Page, Persist, Plugin, Result, Settings, Spider,
+    Context, CrawlerBuilder, Error, OnPage, Page, Persist, Plugin, Result, Settings, Spider,
     SpiderMiddleware, log,
 };
 use huntsman_detect::lang::Lang;
@@ -24,7 +21,6 @@ use crate::copyvio::reading::Reading;
 #[derive(Clone, Debug)]
 pub struct IndexPages {
     index: TextIndex,
-    is_safe_from_power_cuts: Arc<AtomicBool>,
 }
 
 impl IndexPages {
@@ -35,7 +31,7 @@ impl IndexPages {
 
     /// Adds to an index, which whoever made it closes after the crawl.
     pub fn new(index: TextIndex) -> Self {
-        Self { index, is_safe_from_power_cuts: Arc::default() }
+        Self { index }
     }
 
     fn add(&self, page: &Page, cx: &Context) -> Result<bool, TextIndexError> {
@@ -90,19 +86,18 @@ impl Persist for IndexPages {
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
-        let is_safe = self.is_safe_from_power_cuts.load(Ordering::Relaxed);
-        let synced = self.index.sync(is_safe);
-        synced.map(|()| None).map_err(|error| Error::usage(error.to_string()))
+        self.index.sync(false).map(|()| None).map_err(|error| Error::usage(error.to_string()))
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.index.sync(true).map_err(|error| Error::usage(error.to_string()))
     }
 }
 
 impl Plugin for IndexPages {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
         let same = self.clone();
-        let with_settings = move |settings: &Settings| {
-            same.is_safe_from_power_cuts.store(settings.job_sync == JobSync::Full, Ordering::Relaxed);
-            Ok(Some(same.clone()))
-        };
+        let with_settings = move |_: &Settings| Ok(Some(same.clone()));
         builder.persist(self).spider_middleware_with(Self::NAME, Self::ORDER, with_settings)
     }
 }
