@@ -19,6 +19,8 @@ use crate::response::Response;
 
 mod element;
 mod link_extractor;
+mod node;
+mod selector;
 mod tree;
 
 pub use element::{Element, Selection};
@@ -345,23 +347,25 @@ impl Page {
         self.scan()
     }
 
-    /// The elements that match a CSS selector. The tree is built at the first call; selectors are compiled once per
-    /// thread.
+    /// The elements that match a CSS selector, which may use `:contains('text')`. The tree is built at the first call; selectors
+    /// are compiled once per thread.
     ///
     /// # Errors
-    /// The selector is not valid CSS.
+    /// The selector is not valid.
     pub fn select(&self, css: &str) -> Result<Vec<Element<'_>>> {
-        let selector = tree::selector(css)?;
-        let tree = self.tree();
-        Ok(tree.html.select(&selector).map(|node| Element::new(self, node)).collect())
+        Ok(element::select(self, self.tree().html.root_element(), css)?.collect())
     }
 
-    /// Values by a CSS query with Scrapy's `::text` and `::attr(name)`: `page.css("h1::text")?.get()`.
+    /// Values by a CSS selector with Scrapy's `::text` and `::attr(name)`: `page.css("h1::text")?.get()`. An element without
+    /// either is given as HTML.
+    ///
+    /// `p::text` is the text right in a paragraph; `p ::text`, with a space, all text inside. What the selectors of a list
+    /// (`h1::text, img::attr(alt)`) find is in document order, each once.
     ///
     /// # Errors
-    /// The selector is not valid CSS.
-    pub fn css(&self, query: &str) -> Result<Selection> {
-        element::query(self.tree().html.root_element(), query)
+    /// The selector is not valid.
+    pub fn css(&self, css: &str) -> Result<Selection> {
+        element::values(self.tree().html.root_element(), css)
     }
 
     /// Whether the tree was cut because the document nests too deep or has too many nodes.

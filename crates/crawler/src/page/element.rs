@@ -3,7 +3,8 @@
 use scraper::ElementRef;
 use url::Url;
 
-use super::{Page, tree};
+use super::Page;
+use super::selector::{Found, Selector};
 use crate::error::{Error, Result};
 
 /// An element of a page.
@@ -14,10 +15,6 @@ pub struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    pub(super) fn new(page: &'a Page, node: ElementRef<'a>) -> Self {
-        Self { page, node }
-    }
-
     /// Tag name, lower-cased.
     pub fn name(&self) -> &'a str {
         self.node.value().name()
@@ -45,19 +42,19 @@ impl<'a> Element<'a> {
             .ok_or_else(|| Error::msg(format!("\"{}\" is no http or https URL", address.escape_debug())))
     }
 
-    /// Elements inside that match a CSS selector.
+    /// Elements inside that match a CSS selector, which sees nothing above this element.
     ///
     /// # Errors
-    /// The selector is not valid CSS.
+    /// The selector is not valid.
     pub fn select(&self, css: &str) -> Result<Vec<Element<'a>>> {
-        let selector = tree::selector(css)?;
-        Ok(self.node.select(&selector).map(|node| Element { page: self.page, node }).collect())
+        let inside = select(self.page, self.node, css)?;
+        Ok(inside.filter(|found| found.node != self.node).collect())
     }
 
     /// The text of the first element inside that matches.
     ///
     /// # Errors
-    /// The selector is not valid CSS, or nothing matches; the error names the selector and the page.
+    /// The selector is not valid, or nothing matches; the error names the selector and the page.
     pub fn text_of(&self, css: &str) -> Result<String> {
         match self.select(css)?.first() {
             Some(found) => Ok(found.text()),
@@ -69,12 +66,13 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Values by a query with `::text` or `::attr(name)`, inside this element.
+    /// Values by a CSS selector as in [`Page::css`]. The element itself counts, as in Scrapy: `a.css("::attr(href)")` begins
+    /// with its own attribute.
     ///
     /// # Errors
-    /// The selector is not valid CSS.
-    pub fn css(&self, query_text: &str) -> Result<Selection> {
-        query(self.node, query_text)
+    /// The selector is not valid.
+    pub fn css(&self, css: &str) -> Result<Selection> {
+        values(self.node, css)
     }
 
     /// The element as HTML.
@@ -109,15 +107,20 @@ impl Selection {
         &self.0
     }
 
-    /// What a regular expression finds in the values: its first group, or the whole match. Linear time.
+    /// What a regular expression finds in the values: its groups, one after the other, or the whole match if it has none. A group
+    /// that took no part is empty. Linear time.
     ///
     /// # Errors
     /// The expression is not valid.
     pub fn re(&self, expression: &str) -> Result<Vec<String>> {
         let regex = regex::Regex::new(expression)?;
         let captures = self.0.iter().flat_map(|value| regex.captures_iter(value));
-        Ok(captures.filter_map(|c| Some(c.get(1).or_else(|| c.get(0))?.as_str().to_owned())).collect())
+        Ok(captures.flat_map(|c| groups.clone().map(move |number| group(&c, number))).collect())
     }
+        let groups = if regex.captures_len() > 1 { 1..regex.captures_len() } else { 0..1 };
+        let group = |captures: &regex::Captures<'_>, number| {
+            captures.get(number).map_or_else(String::new, |found| found.as_str().to_owned())
+        };
 
     /// The first find of a regular expression.
     ///
@@ -128,33 +131,28 @@ impl Selection {
     }
 }
 
-/// What a query takes from each element that it matches.
-enum Take<'q> {
-    Html,
-    Text,
-    Attr(&'q str),
+/// The elements that a selector finds in an element, which counts itself.
+pub(super) fn select<'a>(
+    page: &'a Page,
+    scope: ElementRef<'a>,
+    css: &str,
+) -> Result<impl Iterator<Item = Element<'a>> + use<'a>> {
+    let found = Selector::of_elements(css)?.find(scope).into_iter();
+    Ok(found.filter_map(move |found| match found {
+        Found::Element(node) => Some(Element { page, node }),
+        Found::Value(_) => None,
+    }))
 }
 
-pub(super) fn query(root: ElementRef<'_>, query: &str) -> Result<Selection> {
-    let (css, take) = match query.rsplit_once("::") {
-        Some((css, "text")) => (css, Take::Text),
-        Some((css, pseudo)) if pseudo.starts_with("attr(") && pseudo.ends_with(')') => {
-            (css, Take::Attr(pseudo["attr(".len()..pseudo.len() - 1].trim()))
-        }
-        _ => (query, Take::Html),
-    };
-    let css = if css.trim().is_empty() { "*" } else { css.trim() };
-    let selector = tree::selector(css)?;
-    let mut values = Vec::new();
-    for node in root.select(&selector) {
-        match take {
-            Take::Html => values.push(node.html()),
-            // Scrapy's ::text gives the text nodes that are direct children.
-            Take::Text => {
-                values.extend(node.children().filter_map(|child| Some(child.value().as_text()?.to_string())))
-            }
-            Take::Attr(name) => values.extend(node.value().attr(name).map(str::to_owned)),
-        }
-    }
-    Ok(Selection(values))
+/// The values that a selector finds in an element, which counts itself.
+pub(super) fn values(scope: ElementRef<'_>, css: &str) -> Result<Selection> {
+    let found = Selector::of(css)?.find(scope).into_iter();
+    Ok(Selection(
+        found
+            .map(|found| match found {
+                Found::Element(node) => node.html(),
+                Found::Value(value) => value.to_owned(),
+            })
+            .collect(),
+    ))
 }

@@ -8,6 +8,7 @@ use regex::Regex;
 use url::Url;
 
 use super::Page;
+use super::selector::Selector;
 use crate::error::{Error, Result};
 use crate::request::Request;
 
@@ -247,8 +248,8 @@ impl LinkExtractor {
             return Ok(found.collect());
         }
         for region in &self.restrict_css {
-            // `:is` forgives what is no selector.
-            super::tree::selector(region)?;
+            // Within `:is` the error would tell another place.
+            Selector::of_elements(region)?;
         }
         let wanted: Vec<String> = match self.restrict_css.is_empty() {
             true => self.tags.clone(),

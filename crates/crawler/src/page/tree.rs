@@ -4,21 +4,13 @@
 //! follow; a page of a few kilobytes can ask for millions of nodes. A pass of the tokenizer counts both first, and the
 //! document is cut where a limit is passed.
 
-use std::cell::RefCell;
-use std::collections::HashMap;
-use std::rc::Rc;
-
 use huntsman_html::{Attributes, Name, Sink, Span, State, TextKind, tokenize};
-use scraper::{Html, Selector};
-
-use crate::error::{Error, Result};
+use scraper::Html;
 
 /// Deepest nesting; browsers flatten beyond this number too.
 const MAX_DEPTH: usize = 512;
 /// Most nodes of a tree.
 const MAX_NODES: usize = 500_000;
-/// Compiled selectors kept per thread.
-const MAX_SELECTORS: usize = 512;
 
 pub(super) struct Tree {
     pub(super) html: Html,
@@ -146,24 +138,4 @@ impl Sink for Meter {
             self.depth = self.depth.saturating_sub(1);
         }
     }
-}
-
-/// A compiled selector, from the thread's cache.
-pub(super) fn selector(css: &str) -> Result<Rc<Selector>> {
-    thread_local! {
-        static CACHE: RefCell<HashMap<String, Rc<Selector>>> = RefCell::default();
-    }
-    CACHE.with_borrow_mut(|cache| {
-        if let Some(selector) = cache.get(css) {
-            return Ok(Rc::clone(selector));
-        }
-        let selector = Selector::parse(css)
-            .map_err(|cause| Error::msg(format!("CSS selector \"{css}\": {cause}")))
-            .map(Rc::new)?;
-        if cache.len() >= MAX_SELECTORS {
-            cache.clear();
-        }
-        cache.insert(css.to_owned(), Rc::clone(&selector));
-        Ok(selector)
-    })
 }

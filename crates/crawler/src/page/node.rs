@@ -1,0 +1,205 @@
+//! An element as the `selectors` crate looks at it: the top of its world is the element that is searched.
+
+use scraper::ElementRef;
+use scraper::selector::{CssLocalName, CssString};
+use selectors::attr::{AttrSelectorOperation, CaseSensitivity, NamespaceConstraint};
+use selectors::bloom::BloomFilter;
+use selectors::matching::{ElementSelectorFlags, MatchingContext};
+use selectors::{Element, OpaqueElement};
+
+use super::selector::{Dialect, PseudoClass, PseudoElement};
+
+#[derive(Clone, Debug)]
+pub(super) struct Node<'a> {
+    element: ElementRef<'a>,
+    /// The element that is searched.
+    scope: ElementRef<'a>,
+}
+
+impl<'a> Node<'a> {
+    pub(super) fn new(element: ElementRef<'a>, scope: ElementRef<'a>) -> Self {
+        Self { element, scope }
+    }
+
+    fn beside(&self, element: ElementRef<'a>) -> Self {
+        Self::new(element, self.scope)
+    }
+
+    fn attr(&self, name: &str) -> Option<&'a str> {
+        self.element.value().attr(name)
+    }
+
+    fn is_one_of(&self, names: &[&str]) -> bool {
+        names.contains(&self.element.value().name())
+    }
+
+    fn has_type(&self, types: &[&str]) -> bool {
+        self.attr("type").is_some_and(|given| types.iter().any(|name| given.eq_ignore_ascii_case(name)))
+    }
+
+    /// The text inside, as in the document.
+    fn contains(&self, wanted: &str) -> bool {
+        match wanted {
+            "" => true,
+            wanted => self.element.text().collect::<String>().contains(wanted),
+        }
+    }
+
+    /// Whether the nearest `lang` names this language, or a kind of it as `en-GB` is one of `en`.
+    fn is_of_language(&self, wanted: &str) -> bool {
+        let mut elements =
+            std::iter::once(self.element).chain(self.element.ancestors().filter_map(ElementRef::wrap));
+        let declared = elements.find_map(|element| element.value().attr("lang")).unwrap_or_default();
+        let (begin, rest) = declared.split_at_checked(wanted.len()).unwrap_or_default();
+        !wanted.is_empty() && begin.eq_ignore_ascii_case(wanted) && (rest.is_empty() || rest.starts_with('-'))
+    }
+
+    /// Whether it, or what it is part of, is switched off; nothing if that cannot be done with such an element.
+    fn is_disabled(&self) -> Option<bool> {
+        let mut above = self.element.ancestors().filter_map(ElementRef::wrap);
+        let is_off = |element: &ElementRef<'_>, name: &str| {
+            element.value().name() == name && element.value().attr("disabled").is_some()
+        };
+        let by_another = match self.element.value().name() {
+            "fieldset" | "optgroup" => false,
+            "option" => above.any(|above| is_off(&above, "optgroup")),
+            // What is in its first legend switches a fieldset on again.
+            "button" | "input" | "select" | "textarea" => above.any(|above| {
+                let mut children = above.children().filter_map(ElementRef::wrap);
+                let legend = children.find(|child| child.value().name() == "legend");
+                is_off(&above, "fieldset")
+                    && !legend
+                        .is_some_and(|legend| self.element.ancestors().any(|node| node.id() == legend.id()))
+            }),
+            _ => return None,
+        };
+        Some(by_another || self.attr("disabled").is_some())
+    }
+}
+
+impl<'a> Element for Node<'a> {
+    type Impl = Dialect;
+
+    fn opaque(&self) -> OpaqueElement {
+        OpaqueElement::new(self.element.value())
+    }
+
+    fn parent_element(&self) -> Option<Self> {
+        if self.element == self.scope {
+            return None;
+        }
+        self.element.parent().and_then(ElementRef::wrap).map(|parent| self.beside(parent))
+    }
+
+    fn parent_node_is_shadow_root(&self) -> bool {
+        false
+    }
+
+    fn containing_shadow_host(&self) -> Option<Self> {
+        None
+    }
+
+    fn is_pseudo_element(&self) -> bool {
+        false
+    }
+
+    fn prev_sibling_element(&self) -> Option<Self> {
+        self.element.prev_siblings().find_map(ElementRef::wrap).map(|element| self.beside(element))
+    }
+
+    fn next_sibling_element(&self) -> Option<Self> {
+        self.element.next_siblings().find_map(ElementRef::wrap).map(|element| self.beside(element))
+    }
+
+    fn first_element_child(&self) -> Option<Self> {
+        self.element.children().find_map(ElementRef::wrap).map(|element| self.beside(element))
+    }
+
+    fn is_html_element_in_html_document(&self) -> bool {
+        self.element.is_html_element_in_html_document()
+    }
+
+    fn has_local_name(&self, name: &CssLocalName) -> bool {
+        self.element.value().name() == &*name.0
+    }
+
+    fn has_namespace(&self, namespace: &CssLocalName) -> bool {
+        *self.element.value().name.ns == *namespace.0
+    }
+
+    fn is_same_type(&self, other: &Self) -> bool {
+        self.element.value().name == other.element.value().name
+    }
+
+    fn attr_matches(
+        &self,
+        _: &NamespaceConstraint<&CssLocalName>,
+        name: &CssLocalName,
+        operation: &AttrSelectorOperation<&CssString>,
+    ) -> bool {
+        self.attr(&name.0).is_some_and(|value| operation.eval_str(value))
+    }
+
+    fn match_non_ts_pseudo_class(&self, class: &PseudoClass, _: &mut MatchingContext<'_, Dialect>) -> bool {
+        match class {
+            PseudoClass::Contains(wanted) => self.contains(wanted),
+            PseudoClass::Lang(wanted) => self.is_of_language(wanted),
+            PseudoClass::Link => self.is_link(),
+            PseudoClass::Checked => {
+                (self.is_one_of(&["option"]) && self.attr("selected").is_some())
+                    || (self.is_one_of(&["input"])
+                        && self.has_type(&["checkbox", "radio"])
+                        && self.attr("checked").is_some())
+            }
+            PseudoClass::Disabled => self.is_disabled() == Some(true),
+            PseudoClass::Enabled => self.is_disabled() == Some(false),
+            PseudoClass::Never => false,
+        }
+    }
+
+    fn match_pseudo_element(&self, _: &PseudoElement, _: &mut MatchingContext<'_, Dialect>) -> bool {
+        false
+    }
+
+    fn apply_selector_flags(&self, _: ElementSelectorFlags) {}
+
+    fn is_link(&self) -> bool {
+        self.is_one_of(&["a", "link", "area"]) && self.attr("href").is_some()
+    }
+
+    fn is_html_slot_element(&self) -> bool {
+        false
+    }
+
+    fn has_id(&self, id: &CssLocalName, case: CaseSensitivity) -> bool {
+        self.element.value().id().is_some_and(|given| case.eq(given.as_bytes(), id.0.as_bytes()))
+    }
+
+    fn has_class(&self, name: &CssLocalName, case: CaseSensitivity) -> bool {
+        self.element.value().has_class(&name.0, case)
+    }
+
+    fn has_custom_state(&self, _: &CssLocalName) -> bool {
+        false
+    }
+
+    fn imported_part(&self, _: &CssLocalName) -> Option<CssLocalName> {
+        None
+    }
+
+    fn is_part(&self, _: &CssLocalName) -> bool {
+        false
+    }
+
+    fn is_empty(&self) -> bool {
+        self.element.is_empty()
+    }
+
+    fn is_root(&self) -> bool {
+        self.element.is_root()
+    }
+
+    fn add_element_unique_hashes(&self, _: &mut BloomFilter) -> bool {
+        false
+    }
+}

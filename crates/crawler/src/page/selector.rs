@@ -1,0 +1,487 @@
+//! CSS selectors as Scrapy's users write them: with `::text`, `::attr(name)` and `:contains('text')`.
+//!
+//! What they mean is what parsel makes of them; how they are written and matched is left to the `selectors` crate.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+
+use cssparser::{BasicParseErrorKind, CowRcStr, ParseError, ParseErrorKind};
+use scraper::ElementRef;
+use scraper::selector::{CssLocalName, CssString, ToCss};
+use selectors::context::{
+    MatchingContext, MatchingForInvalidation, MatchingMode, NeedsSelectorFlags, QuirksMode, SelectorCaches,
+};
+use selectors::matching::matches_selector;
+use selectors::parser::{Combinator, Component, ParseRelative, SelectorList, SelectorParseErrorKind};
+use selectors::{Element as _, parser};
+
+use super::node::Node;
+use crate::error::{Error, Result};
+
+/// Compiled selectors kept per thread.
+const MAX_SELECTORS: usize = 512;
+
+/// A list of selectors, compiled.
+pub(super) struct Selector {
+    list: SelectorList<Dialect>,
+    /// What is taken by each selector of the list.
+    parts: Vec<Part>,
+}
+
+/// What one selector of a list takes.
+struct Part {
+    take: Take,
+    /// Components from the right that are not matched: the pseudo-element and what it makes superfluous.
+    offset: usize,
+    /// Whether what is inside an element that matches is taken, too: `p ::text` and `p *::text`.
+    deep: bool,
+}
+
+/// What a selector takes of an element that it matches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Take {
+    Element,
+    /// The text nodes that are its children.
+    Text,
+    Attr(String),
+}
+
+/// What a selector found, in document order.
+#[derive(Clone, Copy)]
+pub(super) enum Found<'a> {
+    Element(ElementRef<'a>),
+    /// A text, or the value of an attribute.
+    Value(&'a str),
+}
+
+impl Selector {
+    /// A compiled selector, from the thread's cache.
+    ///
+    /// # Errors
+    /// It is not valid; the error tells where.
+    pub(super) fn of(css: &str) -> Result<Rc<Self>> {
+        thread_local! {
+            static CACHE: RefCell<HashMap<String, Rc<Selector>>> = RefCell::default();
+        }
+        CACHE.with_borrow_mut(|cache| {
+            if let Some(selector) = cache.get(css) {
+                return Ok(Rc::clone(selector));
+            }
+            let selector = Rc::new(Self::parse(css)?);
+            if cache.len() >= MAX_SELECTORS {
+                cache.clear();
+            }
+            cache.insert(css.to_owned(), Rc::clone(&selector));
+            Ok(selector)
+        })
+    }
+
+    /// As [`Selector::of`], for a selector of elements.
+    ///
+    /// # Errors
+    /// It is not valid, or it selects texts or attributes.
+    pub(super) fn of_elements(css: &str) -> Result<Rc<Self>> {
+        let selector = Self::of(css)?;
+        if selector.parts.iter().any(|part| part.take != Take::Element) {
+            let shown = css.escape_debug();
+            return Err(Error::msg(format!(
+                "CSS selector \"{shown}\": elements are selected here, and not their ::text or ::attr(name); `css` gives those"
+            )));
+        }
+        Ok(selector)
+    }
+
+    fn parse(css: &str) -> Result<Self> {
+        let grammar = Grammar::default();
+        let mut input = cssparser::Parser::new(css);
+        let list = SelectorList::parse(&grammar, &mut input, ParseRelative::No).map_err(|error| {
+            let (at, what) = grammar.explain(css, input.position().byte_index(), &error);
+            let (shown, character) = (css.escape_debug(), css[..at].chars().count() + 1);
+            Error::msg(format!("CSS selector \"{shown}\", character {character}: {what}"))
+        })?;
+        let parts = list.slice().iter().map(Part::of).collect();
+        Ok(Self { list, parts })
+    }
+
+    /// What is found in an element, which counts itself; nothing above it is seen.
+    pub(super) fn find<'a>(&self, scope: ElementRef<'a>) -> Vec<Found<'a>> {
+        let mut caches = SelectorCaches::default();
+        let mut context = MatchingContext::new(
+            MatchingMode::Normal,
+            None,
+            &mut caches,
+            QuirksMode::NoQuirks,
+            NeedsSelectorFlags::No,
+            MatchingForInvalidation::No,
+        );
+        context.scope_element = Some(Node::new(scope, scope).opaque());
+        let mut found = Vec::new();
+        for (selector, part) in self.list.slice().iter().zip(&self.parts) {
+            part.collect(selector, scope, &mut context, &mut found);
+        }
+        if self.parts.len() > 1 {
+            found.sort_by_key(|(place, _)| *place);
+            found.dedup_by_key(|(place, _)| *place);
+        }
+        found.into_iter().map(|(_, found)| found).collect()
+    }
+}
+
+/// Where something stands in the document: the number of its node within the scope, and that of the attribute of it.
+type Place = (usize, usize);
+
+impl Part {
+    fn of(selector: &parser::Selector<Dialect>) -> Self {
+        let Some(pseudo) = selector.pseudo_element() else {
+            return Self { take: Take::Element, offset: 0, deep: false };
+        };
+        let components: Vec<_> = selector.iter_raw_match_order().collect();
+        // From the right: the pseudo-element, the combinator that binds it, and what it belongs to.
+        let mut offset = 2;
+        let is_any = |component: &&Component<Dialect>| {
+            matches!(component, Component::ExplicitUniversalType | Component::ExplicitAnyNamespace)
+        };
+        let any = offset + components[offset..].iter().take_while(|component| is_any(component)).count();
+        let deep = matches!(components.get(any), Some(Component::Combinator(Combinator::Descendant)));
+        if deep {
+            offset = any + 1;
+        }
+        Self { take: pseudo.0.clone(), offset, deep }
+    }
+
+    fn collect<'a>(
+        &self,
+        selector: &parser::Selector<Dialect>,
+        scope: ElementRef<'a>,
+        context: &mut MatchingContext<'_, Dialect>,
+        found: &mut Vec<(Place, Found<'a>)>,
+    ) {
+        // The open elements, and whether each is taken.
+        let mut open = Vec::new();
+        for (number, node) in scope.descendants().enumerate() {
+            if number > 0 {
+                let parent = node.parent().map(|parent| parent.id());
+                while open.last().is_some_and(|(id, _)| Some(*id) != parent) {
+                    open.pop();
+                }
+            }
+            let of_parent = open.last().is_some_and(|(_, taken)| *taken);
+            if let Some(element) = ElementRef::wrap(node) {
+                let taken = (self.deep && of_parent)
+                    || matches_selector(selector, self.offset, None, &Node::new(element, scope), context);
+                open.push((node.id(), taken));
+                match &self.take {
+                    Take::Element if taken => found.push(((number, 0), Found::Element(element))),
+                    Take::Attr(wanted) if taken => {
+                        let mut attributes = element.value().attrs().enumerate();
+                        if let Some((at, (_, value))) = attributes.find(|(_, (name, _))| name == wanted) {
+                            found.push(((number, at + 1), Found::Value(value)));
+                        }
+                    }
+                    _ => {}
+                }
+            } else if let (Take::Text, true, Some(text)) = (&self.take, of_parent, node.value().as_text()) {
+                found.push(((number, 0), Found::Value(text)));
+            }
+        }
+    }
+}
+
+/// The selectors that are understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Dialect;
+
+impl parser::SelectorImpl for Dialect {
+    type AttrValue = CssString;
+    type Identifier = CssLocalName;
+    type LocalName = CssLocalName;
+    type NamespacePrefix = CssLocalName;
+    type NamespaceUrl = CssLocalName;
+    type BorrowedNamespaceUrl = CssLocalName;
+    type BorrowedLocalName = CssLocalName;
+    type NonTSPseudoClass = PseudoClass;
+    type PseudoElement = PseudoElement;
+    type ExtraMatchingData<'a> = ();
+}
+
+/// The pseudo-classes that do not tell where in the tree an element stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PseudoClass {
+    /// The text of the element has this in it. No CSS, but cssselect's.
+    Contains(String),
+    /// The language of the element is this one, or a kind of it.
+    Lang(String),
+    /// A link.
+    Link,
+    Checked,
+    Disabled,
+    Enabled,
+    /// What only a browser knows: nothing is hovered over or visited here.
+    Never,
+}
+
+impl PseudoClass {
+    fn of(name: &str) -> Option<Self> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "link" | "any-link" => Self::Link,
+            "checked" => Self::Checked,
+            "disabled" => Self::Disabled,
+            "enabled" => Self::Enabled,
+            "active" | "focus" | "hover" | "target" | "visited" => Self::Never,
+            _ => return None,
+        })
+    }
+}
+
+impl parser::NonTSPseudoClass for PseudoClass {
+    fn is_active_or_hover(&self) -> bool {
+        false
+    }
+
+    fn is_user_action_state(&self) -> bool {
+        false
+    }
+}
+
+impl ToCss for PseudoClass {
+    fn to_css<W: fmt::Write>(&self, to: &mut W) -> fmt::Result {
+        write!(to, ":{self:?}")
+    }
+}
+
+/// `::text` or `::attr(name)`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PseudoElement(Take);
+
+impl parser::PseudoElement for PseudoElement {}
+
+impl ToCss for PseudoElement {
+    fn to_css<W: fmt::Write>(&self, to: &mut W) -> fmt::Result {
+        write!(to, "::{:?}", self.0)
+    }
+}
+
+/// What is parsed; it keeps what it refuses, because the parser's own errors do not tell a name.
+#[derive(Default)]
+struct Grammar {
+    refused: RefCell<Option<Refused>>,
+}
+
+struct Refused {
+    /// As it stands in the selector, with its colons.
+    written: String,
+    what: String,
+}
+
+type Answer<T> = Result<T, ParseError<SelectorParseErrorKind>>;
+
+impl Grammar {
+    fn refuse<T>(&self, written: String, what: String) -> Answer<T> {
+        *self.refused.borrow_mut() = Some(Refused { written, what });
+        Err(ParseError::custom(SelectorParseErrorKind::UnsupportedPseudoClassOrElement))
+    }
+
+    fn no_such_element<T>(&self, name: &str) -> Answer<T> {
+        let what = format!("there is no pseudo-element ::{name}; there are ::text and ::attr(name)");
+        self.refuse(format!("::{name}"), what)
+    }
+
+    fn no_such_class<T>(&self, name: &str) -> Answer<T> {
+        self.refuse(format!(":{name}"), format!("there is no pseudo-class :{name}"))
+    }
+
+    /// What is wrong, and the byte at which it stands.
+    fn explain(&self, css: &str, end: usize, error: &ParseError<SelectorParseErrorKind>) -> (usize, String) {
+        use SelectorParseErrorKind as Kind;
+        if let Some(refused) = self.refused.take() {
+            return (css.find(&refused.written).unwrap_or(0), refused.what);
+        }
+        let what = match &error.kind {
+            ParseErrorKind::Basic(BasicParseErrorKind::EndOfInput) => "the selector ends too early",
+            ParseErrorKind::Basic(_) => "this is no selector",
+            ParseErrorKind::Custom(kind) => match kind {
+                Kind::EmptySelector => "a selector is missing",
+                Kind::DanglingCombinator => "nothing stands behind the last combinator",
+                Kind::PseudoElementExpectedColon
+                | Kind::PseudoElementExpectedIdent
+                | Kind::NoIdentForPseudo => "a colon needs the name of a pseudo-class",
+                Kind::ClassNeedsIdent => "a dot needs the name of a class",
+                Kind::InvalidState => {
+                    "nothing may stand behind ::text and ::attr(name), and they may not stand in brackets"
+                }
+                Kind::ExpectedNamespace => "there are no namespaces",
+                Kind::NoQualifiedNameInAttributeSelector
+                | Kind::UnexpectedTokenInAttributeSelector
+                | Kind::ExpectedBarInAttr
+                | Kind::BadValueInAttr
+                | Kind::InvalidQualNameInAttr => "this is no selector of an attribute",
+                _ => "this is no selector",
+            },
+        };
+        (end, what.to_owned())
+    }
+}
+
+impl<'i> parser::Parser<'i> for Grammar {
+    type Impl = Dialect;
+    type Error = SelectorParseErrorKind;
+
+    fn parse_is_and_where(&self) -> bool {
+        true
+    }
+
+    fn is_is_alias(&self, name: &str) -> bool {
+        name.eq_ignore_ascii_case("matches")
+    }
+
+    fn parse_has(&self) -> bool {
+        true
+    }
+
+    fn parse_nth_child_of(&self) -> bool {
+        true
+    }
+
+    fn allow_forgiving_selectors(&self) -> bool {
+        false
+    }
+
+    fn parse_non_ts_pseudo_class(&self, name: CowRcStr<'i>) -> Answer<PseudoClass> {
+        PseudoClass::of(&name).map_or_else(|| self.no_such_class(&name), Ok)
+    }
+
+    fn parse_non_ts_functional_pseudo_class(
+        &self,
+        name: CowRcStr<'i>,
+        arguments: &mut cssparser::Parser<'i>,
+        _: bool,
+    ) -> Answer<PseudoClass> {
+        let class = match name.to_ascii_lowercase().as_str() {
+            "contains" => PseudoClass::Contains,
+            "lang" => PseudoClass::Lang,
+            _ => return self.no_such_class(&name),
+        };
+        let argument = arguments.expect_ident_or_string().map(|argument| argument.as_ref().to_owned());
+        match argument {
+            Ok(argument) if arguments.is_exhausted() => Ok(class(argument)),
+            _ => self.refuse(format!(":{name}("), format!(":{name} takes one string: :{name}('...')")),
+        }
+    }
+
+    fn parse_pseudo_element(&self, name: CowRcStr<'i>) -> Answer<PseudoElement> {
+        match &*name {
+            "text" => Ok(PseudoElement(Take::Text)),
+            "attr" => self.refuse(
+                "::attr".to_owned(),
+                "::attr needs the name of an attribute: ::attr(href)".to_owned(),
+            ),
+            name => self.no_such_element(name),
+        }
+    }
+
+    fn parse_functional_pseudo_element(
+        &self,
+        name: CowRcStr<'i>,
+        arguments: &mut cssparser::Parser<'i>,
+    ) -> Answer<PseudoElement> {
+        if &*name != "attr" {
+            return self.no_such_element(&name);
+        }
+        let argument = arguments.expect_ident_or_string().map(|argument| argument.as_ref().to_owned());
+        match argument {
+            Ok(argument) if arguments.is_exhausted() => Ok(PseudoElement(Take::Attr(argument))),
+            _ => self.refuse(
+                "::attr(".to_owned(),
+                "::attr takes the name of one attribute: ::attr(href)".to_owned(),
+            ),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use url::Url;
+
+    use super::*;
+    use crate::{Page, Request, Response};
+
+    /// What parsel finds; its versions are in the first line. The attributes of its document are in the order of their names,
+    /// because our tree forgets the one in which they stood.
+    const TABLE: &str = include_str!("../../tests/data/selectors-parsel-1.12.1.jsonl");
+
+    #[derive(Deserialize)]
+    struct Row {
+        css: String,
+        /// Selects the element that is searched; the page if it is not there.
+        r#in: Option<String>,
+        re: Option<String>,
+        #[serde(default)]
+        values: Vec<String>,
+        error: Option<String>,
+    }
+
+    fn page(html: &str) -> Page {
+        let url = Url::parse("http://h/").unwrap();
+        Page::new(Request::get(url.clone()), Response::html(url, html.to_owned()))
+    }
+
+    #[test]
+    fn selectors_find_what_parsel_finds() {
+        let mut lines = TABLE.lines().skip(1);
+        let document: serde_json::Value = serde_json::from_str(lines.next().unwrap()).unwrap();
+        let page = page(document["html"].as_str().unwrap());
+        let mut wrong = Vec::new();
+        for line in lines {
+            let row: Row = serde_json::from_str(line).unwrap();
+            let found = match &row.r#in {
+                Some(scope) => page.select(scope).unwrap()[0].css(&row.css),
+                None => page.css(&row.css),
+            };
+            let found = match &row.re {
+                Some(expression) => found.and_then(|found| found.re(expression)),
+                None => found.map(|found| found.get_all().to_vec()),
+            };
+            match (found, &row.error) {
+                (Ok(found), None) if found == row.values => {}
+                (Err(_), Some(_)) => {}
+                (found, _) => wrong.push(format!("{line}\n    {found:?}")),
+            }
+        }
+        assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    }
+
+    #[test]
+    fn what_is_no_selector_is_an_error_that_tells_the_place() {
+        let page = page("<p>x");
+        for (css, place, what) in [
+            ("p, é::foo", 5, "no pseudo-element ::foo; there are ::text and ::attr(name)"),
+            ("p::foo(x)", 2, "no pseudo-element ::foo;"),
+            ("p > a:first", 6, "no pseudo-class :first"),
+            ("p > a:eq(1)", 6, "no pseudo-class :eq"),
+            ("a::attr", 2, "needs the name of an attribute"),
+            ("a:contains('x', 'y')", 2, "takes one string"),
+            ("li[", 4, "the selector ends too early"),
+            ("a, , b", 4, "a selector is missing"),
+            ("a::text::text", 14, "nothing may stand behind"),
+            ("p >", 4, "behind the last combinator"),
+        ] {
+            let error = page.css(css).unwrap_err().to_string();
+            let begin = format!("CSS selector \"{}\", character {place}: ", css.escape_debug());
+            assert!(error.starts_with(&begin) && error.contains(what), "{css}: {error}");
+        }
+        let error = page.select("p::text").unwrap_err().to_string();
+        assert!(error.contains("`css` gives those"), "{error}");
+    }
+
+    #[test]
+    fn elements_inside_do_not_see_what_is_above() {
+        let page = page("<div id=a><div id=b><p>x</p></div></div>");
+        let inner = page.select("#b").unwrap()[0];
+        let found = |css: &str| inner.select(css).unwrap().len();
+        assert_eq!((found("p"), found("div > p"), found("#a p"), found("div")), (1, 1, 0, 0));
+        assert_eq!(page.select("#a p").unwrap().len(), 1);
+    }
+}
