@@ -125,3 +125,17 @@ async fn a_line_of_progress_comes_every_interval_with_all_its_numbers() {
     assert!(rows.iter().any(|row| row[6] == 1.0), "the dead host is down: {rows:?}");
     assert!(rows[0][5] >= 1.0 && rows[0][4] >= rows[1][4], "{rows:?}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_guard_that_cuts_warns_once() {
+    let web = ScriptedDownloader::pages((0..30).map(|n| {
+        // Two links each, so that the guard cuts twice.
+        let html = format!("<a href=/{}>x</a><a href=/{}?b>x</a>", n + 1, n + 1);
+        (format!("http://guarded.test/{n}"), html)
+    }));
+    let report = crawl(links("http://guarded.test/0"), &web).run().await.unwrap();
+    assert_eq!(report.losses[0].count, 2, "{report}");
+    let warned = lines(|line| line["level"] == "WARN" && line["message"].contains("the guard depth_guard"));
+    assert_eq!(warned.len(), 1, "{warned:?}");
+    assert!(warned[0]["url"].contains("guarded.test/21"), "{warned:?}");
+}

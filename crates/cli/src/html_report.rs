@@ -153,7 +153,7 @@ impl Numbers {
         let _ = write!(
             out,
             "<h1>Crawl report</h1><p class=\"sub\">{} after {} · huntsman {} · seed {}</p><div class=\"tiles\">",
-            html(&report.finish_reason),
+            html(&report.outcome),
             duration(report.elapsed_s),
             html(report.version),
             report.seed
@@ -169,7 +169,15 @@ impl Numbers {
         ] {
             let _ = write!(out, "<div class=\"tile\"><b>{value}</b><span>{name}</span></div>");
         }
-        out.push_str("</div><div class=\"charts\">");
+        out.push_str("</div>");
+        if !report.losses.is_empty() {
+            out.push_str("<h2>Lost</h2><ul>");
+            for loss in &report.losses {
+                let _ = write!(out, "<li>{}</li>", html(&loss.to_string()));
+            }
+            out.push_str("</ul>");
+        }
+        out.push_str("<div class=\"charts\">");
         figure(&mut out, "Pages over time", &timeline(&self.times));
         let depths = self.depths.iter().map(|(depth, pages)| (format!("depth {depth}"), *pages)).collect();
         figure(&mut out, "Pages by depth", &bars("Pages by depth", depths));

@@ -123,6 +123,7 @@ impl Ended {
             Exit::Interrupted
         } else if self.report.error.is_some()
             || !failed.is_empty()
+            || self.report.failure.is_some()
             || self.report.finish_reason == "start_error"
         {
             Exit::Crawl
@@ -295,7 +296,8 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
             let message =
                 if closed { "stdout was closed by its reader".to_owned() } else { error.to_string() };
             let (elapsed, seed) = (started.elapsed().as_secs_f64(), handle.context().seed());
-            Report::of_failure(message, elapsed, seed, handle.stats().snapshot(), &log)
+            let report = Report::of_failure(message, elapsed, seed, handle.stats().snapshot(), &log);
+            Report { losses: handle.context().losses(), ..report }
         }
     };
     let mut ended = Ended { report, interrupted: interrupted.get(), directory };

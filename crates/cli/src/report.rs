@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use huntsman::{CrawlReport, HostReport, human_bytes};
+use huntsman::{CrawlReport, HostReport, Loss, human_bytes};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -30,6 +30,15 @@ pub(crate) struct Report {
     pub(crate) version: &'static str,
     /// Start URLs that could not be fetched, with the reason.
     pub(crate) failed_seeds: Vec<FailedSeed>,
+    /// What was lost, with the first reason of each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) losses: Vec<Loss>,
+    /// How it ended, for people.
+    #[serde(skip)]
+    pub(crate) outcome: String,
+    /// Why nothing came of it, if so.
+    #[serde(skip)]
+    pub(crate) failure: Option<String>,
     /// With `--avoid-dup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) avoid_dup: Option<AvoidDupReport>,
@@ -110,6 +119,7 @@ pub(crate) struct FailedSeed {
 impl Report {
     /// The report of a crawl that ended.
     pub(crate) fn of(report: CrawlReport, log: &LogCount) -> Self {
+        let (outcome, failure) = (report.outcome(), report.failure());
         let failed_seeds =
             report.failed_seeds.into_iter().map(|(url, reason)| FailedSeed { url, reason }).collect();
         let near_dup = NearDupReport::of(&report.stats);
@@ -127,6 +137,9 @@ impl Report {
             seed: report.seed,
             version: env!("CARGO_PKG_VERSION"),
             failed_seeds,
+            losses: report.losses,
+            outcome,
+            failure,
             avoid_dup: None,
             near_dup,
             copyvio,
@@ -158,6 +171,9 @@ impl Report {
             seed,
             version: env!("CARGO_PKG_VERSION"),
             failed_seeds: Vec::new(),
+            losses: Vec::new(),
+            outcome: "error".to_owned(),
+            failure: None,
             avoid_dup: None,
             near_dup,
             copyvio,
@@ -206,10 +222,12 @@ impl Report {
 
     /// A few lines for people.
     pub(crate) fn summary(&self, style: Style) -> String {
+        let outcome = escape(&self.outcome);
         let reason = match self.finish_reason.as_str() {
-            "finished" => style.green("finished"),
-            "error" | "start_error" => style.red(&self.finish_reason),
-            other => style.yellow(&escape(other)),
+            "error" | "start_error" => style.red(&outcome),
+            _ if self.failure.is_some() => style.red(&outcome),
+            _ if self.outcome == "finished" => style.green(&outcome),
+            _ => style.yellow(&outcome),
         };
         let mut out = format!("{reason} after {}\n", duration(self.elapsed_s));
         let mut table = Table::right(&[1]);
@@ -279,6 +297,9 @@ impl Report {
             ]);
         }
         let _ = write!(out, "{}", table.lines("  "));
+        for loss in &self.losses {
+            let _ = writeln!(out, "  {}", escape(&loss.to_string()));
+        }
         out
     }
 }

@@ -282,6 +282,25 @@ fn a_seed_that_cannot_be_fetched_fails_the_run_and_the_others_go_on() {
 }
 
 #[test]
+fn what_a_guard_cuts_is_told_in_the_summary_and_in_the_report() {
+    let mut site = Site::builder().page("/", "<a href='/1'>x</a>");
+    for page in 1..25 {
+        site = site.page(&format!("/{page}"), &format!("<a href='/{}'>x</a>", page + 1));
+    }
+    let (dir, site) = (tempfile::tempdir().unwrap(), site.start_blocking());
+    let said = run(&mut crawl(dir.path(), &site));
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.stderr.contains("finished with losses after"), "{}", said.stderr);
+    let cut = format!("1 link cut by depth_guard, first: {}: depth 21 is beyond 20", site.url("/21"));
+    assert!(said.stderr.contains(&cut), "{}", said.stderr);
+    assert_eq!(said.stderr.matches("the guard depth_guard cut a link").count(), 1, "{}", said.stderr);
+    let report = report(&dir.path().join("out"));
+    let loss =
+        json!([{"kind": "links", "name": "depth_guard", "count": 1, "first": cut.split("first: ").nth(1)}]);
+    assert_eq!((&report["pages"], &report["losses"]), (&json!(21), &loss));
+}
+
+#[test]
 fn start_urls_that_the_settings_refuse_are_an_error_with_a_reason() {
     let (dir, site) = (tempfile::tempdir().unwrap(), small());
     let said = run(crawl(dir.path(), &site).args(["--set", "urllength_limit=10"]));

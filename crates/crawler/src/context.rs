@@ -17,11 +17,14 @@ use crate::event::{Event, Observer, OnDownload};
 use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
 use crate::host::HostKey;
 use crate::job::DurableFiles;
+use crate::log;
+use crate::losses::{Loss, LossKind, Losses};
 use crate::middleware::OnFollow;
 use crate::report::HostReport;
 use crate::request::Request;
 use crate::response::Response;
 use crate::schedule::{Outcome, Ticket};
+use crate::secrets::redacted;
 use crate::settings::Settings;
 use crate::simulated::is_simulated;
 use crate::state::State;
@@ -34,6 +37,7 @@ pub struct Context(Arc<Shared>);
 pub(crate) struct Shared {
     settings: Settings,
     stats: Stats,
+    losses: Losses,
     state: State,
     clock: Clock,
     seed: u64,
@@ -122,6 +126,7 @@ impl Context {
         Self(Arc::new(Shared {
             settings,
             stats,
+            losses: Losses::default(),
             state: State::default(),
             clock: Clock::start(),
             seed,
@@ -152,6 +157,29 @@ impl Context {
     /// The stats of the crawl.
     pub fn stats(&self) -> &Stats {
         &self.0.stats
+    }
+
+    /// What the crawl lost so far.
+    pub fn losses(&self) -> Vec<Loss> {
+        self.0.losses.all()
+    }
+
+    /// Counts a loss; `what` tells which one, with the reason. Answers whether it is the first of its kind and name.
+    pub(crate) fn lost(&self, kind: LossKind, name: &str, what: impl FnOnce() -> String) -> bool {
+        self.0.losses.add(kind, name, what)
+    }
+
+    /// Counts an address that a guard against traps cut, and warns of the first one of each guard.
+    pub(crate) fn guarded(&self, url: &str, reason: &DropReason) {
+        let Some(setting) = reason.guard else { return };
+        let (url, why) = (redacted(url), reason.detail.as_deref().unwrap_or(&reason.reason));
+        if self.lost(LossKind::Links, setting, || format!("{url}: {why}")) {
+            log::warn!(
+                %url,
+                "the guard {setting} cut a link that nobody looked at: {}; it counts what it cuts and logs no more of it",
+                why.escape_debug()
+            );
+        }
     }
 
     /// What the spider wants to find again when its job goes on.
@@ -196,14 +224,15 @@ impl Context {
 
     /// Tells all observers; a panic in one is caught and counted.
     pub fn emit(&self, event: &Event<'_>) {
+        self.0.losses.event(event);
         for observer in &self.0.observers {
-            self.guarded(|| observer.event(event));
+            self.caught(|| observer.event(event));
         }
     }
 
     /// Why an observer does not want a request queued, if one does not.
     pub(crate) fn veto(&self, request: &Request) -> Option<DropReason> {
-        self.0.observers.iter().find_map(|observer| match self.guarded(|| observer.on_schedule(request)) {
+        self.0.observers.iter().find_map(|observer| match self.caught(|| observer.on_schedule(request)) {
             Some(OnFollow::Drop(reason)) => Some(reason),
             Some(OnFollow::Keep) | None => None,
         })
@@ -211,11 +240,11 @@ impl Context {
 
     /// What the observers make of a part of a download.
     pub(crate) fn judge_download(&self, ask: impl Fn(&dyn Observer) -> OnDownload) -> OnDownload {
-        let mut answers = self.0.observers.iter().filter_map(|observer| self.guarded(|| ask(&**observer)));
+        let mut answers = self.0.observers.iter().filter_map(|observer| self.caught(|| ask(&**observer)));
         answers.find(|answer| *answer != OnDownload::Continue).unwrap_or_default()
     }
 
-    fn guarded<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
+    fn caught<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
         let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
         if answer.is_err() {
             self.stats().inc("observer_panics");

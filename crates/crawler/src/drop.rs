@@ -1,12 +1,16 @@
 //! Why a request ended without a page: a value that is counted, recorded and explained, not an error.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use http::StatusCode;
 use serde::Serialize;
 
 use crate::clock::Timestamp;
+use crate::error::Error;
+use crate::fetch::FetchError;
 use crate::request::Request;
+use crate::response::Response;
 use crate::secrets::redacted;
 
 /// Whether the web failed us or we decided against the request.
@@ -30,7 +34,23 @@ pub struct DropReason {
     pub detail: Option<String>,
     /// Status of the answer, if one came.
     pub status: Option<StatusCode>,
+    /// The setting of the guard against traps that decided, if one did: what it cuts is told in the report.
+    pub guard: Option<&'static str>,
+    /// The error behind it, for the spider's `failed`.
+    pub(crate) cause: Cause,
 }
+
+/// An error that is no part of what a reason is equal to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cause(Option<Arc<Error>>);
+
+impl PartialEq for Cause {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Cause {}
 
 impl DropReason {
     /// A rule decided against the request. Free text instead of a snake_case name becomes the detail of the reason
@@ -41,7 +61,7 @@ impl DropReason {
             && reason.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
         let (reason, detail) =
             if is_name { (reason, None) } else { (Cow::Borrowed("dropped"), Some(reason.into_owned())) };
-        Self { state: DropState::Skipped, reason, detail, status: None }
+        Self { state: DropState::Skipped, reason, detail, status: None, guard: None, cause: Cause::default() }
     }
 
     /// The request was tried and failed.
@@ -53,6 +73,34 @@ impl DropReason {
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
+    }
+
+    /// Says that a guard against traps decided, and which setting is its limit.
+    pub fn guard(mut self, setting: &'static str) -> Self {
+        self.guard = Some(setting);
+        self
+    }
+
+    /// Adds the error behind it.
+    pub(crate) fn because(mut self, error: Error) -> Self {
+        self.cause = Cause(Some(Arc::new(error)));
+        self
+    }
+
+    /// Adds the answer that came, for the spider's `failed`.
+    pub(crate) fn answered(self, response: Response) -> Self {
+        match self.state {
+            DropState::Failed => {
+                let error = FetchError::of_drop(&self).with_response(response);
+                self.because(error.into())
+            }
+            DropState::Skipped => self,
+        }
+    }
+
+    /// What the spider's `failed` is told: the error behind it, or the reason as one.
+    pub(crate) fn error(&self) -> Arc<Error> {
+        self.cause.0.clone().unwrap_or_else(|| Arc::new(FetchError::of_drop(self).into()))
     }
 
     /// Adds the status of the answer.

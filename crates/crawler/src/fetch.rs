@@ -9,7 +9,8 @@ use std::pin::Pin;
 use http::{HeaderMap, StatusCode};
 
 use crate::context::Context;
-use crate::drop::{DropReason, DropState};
+use crate::drop::{Cause, DropReason, DropState};
+use crate::error::Error;
 use crate::event::OnDownload;
 use crate::request::Request;
 use crate::response::Response;
@@ -126,6 +127,8 @@ pub enum FetchErrorKind {
     Incomplete,
     /// The answer breaks the protocol.
     BadResponse,
+    /// The status is not one that the spider asked for: neither 2xx nor allowed by it.
+    HttpStatus,
     /// The body is larger than allowed, on the wire or decoded.
     TooLarge,
     /// The body is not what its content coding says, or codings are stacked too deep.
@@ -159,6 +162,7 @@ impl FetchErrorKind {
             Self::Reset => "connection_reset",
             Self::Incomplete => "incomplete_body",
             Self::BadResponse => "bad_response",
+            Self::HttpStatus => "http_status",
             Self::TooLarge => "too_large",
             Self::Decode => "bad_encoding",
             Self::ContentType => "content_type",
@@ -174,7 +178,7 @@ impl FetchErrorKind {
         Self::ALL.into_iter().find(|kind| kind.name() == reason)
     }
 
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 21] = [
         Self::InvalidRequest,
         Self::Scheme,
         Self::AddressRefused,
@@ -188,6 +192,7 @@ impl FetchErrorKind {
         Self::Reset,
         Self::Incomplete,
         Self::BadResponse,
+        Self::HttpStatus,
         Self::TooLarge,
         Self::Decode,
         Self::ContentType,
@@ -206,12 +211,20 @@ pub struct FetchError {
     status: Option<StatusCode>,
     request_sent: bool,
     source: Option<Box<dyn StdError + Send + Sync>>,
+    response: Option<Box<Response>>,
 }
 
 impl FetchError {
     /// An error of a kind, with what happened.
     pub fn new(kind: FetchErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), status: None, request_sent: false, source: None }
+        Self {
+            kind,
+            message: message.into(),
+            status: None,
+            request_sent: false,
+            source: None,
+            response: None,
+        }
     }
 
     /// Adds the cause.
@@ -224,6 +237,24 @@ impl FetchError {
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
         self
+    }
+
+    /// Adds the answer, which came and is not handed to `parse`.
+    pub(crate) fn with_response(mut self, response: Response) -> Self {
+        self.status = Some(response.status);
+        self.response = Some(Box::new(response));
+        self
+    }
+
+    /// The error of a request that ended for a reason.
+    pub(crate) fn of_drop(reason: &DropReason) -> Self {
+        let kind = FetchErrorKind::of_reason(&reason.reason).unwrap_or(FetchErrorKind::Middleware);
+        let what = match (&reason.detail, reason.status) {
+            (Some(detail), _) => detail.clone(),
+            (None, Some(status)) => status.to_string(),
+            (None, None) => return Self::new(kind, reason.reason.clone()),
+        };
+        Self { status: reason.status, ..Self::new(kind, format!("{}: {what}", reason.reason)) }
     }
 
     /// Says that the request had been sent when it failed: a POST is not retried then.
@@ -240,6 +271,11 @@ impl FetchError {
     /// Status of the answer, if headers came.
     pub fn status(&self) -> Option<StatusCode> {
         self.status
+    }
+
+    /// The answer with its headers and body, if one came and was whole: that of a status which is not handed to `parse`.
+    pub fn response(&self) -> Option<&Response> {
+        self.response.as_deref()
     }
 
     /// Whether the request had been sent.
@@ -287,7 +323,16 @@ impl FetchError {
             reason: self.kind.name().into(),
             detail: Some(self.to_string()),
             status: self.status,
+            guard: None,
+            cause: Cause::default(),
         }
+    }
+
+    /// As [`FetchError::drop_reason`], with this error behind it.
+    pub(crate) fn into_drop(self) -> DropReason {
+        let reason = self.drop_reason();
+        let doing = reason.reason.clone();
+        reason.because(Error::from(self).context(doing))
     }
 }
 

@@ -21,6 +21,7 @@ mod host_stats;
 mod http_client;
 mod job;
 pub mod log;
+mod losses;
 mod middleware;
 mod output;
 mod pace;
@@ -59,6 +60,7 @@ pub use http_client::{CertificateError, DecodeLimits, Decoded, HttpDownloader, d
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use huntsman_store::Backend;
 pub use job::{Change, Job, Persist};
+pub use losses::{Loss, LossKind};
 pub use middleware::{
     DownloaderMiddleware, OnException, OnFollow, OnPage, OnRequest, OnResponse, SpiderMiddleware,
 };
@@ -68,7 +70,7 @@ pub use page::{BinaryBody, Element, FoundLink, GivenRequests, LinkExtractor, NO_
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};
-pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, Nested, Request};
+pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, FoundBy, Nested, Request};
 pub use response::{Response, Timings};
 pub use saved_job::SavedJob;
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};

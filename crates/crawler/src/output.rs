@@ -80,12 +80,19 @@ impl<I> Output<I> {
         self.flush_if_full();
     }
 
-    /// Follows a URL with a GET request to the default callback.
+    /// Follows a URL with a GET request to the default callback. It is the spider's own choice
+    /// ([`FoundBy::Spider`](crate::FoundBy)): the guards against traps let it pass.
+    ///
+    /// What is no page (`mailto:`, `javascript:`, `tel:`: neither http nor https) is passed over and counted in the stat
+    /// `links/no_page`.
     pub fn follow(&mut self, url: Url) {
-        self.request(Request::get(url));
+        match url.scheme() {
+            "http" | "https" => self.request(Request::get(url)),
+            _ => self.context.stats().inc("links/no_page"),
+        }
     }
 
-    /// Follows several URLs.
+    /// Follows several URLs, as [`Output::follow`] does. For all links of a page there is [`Output::follow_links`].
     pub fn follow_all(&mut self, urls: impl IntoIterator<Item = Url>) {
         for url in urls {
             self.follow(url);
@@ -95,7 +102,8 @@ impl<I> Output<I> {
     /// Follows every link of a page with a GET request to the default callback, and answers with the number of its links
     /// to http and https addresses, repetitions included: what a crawl of a whole site does.
     ///
-    /// What is no URL is left out and counted in the stat `links/invalid`.
+    /// What is no URL is left out and counted in the stat `links/invalid`. Nobody looks at these links
+    /// ([`FoundBy::Link`](crate::FoundBy)), so the guards against traps do: `depth_guard`, `max_links_per_page` and their kin.
     ///
     /// Much cheaper than the same by hand: links to what is queued or done already cost no request. Fragments are left
     /// out, they are never sent.
@@ -108,9 +116,7 @@ impl<I> Output<I> {
             };
             links += usize::from(!matches!(resolved, Resolved::Invalid | Resolved::Nowhere));
             if let Resolved::New(url) = resolved {
-                let mut request = Request::get(url);
-                request.nofollow = link.nofollow();
-                self.request(request);
+                self.request(Request::of_link(url, link.nofollow()));
             }
         }
         links

@@ -3,7 +3,7 @@
 //! Links, title, meta data and text come from one scan without a tree; the tree is built when a spider selects, once.
 
 use std::borrow::Cow;
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use http::{Extensions, header};
@@ -39,6 +39,8 @@ pub struct Page {
     tree: OnceCell<tree::Tree>,
     words: OnceCell<Words>,
     lang: OnceCell<Detected>,
+    label_read: Cell<bool>,
+    links_followed: Cell<usize>,
     /// What plugins found, for the spider and for other plugins.
     pub extensions: Extensions,
     /// Requests that are queued as if the callback had given them, also if a middleware skips the page: for middlewares that
@@ -117,6 +119,8 @@ impl Page {
             tree: OnceCell::new(),
             words: OnceCell::new(),
             lang: OnceCell::new(),
+            label_read: Cell::new(false),
+            links_followed: Cell::new(0),
             extensions: Extensions::new(),
             follow: Vec::new(),
         }
@@ -129,12 +133,36 @@ impl Page {
 
     /// Label of the callback.
     pub fn callback(&self) -> &str {
+        self.label_read.set(true);
         &self.request.callback
     }
 
     /// The request.
     pub fn request(&self) -> &Request {
+        // Its label may be looked at there.
+        self.label_read.set(true);
         &self.request
+    }
+
+    /// The request, for those whose look at its label does not count.
+    pub(crate) fn requested(&self) -> &Request {
+        &self.request
+    }
+
+    /// From now on, whether somebody looks at the label counts.
+    pub(crate) fn forget_label_reads(&self) {
+        self.label_read.set(false);
+    }
+
+    /// Whether somebody looked at the label, or may have done so.
+    pub(crate) fn label_was_read(&self) -> bool {
+        self.label_read.get()
+    }
+
+    /// Counts a link that is followed without a look at it; answers with their number.
+    pub(crate) fn count_link(&self) -> usize {
+        self.links_followed.set(self.links_followed.get() + 1);
+        self.links_followed.get()
     }
 
     /// The response.

@@ -7,6 +7,8 @@ use std::time::Duration;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::losses::{Loss, LossKind};
+
 /// What a crawl did, as it ended.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
@@ -23,8 +25,10 @@ pub struct CrawlReport {
     pub wire_bytes: u64,
     /// Start requests that could not be fetched: URL and reason.
     pub failed_seeds: Vec<(String, String)>,
-    /// Start requests that were queued.
+    /// Start requests, those that were refused or are no URL included.
     pub seeds: u64,
+    /// What was lost: failed seeds, items, feeds, links that a guard cut.
+    pub losses: Vec<Loss>,
     /// All stats.
     pub stats: BTreeMap<String, Value>,
     /// The busiest hosts.
@@ -67,18 +71,40 @@ impl CrawlReport {
         self.finish_reason == "finished"
     }
 
+    /// Why nothing came of the crawl, if so: every start request failed, or pipelines failed on every item. A command should end
+    /// with an error then, whatever the finish reason.
+    pub fn failure(&self) -> Option<String> {
+        let lost = |kind| self.losses.iter().filter(|loss| loss.kind == kind).map(|loss| loss.count).sum();
+        let (seeds, items): (u64, u64) = (lost(LossKind::Seeds), lost(LossKind::ItemsFailed));
+        if seeds > 0 && seeds >= self.seeds {
+            return Some("every seed failed".to_owned());
+        }
+        (items > 0 && self.stat("item_scraped_count") == 0).then(|| "every item was lost".to_owned())
+    }
+
+    /// How the crawl ended, for people: the finish reason, and what is wrong with it.
+    pub fn outcome(&self) -> String {
+        // What a pipeline drops is its decision.
+        let is_loss = |loss: &Loss| loss.kind != LossKind::ItemsDropped;
+        match self.failure() {
+            Some(failure) => format!("{}, but {failure}", self.finish_reason),
+            None if self.losses.iter().any(is_loss) => format!("{} with losses", self.finish_reason),
+            None => self.finish_reason.clone(),
+        }
+    }
+
     /// A counter of the stats; 0 if there is none.
     pub fn stat(&self, key: &str) -> i64 {
         self.stats.get(key).and_then(Value::as_i64).unwrap_or(0)
     }
 }
 
-/// A summary of a few lines.
+/// A summary of a few lines; each loss is one, with the first reason.
 impl fmt::Display for CrawlReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let elapsed = Duration::from_secs_f64(self.elapsed_s.max(0.0));
         let rate = if self.elapsed_s > 0.0 { self.pages as f64 / self.elapsed_s } else { 0.0 };
-        writeln!(f, "{} after {elapsed:.1?}: {} pages ({rate:.1}/s)", self.finish_reason, self.pages)?;
+        writeln!(f, "{} after {elapsed:.1?}: {} pages ({rate:.1}/s)", self.outcome(), self.pages)?;
         write!(f, "{} requests, {}", self.requests, human_bytes(self.wire_bytes))?;
         for (what, key) in [
             ("items", "item_scraped_count"),
@@ -91,7 +117,7 @@ impl fmt::Display for CrawlReport {
                 write!(f, ", {} {what}", self.stat(key))?;
             }
         }
-        Ok(())
+        self.losses.iter().try_for_each(|loss| write!(f, "\n  {loss}"))
     }
 }
 

@@ -37,6 +37,19 @@ impl std::fmt::Debug for Fingerprint {
 #[derive(Clone, Copy, Debug)]
 pub struct Nested;
 
+/// Who chose a request. The guards against traps judge what nobody looked at, and leave a spider's own choice alone.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FoundBy {
+    /// The spider named it: a start request, what a callback gives, what is pushed.
+    #[default]
+    Spider,
+    /// It is a link that was followed without a look at it: [`Output::follow_links`](crate::Output::follow_links), and what a
+    /// [`LinkExtractor`](crate::LinkExtractor) finds by its rules.
+    Link,
+    /// A sitemap lists it.
+    Sitemap,
+}
+
 /// What to fetch, and what is to be done with the answer.
 ///
 /// Plain data: everything but `extensions` can be written to disk and read back. Callbacks are labels, never
@@ -64,6 +77,8 @@ pub struct Request {
     pub unfiltered: bool,
     /// Found on a link with `rel=nofollow`; the crawl decides by `obey_nofollow`.
     pub nofollow: bool,
+    /// Who chose it; a retry and a redirect keep that.
+    pub found_by: FoundBy,
     /// Not to be sent before this time; waits in the frontier, not in a task.
     pub not_before: Option<Timestamp>,
     /// URL of the page on which the request was found, for records; the `Referer` header is made from it by policy.
@@ -109,6 +124,7 @@ impl Request {
             retries: 0,
             unfiltered: false,
             nofollow: false,
+            found_by: FoundBy::Spider,
             not_before: None,
             referer: None,
             meta: Map::new(),
@@ -117,6 +133,11 @@ impl Request {
             slot: None,
             fingerprint: None,
         }
+    }
+
+    /// A GET request of a link that was followed without a look at it.
+    pub(crate) fn of_link(url: Url, nofollow: bool) -> Self {
+        Self { nofollow, found_by: FoundBy::Link, ..Self::get(url) }
     }
 
     /// A GET request of an absolute URL given as text; unsafe characters are percent-encoded.
@@ -267,6 +288,11 @@ impl Request {
     /// Whether it is for a sitemap, which [`Sitemaps`](crate::Sitemaps) reads: such an answer is no page with links.
     pub fn is_sitemap(&self) -> bool {
         !self.meta.is_empty() && self.meta.contains_key(crate::sitemap::DEPTH)
+    }
+
+    /// Whether the guards against traps judge it: see `guard_spider_requests`.
+    pub fn is_guarded(&self, settings: &crate::settings::Settings) -> bool {
+        self.found_by != FoundBy::Spider || settings.guard_spider_requests
     }
 
     /// The identity for the duplicate filter, computed with default options unless the engine assigned one.

@@ -99,8 +99,11 @@ settings! {
 
     /// Links followed from a seed at most; 0 is no limit.
     depth_limit: u16 = 0;
-    /// The depth guard, which is on in every profile; 0 switches it off.
+    /// Links followed from a seed without a look at them, at most: a guard against endless chains. 0 switches it off.
     depth_guard: u16 = 20;
+    /// The guards against traps judge the requests that a spider names, too (seeds, follow, request), and not only links that
+    /// are followed without a look (follow_links, rules, sitemaps).
+    guard_spider_requests: bool = false;
     /// priority -= depth * depth_priority.
     depth_priority: i32 = 0;
     /// Counts requests per depth.
@@ -121,7 +124,7 @@ settings! {
     page_text: bool = false;
     /// The scan of each page collects the blocks of its text too.
     page_blocks: bool = false;
-    /// Requests of one page that are queued at most; what was cut is counted.
+    /// Links of one page that are followed without a look, at most; what was cut is counted.
     max_links_per_page: usize = 10_000;
     /// Entries of one sitemap that are followed at most; what was cut is counted.
     sitemap_max_entries: usize = 50_000;

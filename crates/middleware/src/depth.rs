@@ -6,8 +6,8 @@ use huntsman_crawler::{
     Context, Counter, DropReason, OnFollow, Page, Request, Result, Settings, SpiderMiddleware,
 };
 
-/// Drops links that are deeper than `depth_limit` (reason `depth`) or than the guard against endless chains,
-/// `depth_guard` (reason `depth_guard`), and lowers the priority by depth.
+/// Drops requests that are deeper than `depth_limit` (reason `depth`), and lowers the priority by depth. Links that nobody
+/// looked at are dropped beyond the guard against endless chains, too: `depth_guard` (reason `depth_guard`).
 ///
 /// The engine counts: a link is one deeper than its page, a redirect is as deep as its source. A request with meta
 /// `depth_reset` starts at 0 again.
@@ -45,15 +45,15 @@ impl Depth {
             request.depth = 0;
         }
         let depth = request.depth;
-        let drop = |reason: &'static str, limit: u16| {
+        let beyond = |reason: &'static str, limit: u16| {
             cx.stats().inc("depth/request_ignored_count");
-            OnFollow::Drop(DropReason::skipped(reason).detail(format!("depth {depth} is beyond {limit}")))
+            DropReason::skipped(reason).detail(format!("depth {depth} is beyond {limit}"))
         };
         if self.limit > 0 && depth > self.limit {
-            return drop("depth", self.limit);
+            return OnFollow::Drop(beyond("depth", self.limit));
         }
-        if self.guard > 0 && depth > self.guard {
-            return drop("depth_guard", self.guard);
+        if self.guard > 0 && depth > self.guard && request.is_guarded(cx.settings()) {
+            return OnFollow::Drop(beyond("depth_guard", self.guard).guard("depth_guard"));
         }
         let lowered = i32::from(depth).saturating_mul(self.priority);
         request.priority = request.priority.saturating_sub(lowered);
@@ -85,12 +85,14 @@ impl SpiderMiddleware for Depth {
 
 #[cfg(test)]
 mod tests {
+    use huntsman_crawler::FoundBy;
+
     use super::*;
 
     fn judge(settings: &Settings, depth: u16) -> (OnFollow, Request, Context) {
         let cx = Context::detached(settings.clone());
         let mut request = Request::parse("http://h/").unwrap().priority(5);
-        request.depth = depth;
+        (request.depth, request.found_by) = (depth, FoundBy::Link);
         let decision = Depth::from_settings(settings).unwrap().unwrap().judge(&mut request, &cx);
         (decision, request, cx)
     }
@@ -115,6 +117,23 @@ mod tests {
         settings.depth_limit = 0;
         settings.depth_guard = 0;
         assert_eq!(reason(judge(&settings, u16::MAX).0), None);
+    }
+
+    #[test]
+    fn what_a_spider_names_is_guarded_only_if_it_asks() {
+        let mut settings = Settings::default();
+        let mut named = Request::parse("http://h/").unwrap();
+        let mut judge = |settings: &Settings, depth: u16| {
+            named.depth = depth;
+            let cx = Context::detached(settings.clone());
+            reason(Depth::from_settings(settings).unwrap().unwrap().judge(&mut named, &cx))
+        };
+        assert_eq!(judge(&settings, 60), None);
+        settings.guard_spider_requests = true;
+        assert_eq!(judge(&settings, 21).as_deref(), Some("depth_guard"));
+        settings.guard_spider_requests = false;
+        settings.depth_limit = 2;
+        assert_eq!(judge(&settings, 3).as_deref(), Some("depth"), "a limit is for all");
     }
 
     #[test]

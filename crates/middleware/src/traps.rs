@@ -14,7 +14,7 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 use crate::origin;
 use crate::scope::Once;
 
-/// Recognises traps by what links there are, and counts (`warn`) or drops (`drop`) what is beyond:
+/// Recognises traps by what links there are that nobody looked at, and counts (`warn`) or drops (`drop`) what is beyond:
 ///
 /// - `query_variants`: more than `max_query_variants` query strings of one path; dropped only where pages of that path
 ///   repeat, since the whole content of a site may stand behind one path;
@@ -22,8 +22,8 @@ use crate::scope::Once;
 ///   slugs only;
 /// - `calendar`: a date in the address that is more than 2 years ahead or more than 30 years back.
 ///
-/// Addresses are counted once, however often they are linked. Stats `traps/{reason}`; logged once per host and reason. Seeds
-/// are not judged. Memory is bounded (two tables of 100,000 paths and a million 4-byte hashes each); what was not met for long is
+/// Addresses are counted once, however often they are linked. Stats `traps/{reason}`; what `warn` lets pass is logged once per host and
+/// reason. Seeds are not judged. Memory is bounded (two tables of 100,000 paths and a million 4-byte hashes each); what was not met for long is
 /// forgotten first.
 #[derive(Debug)]
 pub struct Traps {
@@ -85,9 +85,10 @@ impl Traps {
     }
 
     /// In which trap an address is, if in one, and how that shows.
-    fn caught(&self, url: &Url, now: Timestamp) -> Option<(&'static str, String)> {
+    fn caught(&self, url: &Url, now: Timestamp) -> Option<DropReason> {
+        let trap = |reason, detail, setting| Some(DropReason::skipped(reason).detail(detail).guard(setting));
         if let Some(year) = odd_year(url, now) {
-            return Some(("calendar", format!("a date in the year {year}")));
+            return trap("calendar", format!("a date in the year {year}"), "trap_guards");
         }
         let state = &mut *self.state();
         let address = &url[Position::BeforeHost..Position::AfterQuery];
@@ -99,7 +100,7 @@ impl Traps {
                 let template = &state.buffer[url[Position::BeforeHost..Position::BeforePath].len()..];
                 let shown: String = template.chars().take(200).collect();
                 let detail = format!("more than {} addresses of the template {shown}", self.max_urls);
-                return Some(("template", detail));
+                return trap("template", detail, "max_urls_per_template");
             }
         }
         if self.max_variants > 0
@@ -110,7 +111,7 @@ impl Traps {
             // What counts as a trap is dropped where it does harm, and shown wherever it is.
             if !admitted && (!self.drops || state.variants.repeats(key)) {
                 let detail = format!("more than {} query strings of this path", self.max_variants);
-                return Some(("query_variants", detail));
+                return trap("query_variants", detail, "max_query_variants");
             }
         }
         None
@@ -256,25 +257,28 @@ impl SpiderMiddleware for Traps {
     }
 
     fn process_follow(&self, _: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
-        let Some((reason, detail)) = self.caught(&request.url, cx.now()) else { return Ok(OnFollow::Keep) };
-        cx.stats().inc(&format!("traps/{reason}"));
-        let host = origin::host(&request.url);
-        if self.said.first(&format!("{reason} {host}")) {
-            let what = if self.drops { "dropped" } else { "followed all the same" };
-            log::warn!(%host, url = %request.url, "looks like a trap ({reason}), {what}: {}; later ones of this host are not logged", detail.escape_debug());
+        if !request.is_guarded(cx.settings()) {
+            return Ok(OnFollow::Keep);
         }
-        Ok(if self.drops {
-            OnFollow::Drop(DropReason::skipped(reason).detail(detail))
-        } else {
-            OnFollow::Keep
-        })
+        let Some(trap) = self.caught(&request.url, cx.now()) else { return Ok(OnFollow::Keep) };
+        cx.stats().inc(&format!("traps/{}", trap.reason));
+        if self.drops {
+            // The engine tells what is dropped.
+            return Ok(OnFollow::Drop(trap));
+        }
+        let host = origin::host(&request.url);
+        if self.said.first(&format!("{} {host}", trap.reason)) {
+            let detail = trap.detail.as_deref().unwrap_or_default().escape_debug();
+            log::warn!(%host, url = %request.url, "looks like a trap ({}), followed all the same: {detail}; later ones of this host are not logged", trap.reason);
+        }
+        Ok(OnFollow::Keep)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use huntsman_crawler::Response;
+    use huntsman_crawler::{FoundBy, Response};
 
     fn traps(guard: Guard, change: impl FnOnce(&mut Settings)) -> (Traps, Context) {
         let mut settings = Settings::default();
@@ -291,6 +295,7 @@ mod tests {
 
     fn follow((traps, cx): &(Traps, Context), url: &str) -> Option<String> {
         let mut link = Request::parse(url).unwrap();
+        link.found_by = FoundBy::Link;
         match traps.process_follow(&page("http://h/", ""), &mut link, cx).unwrap() {
             OnFollow::Keep => None,
             OnFollow::Drop(reason) => Some(reason.reason.into_owned()),

@@ -7,9 +7,12 @@ use huntsman_crawler::{
 use huntsman_detect::urlparts::guard;
 use url::Url;
 
-/// Refuses addresses by their shape alone: longer than `urllength_limit` bytes (`url_length`), with user info (`userinfo`),
-/// with more than `path_max_segments` segments (`path_segments`), or with one segment more than `path_max_repeats`
-/// times anywhere, or a sequence of segments that often in a row (`path_repeats`).
+/// Refuses addresses by their shape alone: longer than `urllength_limit` bytes (`url_length`), or with user info
+/// (`userinfo`).
+///
+/// Those of links that nobody looked at are refused by two guards against traps, too: with more than `path_max_segments`
+/// segments (`path_segments`); with one segment more than `path_max_repeats` times anywhere, or a sequence of segments that
+/// often in a row (`path_repeats`).
 ///
 /// It looks at links and seeds, and as a downloader middleware at redirect targets and pushed requests.
 #[derive(Clone, Debug)]
@@ -51,10 +54,15 @@ impl UrlLength {
         if !url.username().is_empty() || url.password().is_some() {
             return Some(DropReason::skipped("userinfo"));
         }
+        None
+    }
+
+    /// Why an address looks like a trap, if it does.
+    fn trap(&self, url: &Url) -> Option<DropReason> {
         let segments = guard::segment_count(url.path());
         if self.segments > 0 && segments > self.segments {
             let detail = format!("{segments} segments are more than {}", self.segments);
-            return Some(DropReason::skipped("path_segments").detail(detail));
+            return Some(DropReason::skipped("path_segments").detail(detail).guard("path_max_segments"));
         }
         if self.repeats > 0 && segments >= self.repeats {
             let same = guard::most_repeated_segment(url.path());
@@ -66,14 +74,15 @@ impl UrlLength {
             if same > self.repeats || looped {
                 let times = row.map_or(same, |row| same.max(row.times));
                 let detail = format!("a part of the path is repeated {times} times");
-                return Some(DropReason::skipped("path_repeats").detail(detail));
+                return Some(DropReason::skipped("path_repeats").detail(detail).guard("path_max_repeats"));
             }
         }
         None
     }
 
     fn judge(&self, request: &Request, cx: &Context) -> OnFollow {
-        match self.refusal(&request.url) {
+        let guarded = || self.trap(&request.url).filter(|_| request.is_guarded(cx.settings()));
+        match self.refusal(&request.url).or_else(guarded) {
             None => OnFollow::Keep,
             Some(reason) => {
                 if reason.reason == "url_length" {
@@ -124,11 +133,33 @@ impl DownloaderMiddleware for UrlLength {
 
 #[cfg(test)]
 mod tests {
+    use huntsman_crawler::FoundBy;
+
     use super::*;
 
     fn refused(settings: &Settings, url: &str) -> Option<String> {
         let middleware = UrlLength::from_settings(settings).unwrap().unwrap();
-        middleware.refusal(&Url::parse(url).unwrap()).map(|reason| reason.reason.into_owned())
+        let cx = Context::detached(settings.clone());
+        let mut link = Request::parse(url).unwrap();
+        link.found_by = FoundBy::Link;
+        match middleware.judge(&link, &cx) {
+            OnFollow::Keep => None,
+            OnFollow::Drop(reason) => Some(reason.reason.into_owned()),
+        }
+    }
+
+    #[test]
+    fn the_shape_of_a_path_is_the_business_of_a_spider_that_names_it() {
+        let mut settings = Settings::default();
+        let middleware = UrlLength::from_settings(&settings).unwrap().unwrap();
+        let many = format!("http://h/{}", "a/".repeat(30));
+        let judge = |settings: &Settings, url: &str| {
+            middleware.judge(&Request::parse(url).unwrap(), &Context::detached(settings.clone()))
+        };
+        assert!(matches!(judge(&settings, &many), OnFollow::Keep));
+        assert!(matches!(judge(&settings, "http://user@h/"), OnFollow::Drop(_)));
+        settings.guard_spider_requests = true;
+        assert!(matches!(judge(&settings, &many), OnFollow::Drop(_)));
     }
 
     #[test]

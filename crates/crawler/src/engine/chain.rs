@@ -125,7 +125,7 @@ impl Chain {
             Err((component, error)) => match self.exception(&request, &error, cx).await {
                 OnException::Respond(response) => *response,
                 OnException::Reschedule(again) => return Exchanged::Again(again),
-                OnException::Pass => return Exchanged::Drop(request, component, error.drop_reason()),
+                OnException::Pass => return Exchanged::Drop(request, component, error.into_drop()),
             },
         };
         self.response(request, response, cx).await
@@ -136,12 +136,14 @@ impl Chain {
             match part.process_response(&request, &mut response, cx).await {
                 Ok(OnResponse::Continue) => {}
                 Ok(OnResponse::Reschedule(again)) => return Exchanged::Again(again),
-                Ok(OnResponse::Drop(reason)) => return Exchanged::Drop(request, name, reason),
+                Ok(OnResponse::Drop(reason)) => {
+                    return Exchanged::Drop(request, name, reason.answered(response));
+                }
                 Err(error) => {
                     // An error of the answer itself (a body that does not decode) keeps its kind.
-                    let reason = match error.downcast_ref::<FetchError>() {
-                        Some(cause) => cause.drop_reason(),
-                        None => middleware_error(name, error).drop_reason(),
+                    let reason = match error.downcast_ref::<FetchError>().map(FetchError::drop_reason) {
+                        Some(reason) => reason.because(error),
+                        None => middleware_error(name, error).into_drop(),
                     };
                     return Exchanged::Drop(request, name, reason.status(response.status));
                 }

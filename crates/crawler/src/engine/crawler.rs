@@ -177,6 +177,7 @@ impl<S: Spider> Crawler<S> {
             hosts,
             seed: cx.seed(),
             version: env!("CARGO_PKG_VERSION"),
+            losses: cx.losses(),
             stats: stats.snapshot(),
         })
     }

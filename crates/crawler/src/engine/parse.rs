@@ -12,12 +12,11 @@ use super::visit::Core;
 use crate::drop::{DropReason, DropState};
 use crate::error::{Error, Result};
 use crate::event::Event;
-use crate::fetch::{FetchError, FetchErrorKind};
 use crate::log;
 use crate::middleware::{OnFollow, OnPage};
 use crate::output::{Output, Resolved};
 use crate::page::{GivenRequests, Page};
-use crate::request::Request;
+use crate::request::{DEFAULT_CALLBACK, FoundBy, Request};
 use crate::response::Response;
 use crate::spider::Spider;
 
@@ -59,12 +58,9 @@ impl<S: Spider> Core<S> {
         match job {
             Job::Page(request, response) => self.parse(request, response),
             Job::Failed(request, reason) => {
-                let kind = FetchErrorKind::Middleware;
-                let what = reason.detail.clone().unwrap_or_else(|| reason.reason.to_string());
-                let error = FetchError::new(kind, format!("{}: {what}", reason.reason));
                 let url = request.url.clone();
                 let page = Page::new(request, Response::new(url, http::StatusCode::OK, ""));
-                self.failed(&page, &error.into(), Verdict::Delivered)
+                self.failed(&page, &reason.error(), Verdict::Delivered)
             }
         }
     }
@@ -90,24 +86,27 @@ impl<S: Spider> Core<S> {
                 let requests = self.follow_all(&page, known);
                 return Parsed::without_items(Verdict::Dropped(placed.name, reason), requests, false);
             }
-            let status = page.response().status;
-            let error = FetchError::new(FetchErrorKind::BadResponse, format!("{}: {status}", reason.reason));
-            let error = error.with_status(status).into();
-            return self.failed(&page, &error, Verdict::Dropped(placed.name, reason));
+            let reason = reason.answered(page.response().clone());
+            return self.failed(&page, &reason.error(), Verdict::Dropped(placed.name, reason));
         }
         let labels = self.spider.callbacks();
         if !labels.is_empty() && !labels.contains(&page.callback()) {
-            let detail = format!("the spider has no callback \"{}\"", page.callback());
-            log::error!(url = %page.url(), "{detail}");
-            let verdict = Verdict::Dropped("spider", DropReason::failed("unknown_callback").detail(detail));
-            return Parsed::without_items(verdict, Vec::new(), true);
+            let reason = self.unknown_callback(&page, "callbacks() does not name it");
+            return Parsed::without_items(Verdict::Dropped("spider", reason), Vec::new(), true);
         }
         let known = std::mem::take(&mut page.follow);
         let page = Rc::new(page);
         let mut out = self.output(&page);
         known.into_iter().for_each(|request| out.request(request));
+        page.forget_label_reads();
         let result = catch_unwind(AssertUnwindSafe(|| self.spider.parse(&page, &mut out)));
-        let (verdict, callback_failed) = match self.callback_result(&page, result) {
+        let reason = self.callback_result(&page, result).or_else(|| {
+            // A closure of one page after the other takes a page of any label for its own.
+            let nobody_looked = *page.requested().callback != *DEFAULT_CALLBACK && !page.label_was_read();
+            nobody_looked
+                .then(|| self.unknown_callback(&page, "its callback never looked at page.callback()"))
+        });
+        let (verdict, callback_failed) = match reason {
             None => (Verdict::Delivered, false),
             Some(reason) => (Verdict::Dropped("spider", reason), true),
         };
@@ -132,19 +131,34 @@ impl<S: Spider> Core<S> {
 
     /// Counts and tells what a callback answered; the reason if it failed.
     fn callback_result(&self, page: &Page, result: std::thread::Result<Result<()>>) -> Option<DropReason> {
-        let (kind, message) = match result {
+        Some(match result {
             Ok(Ok(())) => return None,
-            Ok(Err(error)) => ("error", error.to_string()),
-            Err(panic) => ("panic", panic_message(&*panic).to_owned()),
-        };
+            Ok(Err(error)) => self.callback_failed(page, "error", "callback_error", error.to_string()),
+            Err(panic) => {
+                self.callback_failed(page, "panic", "callback_panic", panic_message(&*panic).to_owned())
+            }
+        })
+    }
+
+    /// The label of a page is one that the spider does not know.
+    fn unknown_callback(&self, page: &Page, why: &str) -> DropReason {
+        let message =
+            format!("the spider has no callback \"{}\": {why}", page.requested().callback.escape_debug());
+        self.callback_failed(page, "unknown", "unknown_callback", message)
+    }
+
+    fn callback_failed(
+        &self,
+        page: &Page,
+        kind: &'static str,
+        reason: &'static str,
+        message: String,
+    ) -> DropReason {
         self.cx.stats().inc("spider_exceptions/count");
         self.cx.stats().inc(&format!("spider_exceptions/{kind}"));
-        log::error!(url = %page.url(), callback = page.callback(), "callback {kind}: {message}");
+        log::error!(url = %page.url(), callback = &*page.requested().callback, "callback {kind}: {message}");
         self.cx.emit(&Event::SpiderError { request: page.request(), error: &message });
-        Some(
-            DropReason::failed(if kind == "panic" { "callback_panic" } else { "callback_error" })
-                .detail(message),
-        )
+        DropReason::failed(reason).detail(message)
     }
 
     /// An output whose full batches leave while the callback runs.
@@ -212,12 +226,12 @@ impl<S: Spider> Core<S> {
             return requests;
         }
         let limit = self.cx.settings().max_links_per_page;
-        if requests.len() > limit {
-            self.counters.links_cut.add(i64::try_from(requests.len() - limit).unwrap_or(i64::MAX));
-            requests.truncate(limit);
-        }
+        // A sitemap has a limit of its own.
+        let is_limited = |request: &Request| {
+            request.found_by != FoundBy::Sitemap && request.is_guarded(self.cx.settings())
+        };
         let referer: Arc<str> = page.url().as_str().into();
-        let depth = page.request().depth.saturating_add(1);
+        let depth = page.requested().depth.saturating_add(1);
         let domains = self.spider.allowed_domains();
         if let Some(given) = page.extensions.get::<GivenRequests>() {
             requests.iter().for_each(|request| given.tell(request));
@@ -226,6 +240,13 @@ impl<S: Spider> Core<S> {
             // Most links of a site lead to pages that are known: nothing is spent on them.
             if !request.unfiltered && self.frontier.is_seen(self.fingerprinter.of(request)) {
                 self.duplicate(&request.url);
+                return false;
+            }
+            if is_limited(request) && page.count_link() > limit {
+                self.counters.links_cut.inc();
+                let detail = format!("the page has more than {limit} links");
+                let reason = DropReason::skipped("links_cut").detail(detail).guard("max_links_per_page");
+                self.refuse(request, "engine", reason);
                 return false;
             }
             request.depth = if request.meta_flag("depth_reset") { 0 } else { depth };
@@ -246,7 +267,7 @@ impl<S: Spider> Core<S> {
                 self.refuse(request, placed.name, reason);
                 return false;
             }
-            self.assign_now(request, Some(page.request()));
+            self.assign_now(request, Some(page.requested()));
             true
         });
         if self.slot_by == crate::host::SlotBy::Ip {

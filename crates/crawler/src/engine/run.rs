@@ -13,13 +13,14 @@ use super::seeds::Seeds;
 use super::visit::{Core, VisitEnd};
 use crate::clock::Timestamp;
 use crate::context::{Message, Overview};
-use crate::drop::{DropReason, Dropped};
+use crate::drop::{DropReason, DropState, Dropped};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::frontier::{End, LeaseId, Settled};
 use crate::host::HostKey;
 use crate::host_stats::HostNow;
 use crate::log;
+use crate::losses::LossKind;
 use crate::middleware::OnFollow;
 use crate::report::HostReport;
 use crate::request::Request;
@@ -162,7 +163,7 @@ impl<S: Spider> Run<S> {
         Ran {
             reason,
             failed_seeds: self.failed_seeds,
-            seeds: self.seeds_queued,
+            seeds: self.seeds_queued + self.seed_errors,
             error: error.or(left.err()),
             hosts,
         }
@@ -462,6 +463,7 @@ impl<S: Spider> Run<S> {
                     log::error!("start request: {error}");
                     self.core.cx.stats().inc("start_errors");
                     self.seed_errors += 1;
+                    self.core.cx.lost(LossKind::Seeds, "", || error.to_string());
                     if self.failed_seeds.len() < FAILED_SEEDS {
                         self.failed_seeds.push((String::new(), error.to_string()));
                     }
@@ -486,10 +488,14 @@ impl<S: Spider> Run<S> {
                     Ok(OnFollow::Drop(reason)) => reason,
                     Err(error) => DropReason::failed("middleware_error").detail(error.to_string()),
                 };
-                if request.meta_flag("is_start_request") && self.failed_seeds.len() < FAILED_SEEDS {
+                if request.meta_flag("is_start_request") {
                     let why = reason.detail.clone().unwrap_or_else(|| reason.reason.to_string());
-                    self.failed_seeds.push((redacted(request.url.as_str()).into_owned(), why));
+                    let url = redacted(request.url.as_str()).into_owned();
+                    core.seed_failed(&url, &why);
                     self.seed_errors += 1;
+                    if self.failed_seeds.len() < FAILED_SEEDS {
+                        self.failed_seeds.push((url, why));
+                    }
                 }
                 core.refuse(&request, placed.name, reason);
                 continue 'requests;
@@ -569,11 +575,13 @@ async fn drain<S: Spider>(
         let _settling = core.settling().await;
         for lease in leased {
             let reason = why(&lease.request);
-            if lease.request.depth == 0
-                && lease.request.meta_flag("is_start_request")
-                && seeds.len() < FAILED_SEEDS
-            {
-                seeds.push((lease.request.requested_url().to_owned(), reason.reason.to_string()));
+            if lease.request.depth == 0 && lease.request.meta_flag("is_start_request") {
+                if reason.state == DropState::Failed {
+                    core.seed_failed(lease.request.requested_url(), &reason.reason);
+                }
+                if seeds.len() < FAILED_SEEDS {
+                    seeds.push((lease.request.requested_url().to_owned(), reason.reason.to_string()));
+                }
             }
             core.record(&Dropped::new(&lease.request, "engine", reason, core.cx.now()));
             settled.push(Settled {

@@ -28,10 +28,12 @@ use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
 use crate::frontier::{DynFrontier, End, Lease, LeaseId, Pushed, Settled};
 use crate::host::{HostKey, SlotBy};
 use crate::log;
+use crate::losses::LossKind;
 use crate::middleware::SpiderMiddleware;
 use crate::request::{Fingerprinter, Nested, Request};
 use crate::response::Response;
 use crate::schedule::{Outcome, Ticket};
+use crate::secrets::redacted;
 use crate::spider::Spider;
 use crate::stats::Counter;
 
@@ -264,7 +266,11 @@ impl<S: Spider> Core<S> {
                 Ok(VisitEnd::Delivered { callback_failed })
             }
             Verdict::Dropped(component, reason) => {
+                self.cx.guarded(origin.url.as_str(), &reason);
                 let seed = failed_seed(origin, &reason);
+                if let Some((url, why)) = &seed {
+                    self.seed_failed(url, why);
+                }
                 self.record(&Dropped::new(origin, component, reason, self.cx.now()));
                 Ok(VisitEnd::Dropped { seed, callback_failed })
             }
@@ -431,9 +437,15 @@ impl<S: Spider> Core<S> {
         }
     }
 
+    /// Counts a start request that could not be fetched.
+    pub(crate) fn seed_failed(&self, url: &str, why: &str) {
+        self.cx.lost(LossKind::Seeds, "", || format!("{}: {why}", redacted(url)));
+    }
+
     /// Counts and tells a request that was refused before it entered the queue.
     pub(crate) fn refuse(&self, request: &Request, component: &'static str, reason: DropReason) {
         self.cx.stats().inc(&format!("refused/{}", reason.reason));
+        self.cx.guarded(request.url.as_str(), &reason);
         if self.cx.has_observers() {
             self.cx.emit(&Event::RequestRefused(&Dropped::new(request, component, reason, self.cx.now())));
         }

@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::clock::Timestamp;
 use crate::host::HostKey;
-use crate::request::{Fingerprint, Request, Rest};
+use crate::request::{Fingerprint, FoundBy, Request, Rest};
 
 /// A request without its slot and its priority, which the queue knows.
 #[derive(Debug)]
@@ -34,6 +34,9 @@ const START: u8 = 2;
 
 /// The link said nofollow.
 const NOFOLLOW: u8 = 4;
+/// It was found by a link, or by a sitemap.
+const LINK: u8 = 8;
+const SITEMAP: u8 = 16;
 
 /// The key of `meta` that the engine sets for start requests.
 const IS_START: &str = "is_start_request";
@@ -66,6 +69,7 @@ impl Packed {
             retries,
             unfiltered,
             nofollow,
+            found_by,
             not_before,
             referer,
             mut meta,
@@ -110,7 +114,12 @@ impl Packed {
             retries,
             flags: (u8::from(unfiltered) * UNFILTERED)
                 | (u8::from(is_start) * START)
-                | (u8::from(nofollow) * NOFOLLOW),
+                | (u8::from(nofollow) * NOFOLLOW)
+                | match found_by {
+                    FoundBy::Spider => 0,
+                    FoundBy::Link => LINK,
+                    FoundBy::Sitemap => SITEMAP,
+                },
         };
         (host, packed)
     }
@@ -130,6 +139,11 @@ impl Packed {
         request.retries = self.retries;
         request.nofollow = self.flags & NOFOLLOW != 0;
         request.unfiltered = self.flags & UNFILTERED != 0;
+        request.found_by = match self.flags & (LINK | SITEMAP) {
+            0 => FoundBy::Spider,
+            LINK => FoundBy::Link,
+            _ => FoundBy::Sitemap,
+        };
         if let Some(rare) = rare {
             request.method = rare.method.clone();
             request.headers = rare.headers.as_deref().cloned().unwrap_or_default();
@@ -172,6 +186,9 @@ mod tests {
         let mut found = plain.clone();
         found.referer = Some("http://a.example/".into());
         (found.depth, found.retries, found.priority, found.nofollow) = (3, 1, -2, true);
+        found.found_by = FoundBy::Link;
+        let mut listed = plain.clone();
+        listed.found_by = FoundBy::Sitemap;
         let start = plain.clone().meta(IS_START, true);
         let full = plain
             .clone()
@@ -187,7 +204,7 @@ mod tests {
             .meta("proxy", "http://p:1")
             .after(Duration::from_secs(5))
             .unfiltered();
-        for request in [plain, found, start, full] {
+        for request in [plain, found, listed, start, full] {
             let back = round_trip(request.clone());
             assert_eq!(back, request);
             assert_eq!(back.host(), request.host());

@@ -30,16 +30,19 @@ impl<'a> Element<'a> {
         self.node.value().attr(name)
     }
 
-    /// The `href` (or `src`) as an absolute URL.
+    /// The `href` (or `src`) as an absolute URL of any scheme: `mailto:` and `javascript:` are for [`Output::follow`] to pass
+    /// over.
     ///
     /// # Errors
-    /// There is no such attribute, or it is no http or https URL.
+    /// There is no such attribute, or it is no URL.
+    ///
+    /// [`Output::follow`]: crate::Output::follow
     pub fn href(&self) -> Result<Url> {
         let address = self.attr("href").or_else(|| self.attr("src"));
         let address = address.ok_or_else(|| Error::msg(format!("<{}> has no href", self.name())))?;
         self.page
-            .join(address.trim())
-            .ok_or_else(|| Error::msg(format!("\"{}\" is no http or https URL", address.escape_debug())))
+            .resolve(address.trim())
+            .map_err(|cause| Error::from(cause).context(format!("\"{}\" is no URL", address.escape_debug())))
     }
 
     /// Elements inside that match a CSS selector, which sees nothing above this element.
@@ -114,13 +117,13 @@ impl Selection {
     /// The expression is not valid.
     pub fn re(&self, expression: &str) -> Result<Vec<String>> {
         let regex = regex::Regex::new(expression)?;
-        let captures = self.0.iter().flat_map(|value| regex.captures_iter(value));
-        Ok(captures.flat_map(|c| groups.clone().map(move |number| group(&c, number))).collect())
-    }
         let groups = if regex.captures_len() > 1 { 1..regex.captures_len() } else { 0..1 };
         let group = |captures: &regex::Captures<'_>, number| {
             captures.get(number).map_or_else(String::new, |found| found.as_str().to_owned())
         };
+        let captures = self.0.iter().flat_map(|value| regex.captures_iter(value));
+        Ok(captures.flat_map(|c| groups.clone().map(move |number| group(&c, number))).collect())
+    }
 
     /// The first find of a regular expression.
     ///

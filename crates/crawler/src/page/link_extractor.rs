@@ -46,11 +46,10 @@ pub struct FoundLink {
 }
 
 impl FoundLink {
-    /// A request that follows the link.
+    /// A request that follows the link. It was chosen by rules and not by a look at it
+    /// ([`FoundBy::Link`](crate::FoundBy)), so the guards against traps judge it.
     pub fn request(&self) -> Request {
-        let mut request = Request::get(self.url.clone());
-        request.nofollow = self.nofollow;
-        request
+        Request::of_link(self.url.clone(), self.nofollow)
     }
 }
 

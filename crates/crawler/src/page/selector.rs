@@ -405,7 +405,6 @@ mod tests {
     use serde::Deserialize;
     use url::Url;
 
-    use super::*;
     use crate::{Page, Request, Response};
 
     /// What parsel finds; its versions are in the first line. The attributes of its document are in the order of their names,

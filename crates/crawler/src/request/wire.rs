@@ -7,14 +7,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{DEFAULT_CALLBACK, Request, Rest};
+use super::{DEFAULT_CALLBACK, FoundBy, Request, Rest};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 
 /// Version of the form written by this code.
 const VERSION: u64 = 1;
 
-const KNOWN: [&str; 20] = [
+const KNOWN: [&str; 21] = [
     "v",
     "url",
     "method",
@@ -28,6 +28,7 @@ const KNOWN: [&str; 20] = [
     "retries",
     "unfiltered",
     "nofollow",
+    "found_by",
     "not_before",
     "referer",
     "meta",
@@ -74,6 +75,9 @@ impl Request {
         }
         if self.nofollow {
             out.insert("nofollow".into(), true.into());
+        }
+        if let Some(name) = self.found_by.stored() {
+            out.insert("found_by".into(), name.into());
         }
         if let Some(at) = self.not_before {
             out.insert("not_before".into(), at.0.into());
@@ -145,6 +149,10 @@ impl Request {
             None => false,
             Some(value) => value.as_bool().ok_or_else(|| wrong("nofollow"))?,
         };
+        request.found_by = match take_str(&mut map, "found_by")? {
+            None => FoundBy::Spider,
+            Some(name) => FoundBy::from_stored(&name).ok_or_else(|| wrong("found_by"))?,
+        };
         request.not_before = match map.remove("not_before") {
             None => None,
             Some(value) => Some(Timestamp(value.as_u64().ok_or_else(|| wrong("not_before"))?)),
@@ -170,6 +178,21 @@ impl Request {
             request.rest = Some(Box::new(rest));
         }
         Ok(request)
+    }
+}
+
+impl FoundBy {
+    /// The name in the stored form, where the usual one is left out.
+    fn stored(self) -> Option<&'static str> {
+        match self {
+            Self::Spider => None,
+            Self::Link => Some("link"),
+            Self::Sitemap => Some("sitemap"),
+        }
+    }
+
+    fn from_stored(name: &str) -> Option<Self> {
+        [Self::Link, Self::Sitemap].into_iter().find(|found_by| found_by.stored() == Some(name))
     }
 }
 
@@ -254,6 +277,10 @@ mod tests {
             .priority(-3)
             .meta("proxy", "http://p:1")
             .unfiltered();
+        for found_by in [FoundBy::Spider, FoundBy::Link, FoundBy::Sitemap] {
+            let request = Request { found_by, ..request.clone() };
+            assert_eq!(Request::from_json(request.to_json()).unwrap().found_by, found_by);
+        }
         let back = Request::from_json(request.to_json()).unwrap();
         assert_eq!(back, request);
         assert_eq!(back.headers.get_all("x-a").iter().count(), 2);

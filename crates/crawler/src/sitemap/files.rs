@@ -10,7 +10,7 @@ use super::spider::{DEPTH, LABEL};
 use crate::error::Result;
 use crate::host::{HostKey, SlotBy};
 use crate::job::{Change, Persist};
-use crate::request::Request;
+use crate::request::{FoundBy, Request};
 use crate::settings::Settings;
 
 /// Hosts whose sitemaps are counted; those of further hosts are refused. Some 100 bytes and 16 a file.
@@ -66,7 +66,9 @@ impl SitemapFiles {
 /// A request for a sitemap.
 pub(super) fn request(mut url: Url, depth: u64, max_bytes: u64) -> Request {
     url.set_fragment(None);
-    Request::get(url)
+    let mut request = Request::get(url);
+    request.found_by = FoundBy::Sitemap;
+    request
         .callback(LABEL)
         .meta(DEPTH, depth)
         .meta("depth_reset", true)

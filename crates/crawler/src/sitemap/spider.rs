@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::log;
 use crate::output::Output;
 use crate::page::Page;
-use crate::request::{DEFAULT_CALLBACK, Request};
+use crate::request::{DEFAULT_CALLBACK, FoundBy, Request};
 use crate::robots::Robots;
 use crate::spider::{Spider, Start};
 
@@ -203,7 +203,9 @@ impl<S: Spider> Sitemaps<S> {
             None => return,
         };
         url.set_fragment(None);
-        out.request(Request::get(url).callback(callback));
+        let mut request = Request::get(url).callback(callback);
+        request.found_by = FoundBy::Sitemap;
+        out.request(request);
     }
 
     /// A sitemap that an index or a robots.txt names.

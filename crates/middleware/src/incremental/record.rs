@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use http::{HeaderName, HeaderValue, header};
-use huntsman_crawler::{Error, Request, Response, Result, Timestamp};
+use huntsman_crawler::{Error, FoundBy, Request, Response, Result, Timestamp};
 use huntsman_detect::simhash::SimHash;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -27,7 +27,7 @@ pub(crate) struct Record {
     pub(crate) fetched: Timestamp,
     /// The first answer with this content.
     pub(crate) changed: Timestamp,
-    /// Where the callback led: an address for a plain request, else the stored form of a request.
+    /// Where the callback led: an address for a link that it followed without a look, else the stored form of a request.
     pub(crate) links: Vec<Value>,
 }
 
@@ -64,7 +64,10 @@ impl Record {
     /// The requests to which the page leads; what cannot be read any more is left out.
     pub(crate) fn requests(&self) -> Vec<Request> {
         let read = |link: &Value| match link {
-            Value::String(url) => Request::parse(url).ok(),
+            Value::String(url) => Request::parse(url).ok().map(|mut link| {
+                link.found_by = FoundBy::Link;
+                link
+            }),
             stored => Request::from_json(stored.clone()).ok(),
         };
         self.links.iter().filter_map(read).collect()
@@ -110,9 +113,9 @@ pub(crate) fn link(request: &Request) -> Value {
     plain.depth = 0;
     plain.referer = None;
     let stored = plain.to_json();
-    // Version and address are all there is.
+    // Version, address and that it is a link are all there is.
     match stored.as_object() {
-        Some(fields) if fields.len() == 2 => request.url.as_str().into(),
+        Some(fields) if fields.len() == 3 && request.found_by == FoundBy::Link => request.url.as_str().into(),
         _ => stored,
     }
 }
@@ -130,8 +133,10 @@ mod tests {
         let mut record = Record::of(&response, 7, Timestamp(5));
         let mut followed = Request::parse("http://h/a").unwrap();
         (followed.depth, followed.referer) = (3, Some("http://h/".into()));
+        followed.found_by = FoundBy::Link;
         let special = Request::parse("http://h/b").unwrap().callback("item").meta("k", 1);
-        record.links = vec![link(&followed), link(&special)];
+        let named = Request::parse("http://h/c").unwrap();
+        record.links = vec![link(&followed), link(&special), link(&named)];
         record.simhash = Some(SimHash(0x1f << 120 | 3));
         assert_eq!(record.links[0], "http://h/a");
         let back = Record::from_bytes(&record.to_bytes().unwrap()).unwrap();
@@ -139,6 +144,8 @@ mod tests {
         let requests = back.requests();
         assert_eq!((requests[0].depth, requests[0].url.as_str()), (0, "http://h/a"));
         assert_eq!((&*requests[1].callback, &requests[1].meta["k"]), ("item", &1.into()));
+        let found_by: Vec<FoundBy> = requests.iter().map(|request| request.found_by).collect();
+        assert_eq!(found_by, [FoundBy::Link, FoundBy::Spider, FoundBy::Spider]);
         assert_eq!(back.validators().count(), 1);
     }
 

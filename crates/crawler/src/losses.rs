@@ -1,0 +1,118 @@
+//! What a crawl lost: counted as it happens, with the first reason of each, so that a report can tell it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::Serialize;
+
+use crate::event::Event;
+use crate::secrets::redacted;
+
+/// A kind of things that a crawl lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Loss {
+    /// What was lost.
+    pub kind: LossKind,
+    /// The setting of the guard that cut links, or the name of the feed; empty for the others.
+    pub name: String,
+    /// How much of it.
+    pub count: u64,
+    /// The first of them, with the reason.
+    pub first: String,
+}
+
+/// What can be lost. A page that fails is none of these: it has a record of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LossKind {
+    /// Start requests that could not be fetched.
+    Seeds,
+    /// Items on which a pipeline failed.
+    ItemsFailed,
+    /// Items that a pipeline dropped.
+    ItemsDropped,
+    /// Pages whose callback failed; what it gave before is kept.
+    Callbacks,
+    /// A file of a feed that could not be finished.
+    Feeds,
+    /// Links that a guard against traps cut.
+    Links,
+}
+
+/// `2 links cut by depth_guard, first http://h/: depth 21 is beyond 20`.
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, name, count, first } = self;
+        let s = if *count == 1 { "" } else { "s" };
+        match kind {
+            LossKind::Seeds => write!(f, "{count} seed{s} failed")?,
+            LossKind::ItemsFailed => write!(f, "{count} item{s} lost, a pipeline failed")?,
+            LossKind::ItemsDropped => write!(f, "{count} item{s} dropped by pipelines")?,
+            LossKind::Callbacks => write!(f, "{count} page{s} whose callback failed")?,
+            LossKind::Feeds => write!(f, "{count} file{s} of the feed {name} not finished")?,
+            LossKind::Links => write!(f, "{count} link{s} cut by {name}")?,
+        }
+        write!(f, ", first: {first}")
+    }
+}
+
+/// Counts losses; shared by all parts of a crawl.
+#[derive(Debug, Default)]
+pub(crate) struct Losses(Mutex<BTreeMap<(LossKind, String), (u64, String)>>);
+
+/// Characters of a first reason that are kept.
+const SHOWN: usize = 300;
+/// Names of one kind that are told apart; feeds may have any number of files.
+const NAMES: usize = 100;
+
+impl Losses {
+    /// Counts a loss. Answers whether it is the first of its kind and name.
+    pub(crate) fn add(&self, kind: LossKind, name: &str, what: impl FnOnce() -> String) -> bool {
+        let mut all = self.lock();
+        let key = (kind, name.to_owned());
+        if let Some((count, _)) = all.get_mut(&key) {
+            *count += 1;
+            return false;
+        }
+        if all.len() < NAMES {
+            let first = what().chars().take(SHOWN).flat_map(char::escape_debug).collect();
+            all.insert(key, (1, first));
+        }
+        true
+    }
+
+    /// Counts what an event tells of.
+    pub(crate) fn event(&self, event: &Event<'_>) {
+        match event {
+            Event::ItemError { error } => self.add(LossKind::ItemsFailed, "", || (*error).to_owned()),
+            Event::ItemDropped { reason } => self.add(LossKind::ItemsDropped, "", || (*reason).to_owned()),
+            Event::SpiderError { request, error } => {
+                self.add(LossKind::Callbacks, "", || format!("{}: {error}", redacted(request.url.as_str())))
+            }
+            Event::FeedSlotClosed { name, error: Some(error), .. } => {
+                self.add(LossKind::Feeds, name, || (*error).to_owned())
+            }
+            _ => return,
+        };
+    }
+
+    /// All of them, the worst kind first.
+    pub(crate) fn all(&self) -> Vec<Loss> {
+        let all = self.lock();
+        let loss = |((kind, name), (count, first)): (&(LossKind, String), &(u64, String))| Loss {
+            kind: *kind,
+            name: name.clone(),
+            count: *count,
+            first: first.clone(),
+        };
+        all.iter().map(loss).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<(LossKind, String), (u64, String)>> {
+        // A panic while holding the lock leaves counts that are still counts.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
