@@ -15,6 +15,7 @@ mod losses;
 mod near_dup;
 mod observers;
 mod pace;
+mod process;
 mod redirects;
 mod requests;
 mod robots;

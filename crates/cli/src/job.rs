@@ -5,9 +5,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use huntsman::logging::LogCount;
 use huntsman::middleware::copyvio::Copyvio;
 use huntsman::middleware::sinks::{DropLog, JsonLines};
 use huntsman::middleware::{Defaults, Only, RobotsSitemaps, SharedAvoidDup};
+use huntsman::signals::Signals;
 use huntsman::{
     Backend, Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey,
     HttpDownloader, Observer, Request, Response, Sitemaps, Spider, Start, seconds,
@@ -17,7 +19,6 @@ use url::Url;
 use crate::avoid_dup;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::logging::LogCount;
 use crate::metrics::{Metrics, Now};
 use crate::output::{CANONICAL, DROPS, OutputDir, PAGES, RULES, State};
 use crate::progress::{Progress, Rate, Screen};
@@ -252,7 +253,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
     // All of these end when they are dropped.
     let mut beside = tokio::task::JoinSet::new();
     beside.spawn(signals::watch(
-        signals::listen(),
+        Signals::listen(),
         handle.clone(),
         interrupted.clone(),
         screen.clone(),

@@ -3,63 +3,10 @@
 //! Everything that came from the web passes [`escape`] before it reaches a terminal or a log.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
-/// Replaces what could steer a terminal or reorder a line: control characters of both ranges, line and paragraph
-/// separators, and the marks that change the direction of writing.
-pub(crate) fn escape(text: &str) -> Cow<'_, str> {
-    escape_but(text, |_| false)
-}
-
-/// As [`escape`], for whole documents: line feeds and tabs stay.
-pub(crate) fn escape_document(text: &str) -> Cow<'_, str> {
-    escape_but(text, |c| c == '\n' || c == '\t')
-}
-
-/// As [`escape`], for JSON: the same value, written with JSON's own escapes. JSON itself escapes the lower control
-/// characters only.
-pub(crate) fn escape_json(json: &str) -> Cow<'_, str> {
-    let steers = |c: char| is_steering(c) && !c.is_ascii_control();
-    if !json.chars().any(steers) {
-        return Cow::Borrowed(json);
-    }
-    let mut out = String::with_capacity(json.len() + 16);
-    for c in json.chars() {
-        // All of them are below U+10000: one escape each.
-        if steers(c) {
-            let _ = write!(out, "\\u{:04x}", u32::from(c));
-        } else {
-            out.push(c);
-        }
-    }
-    Cow::Owned(out)
-}
-
-fn escape_but(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let steers = |c: char| is_steering(c) && !stays(c);
-    if !text.chars().any(steers) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            c if !steers(c) => out.push(c),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            c => {
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-            }
-        }
-    }
-    Cow::Owned(out)
-}
-
-fn is_steering(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-}
+use huntsman::terminal::wants_color;
+pub(crate) use huntsman::terminal::{escape, escape_document, escape_json};
 
 /// Cuts a text to so many characters, with an ellipsis in place of the rest.
 pub(crate) fn shorten(text: &str, length: usize) -> Cow<'_, str> {
@@ -73,13 +20,6 @@ pub(crate) fn shorten(text: &str, length: usize) -> Cow<'_, str> {
     }
 }
 
-/// Whether colours may be used on a stream: it is a terminal that knows them, and `NO_COLOR` is not set.
-fn wants_color(is_terminal: bool) -> bool {
-    let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    is_terminal && !no_color && !dumb
-}
-
 /// Colours, or their absence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Style {
@@ -89,12 +29,12 @@ pub(crate) struct Style {
 impl Style {
     /// For stdout.
     pub(crate) fn stdout() -> Self {
-        Self { color: wants_color(io::stdout().is_terminal()) }
+        Self { color: wants_color(&io::stdout()) }
     }
 
     /// For stderr.
     pub(crate) fn stderr() -> Self {
-        Self { color: wants_color(io::stderr().is_terminal()) }
+        Self { color: wants_color(&io::stderr()) }
     }
 
     /// Without colours.
@@ -217,22 +157,6 @@ pub(crate) fn duration(seconds: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn control_characters_and_direction_marks_are_escaped() {
-        assert_eq!(escape("a\u{1b}[31mb\nc\r\u{9b}2J\u{202e}x"), "a\\u{1b}[31mb\\nc\\r\\u{9b}2J\\u{202e}x");
-        assert!(matches!(escape("plain – Grüße 漢字"), Cow::Borrowed(_)));
-        assert_eq!(escape_document("a\tb\n\u{7}"), "a\tb\n\\u{7}");
-    }
-
-    #[test]
-    fn escaped_json_is_the_same_value() {
-        let value = serde_json::json!({"title": "a\u{9b}2J\u{202e}\n\u{1b}ü"});
-        let text = value.to_string();
-        let escaped = escape_json(&text);
-        assert!(escaped.chars().all(|c| !is_steering(c)), "{escaped}");
-        assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
-    }
 
     #[test]
     fn tables_align_by_characters_and_not_by_bytes() {

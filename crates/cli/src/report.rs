@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use huntsman::logging::LogCount;
 use huntsman::{CrawlReport, HostReport, Loss, human_bytes};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::avoid_dup::AvoidDupReport;
-use crate::logging::LogCount;
 use crate::process::{cpu_seconds, peak_rss};
 use crate::render::{Style, Table, count, duration, escape};
 

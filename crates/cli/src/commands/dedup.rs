@@ -10,6 +10,7 @@ use huntsman::detect::near::{
 };
 use huntsman::detect::simhash::Features;
 use huntsman::human_bytes;
+use huntsman::signals::Signals;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -22,7 +23,6 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::metrics::Metrics;
 use crate::progress::Screen;
 use crate::render::{Table, count, counted, escape, escape_json, say, warn};
-use crate::signals;
 use crate::verify::Verdict;
 
 pub(crate) fn run(what: DedupCommand) -> Outcome {
@@ -94,14 +94,12 @@ impl<'a> Run<'a> {
         }
         let signalled = stop.clone();
         runtime.spawn(async move {
-            let mut signals = signals::listen();
-            if signals.recv().await.is_some() {
-                say("stopping: what was read is finished; once more to stop at once");
-                signalled.set();
-                if signals.recv().await.is_some() {
-                    std::process::exit(Exit::Interrupted as i32);
-                }
-            }
+            let mut signals = Signals::listen();
+            signals.next().await;
+            say("stopping: what was read is finished; once more to stop at once");
+            signalled.set();
+            signals.next().await;
+            std::process::exit(Exit::Interrupted as i32);
         });
         let manifest = prepared.manifest;
         let settings = Settings {

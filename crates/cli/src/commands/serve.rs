@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use huntsman::middleware::copyvio::Workspace;
+use huntsman::signals::Signals;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -15,14 +16,13 @@ use crate::progress::Screen;
 use crate::render::say;
 use crate::serve::{Checker, Gate, Reader, ServeArgs, Service, Telemetry, Wikis};
 use crate::server::{Limits, serve};
-use crate::signals;
 
 /// Reading an article may take so long.
 const ARTICLE_TIME: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(args: ServeArgs) -> Outcome {
     // Before anything is printed: who waits for the line with the address may send a signal at once.
-    let mut signals = signals::listen();
+    let mut signals = Signals::listen();
     let token = args.token.clone().or_else(|| std::env::var("HUNTSMAN_TOKEN").ok());
     let wikis = Wikis::new(&args.wiki)?;
     let plan = args.plan.plan(args.candidates.max_queries)?;
@@ -54,13 +54,13 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
         ended = &mut serving => {
             return Err(Failure::crawl(format!("the server ended by itself: {ended:?}")));
         }
-        Some(()) = signals.recv() => {}
+        () = signals.next() => {}
     }
     let _ = stop.send(true);
     say("stopping: requests that are being answered may end; once more to stop at once");
     tokio::select! {
         _ = serving => {}
-        Some(()) = signals.recv() => {}
+        () = signals.next() => {}
     }
     Ok(Exit::Interrupted)
 }

@@ -17,6 +17,7 @@ use crate::fetch::{Downloader, DynDownloader};
 use crate::frontier::{DiskFrontier, DiskLimits, DynFrontier, Frontier, MemoryFrontier};
 use crate::job::{Job, Persist};
 use crate::log;
+use crate::logging::Log;
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
 use crate::pace::Pace;
 use crate::pipeline::{DynPipeline, Pipeline};
@@ -51,6 +52,8 @@ pub struct CrawlerBuilder<S: Spider> {
     pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<Job>,
     pub(crate) parts: Vec<Box<dyn Persist>>,
+    pub(crate) logs: bool,
+    pub(crate) takes_signals: bool,
 }
 
 impl<S: Spider> CrawlerBuilder<S> {
@@ -70,6 +73,8 @@ impl<S: Spider> CrawlerBuilder<S> {
             pace: None,
             job: None,
             parts: Vec::new(),
+            logs: false,
+            takes_signals: false,
         }
     }
 
@@ -225,6 +230,24 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
+    /// Starts the log of the process as the settings `log_level`, `log_format` and `log_file` say, when the crawler is built. A
+    /// log that the program has installed before stays, and is told so in a warning.
+    ///
+    /// Without this a crawl only emits events of the `tracing` crate, and the three settings have no effect.
+    pub fn with_logging(mut self) -> Self {
+        self.logs = true;
+        self
+    }
+
+    /// SIGINT and SIGTERM (Ctrl-C) stop the crawl gently: requests in flight may end within `drain_timeout`, feeds are closed,
+    /// and the report has the finish reason `shutdown`. A second one aborts it.
+    ///
+    /// From then on these signals do not end the process by themselves: it ends when the program does.
+    pub fn with_signals(mut self) -> Self {
+        self.takes_signals = true;
+        self
+    }
+
     /// Puts everything together and checks it.
     ///
     /// # Errors
@@ -237,6 +260,11 @@ impl<S: Spider> CrawlerBuilder<S> {
             self.layers.set(Layer::Spider, name, value)?;
         }
         let settings = self.layers.resolve()?;
+        if self.logs && !Log::new().start(&settings)?.is_installed {
+            log::warn!(
+                "a log is installed already: log_level, log_format and log_file of this crawl have no effect"
+            );
+        }
         let make = self.downloader.ok_or_else(|| Error::usage("the crawler has no downloader"))?;
         let downloader = make(&settings)?.ok_or_else(|| Error::usage("the downloader is not configured"))?;
         let frontier = match self.frontier {
@@ -285,6 +313,7 @@ impl<S: Spider> CrawlerBuilder<S> {
             pipelines: self.pipelines,
             pace: self.pace,
             job,
+            takes_signals: self.takes_signals,
             components: (downloader_infos, spider_infos),
         })
     }

@@ -26,11 +26,13 @@ use crate::event::Event;
 use crate::fetch::DynDownloader;
 use crate::frontier::DynFrontier;
 use crate::job::Job;
+use crate::log;
 use crate::middleware::{DynDownloaderMiddleware, SpiderMiddleware};
 use crate::pace::Pace;
 use crate::pipeline::DynPipeline;
 use crate::report::CrawlReport;
 use crate::request::Fingerprinter;
+use crate::signals::{Signals, Stopping};
 use crate::spider::Spider;
 
 /// A crawl, put together and checked. Made by [`CrawlerBuilder::build`](crate::CrawlerBuilder::build).
@@ -45,6 +47,7 @@ pub struct Crawler<S: Spider> {
     pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
     pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<(Job, Arc<Commits>)>,
+    pub(crate) takes_signals: bool,
     pub(crate) components: (Vec<ComponentInfo>, Vec<ComponentInfo>),
 }
 
@@ -64,6 +67,10 @@ impl<S: Spider> Crawler<S> {
     /// # Errors
     /// A component did not open, the frontier failed, or a sink could not write. Pages that failed are no errors.
     pub async fn run(self) -> Result<CrawlReport> {
+        let _steered = self.takes_signals.then(|| {
+            let (signals, handle) = (Signals::listen(), self.handle());
+            Beside(tokio::spawn(async move { signals.steer(&handle, tell_of_signal).await }))
+        });
         // On a worker of the runtime, not on the thread that blocks on it: messages stay on one thread.
         match tokio::spawn(self.crawl()).await {
             Ok(report) => report,
@@ -180,6 +187,22 @@ impl<S: Spider> Crawler<S> {
             losses: cx.losses(),
             stats: stats.snapshot(),
         })
+    }
+}
+
+/// A task that ends with the crawl that it is for.
+struct Beside(tokio::task::JoinHandle<()>);
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+fn tell_of_signal(stopping: Stopping) {
+    match stopping {
+        Stopping::Gently => log::warn!("a signal: the crawl stops; a second one aborts it"),
+        Stopping::AtOnce => log::warn!("a second signal: the crawl is aborted"),
     }
 }
 
