@@ -755,7 +755,8 @@ fn a_head_that_comes_too_slowly_ends_its_connection_and_holds_nobody_up() {
         assert!(matches!(answer.status, 0 | 408), "{answer:?}");
     }
     assert!(start.elapsed() > Duration::from_secs(5));
-    assert_eq!(server.metric("huntsman_serve_connections"), 1, "that of the question");
+    // That of the question; the others are counted until shortly after their ends were heard.
+    server.wait_for_metric("huntsman_serve_connections", 1);
 }
 
 #[test]
