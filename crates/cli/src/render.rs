@@ -38,6 +38,7 @@ impl Style {
     }
 
     /// Without colours.
+    #[cfg(test)]
     pub(crate) fn none() -> Self {
         Self { color: false }
     }
