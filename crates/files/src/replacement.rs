@@ -113,20 +113,33 @@ fn alone(path: &Path) -> io::Result<File> {
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                let is_file = path.symlink_metadata().is_ok_and(|found| found.is_file());
-                if let Some(file) = is_file.then(|| File::open(path).ok()).flatten() {
-                    lock(&file);
-                    if !is_at(&file, path) {
-                        continue;
+                // Without its lock, a file is removed only if it is none of ours: gone since, it may be another one now.
+                match open_left_behind(path) {
+                    Ok(Some(file)) => {
+                        lock(&file);
+                        if is_at(&file, path) {
+                            remove(path)?;
+                        }
                     }
-                }
-                match std::fs::remove_file(path) {
+                    Ok(None) => remove(path)?,
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                    removed => removed?,
+                    Err(error) => return Err(error),
                 }
             }
             Err(error) => return Err(error),
         }
+    }
+}
+
+/// The file of this name; none if it is something else, as a link.
+fn open_left_behind(path: &Path) -> io::Result<Option<File>> {
+    if path.symlink_metadata()?.is_file() { File::open(path).map(Some) } else { Ok(None) }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 
