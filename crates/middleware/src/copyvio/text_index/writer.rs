@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use tantivy::indexer::IndexWriterOptions;
 use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 
+use super::directory::inner;
 use super::journal::Journal;
 use super::page::Prepared;
 use super::{Fields, TextIndexError};
@@ -262,6 +263,8 @@ impl Thread {
     fn commit(&mut self, number: u64) -> Result<(), TextIndexError> {
         self.writer.commit().map_err(|error| TextIndexError::of(&self.directory, &error))?;
         let io = |cause| TextIndexError::Io { path: self.directory.clone(), cause };
+        // A commit renames its list of files last, and only a sync of the directory makes that last: before it the journal must stay.
+        huntsman_files::sync_dir(&inner(&self.directory)).map_err(io)?;
         Journal::forget(&self.directory, number).map_err(io)
     }
 
