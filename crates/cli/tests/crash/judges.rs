@@ -25,32 +25,12 @@ fn random() -> StdRng {
     StdRng::seed_from_u64(seed as u64)
 }
 
-/// What is still wrong with some commands: their judges tell it and do not fail yet.
+/// What is still wrong with some commands: their judges tell it and do not fail yet. sled panics where a sync fails while it makes its
+/// files; feeds that belong to no job are not named where their sync fails.
 const NOT_YET: &[&str] = &[
-    "a_crawl_on_redb: crashes",
-    "a_crawl_on_sled: crashes",
-    "a_crawl_on_redb_synced_at_its_end: crashes",
-    "a_crawl_on_sled_synced_at_its_end: crashes",
-    "a_fresh_crawl: crashes",
-    "a_crawl_into_an_index: crashes",
-    "a_crawl_with_a_cache: crashes",
-    "a_sweep: crashes",
-    "an_export_of_a_cache: crashes",
-    "a_build_of_near_duplicates: crashes",
-    "a_day_of_near_duplicates: crashes",
-    "feeds_of_a_library_crawl: crashes",
-    "a_crawl_on_redb: kills",
-    "a_crawl_on_sled: kills",
-    "a_crawl_on_redb_synced_at_its_end: kills",
-    "a_crawl_on_sled_synced_at_its_end: kills",
-    "a_fresh_crawl: kills",
-    "a_crawl_into_an_index: kills",
-    "a_crawl_with_a_cache: kills",
-    "a_sweep: kills",
     "a_crawl_on_sled: faults",
     "a_crawl_on_sled_synced_at_its_end: faults",
-    "a_fresh_crawl: faults",
-    "a_sweep: faults",
+    "feeds_of_a_library_crawl: faults",
 ];
 
 /// Judges many cases and tells all that went wrong at once.
