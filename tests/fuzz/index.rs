@@ -11,10 +11,13 @@ thread_local! {
     };
 }
 
+/// Whether a segment begins as it should, the payloads of its frames, and bytes that are written behind them as they are.
+type Segment<'a> = (bool, Vec<&'a [u8]>, &'a [u8]);
+
 /// Pieces of a log, each behind its kind and length: payloads of frames, bytes as they are, beginnings of segments. It is opened, or
 /// refused and then repaired.
 pub(crate) fn index(data: &[u8]) {
-    let mut segments: Vec<(bool, Vec<&[u8]>, &[u8])> = vec![(true, Vec::new(), &[])];
+    let mut segments: Vec<Segment<'_>> = vec![(true, Vec::new(), &[])];
     let mut records = 0;
     let mut rest = data;
     while let [kind, high, low, tail @ ..] = rest {
