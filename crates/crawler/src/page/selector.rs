@@ -411,6 +411,10 @@ mod tests {
     /// because our tree forgets the one in which they stood.
     const TABLE: &str = include_str!("../../tests/data/selectors-parsel-1.12.1.jsonl");
 
+    /// Selectors of siblings, searched in an element that has some. parsel begins at this element and may go beyond its end; here
+    /// an element has its siblings wherever it is searched, and what is found lies inside.
+    const DIFFERENT: [&str; 3] = ["li + li::attr(id)", "li ~ li::attr(id)", "#l1 ~ li a::text"];
+
     #[derive(Deserialize)]
     struct Row {
         css: String,
@@ -435,6 +439,9 @@ mod tests {
         let mut wrong = Vec::new();
         for line in lines {
             let row: Row = serde_json::from_str(line).unwrap();
+            if row.r#in.as_deref() == Some("#l3") && DIFFERENT.contains(&row.css.as_str()) {
+                continue;
+            }
             let found = match &row.r#in {
                 Some(scope) => page.select(scope).unwrap()[0].css(&row.css),
                 None => page.css(&row.css),
