@@ -134,3 +134,17 @@ async fn a_dead_host_is_given_up_and_its_queue_recorded() {
     assert!(dropped.iter().any(|drop| drop.reason == "host_down"));
     assert!(web.starts("dead.test").len() < 20, "{} tries", web.starts("dead.test").len());
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_crawl_ends_although_its_last_requests_are_dropped_with_their_host() {
+    let seeds = ["http://dead.test/1", "http://dead.test/2", "http://dead.test/3", "http://dead.test/4"];
+    let web = ScriptedDownloader::new().otherwise(|_, _| Reply::error(FetchErrorKind::Dns));
+    // Start requests are asked for only when the queue is empty.
+    let crawl = quick(links(seeds), &web).set("start_high_water", 1).set("retry_times", 0);
+    let crawl = crawl.set("concurrent_requests_per_domain", 1);
+    let crawl = crawl.set("host_max_failures", 1).set("host_max_cooldowns", 1).set("host_down_cooldown", 5.0);
+    let report =
+        tokio::time::timeout(Duration::from_secs(86_400), crawl.run()).await.expect("it ends").unwrap();
+    assert_eq!(report.stat("drops/failed"), 4);
+    assert!(report.stat("drops/failed/host_down") > 0, "{report}");
+}

@@ -178,8 +178,9 @@ impl<S: Spider> Run<S> {
         }
         cx.emit(&Event::SpiderOpened { resumed });
         loop {
-            self.pull_seeds();
             let mut wake = self.grant().await?;
+            // After that: what was granted, or dropped with its host, may have made room, and nothing else would say so.
+            self.pull_seeds();
             if let Some(stop) = &self.stop {
                 if self.visits.is_empty() || stop.aborted {
                     return Ok(());
