@@ -285,7 +285,7 @@ fn a_seed_that_cannot_be_fetched_fails_the_run_and_the_others_go_on() {
 fn what_a_guard_cuts_is_told_in_the_summary_and_in_the_report() {
     let mut site = Site::builder().page("/", "<a href='/1'>x</a>");
     for page in 1..25 {
-        site = site.page(&format!("/{page}"), &format!("<a href='/{}'>x</a>", page + 1));
+        site = site.page(&format!("/{page}"), format!("<a href='/{}'>x</a>", page + 1));
     }
     let (dir, site) = (tempfile::tempdir().unwrap(), site.start_blocking());
     let said = run(&mut crawl(dir.path(), &site));

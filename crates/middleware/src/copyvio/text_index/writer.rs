@@ -264,7 +264,7 @@ impl Thread {
         self.writer.commit().map_err(|error| TextIndexError::of(&self.directory, &error))?;
         let io = |cause| TextIndexError::Io { path: self.directory.clone(), cause };
         // A commit renames its list of files last, and only a sync of the directory makes that last: before it the journal must stay.
-        huntsman_files::sync_dir(&inner(&self.directory)).map_err(io)?;
+        huntsman_files::sync_dir(inner(&self.directory)).map_err(io)?;
         Journal::forget(&self.directory, number).map_err(io)
     }
 
