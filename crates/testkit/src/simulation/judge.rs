@@ -284,6 +284,8 @@ fn gap(plan: &Plan, world: &World, seen: &[(&Fetched, &Fetch)], of: (&Fetched, &
     let known = seen.iter().any(|(fetched, fetch)| {
         fetch.request.url.path() == "/robots.txt"
             && fetch.request.url.host() == of.1.request.url.host()
+            && world.web.is_up(&fetch.request.url, fetch.at)
+            && fetched.started < of.0.started
             && fetched.ended.is_some_and(|ended| ended <= of.0.started)
     });
     // Beyond the cap, the host is skipped, or the cap is the delay.
@@ -295,7 +297,8 @@ fn gap(plan: &Plan, world: &World, seen: &[(&Fetched, &Fetch)], of: (&Fetched, &
 fn rest(plan: &Plan, world: &World, seen: &[(&Fetched, &Fetch)]) {
     for (fetched, fetch) in seen {
         let Some(Kind::Busy(times, _, Some(wait))) = world.web.kind(&fetch.request.url) else { continue };
-        let is_believed = fetch.nth < *times && *wait as f64 <= plan.number("retry_after_max");
+        let is_busy = fetch.nth < *times && world.web.is_up(&fetch.request.url, fetch.at);
+        let is_believed = is_busy && *wait as f64 <= plan.number("retry_after_max");
         let (Some(ended), true, false) = (fetched.ended, is_believed, fetched.given_up) else { continue };
         let until = ended + Duration::from_secs(*wait);
         let early = seen.iter().find(|(other, _)| other.started > ended && other.started + GRAIN < until);

@@ -29,6 +29,13 @@ struct Host {
     down: Option<(Duration, Duration, FetchErrorKind)>,
 }
 
+impl Host {
+    /// Why it cannot be reached at a time, if so.
+    fn down_at(&self, now: Duration) -> Option<FetchErrorKind> {
+        self.down.filter(|(from, until, _)| (*from..*until).contains(&now)).map(|(_, _, kind)| kind)
+    }
+}
+
 /// What the robots.txt of a host is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Robots {
@@ -120,6 +127,11 @@ impl Web {
         self.host(url).map(|host| host.robots)
     }
 
+    /// Whether the host of an address can be reached at a time.
+    pub(super) fn is_up(&self, url: &Url, now: Duration) -> bool {
+        self.host(url).is_some_and(|host| host.down_at(now).is_none())
+    }
+
     /// The page of an address; `None` if there is none.
     pub(super) fn kind(&self, url: &Url) -> Option<&Kind> {
         let host = self.host(url)?;
@@ -168,9 +180,7 @@ impl Web {
         let Some(host) = self.host(url) else { return Reply::error(FetchErrorKind::Dns) };
         let mut dice = Dice::of(self.seed, &format!("answer {url} {nth}"));
         let latency = dice.millis(host.latency);
-        if let Some((from, until, kind)) = host.down
-            && (from..until).contains(&now)
-        {
+        if let Some(kind) = host.down_at(now) {
             return Reply::error(kind).after(dice.millis(10_000));
         }
         if url.path() == "/robots.txt" {

@@ -26,6 +26,8 @@ pub(super) struct Fetch {
     pub(super) request: Request,
     /// As the web was asked.
     pub(super) nth: u64,
+    /// When, in the time of the world.
+    pub(super) at: Duration,
 }
 
 /// The world; clones are the same.
@@ -157,7 +159,7 @@ impl World {
         let tries = seen.tries.entry(url).or_default();
         let nth = *tries;
         *tries += 1;
-        let fetch = Fetch { life: seen.life, request: request.clone(), nth };
+        let fetch = Fetch { life: seen.life, request: request.clone(), nth, at: seen.now() };
         seen.fetches.push(fetch);
         let is_endless = seen.fetches.len() == MOST_FETCHES;
         if is_endless && let Some(tell) = &seen.tell {
