@@ -189,9 +189,9 @@ impl Context {
 
     /// Makes a file durable before every commit of the job, for as long as the `Arc` lives: for files that pipelines write, so
     /// that a power cut loses no item of a settled page. A pipeline that keeps its position in the job does so in
-    /// [`Persist::sync`](crate::Persist::sync) instead. Without a job nothing is done.
-    pub fn keep_durable(&self, file: &Arc<File>) {
-        self.0.durable.add(file);
+    /// [`Persist::sync`](crate::Persist::sync) instead. Without a job nothing is done. An error calls the file by this name.
+    pub fn keep_durable(&self, name: impl Into<String>, file: &Arc<File>) {
+        self.0.durable.add(name.into(), file);
     }
 
     pub(crate) fn durable_files(&self) -> &DurableFiles {

@@ -147,20 +147,23 @@ impl<T: Persist + ?Sized> Persist for Arc<T> {
     }
 }
 
+/// A file, with what errors call it.
+type Named = (String, Weak<File>);
+
 /// Files of pipelines: durable before a commit that settles the pages of what is in them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DurableFiles(Arc<Mutex<Vec<Weak<File>>>>);
+pub(crate) struct DurableFiles(Arc<Mutex<Vec<Named>>>);
 
 impl DurableFiles {
-    pub(crate) fn add(&self, file: &Arc<File>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::downgrade(file));
+    pub(crate) fn add(&self, name: String, file: &Arc<File>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((name, Arc::downgrade(file)));
     }
 
-    /// The files that are still written.
-    fn open(&self) -> Vec<Arc<File>> {
+    /// The files that are still written, with their names.
+    fn open(&self) -> Vec<(String, Arc<File>)> {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        files.retain(|file| file.strong_count() > 0);
-        files.iter().filter_map(Weak::upgrade).collect()
+        files.retain(|(_, file)| file.strong_count() > 0);
+        files.iter().filter_map(|(name, file)| Some((name.clone(), file.upgrade()?))).collect()
     }
 }
 
@@ -178,7 +181,9 @@ impl Persist for DurableFiles {
     }
 
     fn sync(&self) -> Result<()> {
-        self.open().iter().try_for_each(|file| files::sync(file)).map_err(Error::from)
+        self.open()
+            .into_iter()
+            .try_for_each(|(name, file)| files::sync(&file).map_err(|cause| Error::from(cause).context(name)))
     }
 }
 
@@ -192,7 +197,7 @@ mod tests {
         let kept = DurableFiles::default();
         let open: Vec<_> =
             (0..3).map(|n| Arc::new(files::create_new(folder.path().join(n.to_string())).unwrap())).collect();
-        open.iter().for_each(|file| kept.add(file));
+        open.iter().for_each(|file| kept.add("a file".to_owned(), file));
         kept.clone().sync().unwrap();
         assert_eq!(kept.open().len(), 3);
         drop(open);

@@ -324,7 +324,7 @@ impl<T, F: Format> Feed<T, F> {
         self.state.writer = Some(writer);
         self.state.in_batch = 0;
         if let (Some(cx), Some(file), None) = (&self.state.context, &self.state.file, &self.position) {
-            cx.keep_durable(file);
+            cx.keep_durable(&self.state.current, file);
         }
         let Self { format, fields, state, .. } = self;
         format
