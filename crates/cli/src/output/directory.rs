@@ -70,14 +70,14 @@ impl Use {
         }
         match Status::read(&self.path) {
             Ok(found) if found == self.seen => {}
+            // A status that cannot be read, or could not be at first, is cleared with all else, if that was asked for.
+            _ if self.seen.is_none() && self.start == Start::Cleared => {}
             Ok(_) => {
                 return Err(Failure::crawl(format!(
                     "another huntsman worked in {} just now; give the command again",
                     shown(&self.path)
                 )));
             }
-            // A status that cannot be read is cleared with all else, if that was asked for.
-            Err(_) if self.seen.is_none() && self.start == Start::Cleared => {}
             Err(failure) => return Err(failure),
         }
         let resumes = self.start == Start::Resumed;
