@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use huntsman::FetchErrorKind;
+use huntsman::store::Backend;
+use huntsman::{Context, FetchErrorKind, Job, OnItem, Pipeline, Request};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
 use crate::support::{Log, links, quick, tree};
@@ -147,4 +148,34 @@ async fn a_crawl_ends_although_its_last_requests_are_dropped_with_their_host() {
         tokio::time::timeout(Duration::from_secs(86_400), crawl.run()).await.expect("it ends").unwrap();
     assert_eq!(report.stat("drops/failed"), 4);
     assert!(report.stat("drops/failed/host_down") > 0, "{report}");
+}
+
+/// Downloads the address of each item twice more before it takes it.
+struct Thrice;
+
+impl Pipeline<String> for Thrice {
+    async fn process_item(&mut self, item: String, cx: &Context) -> huntsman::Result<OnItem<String>> {
+        cx.download(Request::parse(&item)?).await?;
+        cx.download(Request::parse(&item)?).await?;
+        Ok(OnItem::Keep(item))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_is_given_up_although_a_commit_waits_for_a_pipeline_that_waits_for_its_download() {
+    let dir = tempfile::tempdir().unwrap();
+    let web = ScriptedDownloader::new()
+        .respond("http://good.test/", Reply::html("x"))
+        .then(Reply::html("x").after(Duration::from_secs(60)))
+        .respond("http://good.test/2", Reply::html("x"))
+        .otherwise(|_, _| Reply::error(FetchErrorKind::Dns).after(Duration::from_secs(3)));
+    let mut seeds = vec!["http://good.test/".to_owned(), "http://good.test/2".to_owned()];
+    seeds.extend((0..6).map(|n| format!("http://dead.test/{n}")));
+    let crawl = quick(links(&seeds), &web).pipeline(Thrice).set("retry_times", 0);
+    let crawl = crawl.set("concurrent_requests_per_domain", 1).set("host_max_failures", 1);
+    let crawl = crawl.set("host_max_cooldowns", 1).set("host_down_cooldown", 5.0);
+    let crawl = crawl.job(Job::open(dir.path().join("job"), Backend::Redb).unwrap());
+    let report =
+        tokio::time::timeout(Duration::from_secs(86_400), crawl.run()).await.expect("it ends").unwrap();
+    assert_eq!((report.pages, report.stat("drops/failed")), (2, 6), "{report}");
 }

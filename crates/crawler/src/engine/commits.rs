@@ -111,6 +111,11 @@ impl Commits {
         .await?
     }
 
+    /// Waits until what is being written is written.
+    pub(crate) async fn written(&self) {
+        drop(self.one.lock().await);
+    }
+
     fn sync(&self) -> Result<()> {
         self.parts.iter().try_for_each(|part| {
             part.sync().map_err(|error| error.context(format!("syncing: {}", part.name())))

@@ -153,7 +153,12 @@ impl<S: Spider> Crawler<S> {
             (Some(commits), None) => {
                 commits.commit().await.map_err(|error| error.context("saving the state of the crawl"))
             }
-            _ => Ok(()),
+            // The job is free for the next crawl when this one has ended.
+            (Some(commits), Some(_)) => {
+                commits.written().await;
+                Ok(())
+            }
+            (None, _) => Ok(()),
         };
         drop(commits);
         let saved = saved.and(job.map_or(Ok(()), Job::close));

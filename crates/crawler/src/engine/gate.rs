@@ -14,6 +14,11 @@ impl Gate {
         self.0.read().await
     }
 
+    /// As [`enter`](Gate::enter), but not if somebody waits to close it: for the loop, which those who are within may be waiting for.
+    pub(crate) fn try_enter(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        self.0.try_read().ok()
+    }
+
     /// Waits until no page is being settled, and lets none begin to be.
     pub(crate) async fn close(&self) -> RwLockWriteGuard<'_, ()> {
         self.0.write().await

@@ -33,6 +33,8 @@ use crate::spider::Spider;
 const FAILED_SEEDS: usize = 1_000;
 /// A host that belongs to another process is asked for again after this.
 const CLAIM_AGAIN: Duration = Duration::from_secs(5);
+/// The queue of a host that is given up is dropped after this if a commit waits just then.
+const GIVE_UP_AGAIN: Duration = Duration::from_millis(50);
 /// Requests recorded at once when a queue is dropped.
 const DRAIN_BATCH: usize = 1_024;
 /// After an abort, what is left in memory is recorded for this long at most.
@@ -57,6 +59,8 @@ pub(crate) struct Run<S: Spider> {
     paused: bool,
     kept_open: bool,
     stop: Option<Stop>,
+    /// Hosts that are given up, whose queues are still to be dropped.
+    given_up: Vec<(HostKey, &'static str)>,
     /// Last time that something was delivered, dropped or queued: what parked work is measured from.
     useful: Timestamp,
 }
@@ -120,6 +124,7 @@ impl<S: Spider> Run<S> {
             paused: false,
             kept_open: false,
             stop: None,
+            given_up: Vec::new(),
             useful,
         }
     }
@@ -178,7 +183,14 @@ impl<S: Spider> Run<S> {
         }
         cx.emit(&Event::SpiderOpened { resumed });
         loop {
+            for (host, reason) in std::mem::take(&mut self.given_up) {
+                self.give_up(&host, reason).await?;
+            }
             let mut wake = self.grant().await?;
+            if !self.given_up.is_empty() {
+                let again = cx.now() + GIVE_UP_AGAIN;
+                wake = Some(wake.map_or(again, |at| at.min(again)));
+            }
             // After that: what was granted, or dropped with its host, may have made room, and nothing else would say so.
             self.pull_seeds();
             if let Some(stop) = &self.stop {
@@ -534,6 +546,7 @@ impl<S: Spider> Run<S> {
         let hosts = self.core.frontier.open().await?;
         log::warn!(hosts = hosts.len(), "dropping parked requests: nothing else is left to do");
         for (host, _) in hosts {
+            let _settling = self.core.settling().await;
             let failed = drain(&self.core, &host, None, |request| {
                 let reason = request.meta_str("parked_reason").unwrap_or("host_parked").to_owned();
                 DropReason::failed(reason).detail("parked until nothing else was left to do")
@@ -548,6 +561,14 @@ impl<S: Spider> Run<S> {
     async fn give_up(&mut self, host: &HostKey, reason: &'static str) -> Result<()> {
         // Whoever waits for a start of it: their requests go back to the queue and are dropped with it.
         self.waiters.retain(|_, (waits_for, _)| waits_for != host);
+        let core = Arc::clone(&self.core);
+        // Not waited for: a commit waits for visits, and they may wait for this loop, as with a pipeline that downloads.
+        let Some(_settling) = core.gate.try_enter() else {
+            if !self.given_up.iter().any(|(other, _)| other == host) {
+                self.given_up.push((host.clone(), reason));
+            }
+            return Ok(());
+        };
         let failed = match reason {
             "host_page_limit" => drain(&self.core, host, None, |_| DropReason::skipped(reason)).await?,
             _ => drain(&self.core, host, None, |_| DropReason::failed(reason)).await?,
@@ -559,7 +580,7 @@ impl<S: Spider> Run<S> {
     }
 }
 
-/// Records and settles everything queued of a host. Answers with the start requests among it.
+/// Records and settles everything queued of a host, for a caller within the gate. Answers with the start requests among it.
 async fn drain<S: Spider>(
     core: &Core<S>,
     host: &HostKey,
@@ -573,7 +594,6 @@ async fn drain<S: Spider>(
             return Ok(seeds);
         }
         let mut settled = Vec::with_capacity(leased.len());
-        let _settling = core.settling().await;
         for lease in leased {
             let reason = why(&lease.request);
             if lease.request.depth == 0 && lease.request.meta_flag("is_start_request") {
@@ -617,6 +637,7 @@ async fn leftovers<S: Spider>(
     }
     let until = aborted.then(|| tokio::time::Instant::now() + ABORT_RECORDS);
     for (host, _) in core.frontier.open().await? {
+        let _settling = core.settling().await;
         drain(core, &host, until, |_| DropReason::skipped("not_crawled").detail(reason)).await?;
     }
     Ok(())

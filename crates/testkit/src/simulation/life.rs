@@ -222,8 +222,8 @@ impl<'a> Life<'a> {
 
     fn befall(&self, mishap: Mishap, handle: &Handle, due: &mut Vec<(Instant, Due)>) {
         self.world.step(|| format!("{mishap:?}"));
-        // What is being written takes its time.
-        let slack = Duration::from_secs(2) + Duration::from_millis(self.plan.slowness) * 200;
+        // What is being written takes its time, and so does a download that a pipeline is within.
+        let slack = Duration::from_secs(120) + Duration::from_millis(self.plan.slowness) * 200;
         let now = Instant::now();
         match mishap {
             Mishap::Pause(time) => {
