@@ -126,7 +126,9 @@ impl Segment {
     }
 
     fn open(&self) -> Result<(File, u64), IndexError> {
-        let opened = File::open(&self.path).and_then(|file| {
+        // A log that is only read may be appended to later, under the same name.
+        let opened = huntsman_files::refuse_link(&self.path).and_then(|()| {
+            let file = File::open(&self.path)?;
             let bytes = file.metadata()?.len();
             Ok((file, bytes))
         });
