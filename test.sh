@@ -74,7 +74,7 @@ fi
 
 step "power cuts"
 need python3 python3
-cargo build --quiet --package huntsman-cli
+# The tests have built the command.
 python3 tests/power.py "${CARGO_TARGET_DIR:-target}/debug/huntsman" 2
 
 step "doc tests"
