@@ -148,7 +148,7 @@ impl std::error::Error for TextIndexError {
     }
 }
 
-/// For `?` where a file is read record by record; [`TextIndexError::at`] then tells which.
+/// For `?` where a file is read record by record; the caller then adds which file it was.
 impl From<io::Error> for TextIndexError {
     fn from(cause: io::Error) -> Self {
         Self::Io { path: PathBuf::new(), cause }
