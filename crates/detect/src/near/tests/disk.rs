@@ -156,7 +156,7 @@ fn an_index_is_for_its_owner_only_and_planted_links_are_refused() {
     let path = parent.path().join("deep/index");
     let (mut hashes, mut model) = (Hashes::new(0x5eed_0604, false), Model::new());
     let index = DiskIndex::open(&path, identity(3)).expect("open");
-    insert(&index, &documents(20, 0, &mut hashes), &mut model);
+    insert(&index, &documents(2_000, 0, &mut hashes), &mut model);
     index.compact().expect("compact");
     drop(index);
     let mode = |path: &Path| path.metadata().expect("a file").permissions().mode() & 0o777;
