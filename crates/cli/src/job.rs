@@ -75,7 +75,7 @@ pub(crate) struct Job {
 pub(crate) struct Unfinished(Ended);
 
 impl Unfinished {
-    /// What came of the crawl.
+    /// How the crawl ended.
     pub(crate) fn report(&self) -> &Report {
         &self.0.report
     }

@@ -37,7 +37,7 @@ impl std::fmt::Debug for Fingerprint {
 #[derive(Clone, Copy, Debug)]
 pub struct Nested;
 
-/// Who chose a request. The guards against traps judge what nobody looked at, and leave a spider's own choice alone.
+/// How a request came to be. The guards against traps judge links that were followed without a look, and leave a spider's own choice alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FoundBy {
     /// The spider named it: a start request, what a callback gives, what is pushed.
@@ -77,7 +77,7 @@ pub struct Request {
     pub unfiltered: bool,
     /// Found on a link with `rel=nofollow`; the crawl decides by `obey_nofollow`.
     pub nofollow: bool,
-    /// Who chose it; a retry and a redirect keep that.
+    /// How the request came to be; a retry and a redirect keep that.
     pub found_by: FoundBy,
     /// Not to be sent before this time; waits in the frontier, not in a task.
     pub not_before: Option<Timestamp>,

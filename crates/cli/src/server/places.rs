@@ -1,4 +1,4 @@
-//! Who is in: places for connections, and room for the bodies of their requests.
+//! The connections that are open: their places, and the room for the bodies of their requests.
 //!
 //! A client that has not been let in costs no one else a place. Where all places are taken, a newcomer gets that of the oldest
 //! connection without a request that was let in, among those of the address with the most of them: so no address has more than its
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|at: usize| open[at].let_in()), [true, true, true, false]);
         open.extend((0..3).map(|_| all.enter(ip("127.0.0.1"))));
         assert_eq!(lost(&open).await, [3, 4, 5]);
-        // Whoever lost a place is not let in any more.
+        // A connection that lost its place is not let in any more.
         assert!(!open[3].let_in() && !open[3].grow(0));
         // The next request is another one.
         open[1].begin();

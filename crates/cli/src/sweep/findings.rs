@@ -20,7 +20,7 @@ use crate::html_report::address;
 use crate::output::{OutputDir, SWEEP};
 use crate::render::{escape, warn};
 
-/// Writes what came of each article: its lines in one piece. The job keeps how far the file is written, as it keeps which articles wait:
+/// Writes the results of each article, its lines in one piece. The job keeps how far the file is written, as it keeps which articles wait:
 /// so a run that goes on finds the results of exactly the articles that it does not check again.
 #[derive(Clone, Debug)]
 pub(super) struct Findings(Arc<Mutex<Inner>>);
@@ -64,7 +64,7 @@ impl Findings {
         Ok(Self(Arc::new(Mutex::new(Inner { path, file, written: 0, position, pairs, done, told }))))
     }
 
-    /// Whether what came of an article is there from an earlier run.
+    /// Whether the results of an article are there from an earlier run.
     pub(super) fn is_done(&self, article: &str) -> bool {
         self.inner().done.contains(article)
     }

@@ -67,7 +67,7 @@ impl Pending {
         Ok(())
     }
 
-    /// It was checked, and what came of it was taken.
+    /// It was checked, and its results were taken.
     pub(crate) fn done(&self, article: &Subject) -> Result<()> {
         let name = name(article);
         if let Some(mut job) = self.job() {

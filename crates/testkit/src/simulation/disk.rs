@@ -19,7 +19,7 @@ struct State {
     /// What a power cut leaves.
     synced: Entries,
     files: BTreeMap<&'static str, File>,
-    /// Who may write: the process of this life. None while no process runs.
+    /// The life whose process may write. None while no process runs.
     mounted: u32,
     writes: u64,
     fault: Option<Fault>,

@@ -140,7 +140,7 @@ impl Pipeline<String> for ItemSink {
             Fate::Download => {
                 let of = item.split('!').next().unwrap_or_default();
                 if let Ok(request) = Request::parse(of) {
-                    // What comes is of no interest, and nothing may come.
+                    // The result is of no interest, and there may be none.
                     let _ = cx.download(request).await;
                 }
             }
