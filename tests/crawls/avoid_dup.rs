@@ -4,7 +4,7 @@ use std::path::Path;
 
 use huntsman::middleware::{Defaults, SharedAvoidDup};
 use huntsman::store::Backend;
-use huntsman::{CrawlerBuilder, Job, Output, Page, Request, Spider, spider_fn};
+use huntsman::{CrawlerBuilder, Job, Output, Page, Request, Spider, meta, spider_fn};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
 use crate::support::Log;
@@ -87,7 +87,7 @@ async fn only_marked_requests_are_judged_if_that_is_asked_for() {
     assert_eq!(report.stat("avoid_dup/learnt"), 0);
     let marking = spider_fn(["http://a.test/p?id=0"], |page: &Page, out: &mut Output<String>| {
         for url in page.links() {
-            out.request(Request::get(url).meta("avoid_dup_content", true));
+            out.request(Request::get(url).with_meta(meta::AVOID_DUP_CONTENT, true));
         }
         Ok(())
     });

@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::{Clock, Timestamp};
+use crate::component::{Component, Components};
 use crate::cpu::CpuPool;
 use crate::drop::DropReason;
 use crate::error::{Error, Result};
@@ -42,7 +43,8 @@ pub(crate) struct Shared {
     clock: Clock,
     seed: u64,
     stopping: AtomicU8,
-    observers: Vec<Box<dyn Observer>>,
+    observers: Vec<Arc<dyn Observer>>,
+    components: Components,
     durable: DurableFiles,
     cpu: Arc<CpuPool>,
     /// To the engine's loop; absent in a detached context. Unbounded: senders are the visits (bounded by the number in
@@ -118,7 +120,8 @@ impl Context {
     pub(crate) fn new(
         settings: Settings,
         stats: Stats,
-        observers: Vec<Box<dyn Observer>>,
+        observers: Vec<Arc<dyn Observer>>,
+        components: Components,
         messages: Option<mpsc::UnboundedSender<Message>>,
     ) -> Self {
         let seed = settings.seed.unwrap_or_else(rand::random);
@@ -132,6 +135,7 @@ impl Context {
             seed,
             stopping: AtomicU8::new(0),
             observers,
+            components,
             durable: DurableFiles::default(),
             cpu,
             messages,
@@ -141,7 +145,7 @@ impl Context {
 
     /// A context without an engine, for tests of components: downloads fail, control messages go nowhere.
     pub fn detached(settings: Settings) -> Self {
-        Self::new(settings, Stats::default(), Vec::new(), None)
+        Self::new(settings, Stats::default(), Vec::new(), Components::default(), None)
     }
 
     /// The settings of the crawl.
@@ -206,6 +210,15 @@ impl Context {
     /// The present time on the crawl's clock.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
+    }
+
+    /// A component of the crawl by its type; `None` if it is not configured.
+    pub fn component<C: Component>(&self) -> Option<Arc<C>> {
+        self.0.components.get()
+    }
+
+    pub(crate) fn components(&self) -> Components {
+        self.0.components.clone()
     }
 
     /// The seed of all randomness: what is random is decided as a hash of it and of the thing decided on.

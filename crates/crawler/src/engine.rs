@@ -1,5 +1,6 @@
 //! The engine: the builder, the loop, and the path of a page.
 
+mod assembly;
 mod builder;
 mod chain;
 mod commits;
@@ -22,8 +23,8 @@ mod tasks;
 mod visit;
 mod watch;
 
+pub use assembly::ComponentInfo;
 pub use builder::CrawlerBuilder;
-pub use chain::ComponentInfo;
 pub use crawler::Crawler;
 pub use crawls::Crawls;
 pub use handle::Handle;

@@ -475,7 +475,7 @@ mod tests {
             url.clone(),
             "<title>T</title><meta name=robots content=nofollow><a href=/x>x</a>",
         );
-        let page = Page::new(Request::get(url).meta("sitemap_depth", 0), response);
+        let page = Page::new(Request::get(url).with_meta(crate::meta::SITEMAP_DEPTH, 0), response);
         assert_eq!((page.title(), page.metas().len(), page.anchors().len()), (None, 0, 0));
         assert!(page.document.get().is_none(), "nor decoded");
     }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::robots::{Group, MAX_BYTES, Robots, RobotsAgent, product_token};
-use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start, human_bytes};
+use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start, human_bytes, meta};
 use serde_json::{Value, json};
 use url::{Position, Url};
 
@@ -184,7 +184,9 @@ impl Spider for OneFile {
 
     fn start(&self) -> Start {
         let request = Request::get(self.address.clone());
-        Start::requests([request.meta("dont_obey_robotstxt", true).meta("allow_offsite", true)])
+        Start::requests([request
+            .with_meta(meta::DONT_OBEY_ROBOTSTXT, true)
+            .with_meta(meta::ALLOW_OFFSITE, true)])
     }
 
     fn parse(&self, page: &Page, _: &mut Output<()>) -> Result<()> {

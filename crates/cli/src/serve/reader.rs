@@ -12,7 +12,7 @@ use huntsman::middleware::Defaults;
 use huntsman::middleware::copyvio::{Reading, TextKind, external_links};
 use huntsman::{
     Context, CrawlerBuilder, DownloaderMiddleware, DropReason, Event, Handle, HttpDownloader, Layers,
-    Observer, OnRequest, Output, Page, Request, Result, Spider, Start,
+    Observer, OnRequest, Output, Page, Request, Result, Spider, Start, meta,
 };
 use tokio::sync::oneshot;
 use url::Url;
@@ -158,7 +158,7 @@ impl Reader {
         }
         let mut request = Request::get(url).unfiltered().meta("download_timeout", self.time.as_secs_f64());
         if passes_robots {
-            request = request.meta("dont_obey_robotstxt", true);
+            request = request.with_meta(meta::DONT_OBEY_ROBOTSTXT, true);
         }
         self.crawl.0.push(request);
         match tokio::time::timeout(self.time, answer).await {
@@ -240,7 +240,7 @@ impl DownloaderMiddleware for Orders {
     }
 
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
-        if request.is_nested() || request.meta_flag("robots") {
+        if request.is_nested() || request.meta_flag(meta::IS_ROBOTS_TXT) {
             return Ok(OnRequest::Continue);
         }
         let mut open = self.open();

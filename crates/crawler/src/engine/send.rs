@@ -9,6 +9,7 @@ use crate::context::{Context, Message};
 use crate::event::Event;
 use crate::fetch::{DynDownloader, FetchError, FetchErrorKind, Watch};
 use crate::host_stats::HostStats;
+use crate::meta;
 use crate::pace::{Flight, Pace};
 use crate::request::Request;
 use crate::response::Response;
@@ -86,7 +87,7 @@ impl Sender {
                     status,
                     latency,
                     retry_after: if slows { wait_asked_for(&response.headers, cx.now()) } else { None },
-                    adjust_delay: !request.meta_flag("autothrottle_dont_adjust_delay"),
+                    adjust_delay: !request.meta_flag(meta::AUTOTHROTTLE_DONT_ADJUST_DELAY),
                 }
             }
             Err(error) => {

@@ -9,7 +9,8 @@ use futures_util::FutureExt;
 use http::Extensions;
 use tokio::sync::{mpsc, oneshot};
 
-use super::chain::{Chain, Exchanged, NESTED_WAIT, Placed};
+use super::assembly::Placed;
+use super::chain::{Chain, Exchanged, NESTED_WAIT};
 use super::commits::Commits;
 use super::gate::Gate;
 use super::given_back::{GivenBack, MOST_GIVEN_BACK};
@@ -19,6 +20,7 @@ use super::known_links::KnownLinks;
 use super::parse::{Job, Parsed, Verdict};
 use super::send::{Sender, TURN};
 use crate::active::{ActiveBytes, Held};
+use crate::component::PageNeeds;
 use crate::context::{Context, Exchange, Message};
 use crate::cpu::in_place;
 use crate::drop::{DropReason, DropState, Dropped};
@@ -29,6 +31,7 @@ use crate::frontier::{DynFrontier, End, Lease, LeaseId, Pushed, Settled};
 use crate::host::{HostKey, SlotBy};
 use crate::log;
 use crate::losses::LossKind;
+use crate::meta;
 use crate::middleware::SpiderMiddleware;
 use crate::request::{Fingerprinter, Nested, Request};
 use crate::response::Response;
@@ -42,7 +45,8 @@ pub(crate) struct Core<S: Spider> {
     pub(crate) cx: Context,
     pub(crate) spider: S,
     pub(crate) chain: Chain,
-    pub(crate) spider_chain: Vec<Placed<Box<dyn SpiderMiddleware>>>,
+    pub(crate) spider_chain: Vec<Placed<Arc<dyn SpiderMiddleware>>>,
+    pub(crate) page_needs: PageNeeds,
     pub(crate) sender: Sender,
     pub(crate) frontier: Box<dyn DynFrontier>,
     pub(crate) items: mpsc::Sender<ItemBatch<S::Item>>,
@@ -367,7 +371,7 @@ impl<S: Spider> Core<S> {
     pub(crate) async fn assign(&self, request: &mut Request, near: Option<&Request>) {
         self.assign_now(request, near);
         if self.slot_by == SlotBy::Ip
-            && request.meta_str("download_slot").is_none()
+            && request.meta_text(meta::DOWNLOAD_SLOT).is_none()
             && let Some(host) = request.url.host_str()
             && let Some(address) = self.sender.address(host).await
         {
@@ -377,7 +381,7 @@ impl<S: Spider> Core<S> {
 
     /// As [`Core::assign`], for slots that need no resolver.
     pub(crate) fn assign_now(&self, request: &mut Request, near: Option<&Request>) {
-        let slot = match (request.meta_str("download_slot"), near) {
+        let slot = match (request.meta_text(meta::DOWNLOAD_SLOT), near) {
             (Some(name), _) => HostKey::new(name),
             (None, Some(near)) if near.url.host_str() == request.url.host_str() => near.host(),
             (None, _) => HostKey::of(&request.url, self.slot_by),
@@ -389,8 +393,11 @@ impl<S: Spider> Core<S> {
 
     /// Why a request is not in the spider's domains, if it is not.
     pub(crate) fn offsite(&self, request: &Request, domains: &[String]) -> Option<DropReason> {
-        let by_redirect = request.meta.contains_key("unfiltered_by");
-        if domains.is_empty() || request.meta_flag("allow_offsite") || (request.unfiltered && !by_redirect) {
+        let by_redirect = request.has_meta(meta::UNFILTERED_BY);
+        if domains.is_empty()
+            || request.meta_flag(meta::ALLOW_OFFSITE)
+            || (request.unfiltered && !by_redirect)
+        {
             return None;
         }
         let host = request.url.host_str().unwrap_or_default();
@@ -408,7 +415,7 @@ impl<S: Spider> Core<S> {
     /// The same right before the download: a redirect led elsewhere, or the domains changed. Start requests are the
     /// spider's own choice.
     fn offsite_now(&self, request: &Request) -> Option<DropReason> {
-        let is_start = request.meta_flag("is_start_request") && !request.meta.contains_key("redirect_urls");
+        let is_start = request.meta_flag(meta::IS_START_REQUEST) && !request.has_meta(meta::REDIRECT_URLS);
         if is_start { None } else { self.offsite(request, &self.spider.allowed_domains()) }
     }
 
@@ -493,7 +500,7 @@ impl<S: Spider> Exchange for Core<S> {
 fn failed_seed(origin: &Request, reason: &DropReason) -> Option<(String, String)> {
     // Not wanted again: an earlier crawl had it.
     let is_known = matches!(&*reason.reason, "not_modified" | "delta");
-    if origin.depth > 0 || !origin.meta_flag("is_start_request") || is_known {
+    if origin.depth > 0 || !origin.meta_flag(meta::IS_START_REQUEST) || is_known {
         return None;
     }
     let why = match (&reason.detail, reason.status) {

@@ -10,7 +10,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use http::{HeaderMap, StatusCode};
 use huntsman_crawler::{
     Context, DownloaderMiddleware, DropReason, Error, Event, Observer, OnDownload, OnRequest, Output, Page,
-    Request, Result, Spider, Start,
+    Request, Result, Spider, Start, meta,
 };
 use url::Url;
 
@@ -294,13 +294,13 @@ impl DownloaderMiddleware for Desk {
     }
 
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
-        if request.is_nested() || request.meta_flag("robots") {
+        if request.is_nested() || request.meta_flag(meta::IS_ROBOTS_TXT) {
             return Ok(OnRequest::Continue);
         }
         let Some(time) = self.begin(request.requested_url()) else {
             return Ok(OnRequest::Drop(DropReason::skipped(NOT_WANTED)));
         };
-        added::set_meta(request, "download_timeout", time.as_secs_f64().into());
+        added::set_meta(request, meta::DOWNLOAD_TIMEOUT, time);
         Ok(OnRequest::Continue)
     }
 }
@@ -321,14 +321,14 @@ impl Observer for Desk {
     }
 
     fn on_headers(&self, request: &Request, status: StatusCode, headers: &HeaderMap) -> OnDownload {
-        if !status.is_success() || request.is_nested() || request.meta_flag("robots") {
+        if !status.is_success() || request.is_nested() || request.meta_flag(meta::IS_ROBOTS_TXT) {
             return OnDownload::Continue;
         }
         self.judge(request, headers)
     }
 
     fn on_bytes(&self, request: &Request, bytes: &[u8]) -> OnDownload {
-        if request.is_nested() || request.meta_flag("robots") {
+        if request.is_nested() || request.meta_flag(meta::IS_ROBOTS_TXT) {
             return OnDownload::Continue;
         }
         let mut checks = self.checks();
