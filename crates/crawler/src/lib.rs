@@ -7,6 +7,7 @@
 
 mod active;
 pub mod autothrottle;
+mod client;
 mod clock;
 mod context;
 mod cpu;
@@ -47,6 +48,7 @@ mod state;
 mod stats;
 pub mod terminal;
 
+pub use client::{ClientError, CrawlClient, Fetch, OnDemand};
 pub use clock::{Clock, Timestamp};
 pub use context::{Context, Politeness};
 pub use drop::{DropReason, DropState, Dropped};
