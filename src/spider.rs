@@ -241,12 +241,13 @@ fn fetched(response: Response) -> PageResponse {
     for name in [&CONTENT_ENCODING, &CONTENT_LENGTH, &TRANSFER_ENCODING, &REASON, &DETAIL] {
         headers.remove(name);
     }
-    let mut page = PageResponse::default();
-    page.final_url = Some(response.url.into());
-    page.status_code = response.status;
-    page.headers = Some(headers);
-    page.content = Some(response.body.into());
-    page
+    PageResponse {
+        final_url: Some(response.url.into()),
+        status_code: response.status,
+        headers: Some(headers),
+        content: Some(response.body.into()),
+        ..PageResponse::default()
+    }
 }
 
 /// A page that was not fetched, with the reason in its headers.
@@ -254,12 +255,13 @@ fn none(reason: &str, detail: &str, status: StatusCode) -> PageResponse {
     let mut headers = HeaderMap::new();
     headers.insert(REASON, header_value(reason));
     headers.insert(DETAIL, header_value(detail));
-    let mut page = PageResponse::default();
-    page.status_code = status;
-    page.headers = Some(headers);
-    // An empty body with a status of success would be made a 504 otherwise.
-    page.content_truncated = status.is_success();
-    page
+    PageResponse {
+        status_code: status,
+        headers: Some(headers),
+        // An empty body with a status of success would be made a 504 otherwise.
+        content_truncated: status.is_success(),
+        ..PageResponse::default()
+    }
 }
 
 /// The status of a page that was dropped.

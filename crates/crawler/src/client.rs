@@ -32,7 +32,7 @@ use hooks::{Cancelling, Outcomes, Wanted};
 /// middlewares and all limits of the crawl behind the client. Cheap to clone; all clones are one client.
 ///
 /// - **Sharing.** Callers that ask for one page while it is queued or on its way share one fetch: one page is what has the same
-///   fingerprint ([`Fingerprinter`]: method, address, body) and the same [callback label](Request::callback). Priority, meta and
+///   fingerprint ([`Fingerprinter`]: method, address, body) and the same [callback label](Request::callback()). Priority, meta and
 ///   headers are those of the first caller's request. A page that was fetched before is fetched again.
 /// - **Giving up.** A caller that drops its [`Fetch`] has given it up. Once all callers have, a request in the queue is dropped when its
 ///   turn comes (reason `not_wanted`, nothing is sent), and a download in flight ends after a grace of one second

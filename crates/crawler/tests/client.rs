@@ -189,6 +189,8 @@ impl DownloaderMiddleware for Rules {
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
         assert!(request.url.path() != "/trap", "the trap");
         Ok(match request.url.path() {
+            // A request of its own, without the meta of the other.
+            "/elsewhere" => OnRequest::Reschedule(Box::new(get("http://b.test/there").unfiltered())),
             "/private" => OnRequest::Drop(DropReason::skipped("robots").detail("Disallow: /private")),
             _ => OnRequest::Continue,
         })
@@ -219,7 +221,8 @@ async fn a_fetch_without_a_page_tells_why_and_what_was_answered() {
     let web = ScriptedDownloader::new()
         .respond("http://a.test/gone", Reply::status(410).body("it was here"))
         .respond("http://a.test/moved", Reply::redirect(302, "/here"))
-        .respond("http://a.test/here", Reply::html("here"));
+        .respond("http://a.test/here", Reply::html("here"))
+        .respond("http://b.test/there", Reply::html("there"));
     let client = CrawlClient::start(builder(OnDemand::new(), &web).middleware(Rules)).unwrap();
     let error = client.fetch(get("http://a.test/private")).await.unwrap_err();
     assert_eq!(error.to_string(), "fetching http://a.test/private: robots: Disallow: /private");
@@ -234,6 +237,8 @@ async fn a_fetch_without_a_page_tells_why_and_what_was_answered() {
     assert_eq!(&*error.dropped().unwrap().reason, "panic");
     let moved = client.fetch(get("http://a.test/moved")).await.unwrap();
     assert_eq!((moved.url.as_str(), text(&moved)), ("http://a.test/here", "here"));
+    let elsewhere = client.fetch(get("http://a.test/elsewhere")).await.unwrap();
+    assert_eq!(text(&elsewhere), "there");
     assert_eq!(web.count("http://a.test/private"), 0);
 }
 

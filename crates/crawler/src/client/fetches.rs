@@ -29,6 +29,13 @@ impl FetchId {
         request.meta.get(META)?.as_u64().map(Self)
     }
 
+    /// Has a request that takes the place of another one answer for the same fetch, also if a middleware made it from nothing.
+    pub(crate) fn hand_on(from: &Request, to: &mut Request) {
+        if let Some(Self(id)) = Self::of(from) {
+            to.meta.insert(META.to_owned(), id.into());
+        }
+    }
+
     pub(super) fn mark(self, request: Request) -> Request {
         request.meta(META, self.0)
     }

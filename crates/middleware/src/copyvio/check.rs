@@ -78,7 +78,7 @@ pub(crate) async fn check(
     })
 }
 
-/// Reads a source, unless its text is known, and compares it. Answers with its number and what became of it.
+/// Reads a source, unless its text is known, and compares it. Returns its number and its status.
 async fn compare(
     source: Source,
     reader: &SourceReader,

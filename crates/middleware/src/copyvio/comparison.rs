@@ -113,7 +113,7 @@ impl Comparison {
     }
 }
 
-/// What is told of sources beside their numbers, by their names.
+/// What a check tells of its sources beside the numbers of the reference, by their names.
 pub(crate) struct Parts {
     pub(crate) found: HashMap<String, Found>,
     pub(crate) found_by: HashMap<String, Arc<str>>,

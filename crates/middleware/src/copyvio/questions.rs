@@ -7,7 +7,7 @@ use futures_util::FutureExt;
 
 use super::candidates::{Candidate, CandidateError, CandidateSource, Finding, Subject};
 
-/// A question, and whom it is put to.
+/// A question, with the finder that answers it.
 pub(crate) type Question<'s> = (&'s dyn CandidateSource, String);
 
 /// The questions of these finders, in order. The empty question is no query; of the others there are at most `max_queries`.
@@ -36,7 +36,7 @@ pub(crate) fn plan<'s>(
 pub(crate) struct Questions<'q> {
     subject: &'q Subject,
     plan: &'q [Question<'q>],
-    /// The one that waits for its answer.
+    /// The question that waits for its answer.
     current: Option<Finding<'q>>,
     /// How many were put, and how many of them were no query.
     put: usize,
@@ -47,7 +47,7 @@ pub(crate) struct Questions<'q> {
 /// The answer to a question.
 #[derive(Debug)]
 pub(crate) struct Answer {
-    /// Who was asked.
+    /// The name of the finder that was asked.
     pub(crate) by: Arc<str>,
     pub(crate) found: Result<Vec<Candidate>, CandidateError>,
 }

@@ -60,11 +60,11 @@ impl SourceReader {
         Ok(Self { client: CrawlClient::start(configure(builder))?, recent })
     }
 
-    /// Reads a source, whose download may take `time`. Its text may lie elsewhere, which is followed to there.
+    /// Reads a source, whose download may take `time`. A page that only shows a text is followed to where that text stands.
     ///
     /// # Errors
-    /// What became of a source without a text: it failed; it was still in the queue when `over` became true, and is skipped; it is late, since
-    /// the crawl has ended.
+    /// The status of a source without a text: failed; skipped, if it was still in the queue when `over` became true; late, if the crawl has
+    /// ended.
     pub(crate) async fn read(
         &self,
         url: &Url,
@@ -89,7 +89,7 @@ impl SourceReader {
         self.follow_to_full_text(fetched, time).await
     }
 
-    /// The text of a page that was fetched, or else of the one that it shows.
+    /// The text of a page that was fetched, or of the page that has the text it shows.
     async fn follow_to_full_text(
         &self,
         mut fetched: Result<SourceResult, ClientError>,

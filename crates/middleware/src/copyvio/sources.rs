@@ -1,4 +1,4 @@
-//! The sources of a check: what was found, which of it is read, and what became of each.
+//! The sources of a check: which candidates are read, and the status of each.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) struct Source {
 
 /// Where the text of a source is.
 pub(crate) enum SourceText {
-    /// Whoever found it knows what it says.
+    /// The candidate came with its text.
     Known(Arc<Reading>),
     /// It is to be fetched.
     At(Url),
@@ -53,8 +53,8 @@ impl<'p> Sources<'p> {
         }
     }
 
-    /// Takes note of a candidate that `by` found. Gives it back as a source if it is to be compared: it is new, it is not the article itself,
-    /// no rule excludes it, and `are_wanted` says that more sources are.
+    /// Takes note of a candidate that `by` found. It is returned as a source if it is to be compared: it is new, it is not the article itself,
+    /// no rule excludes it, and more sources are wanted.
     pub(crate) fn accept(&mut self, candidate: Candidate, by: &Arc<str>, are_wanted: bool) -> Option<Source> {
         let Candidate { url: name, text, dates } = candidate;
         if !self.seen.insert(name.clone()) {
@@ -90,12 +90,12 @@ impl<'p> Sources<'p> {
         Some(Source { number, name, text })
     }
 
-    /// What became of a source.
+    /// Notes the status of a source.
     pub(crate) fn settle(&mut self, number: usize, status: SourceStatus) {
         self.all[number].1 = Some(status);
     }
 
-    /// Records the sources that were not compared, and gives what each was found by. Those without a status are late.
+    /// Records in the check the sources that were not compared; those without a status are late. Returns the finder of each source.
     pub(crate) fn record_unread(
         self,
         check: &mut Check,
