@@ -4,6 +4,7 @@
 
 mod accounting;
 mod avoid_dup;
+mod client;
 mod contract;
 mod copyvio;
 mod duplicates;

@@ -1333,6 +1333,7 @@ pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use huntsman::middleware::{CookiesSettings, Defaults, DepthSettings, NofollowSettings, RobotsSettings};
     use huntsman::{Layer, Layers};
 
     use super::*;
@@ -1372,12 +1373,17 @@ mod tests {
         );
         let mut layers = Layers::default();
         for (name, value) in args.settings() {
-            layers.set(Layer::CommandLine, name, value).unwrap();
+            layers.set(Layer::CommandLine, name, value);
         }
-        let settings = layers.resolve().unwrap();
-        assert_eq!((settings.closespider_pagecount, settings.depth_limit, settings.seed), (5, 2, Some(7)));
+        let settings = layers.resolve(&Defaults::settings_table()).unwrap();
+        assert_eq!(
+            (settings.closespider_pagecount, settings.of::<DepthSettings>().depth_limit, settings.seed),
+            (5, 2, Some(7))
+        );
         assert_eq!(settings.allow_addresses, ["127.0.0.1:*"]);
-        assert!(!settings.robotstxt_obey && !settings.obey_nofollow && !settings.cookies_enabled);
+        assert!(!settings.of::<RobotsSettings>().robotstxt_obey);
+        assert!(!settings.of::<NofollowSettings>().obey_nofollow);
+        assert!(!settings.of::<CookiesSettings>().cookies_enabled);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod active;
 pub mod autothrottle;
+mod client;
 mod clock;
 mod component;
 mod context;
@@ -49,6 +50,7 @@ mod state;
 mod stats;
 pub mod terminal;
 
+pub use client::{ClientError, CrawlClient, Fetch, OnDemand};
 pub use clock::{Clock, Timestamp};
 pub use component::{Component, Hooks, PageNeeds};
 pub use context::{Context, Politeness};

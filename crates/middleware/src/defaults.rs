@@ -1,6 +1,6 @@
 //! The polite stack: every built-in component in its place.
 
-use huntsman_crawler::{CrawlerBuilder, Plugin, Spider};
+use huntsman_crawler::{CrawlerBuilder, Output, Page, Plugin, SettingsTable, Spider, spider_fn};
 
 use crate::sinks::FeedSettings;
 use crate::{
@@ -51,6 +51,14 @@ use crate::{
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Defaults;
+
+impl Defaults {
+    /// The settings that a crawl with these components knows: the engine's, and theirs.
+    pub fn settings_table() -> SettingsTable {
+        let spider = spider_fn([""; 0], |_: &Page, _: &mut Output<()>| Ok(()));
+        CrawlerBuilder::new(spider).plugin(Self).settings_table().clone()
+    }
+}
 
 impl Plugin for Defaults {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {

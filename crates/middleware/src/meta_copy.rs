@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use huntsman_crawler::{
-    Component, Context, Hooks, OnFollow, Page, Request, Result, Settings, SpiderMiddleware, log, meta,
+    Component, Context, Hooks, OnFollow, Page, Request, Result, Settings, SpiderMiddleware, log,
 };
 
 /// Warns once per crawl of a link whose meta has keys that middlewares write: with `redirect_times` or `retry_times` of

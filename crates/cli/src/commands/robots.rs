@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use huntsman::middleware::RobotsSettings;
 use huntsman::robots::{Group, MAX_BYTES, Robots, RobotsAgent, product_token};
 use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start, human_bytes, meta};
 use serde_json::{Value, json};
@@ -76,7 +77,7 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
     let settings = &config.settings;
-    let agent = args.agent.clone().or_else(|| settings.robotstxt_user_agent.clone());
+    let agent = args.agent.clone().or_else(|| settings.of::<RobotsSettings>().robotstxt_user_agent);
     let agent = agent.unwrap_or_else(|| product_token(&settings.user_agent).to_owned());
     let (source, own_path) = read(&args.source, config).await?;
     let robots = Robots::parse(if source.meaning == Meaning::Parsed { &source.body } else { b"" });

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use huntsman::{ComponentInfo, Layer, SettingInfo, Settings, nearest};
+use huntsman::{ComponentInfo, Layer, SettingInfo, nearest};
 use serde_json::{Map, Value, json};
 
 use crate::args::SettingsCommandArgs;
@@ -60,19 +60,19 @@ fn source(config: &Config, layer: Layer) -> String {
 }
 
 fn layers_json(config: &Config, name: &str) -> Value {
-    let layers = config.layers.explain(name).into_iter();
+    let layers = config.layers.explain(name, &config.table).into_iter();
     layers
-        .map(|(layer, value)| json!({"source": source(config, layer), "value": Settings::shown(name, value)}))
+        .map(|(layer, value)| json!({"source": source(config, layer), "value": config.table.shown(name, value)}))
         .collect()
 }
 
 fn value_of(config: &Config, name: &str) -> Value {
-    Settings::shown(name, config.settings.get(name).unwrap_or_default())
+    config.table.shown(name, config.settings.get(name).unwrap_or_default())
 }
 
 fn one(config: &Config, name: &str, args: &SettingsCommandArgs) -> Outcome<String> {
-    if !Settings::table().iter().any(|info| info.name == name) {
-        let known = Settings::table().iter().map(|info| info.name);
+    if !config.table.iter().any(|info| info.name == name) {
+        let known = config.table.iter().map(|info| info.name);
         let hint = nearest(name, known).map_or(String::new(), |near| format!("; did you mean {near}?"));
         return Err(Failure::usage(format!("unknown setting {}{hint}", escape(name))));
     }
@@ -92,15 +92,15 @@ fn one(config: &Config, name: &str, args: &SettingsCommandArgs) -> Outcome<Strin
         });
     }
     let mut table = Table::default();
-    for (layer, value) in config.layers.explain(name) {
-        table.row([source(config, layer), Settings::shown(name, value).to_string()]);
+    for (layer, value) in config.layers.explain(name, &config.table) {
+        table.row([source(config, layer), config.table.shown(name, value).to_string()]);
     }
     Ok(format!("{name} = {}\n{}", escape(&value.to_string()), table.lines("  ")))
 }
 
 fn all_json(config: &Config, explain: bool) -> Outcome<String> {
     let mut out = Map::new();
-    for info in Settings::table() {
+    for info in config.table.iter() {
         let value = value_of(config, info.name);
         let entry =
             if explain { json!({"value": value, "layers": layers_json(config, info.name)}) } else { value };
@@ -112,7 +112,7 @@ fn all_json(config: &Config, explain: bool) -> Outcome<String> {
 fn all(config: &Config, explain: bool) -> String {
     let style = Style::stdout();
     let mut out = format!("# profile {}\n", config.profile.name());
-    for info in Settings::table() {
+    for info in config.table.iter() {
         out.push('\n');
         out.push_str(&entry(config, info, style, explain));
     }
@@ -125,7 +125,7 @@ fn entry(config: &Config, info: &SettingInfo, style: Style, explain: bool) -> St
     for line in wrap(&info.doc(), 96) {
         let _ = writeln!(out, "{}", style.dim(&format!("# {line}")));
     }
-    let layers = config.layers.explain(info.name);
+    let layers = config.layers.explain(info.name, &config.table);
     let value = value_of(config, info.name);
     let text = match &value {
         Value::Null => format!("# {} is not set", info.name),
@@ -135,7 +135,7 @@ fn entry(config: &Config, info: &SettingInfo, style: Style, explain: bool) -> St
         Some((layer, _)) if *layer != Layer::Default => {
             let _ = write!(out, "{}  # {}", style.bold(&escape(&text)), source(config, *layer));
             if let Some((_, default)) = layers.first() {
-                let _ = write!(out, "; default {}", Settings::shown(info.name, default.clone()));
+                let _ = write!(out, "; default {}", config.table.shown(info.name, default.clone()));
             }
             out.push('\n');
         }
@@ -145,7 +145,7 @@ fn entry(config: &Config, info: &SettingInfo, style: Style, explain: bool) -> St
     }
     if explain {
         for (layer, value) in layers {
-            let _ = writeln!(out, "#   {}: {}", source(config, layer), Settings::shown(info.name, value));
+            let _ = writeln!(out, "#   {}: {}", source(config, layer), config.table.shown(info.name, value));
         }
     }
     out

@@ -20,6 +20,7 @@ use super::known_links::KnownLinks;
 use super::parse::{Job, Parsed, Verdict};
 use super::send::{Sender, TURN};
 use crate::active::{ActiveBytes, Held};
+use crate::client::FetchId;
 use crate::component::PageNeeds;
 use crate::context::{Context, Exchange, Message};
 use crate::cpu::in_place;
@@ -289,6 +290,7 @@ impl<S: Spider> Core<S> {
         origin: &Request,
         mut request: Box<Request>,
     ) -> Result<VisitEnd> {
+        FetchId::hand_on(origin, &mut request);
         self.assign(&mut request, None).await;
         let _settling = self.settling().await;
         if self.cx.has_observers()

@@ -4,9 +4,12 @@ use huntsman_crawler::Page;
 use huntsman_detect::copyvio::Text;
 use url::Url;
 
-/// Where the text of a page lies, as the reference knows it: the feed entry of a blog of Blogger that shows posts by script, the file
-/// behind an archive's viewer of PDF files. `is_empty` says that the page itself has no text.
-pub(crate) fn detour(page: &Page, is_empty: bool) -> Option<Url> {
+/// Label of a request for the full text of another page.
+pub(crate) const FULL_TEXT: &str = "full_text";
+
+/// The address of the text that a page shows without having it, in the two cases that the reference knows: the feed entry of a blog of
+/// Blogger that shows posts by script, and the file behind an archive's viewer of PDF files. `is_empty` says that the page itself has no text.
+pub(crate) fn full_text_url(page: &Page, is_empty: bool) -> Option<Url> {
     let url = page.url();
     let host = url.host_str()?;
     if host.ends_with(".blogspot.com") && is_empty {
@@ -23,7 +26,7 @@ pub(crate) fn detour(page: &Page, is_empty: bool) -> Option<Url> {
     None
 }
 
-/// The text of a feed entry that [`detour`] led to; `None` if it is none.
+/// The text of a feed entry that [`full_text_url`] names; `None` if the page is no such entry.
 pub(crate) fn feed_text(page: &Page) -> Option<Text> {
     let is_feed = page.url().path().starts_with("/feeds/posts/default/")
         && page.url().host_str().is_some_and(|host| host.ends_with(".blogspot.com"));
