@@ -64,8 +64,7 @@ pub(crate) async fn check(
         }
     }
     drop(comparing);
-    let short_circuit = comparison.has_violation();
-    let (result, Parts { found, found_by }) = comparison.finish(sources).await?;
+    let (result, Parts { found, found_by, short_circuit }) = comparison.finish(sources).await?;
     Ok(Checked {
         short_circuit,
         possible_miss: questions.may_have_missed(),

@@ -109,12 +109,16 @@ impl Comparison {
         let mut check = progress.check.take().expect("a comparison is finished once");
         let found = std::mem::take(&mut progress.found);
         let found_by = sources.record_unread(&mut check, &found);
-        Ok((on_core(move || check.finish()).await?, Parts { found, found_by }))
+        // Of the comparison as well that was waited for just now.
+        let short_circuit = self.has_violation();
+        Ok((on_core(move || check.finish()).await?, Parts { found, found_by, short_circuit }))
     }
 }
 
-/// What a check tells of its sources beside the numbers of the reference, by their names.
+/// What a check tells beside the numbers of the reference; sources by their names.
 pub(crate) struct Parts {
     pub(crate) found: HashMap<String, Found>,
     pub(crate) found_by: HashMap<String, Arc<str>>,
+    /// Whether a violation ended the check.
+    pub(crate) short_circuit: bool,
 }
