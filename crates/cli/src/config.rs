@@ -190,11 +190,11 @@ mod tests {
         let config = load(&args, vec![("depth_limit", json!(1))], &environment).unwrap();
         assert_eq!(config.profile, Profile::Test);
         let settings = config.settings;
-        assert!(!settings.robotstxt_obey, "from the profile");
+        assert_eq!(settings.get("robotstxt_obey"), Some(json!(false)), "from the profile");
         assert_eq!(settings.download_delay, 2.5, "from the file");
         assert_eq!(settings.max_parked_wait, 9.0, "the file wins over the command");
-        assert_eq!(settings.retry_times, 4, "from the environment");
-        assert_eq!(settings.depth_limit, 1, "from the command line");
+        assert_eq!(settings.get("retry_times"), Some(json!(4)), "from the environment");
+        assert_eq!(settings.get("depth_limit"), Some(json!(1)), "from the command line");
     }
 
     #[test]

@@ -119,13 +119,19 @@ impl PageNeeds {
     }
 }
 
+/// Makes a hook of a component.
+type Hook<C, T> = fn(Arc<C>) -> T;
+
+/// A hook with its place in a chain.
+type PlacedHook<C, T> = (i32, Hook<C, Arc<T>>);
+
 /// The hooks of a component.
 #[derive(Debug)]
 pub struct Hooks<C> {
-    pub(crate) downloader: Option<(i32, fn(Arc<C>) -> Arc<dyn DynDownloaderMiddleware>)>,
-    pub(crate) spider: Option<(i32, fn(Arc<C>) -> Arc<dyn SpiderMiddleware>)>,
-    pub(crate) observer: Option<fn(Arc<C>) -> Arc<dyn Observer>>,
-    pub(crate) persist: Option<fn(Arc<C>) -> Box<dyn Persist>>,
+    pub(crate) downloader: Option<PlacedHook<C, dyn DynDownloaderMiddleware>>,
+    pub(crate) spider: Option<PlacedHook<C, dyn SpiderMiddleware>>,
+    pub(crate) observer: Option<Hook<C, Arc<dyn Observer>>>,
+    pub(crate) persist: Option<Hook<C, Box<dyn Persist>>>,
 }
 
 impl<C> Default for Hooks<C> {

@@ -110,7 +110,6 @@ mod tests {
 
     #[test]
     fn credentials_for_every_host_are_refused_with_what_to_use() {
-        let own: DefaultHeadersSettings = settings.of();
         for (name, instead) in [
             ("Authorization", "--auth"),
             ("AUTHORIZATION", "secret_headers"),
@@ -119,7 +118,9 @@ mod tests {
             ("Proxy-Authorization", "--proxy"),
         ] {
             let mut settings = Settings::default();
-            own.default_request_headers.insert(name.to_owned(), "SECRET".to_owned());
+            settings.change(|own: &mut DefaultHeadersSettings| {
+                drop(own.default_request_headers.insert(name.to_owned(), "SECRET".to_owned()));
+            });
             let error = DefaultHeaders::from_settings(&settings).unwrap_err();
             let text = error.to_string();
             assert!(error.is_usage() && text.contains(name) && text.contains(instead), "{text}");
@@ -129,18 +130,20 @@ mod tests {
 
     #[test]
     fn a_header_that_is_given_twice_is_named() {
-        let own: DefaultHeadersSettings = settings.of();
         let mut settings = Settings::default();
-        own.default_request_headers.insert("accept".to_owned(), "a/a".to_owned());
+        settings.change(|own: &mut DefaultHeadersSettings| {
+            drop(own.default_request_headers.insert("accept".to_owned(), "a/a".to_owned()));
+        });
         let error = DefaultHeaders::from_settings(&settings).unwrap_err().to_string();
         assert!(error.contains("accept is given twice"), "{error}");
     }
 
     #[test]
     fn a_header_that_http_does_not_allow_is_named() {
-        let own: DefaultHeadersSettings = settings.of();
         let mut settings = Settings::default();
-        own.default_request_headers.insert("X-A".to_owned(), "a\r\nX-B: c".to_owned());
+        settings.change(|own: &mut DefaultHeadersSettings| {
+            drop(own.default_request_headers.insert("X-A".to_owned(), "a\r\nX-B: c".to_owned()));
+        });
         let error = DefaultHeaders::from_settings(&settings).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("X-A"), "{error}");
     }

@@ -58,7 +58,7 @@ mod tests {
                 request = request.meta("download_timeout", own);
             }
             timeout.process_request(&mut request, &cx).await.unwrap();
-            assert_eq!(request.meta_value(meta::DOWNLOAD_TIMEOUT), Some(expected));
+            assert_eq!(request.meta_value(meta::DOWNLOAD_TIMEOUT), Some(seconds(expected)));
         }
     }
 

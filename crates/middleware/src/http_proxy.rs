@@ -286,11 +286,12 @@ mod tests {
 
     #[tokio::test]
     async fn some_hosts_are_asked_directly() {
-        let own: HttpProxySettings = settings.of();
         let mut settings = Settings::default();
         settings.change(|own: &mut HttpProxySettings| own.proxy = Some("http://p".to_owned()));
-        own.no_proxy =
-            [".Intern.example", "h:8080", "10.0.0.0/8", "[::1]", "fd00::/8"].map(str::to_owned).to_vec();
+        settings.change(|own: &mut HttpProxySettings| {
+            own.no_proxy =
+                [".Intern.example", "h:8080", "10.0.0.0/8", "[::1]", "fd00::/8"].map(str::to_owned).to_vec();
+        });
         let proxy = HttpProxy::new(&settings, |_| None).unwrap();
         for (url, direct) in [
             ("http://intern.example/", true),

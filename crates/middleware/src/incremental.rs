@@ -424,20 +424,18 @@ mod tests {
     use http::Extensions;
     use tempfile::TempDir;
 
-    fn incremental(folder: &TempDir, job: bool) -> (Incremental, KeptIncremental) {
+    fn incremental(folder: &TempDir, job: bool) -> Incremental {
         let mut settings = Settings::default();
         settings.change(|own: &mut IncrementalSettings| {
             own.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned()
         });
         settings.change(|own: &mut IncrementalSettings| own.delta_enabled = true);
-        let shared = SharedIncremental::default();
-        let made = shared.get(&settings).unwrap().unwrap();
-        let kept = KeptIncremental::new(shared);
+        let made = Incremental::from_settings(&settings).unwrap().unwrap();
         if job {
-            kept.load(None).unwrap();
+            made.load(None).unwrap();
         }
         made.event(&Event::EngineStarted);
-        (made, kept)
+        made
     }
 
     fn deliver(incremental: &Incremental, url: &str) {
@@ -446,10 +444,10 @@ mod tests {
     }
 
     /// Which of these pages are known in a later crawl, if this one is killed now.
-    fn known_after_a_kill(incremental: Incremental, kept: KeptIncremental, folder: &TempDir) -> Vec<bool> {
+    fn known_after_a_kill(incremental: Incremental, folder: &TempDir) -> Vec<bool> {
         // Nothing runs at a kill; what was handed to the writer before is on the disk.
-        drop((incremental, kept));
-        let (later, _) = self::incremental(folder, false);
+        drop(incremental);
+        let later = self::incremental(folder, false);
         let storage = later.storage().unwrap();
         let is_known = |url| storage.gave_items(DeltaKey::of(&Request::parse(url).unwrap())).unwrap();
         ["http://h/1", "http://h/2", "http://h/3"].map(is_known).to_vec()
@@ -458,30 +456,30 @@ mod tests {
     #[test]
     fn in_a_job_a_page_is_remembered_when_its_commit_has_ended() {
         let folder = tempfile::tempdir().unwrap();
-        let (made, kept) = incremental(&folder, true);
+        let made = incremental(&folder, true);
         deliver(&made, "http://h/1");
-        kept.save().unwrap();
+        made.save().unwrap();
         deliver(&made, "http://h/2");
         // The commit with page 1 is over when the next one begins.
-        kept.save().unwrap();
+        made.save().unwrap();
         deliver(&made, "http://h/3");
-        assert_eq!(known_after_a_kill(made, kept, &folder), [true, false, false]);
+        assert_eq!(known_after_a_kill(made, &folder), [true, false, false]);
     }
 
     #[test]
     fn without_a_job_a_page_is_remembered_at_once() {
         let folder = tempfile::tempdir().unwrap();
-        let (made, kept) = incremental(&folder, false);
+        let made = incremental(&folder, false);
         deliver(&made, "http://h/1");
-        assert_eq!(known_after_a_kill(made, kept, &folder), [true, false, false]);
+        assert_eq!(known_after_a_kill(made, &folder), [true, false, false]);
     }
 
     #[test]
     fn known_pages_whose_format_file_was_lost_are_not_begun_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let (made, kept) = incremental(&folder, false);
+        let made = incremental(&folder, false);
         deliver(&made, "http://h/1");
-        drop((made, kept));
+        drop(made);
         let marker = folder.path().join("known/format.json");
         let text = std::fs::read(&marker).unwrap();
         std::fs::remove_file(&marker).unwrap();
@@ -493,24 +491,23 @@ mod tests {
         let error = Incremental::from_settings(&settings).unwrap_err().to_string();
         assert!(error.contains("incremental_dir") && error.contains("restore"), "{error}");
         std::fs::write(&marker, &text).unwrap();
-        let (later, kept) = incremental(&folder, false);
-        assert_eq!(known_after_a_kill(later, kept, &folder), [true, false, false]);
+        let later = incremental(&folder, false);
+        assert_eq!(known_after_a_kill(later, &folder), [true, false, false]);
     }
 
     #[test]
     fn settings_can_be_looked_at_without_a_trace() {
-        let own: IncrementalSettings = settings.of();
         let folder = tempfile::tempdir().unwrap();
-        let (made, kept) = incremental(&folder, false);
+        let made = incremental(&folder, false);
         deliver(&made, "http://h/1");
-        drop((made, kept));
+        drop(made);
         let mut settings = Settings::default();
         settings.change(|own: &mut IncrementalSettings| {
             own.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned()
         });
-        (own.delta_enabled, own.delta_reset) = (true, true);
+        settings.change(|own: &mut IncrementalSettings| (own.delta_enabled, own.delta_reset) = (true, true));
         drop(Incremental::from_settings(&settings).unwrap());
-        let (later, _) = incremental(&folder, false);
+        let later = incremental(&folder, false);
         let key = DeltaKey::of(&Request::parse("http://h/1").unwrap());
         assert!(later.storage().unwrap().gave_items(key).unwrap(), "no crawl began");
     }

@@ -83,7 +83,7 @@ mod tests {
         let link = || Request::parse("http://h/a").unwrap();
         assert_eq!(follow(link().meta("mine", 1)), 0);
         assert_eq!(follow(crate::retry_request(&link(), "test", &cx).unwrap()), 0);
-        assert_eq!(follow(link().with_meta(meta::REDIRECT_TIMES, 3)), 1);
-        assert_eq!(follow(link().with_meta(meta::RETRY_TIMES, 3)), 1);
+        assert_eq!(follow(link().with_meta(huntsman_crawler::meta::REDIRECT_TIMES, 3)), 1);
+        assert_eq!(follow(link().with_meta(huntsman_crawler::meta::RETRY_TIMES, 3)), 1);
     }
 }

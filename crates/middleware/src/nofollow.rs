@@ -200,10 +200,10 @@ mod tests {
         assert_eq!(follow(&settings, page(None, ""), true), Some(false));
         assert_eq!(follow(&settings, page(Some("none"), ""), false), Some(false));
         let mut named = Settings::default();
-        named.robotstxt_user_agent = Some("special".to_owned());
+        named.change(|own: &mut RobotsSettings| own.robotstxt_user_agent = Some("special".to_owned()));
         assert_eq!(follow(&named, page(Some("special: nofollow"), ""), false), Some(false));
         let mut off = Settings::default();
-        off.obey_nofollow = false;
+        off.change(|own: &mut NofollowSettings| own.obey_nofollow = false);
         assert_eq!(follow(&off, page(Some("none"), ""), true), None);
     }
 }

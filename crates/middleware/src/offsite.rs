@@ -161,6 +161,7 @@ impl DownloaderMiddleware for Offsite {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scope::Scope;
     use huntsman_crawler::Response;
     use serde_json::json;
     use url::Url;

@@ -333,7 +333,7 @@ fn robots_request(request: &Request) -> Request {
         .with_meta(meta::DONT_RETRY, true)
         .with_meta(meta::DONT_METAREFRESH, true)
         .with_meta(meta::DONT_MERGE_COOKIES, true)
-        .with_meta(meta::REDIRECT_TTL, MAX_REDIRECTS as u64)
+        .with_meta(meta::REDIRECT_TTL, MAX_REDIRECTS)
         // One byte more than is read, so that the parser knows that its last line is cut.
         .with_meta(meta::DOWNLOAD_MAXSIZE, MAX_BYTES as u64 + 1)
         .with_meta(meta::DOWNLOAD_TRUNCATE, true)
@@ -780,12 +780,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_cache_is_bounded_and_forgets_the_oldest() {
-        let bench = bench(|settings| {
-            settings.change(
-                |own: &mut RobotsSettings| own.robots_cache_size = 100,
-                |request, _| file(request, 200, ""),
-            )
-        });
+        let small =
+            |settings: &mut Settings| settings.change(|own: &mut RobotsSettings| own.robots_cache_size = 100);
+        let bench = bench(small, |request, _| file(request, 200, ""));
         for n in 0..500 {
             bench.ask(&format!("http://h{n}/")).await;
             bench.ask("http://often/").await;

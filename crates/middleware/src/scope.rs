@@ -413,14 +413,15 @@ mod tests {
 
     #[test]
     fn allowed_hosts_have_ports_subdomains_and_addresses() {
-        let own: OffsiteSettings = settings.of();
         let rules = rules(
             |settings| {
                 settings.change(|own: &mut OffsiteSettings| own.scope = Scope::Host);
-                own.allow_hosts =
-                    ["cdn.example", "api.example:8080", "*.wild.example", "[::1]:9", "plain.example:80"]
-                        .map(str::to_owned)
-                        .to_vec();
+                settings.change(|own: &mut OffsiteSettings| {
+                    own.allow_hosts =
+                        ["cdn.example", "api.example:8080", "*.wild.example", "[::1]:9", "plain.example:80"]
+                            .map(str::to_owned)
+                            .to_vec();
+                });
             },
             &["http://seed.example/"],
         );

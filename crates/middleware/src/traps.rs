@@ -304,10 +304,10 @@ mod tests {
     use huntsman_crawler::{FoundBy, Response};
 
     fn traps(guard: Guard, change: impl FnOnce(&mut Settings)) -> (Traps, Context) {
-        let own: TrapsSettings = settings.of();
         let mut settings = Settings::default();
         settings.change(|own: &mut TrapsSettings| own.trap_guards = guard);
-        (own.max_query_variants, own.max_urls_per_template) = (20, 0);
+        settings
+            .change(|own: &mut TrapsSettings| (own.max_query_variants, own.max_urls_per_template) = (20, 0));
         change(&mut settings);
         (Traps::from_settings(&settings).unwrap().unwrap(), Context::detached(settings))
     }

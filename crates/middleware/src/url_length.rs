@@ -185,9 +185,10 @@ mod tests {
 
     #[test]
     fn zero_switches_a_guard_off() {
-        let own: UrlLengthSettings = settings.of();
         let mut settings = Settings::default();
-        (own.urllength_limit, own.path_max_segments, own.path_max_repeats) = (0, 0, 0);
+        settings.change(|own: &mut UrlLengthSettings| {
+            (own.urllength_limit, own.path_max_segments, own.path_max_repeats) = (0, 0, 0);
+        });
         assert_eq!(refused(&settings, &format!("http://h/{}", "a/".repeat(3_000))), None);
     }
 }

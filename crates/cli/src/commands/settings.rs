@@ -191,7 +191,8 @@ mod tests {
         let printed = all(&config, true);
         let read: Map<String, Value> = toml::from_str(&printed).unwrap();
         for (name, value) in &read {
-            assert_eq!(Some(value), Settings::default().get(name).as_ref(), "{name}");
+            let default = config.table.get(name).map(|info| (info.default)());
+            assert_eq!(Some(value), default.as_ref(), "{name}");
         }
         assert!(read.len() > 100);
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::builder::Make;
 use crate::component::{Component, Components, Hooks, PageNeeds};
 use crate::error::{Error, Result};
 use crate::event::Observer;
@@ -19,7 +20,7 @@ pub(crate) struct Registered {
     pub(crate) is_built_in: bool,
     downloader_order: Option<i32>,
     spider_order: Option<i32>,
-    make: Box<dyn FnOnce(&Settings) -> Result<Option<Made>> + Send>,
+    make: Make<Option<Made>>,
 }
 
 /// The hooks of a component that was made.

@@ -29,7 +29,7 @@ use crate::spider::Spider;
 use crate::stats::Stats;
 
 /// Something that is made when the settings are known.
-type Make<T> = Box<dyn FnOnce(&Settings) -> Result<T> + Send>;
+pub(crate) type Make<T> = Box<dyn FnOnce(&Settings) -> Result<T> + Send>;
 
 /// Puts a crawler together. Methods take and return `self`; what is wrong is said by [`CrawlerBuilder::build`].
 pub struct CrawlerBuilder<S: Spider> {

@@ -135,7 +135,7 @@ pub fn read_setting<T: serde::de::DeserializeOwned>(
 macro_rules! settings {
     (
         $(#[doc = $group_doc:literal])+
-        pub struct $group:ident $(checked by $check:path)? {
+        $vis:vis struct $group:ident $(checked by $check:path)? {
             $(
                 $(#[doc = $doc:literal])+
                 $name:ident : $kind:ty = $default:expr $(, $word:ident $(= $in_profile:expr)?)*;
@@ -144,7 +144,7 @@ macro_rules! settings {
     ) => {
         $(#[doc = $group_doc])+
         #[derive(Clone, Debug, PartialEq)]
-        pub struct $group {
+        $vis struct $group {
             $( $(#[doc = $doc])+ pub $name: $kind, )+
         }
 

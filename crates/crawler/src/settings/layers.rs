@@ -120,13 +120,41 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    crate::settings! {
+        /// Settings of a component.
+        struct OwnSettings {
+            /// Tries.
+            own_times: u32 = 2, broad = 1;
+            /// Credentials.
+            own_logins: Vec<String> = Vec::new(), secret;
+            /// A password.
+            own_password: String = String::new(), secret;
+            /// A proxy.
+            own_proxy: Option<String> = None, secret;
+            /// Headers.
+            own_headers: std::collections::BTreeMap<String, String> =
+                std::collections::BTreeMap::from([("Accept".to_owned(), "*/*".to_owned())]), headers;
+        }
+    }
+
+    fn table() -> SettingsTable {
+        let mut table = SettingsTable::default();
+        table.add::<OwnSettings>();
+        table
+    }
+
+    fn set_text(layers: &mut Layers, name: &str, text: &str) -> Result<()> {
+        layers.set(Layer::CommandLine, name, table().parse(name, text)?);
+        Ok(())
+    }
+
     #[test]
     fn certificates_are_verified_recorded_or_not_looked_at() {
         use crate::settings::VerifyCertificates as V;
         let resolved = |text: &str| {
             let mut layers = Layers::default();
-            layers.set_text(Layer::CommandLine, "download_verify_certificates", text)?;
-            layers.resolve().map(|settings| settings.download_verify_certificates)
+            set_text(&mut layers, "download_verify_certificates", text)?;
+            layers.resolve(&table()).map(|settings| settings.download_verify_certificates)
         };
         for (text, value) in [("true", V::Yes), ("record", V::Record), ("false", V::No)] {
             assert_eq!(resolved(text).unwrap(), value);
@@ -139,91 +167,119 @@ mod tests {
     #[test]
     fn a_later_layer_wins_whatever_the_order_of_calls() {
         let mut layers = Layers::default();
-        layers.set(Layer::CommandLine, "download_delay", 3.0).unwrap();
-        layers.set(Layer::Project, "download_delay", 2.0).unwrap();
-        layers.set(Layer::Profile, "retry_times", 1).unwrap();
-        let settings = layers.resolve().unwrap();
-        assert_eq!((settings.download_delay, settings.retry_times), (3.0, 1));
+        layers.set(Layer::CommandLine, "download_delay", 3.0);
+        layers.set(Layer::Project, "download_delay", 2.0);
+        layers.set(Layer::Command, "own_times", 1);
+        let settings = layers.resolve(&table()).unwrap();
+        assert_eq!((settings.download_delay, settings.of::<OwnSettings>().own_times), (3.0, 1));
         let explained: Vec<_> =
-            layers.explain("download_delay").into_iter().map(|(layer, _)| layer).collect();
+            layers.explain("download_delay", &table()).into_iter().map(|(layer, _)| layer).collect();
         assert_eq!(explained, [Layer::Default, Layer::Project, Layer::CommandLine]);
     }
 
     #[test]
+    fn a_profile_has_the_values_that_each_setting_declares_for_it() {
+        let mut layers = Layers::default();
+        layers.set_profile(Profile::Broad);
+        let settings = layers.resolve(&table()).unwrap();
+        assert_eq!((settings.concurrent_requests, settings.of::<OwnSettings>().own_times), (256, 1));
+        layers.set(Layer::Command, "own_times", 7);
+        assert_eq!(layers.resolve(&table()).unwrap().of::<OwnSettings>().own_times, 7);
+        let explained = layers.explain("own_times", &table());
+        assert_eq!(
+            explained,
+            [(Layer::Default, json!(2)), (Layer::Profile, json!(1)), (Layer::Command, json!(7))]
+        );
+    }
+
+    #[test]
     fn an_unknown_name_gets_the_nearest_known_one() {
-        let error = Layers::default().set(Layer::Project, "donwload_delay", 1).unwrap_err();
+        let mut layers = Layers::default();
+        layers.set(Layer::Project, "donwload_delay", 1);
+        let error = layers.resolve(&table()).unwrap_err();
         assert!(error.to_string().contains("did you mean download_delay?"), "{error}");
         assert!(error.is_usage());
     }
 
     #[test]
+    fn a_setting_of_a_component_that_is_not_there_is_unknown() {
+        let mut layers = Layers::default();
+        layers.set(Layer::Project, "own_times", 1);
+        assert!(layers.resolve(&SettingsTable::default()).unwrap_err().is_usage());
+    }
+
+    #[test]
     fn a_wrong_type_is_named() {
-        let error = Layers::default().set_text(Layer::CommandLine, "retry_times", "often").unwrap_err();
-        assert!(error.to_string().contains("retry_times"), "{error}");
+        let error = set_text(&mut Layers::default(), "own_times", "often").unwrap_err();
+        assert!(error.to_string().contains("own_times"), "{error}");
+        let mut layers = Layers::default();
+        layers.set(Layer::Project, "own_times", "often");
+        let error = layers.resolve(&table()).unwrap_err();
+        assert!(error.to_string().contains("own_times"), "{error}");
     }
 
     #[test]
     fn text_becomes_numbers_words_and_lists() {
         let mut layers = Layers::default();
-        layers.set_text(Layer::CommandLine, "retry_http_codes", "[500, 503]").unwrap();
-        layers.set_text(Layer::CommandLine, "exclude", "*/a/*, */b/*").unwrap();
-        layers.set_text(Layer::CommandLine, "user_agent", "12345").unwrap();
-        layers.set_text(Layer::CommandLine, "slot_by", "registrable_domain").unwrap();
-        let settings = layers.resolve().unwrap();
-        assert_eq!(settings.retry_http_codes, [500, 503]);
-        assert_eq!(settings.exclude, ["*/a/*", "*/b/*"]);
+        for (name, text) in [
+            ("fingerprint_headers", "[\"a\", \"b\"]"),
+            ("strip_query_params", "utm_*, gclid"),
+            ("user_agent", "12345"),
+            ("slot_by", "registrable_domain"),
+        ] {
+            set_text(&mut layers, name, text).unwrap();
+        }
+        let settings = layers.resolve(&table()).unwrap();
+        assert_eq!(settings.fingerprint_headers, ["a", "b"]);
+        assert_eq!(settings.strip_query_params, ["utm_*", "gclid"]);
         assert_eq!(settings.user_agent, "12345");
     }
 
     #[test]
     fn tables_merge_over_the_layers() {
         let mut layers = Layers::default();
-        layers.set(Layer::Project, "downloader_middlewares", json!({"retry": 545})).unwrap();
-        layers.set(Layer::CommandLine, "downloader_middlewares", json!({"redirect": "off"})).unwrap();
-        assert_eq!(layers.resolve().unwrap().downloader_middlewares.len(), 2);
+        layers.set(Layer::Project, "downloader_middlewares", json!({"retry": 545}));
+        layers.set(Layer::CommandLine, "downloader_middlewares", json!({"redirect": "off"}));
+        assert_eq!(layers.resolve(&table()).unwrap().downloader_middlewares.len(), 2);
     }
 
     #[test]
     fn credentials_are_not_shown_and_not_in_errors_either() {
         let hidden = json!("***");
-        assert_eq!(Settings::shown("proxy", json!("http://u:SECRET@p:1")), hidden);
-        assert_eq!(Settings::shown("proxy", Value::Null), Value::Null);
-        assert_eq!(Settings::shown("http_auth", json!(["https://h=u:SECRET"])), hidden);
-        assert_eq!(Settings::shown("http_auth", json!([])), json!([]));
-        assert_eq!(Settings::shown("user_agent", json!("a")), json!("a"));
+        let shown = |name, value| table().shown(name, value);
+        assert_eq!(shown("own_proxy", json!("http://u:SECRET@p:1")), hidden);
+        assert_eq!(shown("own_proxy", Value::Null), Value::Null);
+        assert_eq!(shown("own_logins", json!(["https://h=u:SECRET"])), hidden);
+        assert_eq!(shown("own_logins", json!([])), json!([]));
+        assert_eq!(shown("user_agent", json!("a")), json!("a"));
         let headers = json!({"Accept": "a/a", "X-Api-Key": "SECRET"});
-        assert_eq!(
-            Settings::shown("default_request_headers", headers),
-            json!({"Accept": "a/a", "X-Api-Key": "***"})
-        );
+        assert_eq!(shown("own_headers", headers), json!({"Accept": "a/a", "X-Api-Key": "***"}));
         for (name, value) in [
-            ("http_auth", json!("https://h=u:SECRET")),
-            ("httpauth_pass", json!({"a": "SECRET"})),
-            ("default_request_headers", json!({"Authorization": ["SECRET"]})),
+            ("own_logins", json!("https://h=u:SECRET")),
+            ("own_password", json!({"a": "SECRET"})),
+            ("own_headers", json!({"Authorization": ["SECRET"]})),
         ] {
-            let error = Layers::default().set(Layer::Project, name, value).unwrap_err().to_string();
+            let error = table().check(name, &value).unwrap_err().to_string();
             assert!(error.contains(name) && !error.contains("SECRET"), "{error}");
         }
     }
 
     #[test]
-    fn names_of_default_headers_replace_each_other_whatever_their_case() {
+    fn names_of_headers_replace_each_other_whatever_their_case() {
         let mut layers = Layers::default();
-        let set =
-            |layers: &mut Layers, layer, value| layers.set(layer, "default_request_headers", value).unwrap();
-        set(&mut layers, Layer::Project, json!({"accept": "a/a", "X-One": "1"}));
-        set(&mut layers, Layer::CommandLine, json!({"ACCEPT-language": "de", "x-one": "2"}));
-        let headers = layers.resolve().unwrap().default_request_headers;
+        layers.set(Layer::Project, "own_headers", json!({"accept": "a/a", "X-One": "1"}));
+        layers.set(Layer::CommandLine, "own_headers", json!({"ACCEPT-language": "de", "x-one": "2"}));
+        let headers = layers.resolve(&table()).unwrap().of::<OwnSettings>().own_headers;
         let expected = [("ACCEPT-language", "de"), ("accept", "a/a"), ("x-one", "2")];
         assert_eq!(headers, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
     }
 
     #[test]
     fn every_profile_resolves() {
-        for profile in super::super::Profile::ALL {
+        for profile in Profile::ALL {
             let mut layers = Layers::default();
-            layers.set_all(Layer::Profile, profile.values()).unwrap();
-            layers.resolve().unwrap();
+            layers.set_profile(profile);
+            layers.resolve(&table()).unwrap();
         }
     }
 }

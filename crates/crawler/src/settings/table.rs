@@ -21,11 +21,14 @@ pub struct SettingsTable {
     groups: Vec<Group>,
 }
 
+/// Values by name.
+type Values = Map<String, Value>;
+
 #[derive(Clone, Copy, Debug)]
 struct Group {
     table: &'static [SettingInfo],
     /// Reads the group and gives all its values.
-    read: fn(&Map<String, Value>) -> Result<Map<String, Value>>,
+    read: fn(&Values) -> Result<Values>,
 }
 
 /// The settings of the engine alone.
@@ -93,7 +96,7 @@ impl SettingsTable {
     }
 
     /// The values of a profile that differ from the polite defaults.
-    pub fn profile(&self, profile: Profile) -> Map<String, Value> {
+    pub fn profile(&self, profile: Profile) -> Values {
         let named = |info: &SettingInfo| Some((info.name.to_owned(), (info.in_profile)(profile)?));
         self.iter().filter_map(named).collect()
     }
@@ -118,7 +121,7 @@ impl SettingsTable {
     ///
     /// # Errors
     /// A group does not pass its check.
-    pub(super) fn complete(&self, given: &Map<String, Value>) -> Result<Map<String, Value>> {
+    pub(super) fn complete(&self, given: &Values) -> Result<Values> {
         let mut all = Map::new();
         for group in &self.groups {
             all.extend((group.read)(given)?);

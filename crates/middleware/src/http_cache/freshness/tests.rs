@@ -171,10 +171,11 @@ fn what_is_fresh() {
 
 #[test]
 fn directives_of_answers_can_be_ignored() {
-    let own: HttpCacheSettings = settings.of();
     let mut settings = Settings::default();
-    own.httpcache_ignore_response_cache_controls =
-        ["No-Store", "no-cache", "must-revalidate"].map(str::to_owned).to_vec();
+    settings.change(|own: &mut HttpCacheSettings| {
+        own.httpcache_ignore_response_cache_controls =
+            ["No-Store", "no-cache", "must-revalidate"].map(str::to_owned).to_vec();
+    });
     let rules = Freshness::from_settings(&settings);
     let row = "date: -5; cache-control: no-store, no-cache, must-revalidate, max-age=60";
     assert!(rules.stores(&response(200, row)));
