@@ -4,7 +4,6 @@
 
 use huntsman::middleware::AvoidDup;
 use huntsman::prelude::*;
-use huntsman::{CrawlerBuilder, HttpDownloader};
 use huntsman_testkit::{Answer, Site};
 
 const ARTICLES: usize = 300;

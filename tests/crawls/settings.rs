@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use huntsman::middleware::Defaults;
 use huntsman::middleware::sinks::JsonLines;
-use huntsman::{
-    CrawlerBuilder, Layer, Layers, Output, Page, Profile, Result, Settings, Spider, Start, spider_fn,
-};
+use huntsman::{CrawlerBuilder, Layer, Layers, Output, Page, Profile, Result, Spider, Start, spider_fn};
 use huntsman_testkit::ScriptedDownloader;
 use serde_json::{Value, json};
 
