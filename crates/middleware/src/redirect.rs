@@ -6,7 +6,7 @@ use huntsman_crawler::{
     Context, DownloaderMiddleware, DropReason, OnResponse, RedirectDupe, Request, Response, Result, Settings,
     redact,
 };
-use huntsman_detect::urlparts::CanonicalOptions;
+use huntsman_text::urlparts::CanonicalOptions;
 use serde_json::Value;
 use url::Url;
 

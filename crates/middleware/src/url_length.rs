@@ -4,7 +4,7 @@ use huntsman_crawler::{
     Context, DownloaderMiddleware, DropReason, OnFollow, OnRequest, Page, Request, Result, Settings,
     SpiderMiddleware,
 };
-use huntsman_detect::urlparts::guard;
+use huntsman_text::urlparts::guard;
 use url::Url;
 
 /// Refuses addresses by their shape alone: longer than `urllength_limit` bytes (`url_length`), or with user info

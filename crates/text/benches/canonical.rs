@@ -1,10 +1,10 @@
-//! Time of the canonical form per address, of words per megabyte. `cargo bench -p huntsman-detect`.
+//! Time of the canonical form per address, of words per megabyte. `cargo bench -p huntsman-text`.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use huntsman_detect::urlparts::canonical_into;
-use huntsman_detect::words::Words;
+use huntsman_text::urlparts::canonical_into;
+use huntsman_text::words::Words;
 use url::Url;
 
 fn main() {

@@ -18,7 +18,7 @@ impl Lang {
     /// Nothing for what names none: empty, `und`, `mul`, `x-default`, a country instead of a language (`jp`), words.
     ///
     /// ```
-    /// use huntsman_detect::lang::Lang;
+    /// use huntsman_text::lang::Lang;
     ///
     /// assert_eq!(Lang::parse("en-US").unwrap().code(), "en");
     /// assert_eq!(Lang::parse("ger").unwrap().code(), "de");
@@ -107,7 +107,7 @@ const LONG_SAMPLE: usize = 4096;
 /// language, else the guess from the first 2 KiB of the text, or 4 KiB when that is not reliable.
 ///
 /// ```
-/// use huntsman_detect::lang::{Source, detect};
+/// use huntsman_text::lang::{Source, detect};
 ///
 /// assert_eq!(detect("whatever", Some("de-AT")).lang.code(), "de");
 /// let guessed = detect("Der schnelle braune Fuchs springt über den faulen Hund und läuft davon.", None);

@@ -26,7 +26,7 @@ const TOO_COMMON_SHARE: f64 = 0.05;
 /// shingle, an empty one has none. The words of a shingle are joined by one space. Nothing is folded or normalised.
 ///
 /// ```
-/// use huntsman_detect::shingles::for_each_shingle;
+/// use huntsman_text::shingles::for_each_shingle;
 ///
 /// let mut found = Vec::new();
 /// for_each_shingle("one  two three four five\nsix", |shingle| found.push(shingle.to_owned()));
@@ -77,7 +77,7 @@ pub fn shingle_hash(shingle: &str) -> u64 {
 /// The set of shingles of a text, as hashes.
 ///
 /// ```
-/// use huntsman_detect::shingles::ShingleSet;
+/// use huntsman_text::shingles::ShingleSet;
 ///
 /// let one = ShingleSet::of("a b c d e");
 /// let two = ShingleSet::of("b c d e\n a  b c d");
@@ -144,7 +144,7 @@ impl From<ShingleSet> for Vec<u64> {
 /// 2 or more of 20. So a page of which the sample has many copies loses all its shingles; that, too, is as there.
 ///
 /// ```
-/// use huntsman_detect::shingles::{ShingleSet, TooCommon};
+/// use huntsman_text::shingles::{ShingleSet, TooCommon};
 ///
 /// let sample: Vec<ShingleSet> =
 ///     ["home\nabout us", "home\ncontact", "news of today"].into_iter().map(ShingleSet::of).collect();

@@ -20,7 +20,7 @@ use xxhash_rust::xxh3::xxh3_128;
 /// The hash is XXH3-128 with seed 0 of the word's UTF-8 bytes: it is the same on every machine and in every version.
 ///
 /// ```
-/// use huntsman_detect::words::Words;
+/// use huntsman_text::words::Words;
 ///
 /// let words = Words::of("Hello, \"WORLD\": can't stop!");
 /// assert_eq!(words.iter().collect::<Vec<_>>(), ["hello", "world", "can't", "stop"]);

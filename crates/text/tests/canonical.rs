@@ -1,6 +1,6 @@
 //! The canonical form against tables, against w3lib, and against itself.
 
-use huntsman_detect::urlparts::{CanonicalOptions, Parts, Separator, canonical, canonical_into, guard};
+use huntsman_text::urlparts::{CanonicalOptions, Parts, Separator, canonical, canonical_into, guard};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use url::Url;

@@ -13,7 +13,7 @@ use url::{Position, Url};
 /// What the comparison form keeps and drops beyond the defaults.
 ///
 /// ```
-/// use huntsman_detect::urlparts::CanonicalOptions;
+/// use huntsman_text::urlparts::CanonicalOptions;
 /// use url::Url;
 ///
 /// let options = CanonicalOptions {
@@ -65,7 +65,7 @@ impl CanonicalOptions {
 /// the path, a slash at the end, `//`, `%2F`, repeated pairs, user info.
 ///
 /// ```
-/// use huntsman_detect::urlparts::canonical;
+/// use huntsman_text::urlparts::canonical;
 /// use url::Url;
 ///
 /// let one = Url::parse("http://Example.com:80/%7Euser?b=2&a=1#top").unwrap();
@@ -330,8 +330,8 @@ fn push_escape(byte: u8, out: &mut String) {
     out.push(HEX[(byte & 15) as usize] as char);
 }
 
-/// `pattern` against the whole of `name`, both without regard to ASCII case; `*` is any run of characters.
-pub(crate) fn name_matches(pattern: &str, name: &str) -> bool {
+/// Whether a pattern matches the whole of a name of a parameter, both without regard to ASCII case; `*` is any run of characters.
+pub fn name_matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut at_pattern, mut at_name) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

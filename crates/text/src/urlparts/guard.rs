@@ -53,7 +53,7 @@ pub fn repeated_sequence(path: &str) -> Option<Repetition> {
 /// others each run of digits is `{n}`.
 ///
 /// ```
-/// use huntsman_detect::urlparts::guard::template_into;
+/// use huntsman_text::urlparts::guard::template_into;
 ///
 /// let mut template = String::new();
 /// template_into("/blog/2024-05-01/why-we-like-rust.html", &mut template);
@@ -87,7 +87,7 @@ pub fn template_into(path: &str, out: &mut String) {
 /// between 1000 and 2999; numbers that only look like one (`/item/2031`) do not count.
 ///
 /// ```
-/// use huntsman_detect::urlparts::guard::years;
+/// use huntsman_text::urlparts::guard::years;
 ///
 /// assert_eq!(years("/events/2031/05/?view=week&year=2032").collect::<Vec<_>>(), [2031, 2032]);
 /// assert_eq!(years("/item/2031").count(), 0);

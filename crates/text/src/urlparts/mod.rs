@@ -11,6 +11,6 @@ mod canonical;
 pub mod guard;
 mod parts;
 
-pub(crate) use canonical::name_matches;
+pub use canonical::name_matches;
 pub use canonical::{CanonicalOptions, canonical, canonical_into};
 pub use parts::{Pair, Pairs, Parts, Segment, Segments, Separator};

@@ -21,7 +21,7 @@ pub enum Separator {
 /// wanted.
 ///
 /// ```
-/// use huntsman_detect::urlparts::Parts;
+/// use huntsman_text::urlparts::Parts;
 /// use url::Url;
 ///
 /// let url = Url::parse("https://example.com:8080/shop;v=2/item?q=a+b&x").unwrap();
