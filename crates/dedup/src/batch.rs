@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use huntsman::detect::near::Language;
-use huntsman::detect::simhash::Features;
+use huntsman_detect::near::Language;
+use huntsman_detect::simhash::Features;
 
-use super::input::{self, Source};
-use super::manifest::Manifest;
-use super::metrics::Telemetry;
-use super::record::{Bad, Body, Raw, Reader, Story};
-use crate::exit::{Failure, Outcome};
+use crate::error::Error;
+use crate::input::{Broken, Source};
+use crate::manifest::Manifest;
+use crate::metrics::Telemetry;
+use crate::record::{Bad, Body, Raw, Reader, Story};
 
 /// Documents of a batch. More per call to a server cost little, and a batch is what a kill can make to be done again.
 const DOCUMENTS: usize = 1_024;
@@ -25,49 +25,79 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Whether the run is to end early.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stop(Arc<AtomicBool>);
+pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    pub(crate) fn set(&self) {
+    /// Lets the run end: what was read is finished.
+    pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn get(&self) -> bool {
+    /// Whether it is to end.
+    pub fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// What documents are read, and how they are fingerprinted.
 #[derive(Debug)]
-pub(crate) struct Settings {
-    pub(crate) sources: Vec<Source>,
-    pub(crate) max_document: u64,
-    pub(crate) features: Features,
-    pub(crate) lang: Option<(Language, Box<str>)>,
-    pub(crate) manifest: Option<Arc<Manifest>>,
-    pub(crate) workers: usize,
+pub struct Settings {
+    /// Where they come from, one after the other.
+    pub sources: Vec<Source>,
+    /// Longest document in bytes, be it a line or a file (default 32 MiB); a longer one is a [`Bad`] one.
+    pub max_document: u64,
+    /// What texts are seen as.
+    pub features: Features,
+    /// The language of documents that name none, and how it is spelt (default: it is recognised from the text).
+    pub lang: Option<(Language, Box<str>)>,
+    /// Only these documents are read (default: all).
+    pub manifest: Option<Arc<Manifest>>,
+    /// Threads that fingerprint (default: as many as processors).
+    pub workers: usize,
+    /// What counts what is read.
+    pub telemetry: Arc<Telemetry>,
+    /// What ends the run early.
+    pub stop: Stop,
+}
+
+impl Settings {
+    /// All documents of these sources, with the defaults.
+    pub fn new(sources: Vec<Source>, features: Features) -> Self {
+        Self {
+            sources,
+            max_document: 32 << 20,
+            features,
+            lang: None,
+            manifest: None,
+            workers: thread::available_parallelism().map_or(1, std::num::NonZero::get),
+            telemetry: Arc::default(),
+            stop: Stop::default(),
+        }
+    }
 }
 
 /// Some documents.
 #[derive(Debug, Default)]
-pub(crate) struct Batch {
-    pub(crate) stories: Vec<Story>,
-    pub(crate) bad: Vec<Bad>,
+pub struct Batch {
+    /// Those with a fingerprint.
+    pub stories: Vec<Story>,
+    /// Those that could not be read.
+    pub bad: Vec<Bad>,
     /// Sources that could not be read to their end.
-    pub(crate) broken: Vec<String>,
+    pub broken: Vec<Broken>,
 }
 
 /// What a worker gets: documents, what reading them took, and where they go.
 struct Job {
     raws: Vec<Raw>,
-    broken: Vec<String>,
+    broken: Vec<Broken>,
     fetch: Duration,
     out: SyncSender<Batch>,
 }
 
-/// The batches of a run. They are read ahead, but only so many as there are workers, twice.
+/// The batches of a run, in the order of the input. They are read ahead: two for each thread that fingerprints.
 #[derive(Debug)]
-pub(crate) struct Batches {
+pub struct Batches {
     queue: Receiver<Receiver<Batch>>,
     stop: Stop,
 }
@@ -77,16 +107,16 @@ impl Batches {
     ///
     /// # Errors
     /// No thread can be started.
-    pub(crate) fn start(settings: Settings, telemetry: &Arc<Telemetry>, stop: &Stop) -> Outcome<Self> {
+    pub fn start(settings: Settings) -> Result<Self, Error> {
         let (jobs, taken) = sync_channel::<Job>(settings.workers);
         let (order, queue) = sync_channel(2 * settings.workers);
         let taken = Arc::new(Mutex::new(taken));
         let spawn = |name: &str, work: Box<dyn FnOnce() + Send>| {
             let started = thread::Builder::new().name(name.to_owned()).spawn(work);
-            started.map_err(|error| Failure::crawl(format!("starting a thread: {error}")))
+            started.map_err(|source| Error::Start { what: "a thread", source })
         };
         for _ in 0..settings.workers {
-            let (taken, telemetry) = (Arc::clone(&taken), Arc::clone(telemetry));
+            let (taken, telemetry) = (Arc::clone(&taken), Arc::clone(&settings.telemetry));
             let mut reader = Reader::new(settings.features, settings.lang.clone(), settings.manifest.clone());
             let work = move || {
                 loop {
@@ -98,36 +128,36 @@ impl Batches {
             };
             spawn("fingerprints", Box::new(work))?;
         }
-        let (stop_of, list) = (stop.clone(), settings.manifest);
-        let producer = Producer { jobs, order, stop: stop_of, list, max_document: settings.max_document };
+        let (stop, list) = (settings.stop.clone(), settings.manifest);
+        let producer = Producer { jobs, order, stop, list, max_document: settings.max_document };
         let sources = settings.sources;
         spawn("input", Box::new(move || producer.run(&sources)))?;
-        Ok(Self { queue, stop: stop.clone() })
+        Ok(Self { queue, stop: settings.stop })
     }
+}
 
-    /// The next batch; none at the end.
-    ///
-    /// # Errors
-    /// A worker ended before its work was done.
-    pub(crate) fn next(&mut self) -> Outcome<Option<Batch>> {
+impl Iterator for Batches {
+    type Item = Result<Batch, Error>;
+
+    /// The next batch, as soon as it is fingerprinted.
+    fn next(&mut self) -> Option<Self::Item> {
         let batch = loop {
             match self.queue.recv_timeout(TICK) {
                 Ok(batch) => break batch,
-                Err(RecvTimeoutError::Disconnected) => return Ok(None),
-                // Who reads may wait for stdin for ever.
-                Err(RecvTimeoutError::Timeout) if self.stop.get() => return Ok(None),
+                Err(RecvTimeoutError::Disconnected) => return None,
+                // The thread that reads may wait for stdin for ever.
+                Err(RecvTimeoutError::Timeout) if self.stop.get() => return None,
                 Err(RecvTimeoutError::Timeout) => {}
             }
         };
-        let lost = |_| Failure::crawl("a thread that fingerprints ended in a panic; please report it");
-        batch.recv().map(Some).map_err(lost)
+        Some(batch.recv().map_err(|_| Error::Panicked))
     }
 }
 
 fn worked(
     reader: &mut Reader,
     raws: Vec<Raw>,
-    broken: Vec<String>,
+    broken: Vec<Broken>,
     fetch: Duration,
     telemetry: &Telemetry,
 ) -> Batch {
@@ -156,7 +186,7 @@ impl Producer {
     fn run(self, sources: &[Source]) {
         let (mut raws, mut bytes, mut since) = (Vec::new(), 0, Instant::now());
         for source in sources {
-            let flow = input::read(source, self.list.as_ref(), self.max_document, &mut |read| {
+            let flow = source.read(self.list.as_ref(), self.max_document, &mut |read| {
                 let mut broken = Vec::new();
                 match read {
                     Ok(raw) => {
@@ -186,7 +216,7 @@ impl Producer {
         }
     }
 
-    fn send(&self, raws: Vec<Raw>, broken: Vec<String>, fetch: Duration) -> ControlFlow<()> {
+    fn send(&self, raws: Vec<Raw>, broken: Vec<Broken>, fetch: Duration) -> ControlFlow<()> {
         if self.stop.get() {
             return ControlFlow::Break(());
         }

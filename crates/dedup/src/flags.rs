@@ -1,24 +1,25 @@
 //! The flags: a JSON line for each document with near-duplicates.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::{File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, BufRead, BufReader, IsTerminal, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use huntsman::Timestamp;
-use huntsman::detect::near::{DocId, Identity, Language, Near};
-use huntsman::detect::simhash::SimHash;
-use huntsman::files;
+use huntsman_detect::near::{DocId, Identity, Language, Near};
+use huntsman_detect::simhash::SimHash;
+use huntsman_files as files;
 use serde::{Deserialize, Serialize};
 
-use super::record::Story;
-use crate::exit::{Failure, Outcome};
-use crate::render::{counted, escape, escape_json, warn};
+use crate::error::Error;
+use crate::record::Story;
+use crate::time;
+use crate::warning::{Warning, Warnings};
 
-/// A line of flags.
+/// A line of flags: a document, and what is near to it.
 #[derive(Debug, Serialize)]
-pub(crate) struct FlagLine<'a> {
+pub struct FlagLine<'a> {
     id: &'a DocId,
     lang: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -39,7 +40,7 @@ struct Match<'a> {
 
 impl<'a> FlagLine<'a> {
     /// The line of a document and what is near to it, the nearest first.
-    pub(crate) fn new(story: &'a Story, near: &'a [Near], identity: &Identity) -> Self {
+    pub fn new(story: &'a Story, near: &'a [Near], identity: &Identity) -> Self {
         let matches: Vec<Match<'_>> =
             near.iter().map(|near| Match { id: &near.id, distance: near.distance }).collect();
         Self {
@@ -51,7 +52,7 @@ impl<'a> FlagLine<'a> {
             matches,
             k: identity.k(),
             features: identity.features().name(),
-            ts: Timestamp::wall().to_rfc3339(),
+            ts: time::now(),
         }
     }
 }
@@ -70,9 +71,9 @@ struct KnownMatch {
     id: DocId,
 }
 
-/// Where flags go, and which are there.
+/// Where flags go, and which are there: a file, which is locked as long as this value lives, or anything else that is written to.
 #[derive(Debug)]
-pub(crate) struct Flags {
+pub struct Flags {
     out: Out,
     lines: Vec<u8>,
     /// Hashes of what was flagged: 16 bytes instead of some hundred.
@@ -81,19 +82,27 @@ pub(crate) struct Flags {
     keys: [RandomState; 2],
 }
 
-#[derive(Debug)]
 enum Out {
-    Stdout { is_terminal: bool },
+    Writer(Box<dyn Write + Send>),
     File { file: File, path: PathBuf, is_regular: bool },
 }
 
+impl fmt::Debug for Out {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Writer(_) => f.write_str("Writer"),
+            Self::File { path, .. } => f.debug_tuple("File").field(path).finish(),
+        }
+    }
+}
+
 impl Flags {
-    /// Flags on stdout.
-    pub(crate) fn stdout() -> Self {
-        Self::to(Out::Stdout { is_terminal: io::stdout().is_terminal() })
+    /// Flags to a writer, of which nothing is read. It gets whole lines, some at a time.
+    pub fn to(writer: impl Write + Send + 'static) -> Self {
+        Self::new(Out::Writer(Box::new(writer)))
     }
 
-    fn to(out: Out) -> Self {
+    fn new(out: Out) -> Self {
         let keys = [RandomState::new(), RandomState::new()];
         Self { out, lines: Vec::new(), known: HashSet::new(), pairs: HashSet::new(), keys }
     }
@@ -102,14 +111,11 @@ impl Flags {
     ///
     /// # Errors
     /// The file cannot be opened or read, another process writes it, or it has something else than flags.
-    pub(crate) fn append(path: &Path) -> Outcome<Self> {
-        if path == Path::new("-") {
-            return Ok(Self::stdout());
-        }
+    pub fn append(path: &Path, warnings: &Warnings) -> Result<Self, Error> {
         let (file, is_regular) = opened(path)?;
-        let mut flags = Self::to(Out::File { file, path: path.to_owned(), is_regular });
+        let mut flags = Self::new(Out::File { file, path: path.to_owned(), is_regular });
         if is_regular {
-            flags.read(path)?;
+            flags.read(path, warnings)?;
         }
         Ok(flags)
     }
@@ -118,24 +124,24 @@ impl Flags {
     ///
     /// # Errors
     /// The file cannot be opened, another process writes it, or it has something else than flags.
-    pub(crate) fn replace(path: &Path) -> Outcome<Self> {
-        let mut flags = Self::append(path)?;
+    pub fn replace(path: &Path, warnings: &Warnings) -> Result<Self, Error> {
+        let mut flags = Self::append(path, warnings)?;
         if let Out::File { file, is_regular: true, .. } = &mut flags.out {
-            file.set_len(0).and_then(|()| file.rewind()).map_err(|error| failed(path, &error))?;
+            file.set_len(0).and_then(|()| file.rewind()).map_err(|error| failed(path, error))?;
         }
         flags.known.clear();
         flags.pairs.clear();
         Ok(flags)
     }
 
-    fn read(&mut self, path: &Path) -> Outcome<()> {
+    fn read(&mut self, path: &Path, warnings: &Warnings) -> Result<(), Error> {
         let Out::File { file, .. } = &self.out else { return Ok(()) };
         let mut reader =
-            BufReader::with_capacity(1 << 16, file.try_clone().map_err(|error| failed(path, &error))?);
+            BufReader::with_capacity(1 << 16, file.try_clone().map_err(|error| failed(path, error))?);
         let (mut line, mut number, mut whole, mut foreign) = (Vec::new(), 0_u64, 0_u64, 0_u64);
         loop {
             line.clear();
-            let read = reader.read_until(b'\n', &mut line).map_err(|error| failed(path, &error))?;
+            let read = reader.read_until(b'\n', &mut line).map_err(|error| failed(path, error))?;
             if line.last() != Some(&b'\n') {
                 break;
             }
@@ -145,30 +151,23 @@ impl Flags {
                 Ok(known) => self.learn(&known),
                 Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
                 Err(_) if number == 1 => {
-                    let path = escape(&path.to_string_lossy()).into_owned();
-                    return Err(Failure::usage(format!(
-                        "--flags {path}: it has something else than flags; name another file"
-                    )));
+                    return Err(foreign_file(path));
                 }
                 Err(_) => foreign += 1,
             }
         }
         if foreign > 0 {
-            let lines = counted(foreign, "line");
-            warn(&format!("{}: {lines} are no flags; they stay, and do not count", path.display()));
+            warnings.tell(&Warning::ForeignFlags { path: path.to_owned(), lines: foreign });
         }
         let Out::File { file, .. } = &mut self.out else { return Ok(()) };
         if number == 0 && !line.is_empty() && !b"{\"id\":".starts_with(&line[..line.len().min(6)]) {
-            let path = escape(&path.to_string_lossy()).into_owned();
-            return Err(Failure::usage(format!(
-                "--flags {path}: it has something else than flags; name another file"
-            )));
+            return Err(foreign_file(path));
         }
         if !line.is_empty() {
-            warn(&format!("{}: the last line has no end and is cut off", path.display()));
+            warnings.tell(&Warning::TornFlags { path: path.to_owned() });
         }
         let cut = file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole)));
-        cut.map(drop).map_err(|error| failed(path, &error))
+        cut.map(drop).map_err(|error| failed(path, error))
     }
 
     fn learn(&mut self, known: &Known) {
@@ -182,14 +181,14 @@ impl Flags {
     }
 
     /// Whether a document was flagged with this fingerprint in an earlier run.
-    pub(crate) fn has(&self, story: &Story) -> bool {
+    pub fn has(&self, story: &Story) -> bool {
         let document = &story.document;
         !self.known.is_empty()
             && self.known.contains(&self.key(&document.language, &document.id, &document.hash))
     }
 
     /// Whether `of` was flagged as a near-duplicate of `original` in an earlier run.
-    pub(crate) fn has_pair(&self, language: &Language, of: &DocId, original: &DocId) -> bool {
+    pub fn has_pair(&self, language: &Language, of: &DocId, original: &DocId) -> bool {
         !self.pairs.is_empty() && self.pairs.contains(&self.pair(language, of, original))
     }
 
@@ -207,42 +206,28 @@ impl Flags {
         u128::from(high.hash_one(value)) << 64 | u128::from(low.hash_one(value))
     }
 
-    /// Adds a line.
-    ///
-    /// # Errors
-    /// Never, for what a line can have; it is serde_json's to say.
-    pub(crate) fn push(&mut self, line: &FlagLine<'_>) -> Outcome<()> {
-        self.push_json(line)
-    }
-
-    /// Adds any line.
-    pub(crate) fn push_json(&mut self, line: &impl Serialize) -> Outcome<()> {
-        serde_json::to_writer(&mut self.lines, line)?;
+    /// Adds a line, which is written by [`flush`](Self::flush).
+    pub fn push(&mut self, line: &FlagLine<'_>) {
+        serde_json::to_writer(&mut self.lines, line)
+            .expect("texts and numbers are JSON, and memory takes them");
         self.lines.push(b'\n');
-        Ok(())
     }
 
     /// Writes the lines that were added, in whole lines, to where the end of the process by any means loses nothing of them; to
     /// the disk if `durable`.
     ///
     /// # Errors
-    /// stdout is closed; the disk is full or fails.
-    pub(crate) fn flush(&mut self, durable: bool) -> Outcome<()> {
+    /// The writer fails; the disk is full or fails.
+    pub fn flush(&mut self, durable: bool) -> Result<(), Error> {
         if self.lines.is_empty() {
             return Ok(());
         }
         match &mut self.out {
-            Out::Stdout { is_terminal } => {
-                let mut stdout = io::stdout().lock();
-                if *is_terminal {
-                    stdout.write_all(escape_json(&String::from_utf8_lossy(&self.lines)).as_bytes())?;
-                } else {
-                    stdout.write_all(&self.lines)?;
-                }
-                stdout.flush()?;
+            Out::Writer(writer) => {
+                writer.write_all(&self.lines).and_then(|()| writer.flush()).map_err(Error::Output)?;
             }
             Out::File { file, path, .. } => {
-                file.write_all(&self.lines).map_err(|error| failed(path, &error))?;
+                file.write_all(&self.lines).map_err(|error| failed(path, error))?;
             }
         }
         self.lines.clear();
@@ -253,35 +238,31 @@ impl Flags {
     ///
     /// # Errors
     /// The disk is full or fails.
-    pub(crate) fn sync(&self) -> Outcome<()> {
+    pub fn sync(&self) -> Result<(), Error> {
         match &self.out {
-            Out::File { file, path, .. } => files::sync(file).map_err(|error| failed(path, &error)),
-            Out::Stdout { .. } => Ok(()),
+            Out::File { file, path, .. } => files::sync(file).map_err(|error| failed(path, error)),
+            Out::Writer(_) => Ok(()),
         }
     }
 }
 
-fn opened(path: &Path) -> Outcome<(File, bool)> {
-    let named =
-        |error: &io::Error| Failure::usage(format!("--flags {}: {error}", escape(&path.to_string_lossy())));
-    let is_there = path.try_exists().map_err(|error| named(&error))?;
-    let is_regular = !is_there || path.metadata().map_err(|error| named(&error))?.is_file();
-    let file = files::open_write(path).map_err(|error| named(&error))?;
+fn opened(path: &Path) -> Result<(File, bool), Error> {
+    let named = |error: io::Error| Error::Flags { path: path.to_owned(), message: error.to_string() };
+    let is_there = path.try_exists().map_err(named)?;
+    let is_regular = !is_there || path.metadata().map_err(named)?.is_file();
+    let file = files::open_write(path).map_err(named)?;
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) if is_regular => Err(Failure::crawl(format!(
-            "--flags {}: another process writes it; wait for its end, or name another file",
-            escape(&path.to_string_lossy())
-        ))),
+        Err(TryLockError::WouldBlock) if is_regular => Err(Error::FlagsLocked { path: path.to_owned() }),
         // A file system without locks is no reason not to write.
         _ => Ok((file, is_regular)),
     }
 }
 
-fn failed(path: &Path, error: &io::Error) -> Failure {
-    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    let advice = match error.kind() {
-        StorageFull | QuotaExceeded | FileTooLarge => "; make room, then run the same command again",
-        _ => "",
-    };
-    Failure::crawl(format!("writing the flags to {}: {error}{advice}", escape(&path.to_string_lossy())))
+fn foreign_file(path: &Path) -> Error {
+    let message = "it has something else than flags; name another file".to_owned();
+    Error::Flags { path: path.to_owned(), message }
+}
+
+fn failed(path: &Path, source: io::Error) -> Error {
+    Error::FlagsFile { path: path.to_owned(), source }
 }

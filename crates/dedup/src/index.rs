@@ -1,204 +1,191 @@
-//! `--index`: which index, opened as a command needs it.
+//! Which index, and how it is opened.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use huntsman::detect::near::redis::{RedisIndex, RedisSettings};
-use huntsman::detect::near::{DiskIndex, Document, Identity, IndexError, IndexErrorKind, NearIndex};
-use huntsman::detect::simhash::Features;
+use huntsman_detect::near::{DiskIndex, Document, Identity, NearIndex};
+#[cfg(feature = "redis")]
+use huntsman_detect::near::{IndexError, IndexErrorKind};
+use huntsman_detect::simhash::Features;
 
-use super::args::IndexArgs;
-use crate::exit::{Exit, Failure, Outcome};
-use crate::render::{escape, warn};
+use crate::error::Error;
+#[cfg(feature = "redis")]
+use crate::redis::{RedisIndex, RedisSettings};
+use crate::warning::{Warning, Warnings};
+
+/// Documents that are sent to a server at once.
+#[cfg(feature = "redis")]
+const BATCH: usize = 1_024;
 
 /// Where an index is.
 #[derive(Debug)]
-pub(crate) enum Place {
+pub enum Place {
+    /// In a directory.
     Directory(PathBuf),
+    /// In a Redis server.
+    #[cfg(feature = "redis")]
     Redis(Box<RedisSettings>),
 }
 
 /// What is done about an index that is not there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Missing {
+pub enum Missing {
     /// An empty one is made.
     Make,
-    /// It is a mistake of who named it.
+    /// It is a mistake of the caller.
     Refuse,
+}
+
+/// What an index is to be made for, as far as the caller says: what is missing is what the index is made for, or the default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// In how many of 128 bits near-duplicates differ at most.
+    pub k: Option<u32>,
+    /// What texts are seen as.
+    pub features: Option<Features>,
 }
 
 /// An index that is open.
 #[derive(Debug)]
-pub(crate) enum Opened {
+pub enum Index {
+    /// One in a directory.
     Disk(DiskIndex),
+    /// One in a Redis server.
+    #[cfg(feature = "redis")]
     Redis(RedisIndex),
 }
 
-impl Opened {
+impl Index {
     /// What an index does.
-    pub(crate) fn near(&self) -> &dyn NearIndex {
+    pub fn near(&self) -> &dyn NearIndex {
         match self {
-            Opened::Disk(index) => index,
-            Opened::Redis(index) => index,
+            Self::Disk(index) => index,
+            #[cfg(feature = "redis")]
+            Self::Redis(index) => index,
         }
     }
 
-    /// Memory of the server, if there is one and it tells.
-    pub(crate) fn server_memory(&self) -> Option<u64> {
+    /// Bytes of memory of the server, if there is one and it tells.
+    pub fn server_memory(&self) -> Option<u64> {
         match self {
-            Opened::Disk(_) => None,
-            Opened::Redis(index) => index.used_memory().ok().flatten(),
+            Self::Disk(_) => None,
+            #[cfg(feature = "redis")]
+            Self::Redis(index) => index.used_memory().ok().flatten(),
         }
     }
 }
 
 impl Place {
-    /// What `--index` and `--layout` name.
-    pub(crate) fn of(args: &IndexArgs) -> Outcome<Self> {
-        let name = &args.index;
-        if name.starts_with("redis://") || name.starts_with("rediss://") {
-            let mut settings: RedisSettings =
-                name.parse().map_err(|error: IndexError| Failure::usage(format!("--index: {error}")))?;
-            if let Some(layout) = args.layout {
-                settings = settings.layout(layout);
-            }
-            if let Ok(password) = std::env::var("HUNTSMAN_REDIS_PASSWORD") {
-                settings = settings.password(password);
-            }
-            return Ok(Place::Redis(Box::new(settings)));
-        }
-        if let Some((scheme, _)) = name.split_once("://") {
-            let scheme = escape(scheme);
-            return Err(Failure::usage(format!(
-                "--index {scheme}://...: use a directory, redis:// or rediss://"
-            )));
-        }
-        if args.layout.is_some() {
-            return Err(Failure::usage("--layout is for an index in Redis; a directory has one layout only"));
-        }
-        if name.is_empty() {
-            return Err(Failure::usage("--index: name a directory or a Redis server"));
-        }
-        Ok(Place::Directory(PathBuf::from(name)))
-    }
-
     /// The directory, if it is one.
-    pub(crate) fn directory(&self) -> Option<&Path> {
+    pub fn directory(&self) -> Option<&Path> {
         match self {
-            Place::Directory(path) => Some(path),
-            Place::Redis(_) => None,
+            Self::Directory(path) => Some(path),
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => None,
         }
     }
 
-    /// What the index is, or is to be made for: the flags, else what a directory says, else the defaults.
-    pub(crate) fn identity(&self, args: &IndexArgs, missing: Missing) -> Outcome<Identity> {
+    /// What the index is, or is to be made for: what is wanted, else what a directory says, else the defaults.
+    ///
+    /// # Errors
+    /// The index in the directory is made for something else or cannot be read; it is not there and must be.
+    pub fn identity(&self, wanted: Wanted, missing: Missing) -> Result<Identity, Error> {
         let found = match self {
-            Place::Directory(path) => {
-                let found = DiskIndex::identity_of(path).map_err(|error| failure(&error))?;
+            Self::Directory(path) => {
+                let found = DiskIndex::identity_of(path)?;
                 if found.is_none() && missing == Missing::Refuse {
-                    let path = escape(&path.to_string_lossy()).into_owned();
-                    return Err(Failure::usage(format!(
-                        "--index {path}: there is no index; `huntsman dedup add` and `build` make one"
-                    )));
+                    return Err(Error::NoIndex { path: path.clone() });
                 }
                 found
             }
-            Place::Redis(_) => None,
+            #[cfg(feature = "redis")]
+            Self::Redis(_) => None,
         };
         let base = found.unwrap_or_default();
-        let asked = Identity::new(args.k.unwrap_or(base.k()), args.features.unwrap_or(base.features()));
-        let asked = asked.map_err(|error| failure(&error))?;
-        if let (Some(found), Place::Directory(path)) = (found, self) {
-            found.check(&asked).map_err(|error| failure(&error.at(path)))?;
+        let asked = Identity::new(wanted.k.unwrap_or(base.k()), wanted.features.unwrap_or(base.features()))?;
+        if let (Some(found), Some(path)) = (found, self.directory()) {
+            found.check(&asked).map_err(|error| error.at(path))?;
         }
         Ok(asked)
     }
 
-    /// Opens the index.
+    /// Opens the index, and makes an empty one if there is none.
     ///
     /// # Errors
-    /// Usage: it is made for something else. All others: see [`failure`].
-    pub(crate) fn open(&self, identity: Identity) -> Outcome<Opened> {
-        self.build(identity, [])
+    /// It is made for something else, another process works on it, or the disk or the server fails.
+    pub fn open(&self, identity: Identity, warnings: &Warnings) -> Result<Index, Error> {
+        self.build(identity, [], warnings)
     }
 
     /// Opens the index whatever it is made for, to look at it.
-    pub(crate) fn open_any(&self, args: &IndexArgs) -> Outcome<Opened> {
-        let identity = self.identity(args, Missing::Refuse)?;
-        let Place::Redis(settings) = self else { return self.open(identity) };
-        let mut last = None;
-        // Redis tells its features only by refusing others.
-        for features in Features::ALL.into_iter().filter(|one| args.features.is_none_or(|two| *one == two)) {
-            let identity = Identity::new(identity.k(), features).map_err(|error| failure(&error))?;
-            match RedisIndex::open((**settings).clone(), identity) {
-                Ok(index) => return Ok(Opened::Redis(index)),
-                Err(error) if error.kind() == IndexErrorKind::Identity => last = Some(error),
-                Err(error) => return Err(failure(&error)),
-            }
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); or there is none.
+    pub fn open_any(&self, wanted: Wanted, warnings: &Warnings) -> Result<Index, Error> {
+        let identity = self.identity(wanted, Missing::Refuse)?;
+        match self {
+            Self::Directory(_) => self.open(identity, warnings),
+            #[cfg(feature = "redis")]
+            Self::Redis(settings) => any_features(settings, identity, wanted),
         }
-        Err(last.map_or_else(|| Failure::usage("no such features"), |error| failure(&error)))
     }
 
     /// Opens the index and inserts documents at once, where that is quicker than inserting them later.
-    pub(crate) fn build(
+    ///
+    /// # Errors
+    /// As [`open`](Self::open). What was inserted until then stays.
+    pub fn build(
         &self,
         identity: Identity,
         documents: impl IntoIterator<Item = Document>,
-    ) -> Outcome<Opened> {
+        warnings: &Warnings,
+    ) -> Result<Index, Error> {
         match self {
-            Place::Directory(path) => {
-                let index = DiskIndex::build(path, identity, documents).map_err(|error| failure(&error))?;
+            Self::Directory(path) => {
+                let index = DiskIndex::build(path, identity, documents)?;
                 if index.torn_bytes() > 0 {
-                    warn(&format!(
-                        "{}: {} bytes at the end of the log were not written whole, and are dropped",
-                        path.display(),
-                        index.torn_bytes()
-                    ));
+                    let bytes = index.torn_bytes();
+                    warnings.tell(&Warning::TornIndex { path: path.clone(), bytes });
                 }
-                Ok(Opened::Disk(index))
+                Ok(Index::Disk(index))
             }
-            Place::Redis(settings) => {
-                let index = RedisIndex::open((**settings).clone(), identity);
-                let index = index.map_err(|error| failure(&error))?;
+            #[cfg(feature = "redis")]
+            Self::Redis(settings) => {
+                let index = RedisIndex::open((**settings).clone(), identity)?;
                 let mut documents = documents.into_iter();
                 loop {
-                    let batch: Vec<Document> = documents.by_ref().take(1_024).collect();
+                    let batch: Vec<Document> = documents.by_ref().take(BATCH).collect();
                     if batch.is_empty() {
                         break;
                     }
-                    index.insert(&batch).map_err(|error| failure(&error))?;
+                    index.insert(&batch)?;
                 }
-                Ok(Opened::Redis(index))
+                Ok(Index::Redis(index))
             }
         }
     }
 }
 
-impl From<Opened> for Arc<dyn NearIndex> {
-    fn from(opened: Opened) -> Self {
-        match opened {
-            Opened::Disk(index) => Arc::new(index),
-            Opened::Redis(index) => Arc::new(index),
+/// Opens an index in Redis, which tells its features only by refusing others.
+#[cfg(feature = "redis")]
+fn any_features(settings: &RedisSettings, identity: Identity, wanted: Wanted) -> Result<Index, Error> {
+    let mut last = IndexError::new(IndexErrorKind::Identity, "no such features");
+    for features in Features::ALL.into_iter().filter(|one| wanted.features.is_none_or(|two| *one == two)) {
+        match RedisIndex::open(settings.clone(), Identity::new(identity.k(), features)?) {
+            Ok(index) => return Ok(Index::Redis(index)),
+            Err(error) if error.kind() == IndexErrorKind::Identity => last = error,
+            Err(error) => return Err(error.into()),
         }
     }
+    Err(last.into())
 }
 
-impl From<IndexError> for Failure {
-    fn from(error: IndexError) -> Self {
-        failure(&error)
-    }
-}
-
-/// How the command ends for an error of an index, and what to do about it.
-pub(crate) fn failure(error: &IndexError) -> Failure {
-    let (exit, advice) = match error.kind() {
-        IndexErrorKind::Input | IndexErrorKind::Identity => (Exit::Usage, ""),
-        IndexErrorKind::Locked => (Exit::Crawl, "; wait for its end, then run the same command again"),
-        IndexErrorKind::Unavailable => {
-            (Exit::Crawl, "; nothing is lost: run the same command again when the server is back")
+impl From<Index> for Arc<dyn NearIndex> {
+    fn from(index: Index) -> Self {
+        match index {
+            Index::Disk(index) => Arc::new(index),
+            #[cfg(feature = "redis")]
+            Index::Redis(index) => Arc::new(index),
         }
-        IndexErrorKind::Full => (Exit::Crawl, "; nothing is lost: run the same command again then"),
-        _ => (Exit::Crawl, ""),
-    };
-    Failure { exit, message: format!("index {error}{advice}"), is_broken_pipe: false }
+    }
 }

@@ -1,21 +1,21 @@
 //! Where documents come from.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::manifest::Manifest;
-use super::record::{Body, Raw, Where};
+use crate::error::Error;
+use crate::manifest::Manifest;
+use crate::record::{Body, Raw, Where};
 #[cfg(feature = "s3")]
-use super::s3::Objects;
-use crate::exit::{Failure, Outcome};
-use crate::render::escape;
+use crate::s3::Objects;
 
 /// One of the things that are read.
 #[derive(Debug)]
-pub(crate) enum Source {
+pub enum Source {
     /// JSON lines on stdin.
     Stdin,
     /// A file of JSON lines, or one document.
@@ -27,58 +27,70 @@ pub(crate) enum Source {
     S3(Objects),
 }
 
-/// The sources that were named. Those that are not there are told before anything is done.
-pub(crate) fn sources(inputs: &[String]) -> Outcome<Vec<Source>> {
-    let source = |input: &String| {
-        if input == "-" {
-            return Ok(Source::Stdin);
+impl Source {
+    /// What is named: `-` is stdin, `s3://BUCKET/KEY` or `s3://BUCKET/PREFIX` a bucket, all else a file or a folder.
+    ///
+    /// # Errors
+    /// There is nothing of this name, or it cannot be asked for.
+    pub fn find(name: &str) -> Result<Self, Error> {
+        if name == "-" {
+            return Ok(Self::Stdin);
         }
-        if input.starts_with("s3://") {
-            return s3(input);
+        if name.starts_with("s3://") {
+            return s3(name);
         }
-        let path = PathBuf::from(input);
-        let there = fs::metadata(&path);
-        match there {
-            Ok(found) if found.is_dir() => Ok(Source::Folder(path)),
-            Ok(_) => Ok(Source::File(path)),
-            Err(error) => Err(Failure::usage(format!("{}: {error}", escape(input)))),
+        let path = PathBuf::from(name);
+        match fs::metadata(&path) {
+            Ok(found) if found.is_dir() => Ok(Self::Folder(path)),
+            Ok(_) => Ok(Self::File(path)),
+            Err(error) => Err(Error::Input { name: name.to_owned(), message: error.to_string() }),
         }
-    };
-    inputs.iter().map(source).collect()
+    }
+
+    /// Reads all documents in order: files of a folder by name, lines as they stand. Files of documents that are not on the list are not
+    /// opened, and documents are `max_document` bytes long at most. `each` takes them, and what could not be read to its end, and says whether
+    /// to go on.
+    pub fn read(
+        &self,
+        list: Option<&Arc<Manifest>>,
+        max_document: u64,
+        each: &mut dyn FnMut(Result<Raw, Broken>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        for entry in entries(self, list, max_document) {
+            match entry {
+                Ok(entry) => give(entry, max_document, each)?,
+                Err(failure) => each(Err(Broken(failure)))?,
+            }
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 #[cfg(feature = "s3")]
-fn s3(input: &str) -> Outcome<Source> {
-    Objects::find(input).map(Source::S3)
+fn s3(name: &str) -> Result<Source, Error> {
+    Objects::find(name).map(Source::S3)
 }
 
 #[cfg(not(feature = "s3"))]
-fn s3(input: &str) -> Outcome<Source> {
-    Err(Failure::usage(format!(
-        "{}: this build does not read s3://; build it with the feature `s3`, copy the objects to a folder, or pipe them into `-`",
-        escape(input)
-    )))
+fn s3(name: &str) -> Result<Source, Error> {
+    let message = "this build does not read s3://; build it with the feature `s3`, copy the objects to a folder, or pipe them into `-`";
+    Err(Error::Input { name: name.to_owned(), message: message.to_owned() })
 }
 
-/// Takes documents, and what could not be read to its end and why; says whether to go on.
-pub(crate) type Each<'a> = &'a mut dyn FnMut(Result<Raw, String>) -> ControlFlow<()>;
+/// A source, or a file of it, that could not be read to its end: which one, and why. What comes behind it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken(String);
 
-/// Reads all documents of a source in order: files of a folder by name, lines as they stand. Files of documents that are not on
-/// the list are not opened.
-pub(crate) fn read(
-    source: &Source,
-    list: Option<&Arc<Manifest>>,
-    max_document: u64,
-    each: Each<'_>,
-) -> ControlFlow<()> {
-    for entry in entries(source, list, max_document) {
-        match entry {
-            Ok(entry) => give(entry, max_document, each)?,
-            Err(failure) => each(Err(failure))?,
-        }
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
     }
-    ControlFlow::Continue(())
 }
+
+impl std::error::Error for Broken {}
+
+/// Takes documents, and what could not be read to its end.
+type Each<'a> = &'a mut dyn FnMut(Result<Raw, Broken>) -> ControlFlow<()>;
 
 /// What a file is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,7 +251,7 @@ fn give(entry: Entry, max_document: u64, each: Each<'_>) -> ControlFlow<()> {
         Kind::Lines => {
             let reader = open().map_err(|error| format!("{shown}: {error}"));
             let read = reader.and_then(|reader| lines(reader, &shown, max_document, each));
-            read.unwrap_or_else(|broken| each(Err(broken)))
+            read.unwrap_or_else(|broken| each(Err(Broken(broken))))
         }
     }
 }

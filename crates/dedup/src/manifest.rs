@@ -1,17 +1,16 @@
-//! `--ids`: a list of the documents that are read.
+//! A list of the documents that are read.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Mutex;
 
-use huntsman::detect::near::DocId;
+use huntsman_detect::near::DocId;
 
-use crate::exit::{Failure, Outcome};
-use crate::render::escape;
+use crate::error::Error;
 
-/// A list of ids, as a CSV file has it.
+/// A list of ids, as a CSV file has it, which remembers which of them were met.
 #[derive(Debug, Default)]
-pub(crate) struct Manifest {
+pub struct Manifest {
     entries: Vec<Entry>,
     /// By id as text.
     ids: HashMap<Box<str>, usize>,
@@ -29,13 +28,13 @@ pub(crate) struct Entry {
 }
 
 impl Manifest {
-    /// Reads a list.
+    /// Reads a list: a head line with a column `id`, and if need be `lang` (or `language`), and `path` (or `file`), which tells which file of a
+    /// folder has an id.
     ///
     /// # Errors
     /// It cannot be read, or has no column `id`.
-    pub(crate) fn read(path: &Path) -> Outcome<Self> {
-        let named =
-            |what: String| Failure::usage(format!("--ids {}: {what}", escape(&path.to_string_lossy())));
+    pub fn read(path: &Path) -> Result<Self, Error> {
+        let named = |message: String| Error::Manifest { path: path.to_owned(), message };
         let mut reader = csv::ReaderBuilder::new()
             .flexible(true)
             .trim(csv::Trim::All)
@@ -49,7 +48,7 @@ impl Manifest {
         };
         let Some(id) = column(&["id"]) else {
             let columns: Vec<&str> = head.iter().collect();
-            return Err(named(format!("no column id; the head line has {}", escape(&columns.join(", ")))));
+            return Err(named(format!("no column id; the head line has {}", columns.join(", "))));
         };
         let (lang, file) = (column(&["lang", "language"]), column(&["path", "file"]));
         let mut manifest = Self::default();
@@ -101,7 +100,7 @@ impl Manifest {
     }
 
     /// How many of the list were not met, and some of them.
-    pub(crate) fn missing(&self) -> (usize, Vec<String>) {
+    pub fn missing(&self) -> (usize, Vec<String>) {
         let seen = self.seen.lock().expect("no thread panics with it");
         let missing = || self.entries.iter().zip(seen.iter()).filter(|(_, seen)| !**seen);
         (missing().count(), missing().take(5).map(|(entry, _)| entry.id.to_string()).collect())

@@ -5,17 +5,14 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use huntsman::detect::near::IndexStats;
+use huntsman_detect::near::IndexStats;
 
-use super::index::Opened;
-use super::record::Story;
-use crate::metrics::Metrics;
-use crate::process;
-use crate::server::Answer;
+use crate::index::Index;
+use crate::record::Story;
 
 /// Where a document's time goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
+pub enum Stage {
     /// Reading and unpacking.
     Fetch,
     /// The text of HTML.
@@ -86,9 +83,9 @@ struct OfLanguage {
 
 /// What is counted while a run goes on.
 #[derive(Debug, Default)]
-pub(crate) struct Telemetry {
+pub struct Telemetry {
     languages: Mutex<BTreeMap<String, OfLanguage>>,
-    index: Mutex<Option<Arc<Opened>>>,
+    index: Mutex<Option<Arc<Index>>>,
     known: Mutex<Option<(Instant, Now)>>,
 }
 
@@ -144,13 +141,13 @@ impl Telemetry {
     }
 
     /// A document was skipped; of one that could not be read the language is not known.
-    pub(crate) fn skipped(&self, story: Option<&Story>, reason: &'static str) {
+    pub fn skipped(&self, story: Option<&Story>, reason: &'static str) {
         let language = story.map_or("", |story| story.document.language.as_str());
         self.with(language, |of| *of.skipped.entry(reason).or_default() += 1);
     }
 
     /// From now on there is an index.
-    pub(crate) fn set_index(&self, index: &Arc<Opened>) {
+    pub fn set_index(&self, index: &Arc<Index>) {
         *self.index.lock().expect("no thread panics with it") = Some(Arc::clone(index));
     }
 
@@ -169,18 +166,8 @@ impl Telemetry {
         }
     }
 
-    /// All of it in the text format, version 0.0.4, while the run goes on.
-    fn text(&self) -> String {
-        let mut out = self.text_at_the_end();
-        if let Some(bytes) = process::resident() {
-            head(&mut out, "process_resident_memory_bytes", "Resident memory size in bytes.", "gauge");
-            let _ = writeln!(out, "process_resident_memory_bytes {bytes}");
-        }
-        out
-    }
-
-    /// The same for who reads it later: without what tells of a process, which is that of the collector there.
-    pub(crate) fn text_at_the_end(&self) -> String {
+    /// All of it in the text format of Prometheus, version 0.0.4. May ask the server of the index, which blocks.
+    pub fn text(&self) -> String {
         let now = self.now();
         let mut out = String::new();
         let languages = self.languages.lock().expect("no thread panics with it");
@@ -212,30 +199,7 @@ impl Telemetry {
         }
         drop(languages);
         now.text(&mut out);
-        if let Some(bytes) = process::peak_rss() {
-            let name = "huntsman_peak_memory_bytes";
-            head(&mut out, name, "Most resident memory that the run had.", "gauge");
-            let _ = writeln!(out, "{name} {bytes}");
-        }
         out
-    }
-
-    /// Answers until it is dropped.
-    pub(crate) async fn serve(self: Arc<Self>, metrics: Metrics) {
-        let answer = move |path: &str| {
-            let (is_metrics, telemetry) = (path == "/metrics", Arc::clone(&self));
-            async move {
-                if !is_metrics {
-                    return Answer::text(404, "see /metrics\n");
-                }
-                // A server of Redis may be asked, which blocks.
-                match tokio::task::spawn_blocking(move || telemetry.text()).await {
-                    Ok(text) => Answer::metrics(text),
-                    Err(_) => Answer::text(500, "see the log\n"),
-                }
-            }
-        };
-        metrics.answer(answer).await;
     }
 }
 

@@ -1,4 +1,4 @@
-//! The file of `--metrics-file`: what a collector that reads files tells Prometheus when no run is going on.
+//! A file of metrics: what a collector that reads files tells Prometheus while no run is going on.
 //!
 //! A counter that begins anew with every run would be read as one that hardly grew: 120 today after 100 yesterday is an increase of
 //! 20. So the file's counters and histograms go on from run to run.
@@ -17,7 +17,7 @@ const MOST: usize = 50_000;
 ///
 /// # Errors
 /// The file cannot be written.
-pub(crate) fn write(path: &Path, run: &str) -> io::Result<()> {
+pub fn write(path: &Path, run: &str) -> io::Result<()> {
     let mut before = String::new();
     if let Ok(file) = File::open(path) {
         // What cannot be read is no text of metrics.
@@ -25,7 +25,7 @@ pub(crate) fn write(path: &Path, run: &str) -> io::Result<()> {
             before.clear();
         }
     }
-    huntsman::files::write(path, sum(run, &before))
+    huntsman_files::write(path, sum(run, &before))
 }
 
 /// A metric: its lines of comment, and its numbers by name and labels.

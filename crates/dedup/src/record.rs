@@ -5,24 +5,24 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use huntsman::detect::lang::{self, Lang};
-use huntsman::detect::near::{DocId, Document, Language};
-use huntsman::detect::simhash::{Features, SimHash};
-use huntsman::detect::words::Words;
-use huntsman::html::{Scan, ScanOptions};
+use huntsman_detect::near::{DocId, Document, Language};
+use huntsman_detect::simhash::{Features, SimHash};
+use huntsman_html::{Scan, ScanOptions};
+use huntsman_text::lang::{self, Lang};
+use huntsman_text::words::Words;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::manifest::Manifest;
-use super::text;
+use crate::manifest::Manifest;
+use crate::text;
 
 /// Where a document stands.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Where {
+pub struct Where {
     /// The file, or `stdin`.
-    pub(crate) source: Arc<str>,
+    pub source: Arc<str>,
     /// The line, from 1; none where the file is the document.
-    pub(crate) line: Option<u64>,
+    pub line: Option<u64>,
 }
 
 impl fmt::Display for Where {
@@ -37,52 +37,73 @@ impl fmt::Display for Where {
 
 /// A document as it was read.
 #[derive(Debug)]
-pub(crate) struct Raw {
-    pub(crate) place: Where,
-    pub(crate) body: Body,
+pub struct Raw {
+    /// Where it stands.
+    pub place: Where,
+    /// What stands there.
+    pub body: Body,
 }
 
 /// What was read.
 #[derive(Debug)]
-pub(crate) enum Body {
+pub enum Body {
     /// A JSON object.
     Line(Vec<u8>),
     /// A file that is a document.
-    File { path: String, is_html: bool, bytes: Vec<u8> },
+    File {
+        /// Its path in the source, which is the id of the document.
+        path: String,
+        /// Whether it is HTML; plain text otherwise.
+        is_html: bool,
+        /// What it has.
+        bytes: Vec<u8>,
+    },
     /// It could not be read, and why.
     Unreadable(String),
 }
 
 /// What is wrong with a document.
 #[derive(Debug)]
-pub(crate) struct Bad {
-    pub(crate) place: Where,
-    pub(crate) message: String,
+pub struct Bad {
+    /// Where it stands.
+    pub place: Where,
+    /// What is wrong, and what to do about it.
+    pub message: String,
 }
+
+impl fmt::Display for Bad {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.message)
+    }
+}
+
+impl std::error::Error for Bad {}
 
 /// A document with its fingerprint.
 #[derive(Debug)]
-pub(crate) struct Story {
-    pub(crate) place: Where,
-    pub(crate) document: Document,
+pub struct Story {
+    /// Where it stands.
+    pub place: Where,
+    /// Its id, its language and its fingerprint.
+    pub document: Document,
     /// The language as it was given, or the code of the recognised one.
-    pub(crate) lang: Box<str>,
+    pub lang: Box<str>,
     /// How sure the language is; none if it was given.
-    pub(crate) lang_confidence: Option<f64>,
-    /// None where only the fingerprint was given.
-    pub(crate) words: Option<usize>,
+    pub lang_confidence: Option<f64>,
+    /// How many words it has; none where only the fingerprint was given.
+    pub words: Option<usize>,
     /// Spent on HTML, and on words and fingerprint.
     pub(crate) took: [Duration; 2],
 }
 
 impl Story {
     /// Whether there is nothing in it.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.document.hash == SimHash(0)
     }
 
     /// Whether it has fewer words.
-    pub(crate) fn is_shorter_than(&self, words: usize) -> bool {
+    pub fn is_shorter_than(&self, words: usize) -> bool {
         self.words.is_some_and(|number| number < words)
     }
 }
@@ -109,7 +130,7 @@ struct Line<'a> {
 
 /// Makes stories of what was read. One per thread; its buffers are used again.
 #[derive(Debug)]
-pub(crate) struct Reader {
+pub struct Reader {
     features: Features,
     /// Of documents that name none.
     lang: Option<(Language, Box<str>)>,
@@ -119,7 +140,9 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(
+    /// A reader that makes fingerprints of these features. `lang` is the language of documents that name none, which is recognised otherwise,
+    /// and how it is spelt; documents that are not on the list are passed over.
+    pub fn new(
         features: Features,
         lang: Option<(Language, Box<str>)>,
         manifest: Option<Arc<Manifest>>,
@@ -128,7 +151,10 @@ impl Reader {
     }
 
     /// A story; none if it is not on the list of ids.
-    pub(crate) fn read(&mut self, raw: Raw) -> Result<Option<Story>, Bad> {
+    ///
+    /// # Errors
+    /// It is no document: what is wrong with it.
+    pub fn read(&mut self, raw: Raw) -> Result<Option<Story>, Bad> {
         let Raw { place, body } = raw;
         let made = match &body {
             Body::Unreadable(message) => Err(message.clone()),
@@ -182,7 +208,7 @@ impl Reader {
         }
         id.check().map_err(|error| error.to_string())?;
         if is_html {
-            let html = huntsman::html::decode_body(bytes, None, None).text;
+            let html = huntsman_html::decode_body(bytes, None, None).text;
             self.html(place, id, lang.as_deref(), &html)
         } else {
             let text = text::plain(bytes)?;
@@ -251,7 +277,7 @@ impl Reader {
 }
 
 /// The part of an index for a language.
-pub(crate) fn language(lang: &str) -> Result<Language, String> {
+fn language(lang: &str) -> Result<Language, String> {
     Language::parse(lang).map_err(|error| format!("lang {lang:?}: {error}"))
 }
 

@@ -22,6 +22,8 @@
 
 mod client;
 mod compact;
+#[doc(hidden)]
+pub mod fuzz;
 mod latest;
 mod link;
 mod log;
@@ -46,20 +48,8 @@ use self::compact::Compact;
 use self::log::Log;
 use self::seed::Seed;
 use self::server::Server;
-use super::{DocId, Document, Identity, IndexError, IndexStats, Language, Near, NearIndex};
-use crate::simhash::SimHash;
-
-/// As [`fuzz::answers`](super::fuzz::answers).
-pub(super) fn answers(stream: impl std::io::Read, numbers: bool) -> (Vec<String>, std::io::ErrorKind) {
-    let shape = if numbers { resp::Shape::Numbers } else { resp::Shape::Any };
-    let (mut reader, mut found) = (resp::Reader::new(stream), Vec::new());
-    loop {
-        match reader.reply(shape) {
-            Ok(reply) => found.push(format!("{reply:?}")),
-            Err(error) => return (found, error.kind()),
-        }
-    }
-}
+use huntsman_detect::near::{DocId, Document, Identity, IndexError, IndexStats, Language, Near, NearIndex};
+use huntsman_detect::simhash::SimHash;
 
 /// How languages are spelt, by their names. Of the compact and the log layout, which may stand in one database.
 const SPELLINGS: &[u8] = b"sh:spellings";
@@ -71,7 +61,7 @@ const SPELLINGS: &[u8] = b"sh:spellings";
 /// long as [`RedisSettings::patience`] says; nothing is lost or doubled by that.
 ///
 /// ```no_run
-/// use huntsman_detect::near::redis::RedisIndex;
+/// use huntsman_dedup::redis::RedisIndex;
 /// use huntsman_detect::near::{Document, Identity, Language, NearIndex};
 /// use huntsman_detect::simhash::SimHash;
 /// use huntsman_detect::words::Words;
@@ -108,10 +98,10 @@ impl RedisIndex {
     /// Connects, and opens the index, which is made with its first document. The log layout reads its whole log.
     ///
     /// # Errors
-    /// [`Unavailable`](super::IndexErrorKind::Unavailable): the server cannot be reached.
-    /// [`Refused`](super::IndexErrorKind::Refused): it does not take the credentials, or is not to be trusted.
-    /// [`Identity`](super::IndexErrorKind::Identity): what is there is made of other features, or with another [`HashTag`].
-    /// [`Format`](super::IndexErrorKind::Format), [`Damaged`](super::IndexErrorKind::Damaged): what is there is no index.
+    /// [`Unavailable`](huntsman_detect::near::IndexErrorKind::Unavailable): the server cannot be reached.
+    /// [`Refused`](huntsman_detect::near::IndexErrorKind::Refused): it does not take the credentials, or is not to be trusted.
+    /// [`Identity`](huntsman_detect::near::IndexErrorKind::Identity): what is there is made of other features, or with another [`HashTag`].
+    /// [`Format`](huntsman_detect::near::IndexErrorKind::Format), [`Damaged`](huntsman_detect::near::IndexErrorKind::Damaged): what is there is no index.
     pub fn open(settings: RedisSettings, identity: Identity) -> Result<Self, IndexError> {
         let layout = settings.layout;
         let server = Server::connect(settings)?;

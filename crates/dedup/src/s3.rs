@@ -23,10 +23,9 @@ use object_store::{
 use tokio::runtime::Runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
-use super::input::{Entries, Entry, Kind, Open};
-use super::manifest::Manifest;
-use crate::exit::{Failure, Outcome};
-use crate::render::escape;
+use crate::error::Error as RunError;
+use crate::input::{Entries, Entry, Kind, Open};
+use crate::manifest::Manifest;
 
 /// Bytes that one request asks for at most.
 const PIECE: u64 = 1 << 20;
@@ -39,7 +38,7 @@ const PAGE: usize = 1_000;
 const CREDENTIALS: &str = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN";
 
 /// One object, or those under a prefix.
-pub(crate) struct Objects {
+pub struct Objects {
     runtime: &'static Runtime,
     store: Arc<AmazonS3>,
     bucket: Arc<str>,
@@ -66,31 +65,30 @@ impl Objects {
     ///
     /// # Errors
     /// It is no such address, there is nothing, or the server cannot be asked.
-    pub(crate) fn find(input: &str) -> Outcome<Self> {
-        let named = |what: String| format!("{}: {what}", escape(input));
+    pub fn find(input: &str) -> Result<Self, RunError> {
+        let named = |message: String| RunError::Input { name: input.to_owned(), message };
         let address = input.strip_prefix("s3://").unwrap_or(input);
         let (bucket, key) = address.split_once('/').unwrap_or((address, ""));
         let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
         if bucket.is_empty() || !bucket.bytes().all(is_name) {
-            return Err(Failure::usage(named(
-                "use s3://BUCKET, s3://BUCKET/PREFIX or s3://BUCKET/KEY".to_owned(),
-            )));
+            return Err(named("use s3://BUCKET, s3://BUCKET/PREFIX or s3://BUCKET/KEY".to_owned()));
         }
         let runtime = runtime()?;
         let asking = |error: &Error| {
-            let message = named(told(error));
-            if is_of_the_server(error) { Failure::crawl(message) } else { Failure::usage(message) }
+            let message = told(error);
+            match is_of_the_server(error) {
+                true => RunError::Unavailable { name: input.to_owned(), message },
+                false => named(message),
+            }
         };
         // Who sits before a screen hears soon that nothing answers; what runs for hours waits longer.
-        let quick =
-            connected(bucket, 3, Duration::from_secs(10)).map_err(|what| Failure::usage(named(what)))?;
+        let quick = connected(bucket, 3, Duration::from_secs(10)).map_err(named)?;
         let mut denied = None;
         if !key.is_empty() && !key.ends_with('/') {
-            let path = Path::parse(key).map_err(|error| Failure::usage(named(bad_name(&error))))?;
+            let path = Path::parse(key).map_err(|error| named(bad_name(&error)))?;
             match runtime.block_on(quick.head(&path)) {
                 Ok(object) => {
-                    return Self::new(runtime, bucket, Which::One(object))
-                        .map_err(|what| Failure::usage(named(what)));
+                    return Self::new(runtime, bucket, Which::One(object)).map_err(named);
                 }
                 Err(Error::NotFound { .. }) => {}
                 // Who may not list is told so of objects that are not there.
@@ -109,14 +107,12 @@ impl Objects {
             Ok(page) if page.result.objects.is_empty() && page.page_token.is_none() => {
                 return Err(match denied {
                     Some(error) => asking(&error),
-                    None => Failure::usage(named(
-                        "there is neither an object of this name nor one under it".to_owned(),
-                    )),
+                    None => named("there is neither an object of this name nor one under it".to_owned()),
                 });
             }
             Ok(_) => {}
         }
-        Self::new(runtime, bucket, Which::Under(prefix.into())).map_err(|what| Failure::usage(named(what)))
+        Self::new(runtime, bucket, Which::Under(prefix.into())).map_err(named)
     }
 
     fn new(runtime: &'static Runtime, bucket: &str, which: Which) -> Result<Self, String> {
@@ -159,14 +155,14 @@ impl Objects {
 }
 
 /// Runs requests, from the first input in a bucket to the end of the process.
-fn runtime() -> Outcome<&'static Runtime> {
+fn runtime() -> Result<&'static Runtime, RunError> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
         return Ok(runtime);
     }
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(1).thread_name("s3").enable_all().build();
-    let runtime = runtime.map_err(|error| Failure::crawl(format!("starting the runtime: {error}")))?;
+    let runtime = runtime.map_err(|error| RunError::Start { what: "the runtime", source: error })?;
     Ok(RUNTIME.get_or_init(|| runtime))
 }
 

@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use huntsman::detect::near::Language;
+use huntsman_detect::near::Language;
 
-use super::index::Opened;
-use crate::render::warn;
+use crate::index::Index;
+use crate::warning::{Warning, Warnings};
 
-const FILE: &str = "spellings.json";
+pub(crate) const FILE: &str = "spellings.json";
 /// No index has so many languages.
 const MOST: usize = 100_000;
 
@@ -32,37 +32,43 @@ const CODES: [(&str, &str); 10] = [
 
 /// The first spelling of each language.
 #[derive(Debug, Default)]
-pub(crate) struct Spellings {
+pub struct Spellings {
     path: Option<PathBuf>,
-    index: Option<Arc<Opened>>,
+    #[cfg(feature = "redis")]
+    index: Option<Arc<Index>>,
     known: BTreeMap<Language, Box<str>>,
     is_changed: bool,
 }
 
 impl Spellings {
     /// Those of an index in a directory; of others see [`Self::set_index`].
-    pub(crate) fn of(directory: Option<&Path>) -> Self {
+    pub fn of(directory: Option<&Path>, warnings: &Warnings) -> Self {
         let path = directory.map(|directory| directory.join(FILE));
         let read = path.as_deref().and_then(|path| std::fs::read(path).ok());
         let known = read.and_then(|json| {
             let known = serde_json::from_slice::<BTreeMap<Language, Box<str>>>(&json);
-            known.inspect_err(|error| warn(&format!("{FILE} of the index is damaged: {error}"))).ok()
+            known.map_err(|error| warnings.tell(&Warning::DamagedSpellings(error))).ok()
         });
-        Self { path, index: None, known: known.unwrap_or_default(), is_changed: false }
+        Self { path, known: known.unwrap_or_default(), ..Self::default() }
     }
 
     /// Takes those of an index in a server, which go before what was learnt, and keeps them there.
-    pub(crate) fn set_index(&mut self, index: &Arc<Opened>) {
-        let Opened::Redis(redis) = &**index else { return };
-        match redis.spellings() {
-            Ok(known) => self.known.extend(known.into_iter().map(|(language, lang)| (language, lang.into()))),
-            Err(error) => warn(&format!("the spellings of languages: {error}")),
+    #[cfg_attr(not(feature = "redis"), expect(unused_variables, reason = "a directory has them in a file"))]
+    pub fn set_index(&mut self, index: &Arc<Index>, warnings: &Warnings) {
+        #[cfg(feature = "redis")]
+        if let Index::Redis(redis) = &**index {
+            match redis.spellings() {
+                Ok(known) => {
+                    self.known.extend(known.into_iter().map(|(language, lang)| (language, lang.into())))
+                }
+                Err(error) => warnings.tell(&Warning::Spellings(error)),
+            }
+            self.index = Some(Arc::clone(index));
         }
-        self.index = Some(Arc::clone(index));
     }
 
     /// Keeps a spelling if it is the first one of its language.
-    pub(crate) fn learn(&mut self, language: Language, lang: &str) {
+    pub fn learn(&mut self, language: Language, lang: &str) {
         if !self.known.contains_key(&language) && self.known.len() < MOST {
             self.known.insert(language, lang.into());
             self.is_changed = true;
@@ -70,25 +76,26 @@ impl Spellings {
     }
 
     /// The spelling of a language: the first one, else its code.
-    pub(crate) fn spelt<'a>(&'a self, language: &'a Language) -> &'a str {
+    pub fn spelt<'a>(&'a self, language: &'a Language) -> &'a str {
         let name = language.as_str();
         let code = || CODES.iter().find(|(other, _)| *other == name).map(|(_, code)| *code);
         self.known.get(language).map(|lang| &**lang).or_else(code).unwrap_or(name)
     }
 
     /// Writes them down. They are a convenience: a disk that does not take them is told, and no more.
-    pub(crate) fn save(&mut self) {
-        if let (Some(Opened::Redis(redis)), true) = (self.index.as_deref(), self.is_changed) {
+    pub fn save(&mut self, warnings: &Warnings) {
+        #[cfg(feature = "redis")]
+        if let (Some(Index::Redis(redis)), true) = (self.index.as_deref(), self.is_changed) {
             match redis.spell(self.known.iter().map(|(language, lang)| (*language, &**lang))) {
                 Ok(()) => self.is_changed = false,
-                Err(error) => warn(&format!("the spellings of languages: {error}")),
+                Err(error) => warnings.tell(&Warning::Spellings(error)),
             }
         }
         let Some(path) = self.path.as_deref().filter(|_| self.is_changed) else { return };
         let json = serde_json::to_vec_pretty(&self.known).unwrap_or_default();
-        match huntsman::files::write(path, json) {
+        match huntsman_files::write(path, json) {
             Ok(()) => self.is_changed = false,
-            Err(error) => warn(&format!("{}: {error}", path.display())),
+            Err(source) => warnings.tell(&Warning::SpellingsFile { path: path.to_owned(), source }),
         }
     }
 }

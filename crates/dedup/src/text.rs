@@ -10,7 +10,7 @@ pub(crate) fn plain(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     match std::str::from_utf8(body) {
         Ok(text) => Ok(Cow::Borrowed(text)),
         Err(_) if matches!(bytes, [0xff, 0xfe, ..] | [0xfe, 0xff, ..]) => {
-            Ok(huntsman::html::decode_body(bytes, None, None).text)
+            Ok(huntsman_html::decode_body(bytes, None, None).text)
         }
         Err(error) => Err(not_utf8(bytes.len() - body.len() + error.valid_up_to())),
     }

@@ -13,7 +13,7 @@ use super::refusal;
 use super::resp::{Reply, Shape, encode};
 use super::settings::RedisSettings;
 use super::slots::{self, Slots};
-use crate::near::{IndexError, IndexErrorKind};
+use huntsman_detect::near::{IndexError, IndexErrorKind};
 
 /// Commands that are sent together. Each of them has the same effect if it is sent twice.
 #[derive(Debug)]

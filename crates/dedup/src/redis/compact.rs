@@ -36,8 +36,10 @@ use super::sample::Sample;
 use super::server::Server;
 use super::settings::HashTag;
 use super::tally::Tally;
-use crate::near::{DocId, Document, Identity, IndexError, IndexErrorKind, IndexStats, Language, Near};
-use crate::simhash::SimHash;
+use huntsman_detect::near::{
+    DocId, Document, Identity, IndexError, IndexErrorKind, IndexStats, Language, Near,
+};
+use huntsman_detect::simhash::SimHash;
 
 #[derive(Debug)]
 pub(super) struct Compact {

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use crate::near::{DocId, Document, IndexError, Language};
-use crate::simhash::SimHash;
+use huntsman_detect::near::{DocId, Document, IndexError, Language};
+use huntsman_detect::simhash::SimHash;
 
 pub(super) type Latest<'a> = BTreeMap<Language, Vec<(&'a DocId, SimHash)>>;
 

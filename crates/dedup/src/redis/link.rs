@@ -12,7 +12,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 use super::refusal;
 use super::resp::{Reader, Reply, Shape, encode};
 use super::settings::{RedisSettings, authority};
-use crate::near::{IndexError, IndexErrorKind};
+use huntsman_detect::near::{IndexError, IndexErrorKind};
 
 /// Where a server listens: a name or an address, and a port.
 pub(super) type Node = (String, u16);

@@ -23,10 +23,10 @@ use super::meta::{self, Meta, Scheme};
 use super::resp::Reply;
 use super::server::Server;
 use super::settings::HashTag;
-use crate::near::{
+use huntsman_detect::near::{
     DocId, Document, Identity, IndexError, IndexStats, Language, MemoryIndex, Near, NearIndex,
 };
-use crate::simhash::SimHash;
+use huntsman_detect::simhash::SimHash;
 
 #[derive(Debug)]
 pub(super) struct Log {

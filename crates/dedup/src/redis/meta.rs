@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::client::{Batch, Client};
 use super::server::Server;
-use crate::near::{Identity, IndexError, IndexErrorKind, Language};
+use huntsman_detect::near::{Identity, IndexError, IndexErrorKind, Language};
 
 /// The version of our layouts that this program writes, and the only one that it reads.
 const VERSION: &str = "1";

@@ -1,6 +1,6 @@
 //! What a server's refusals mean, and what to do.
 
-use crate::near::{IndexError, IndexErrorKind};
+use huntsman_detect::near::{IndexError, IndexErrorKind};
 
 /// The error of a refusal as the server sent it: a code in capitals, then words.
 ///

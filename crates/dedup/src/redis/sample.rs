@@ -1,7 +1,7 @@
 //! How much memory many keys take, from some of them.
 
 use super::client::{Batch, Client};
-use crate::near::IndexError;
+use huntsman_detect::near::IndexError;
 
 /// Asks for the memory of some hundred of many keys, which are numbered, and reckons that of all.
 #[derive(Debug)]

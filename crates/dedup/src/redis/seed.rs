@@ -19,8 +19,8 @@ use super::resp::Reply;
 use super::sample::Sample;
 use super::server::Server;
 use super::tally::Tally;
-use crate::near::{DocId, Document, Identity, IndexError, IndexStats, Language, Near};
-use crate::simhash::{Features, SimHash};
+use huntsman_detect::near::{DocId, Document, Identity, IndexError, IndexStats, Language, Near};
+use huntsman_detect::simhash::{Features, SimHash};
 
 #[derive(Debug)]
 pub(super) struct Seed {

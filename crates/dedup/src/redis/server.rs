@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::client::{Batch, Client};
 use super::resp::Reply;
 use super::settings::RedisSettings;
-use crate::near::{IndexError, IndexErrorKind};
+use huntsman_detect::near::{IndexError, IndexErrorKind};
 
 /// A Redis server, or a cluster of them.
 #[derive(Debug)]

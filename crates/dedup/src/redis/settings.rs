@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use url::{Host, Url};
 
-use crate::near::{IndexError, IndexErrorKind, Language};
+use huntsman_detect::near::{IndexError, IndexErrorKind, Language};
 
 /// Where a Redis server is, who asks, and how the index is laid out in it.
 ///
@@ -20,7 +20,7 @@ use crate::near::{IndexError, IndexErrorKind, Language};
 /// [`password`](Self::password). It is never shown, neither by `Debug` nor in an error.
 ///
 /// ```
-/// use huntsman_detect::near::redis::{Layout, RedisSettings};
+/// use huntsman_dedup::redis::{Layout, RedisSettings};
 ///
 /// let settings: RedisSettings = "rediss://crawler@db.example:6380/2?tag=band".parse().unwrap();
 /// let settings = settings.layout(Layout::Log).password("a secret");

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::near::{CandidateCounts, IndexStats};
+use huntsman_detect::near::{CandidateCounts, IndexStats};
 
 /// A query that compares more is counted as one that met a heavy bucket.
 const HEAVY: usize = 100_000;

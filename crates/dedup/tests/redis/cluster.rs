@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use huntsman_detect::near::redis::{HashTag, Layout, RedisIndex};
+use huntsman_dedup::redis::{HashTag, Layout, RedisIndex};
 use huntsman_detect::near::{IndexErrorKind, NearIndex};
 use huntsman_testkit::redis::Cluster;
 

@@ -1,6 +1,6 @@
 //! The compact layout: what is in the server, and what it takes.
 
-use huntsman_detect::near::redis::{HashTag, Layout, RedisIndex};
+use huntsman_dedup::redis::{HashTag, Layout, RedisIndex};
 use huntsman_detect::near::{Document, Identity, IndexErrorKind, NearIndex};
 use huntsman_detect::simhash::{Features, SimHash};
 use huntsman_testkit::redis::Server;

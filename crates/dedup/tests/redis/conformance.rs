@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use huntsman_detect::near::redis::{Layout, RedisIndex};
+use huntsman_dedup::redis::{Layout, RedisIndex};
 use huntsman_detect::near::{DocId, Document, Identity, IndexError, IndexStats, Language, Near, NearIndex};
 use huntsman_detect::simhash::SimHash;
 use huntsman_testkit::conformance::near_index::{self as suite, Opened};

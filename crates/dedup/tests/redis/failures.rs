@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use huntsman_detect::near::redis::{Layout, RedisIndex};
+use huntsman_dedup::redis::{Layout, RedisIndex};
 use huntsman_detect::near::{Document, IndexErrorKind, NearIndex};
 use huntsman_detect::simhash::SimHash;
 use huntsman_testkit::redis::{Counted, Cuts, Proxy, Server};

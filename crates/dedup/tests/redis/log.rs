@@ -1,6 +1,6 @@
 //! The log layout: what is in the server, and several processes that append.
 
-use huntsman_detect::near::redis::{Layout, RedisIndex};
+use huntsman_dedup::redis::{Layout, RedisIndex};
 use huntsman_detect::near::{Document, Identity, IndexErrorKind, NearIndex};
 use huntsman_detect::simhash::{Features, SimHash};
 use huntsman_testkit::redis::Server;

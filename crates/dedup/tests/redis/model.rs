@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use huntsman_detect::near::redis::{Layout, RedisIndex, RedisSettings};
+use huntsman_dedup::redis::{Layout, RedisIndex, RedisSettings};
 use huntsman_detect::near::{DocId, Document, Identity, Language, Near, NearIndex};
 use huntsman_detect::simhash::{Features, SimHash};
 use rand_xoshiro::Xoshiro256PlusPlus;

@@ -1,6 +1,6 @@
 //! Passwords, users and TLS.
 
-use huntsman_detect::near::redis::{Layout, RedisIndex};
+use huntsman_dedup::redis::{Layout, RedisIndex};
 use huntsman_detect::near::{Document, IndexErrorKind, NearIndex};
 use huntsman_detect::simhash::SimHash;
 use huntsman_testkit::redis::Server;

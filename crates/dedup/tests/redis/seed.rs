@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use huntsman_detect::near::redis::{Layout, RedisIndex};
+use huntsman_dedup::redis::{Layout, RedisIndex};
 use huntsman_detect::near::{DocId, Document, Identity, IndexErrorKind, Near, NearIndex};
 use huntsman_detect::simhash::{Features, SimHash};
 use huntsman_testkit::redis::Server;

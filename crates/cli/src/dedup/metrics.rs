@@ -1,0 +1,50 @@
+//! Metrics of a run over HTTP and at its end: those of the run, and what its process takes.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use huntsman::dedup::Telemetry;
+
+use crate::metrics::Metrics;
+use crate::process;
+use crate::server::Answer;
+
+/// All metrics while the run goes on.
+fn text(telemetry: &Telemetry) -> String {
+    let mut out = text_at_the_end(telemetry);
+    if let Some(bytes) = process::resident() {
+        gauge(&mut out, "process_resident_memory_bytes", "Resident memory size in bytes.", bytes);
+    }
+    out
+}
+
+/// The same for a collector that reads it later: without what tells of a process, which is that of the collector there.
+pub(crate) fn text_at_the_end(telemetry: &Telemetry) -> String {
+    let mut out = telemetry.text();
+    if let Some(bytes) = process::peak_rss() {
+        gauge(&mut out, "huntsman_peak_memory_bytes", "Most resident memory that the run had.", bytes);
+    }
+    out
+}
+
+fn gauge(out: &mut String, name: &str, help: &str, value: u64) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+}
+
+/// Answers until it is dropped.
+pub(crate) async fn serve(telemetry: Arc<Telemetry>, metrics: Metrics) {
+    let answer = move |path: &str| {
+        let (is_metrics, telemetry) = (path == "/metrics", Arc::clone(&telemetry));
+        async move {
+            if !is_metrics {
+                return Answer::text(404, "see /metrics\n");
+            }
+            // A server of Redis may be asked, which blocks.
+            match tokio::task::spawn_blocking(move || text(&telemetry)).await {
+                Ok(text) => Answer::metrics(text),
+                Err(_) => Answer::text(500, "see the log\n"),
+            }
+        }
+    };
+    metrics.answer(answer).await;
+}
