@@ -1,23 +1,26 @@
-//! `huntsman bench avoid-dup`: what the avoidance of duplicates saves and loses, beside MaybeDont's rules.
+//! `huntsman-bench avoid-dup`: what the avoidance of duplicates saves and loses, beside MaybeDont's rules.
 
+mod args;
 mod cases;
 mod site;
 
 use std::io::{self, Write};
 
+use huntsman_cli::exit::Outcome;
+use huntsman_cli::render::{Style, Table, say};
 use serde_json::{Value, json};
 
-use crate::args::{AvoidDupArg, BenchAvoidDupArgs};
-use crate::exit::Outcome;
-use crate::render::{Style, Table, say};
+pub(crate) use args::{AvoidDupArgs, HELP};
 
-pub(crate) fn run(args: BenchAvoidDupArgs) -> Outcome {
+use args::Mode;
+
+pub(crate) fn run(args: AvoidDupArgs) -> Outcome {
     if cfg!(debug_assertions) {
         say("this is a debug build: its times say little; measure with cargo build --release");
     }
     match &args.site {
         None => cases::run(&args),
-        Some(url) => super::on_runtime(site::run(url.clone(), args)),
+        Some(url) => crate::on_runtime(site::run(url.clone(), args)),
     }
 }
 
@@ -118,10 +121,10 @@ impl Marked {
 }
 
 /// The title of a group of columns.
-fn title(mode: AvoidDupArg) -> &'static str {
+fn title(mode: Mode) -> &'static str {
     match mode {
-        AvoidDupArg::Default => "default:",
-        AvoidDupArg::Reference => "reference:",
+        Mode::Default => "default:",
+        Mode::Reference => "reference:",
     }
 }
 

@@ -2,9 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use huntsman_cli::process;
 use serde::{Deserialize, Serialize};
-
-use crate::process;
 
 /// Time and processor time of this thread since its start.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,9 @@
-//! `huntsman bench copyvio`: what is promised about copied texts, measured on this machine.
+//! `huntsman-bench copyvio`: what is promised about copied texts, measured on this machine.
 //!
 //! How fast two texts are compared, what an index of windows costs, and what the two numbers, confidence and score, say of texts of which
 //! it is known what is right; at last what a sweep costs. Nothing is fetched from elsewhere: texts are made from those of the build.
 
+mod args;
 mod cases;
 mod index;
 mod pdf;
@@ -11,13 +12,12 @@ mod sweep;
 mod synthetic;
 mod texts;
 
+use huntsman_cli::exit::{Exit, Outcome};
+use huntsman_cli::render::{count, say};
 use serde::Serialize;
 
-use super::bench_tools::BUILD;
-use super::bench_tools::sheet::Sheet;
-use crate::args::{BenchCopyvioArgs, CopyvioPart};
-use crate::exit::{Exit, Outcome};
-use crate::render::{count, say};
+use crate::BUILD;
+use crate::sheet::Sheet;
 
 /// All figures; parts that were not asked for are missing.
 #[derive(Debug, Serialize)]
@@ -35,9 +35,12 @@ struct Report {
     sweep: Option<sweep::Sweep>,
 }
 
-pub(crate) use sweep::server as sources;
+pub(crate) use args::{CopyvioArgs, SourcesArgs};
+pub(crate) use sweep::sources;
 
-pub(crate) fn run(args: &BenchCopyvioArgs) -> Outcome {
+use args::Part;
+
+pub(crate) fn run(args: &CopyvioArgs) -> Outcome {
     if cfg!(debug_assertions) {
         say("this is a debug build: its times say little; measure with cargo build --release");
     }
@@ -50,21 +53,18 @@ pub(crate) fn run(args: &BenchCopyvioArgs) -> Outcome {
         synthetic: None,
         sweep: None,
     };
-    let is_asked_for = |part: &CopyvioPart| match args.only.as_slice() {
+    let is_asked_for = |part: &Part| match args.only.as_slice() {
         // Texts of one's own are for the speed.
-        [] => args.article.is_none() || *part == CopyvioPart::Speed,
+        [] => args.article.is_none() || *part == Part::Speed,
         only => only.contains(part),
     };
-    for part in [CopyvioPart::Speed, CopyvioPart::Index, CopyvioPart::Synthetic, CopyvioPart::Sweep]
-        .iter()
-        .filter(|p| is_asked_for(p))
-    {
+    for part in [Part::Speed, Part::Index, Part::Synthetic, Part::Sweep].iter().filter(|p| is_asked_for(p)) {
         match part {
-            CopyvioPart::Speed => {
+            Part::Speed => {
                 say("speed of comparisons");
                 report.speed = Some(speed::run(args)?);
             }
-            CopyvioPart::Index => {
+            Part::Index => {
                 let mut indexes = Vec::new();
                 for texts in &args.texts {
                     say(&format!("index of {} texts", count(*texts)));
@@ -72,11 +72,11 @@ pub(crate) fn run(args: &BenchCopyvioArgs) -> Outcome {
                 }
                 report.index = Some(indexes);
             }
-            CopyvioPart::Synthetic => {
+            Part::Synthetic => {
                 say(&format!("synthetic: {} pairs for each case", count(args.pairs)));
                 report.synthetic = Some(synthetic::run(args)?);
             }
-            CopyvioPart::Sweep => {
+            Part::Sweep => {
                 say(&format!("sweep of {} articles", count(args.sources.articles)));
                 report.sweep = Some(sweep::run(args)?);
             }

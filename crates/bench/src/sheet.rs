@@ -2,12 +2,12 @@
 
 use std::io::{self, Write as _};
 
+use huntsman_cli::exit::Outcome;
+use huntsman_cli::render::{Style, Table};
 use serde::Serialize;
 
-use super::BUILD;
-use crate::args::FormArgs;
-use crate::exit::Outcome;
-use crate::render::{Style, Table};
+use crate::BUILD;
+use clap::Args;
 
 /// A table with a title; its first column is text, the others are figures.
 #[derive(Debug)]
@@ -68,6 +68,18 @@ impl Sheet {
         }
         out
     }
+}
+
+/// How figures are printed: as tables unless another form is wanted.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct FormArgs {
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Prints tables in Markdown.
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) markdown: bool,
 }
 
 impl FormArgs {

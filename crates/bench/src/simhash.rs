@@ -1,9 +1,10 @@
-//! `huntsman bench simhash`: what is promised about near-duplicates, measured on this machine.
+//! `huntsman-bench simhash`: what is promised about near-duplicates, measured on this machine.
 //!
 //! Which changes of a text are found, how fast fingerprints are, what an index costs, in memory, in a directory and in Redis, and how many
 //! stories a day's run takes. Nothing is fetched: stories are in the build, and others like them are written as needed.
 
 mod add;
+mod args;
 mod documents;
 mod edits;
 mod index;
@@ -14,13 +15,16 @@ mod speed;
 
 use std::process::{Command, Stdio};
 
+use huntsman_cli::exit::{Exit, Failure, Outcome};
+use huntsman_cli::render::{count, escape, say};
 use serde::{Deserialize, Serialize};
 
-use crate::args::{BenchSimhashArgs, FormArgs, SimhashPart};
-use crate::commands::bench_tools::BUILD;
-use crate::commands::bench_tools::sheet::Sheet;
-use crate::exit::{Exit, Failure, Outcome};
-use crate::render::{count, escape, say};
+use crate::BUILD;
+use crate::sheet::{FormArgs, Sheet};
+
+pub(crate) use args::{HELP, SimhashArgs};
+
+use args::Part;
 
 /// All figures; parts that were not asked for are missing.
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,7 +44,7 @@ struct Report {
     redis: Option<redis::Redis>,
 }
 
-pub(crate) fn run(args: &BenchSimhashArgs) -> Outcome {
+pub(crate) fn run(args: &SimhashArgs) -> Outcome {
     if let Some(part) = args.part {
         let mut report = Report::new(args);
         report.add(part, args)?;
@@ -62,30 +66,30 @@ pub(crate) fn run(args: &BenchSimhashArgs) -> Outcome {
 }
 
 /// What is measured, in this order.
-fn parts(args: &BenchSimhashArgs) -> Vec<SimhashPart> {
-    let is_asked_for = |part: &SimhashPart| args.only.contains(part);
+fn parts(args: &SimhashArgs) -> Vec<Part> {
+    let is_asked_for = |part: &Part| args.only.contains(part);
     if args.only.is_empty() && args.pairs.is_some() {
-        return vec![SimhashPart::Quality];
+        return vec![Part::Quality];
     }
-    let mut parts = SimhashPart::ALL.to_vec();
+    let mut parts = Part::ALL.to_vec();
     if !args.only.is_empty() {
         parts.retain(is_asked_for);
     } else if args.redis.is_none() && !redis::is_installed() {
         say("redis: left out, as there is no redis-server here; name a server with --redis URL");
-        parts.retain(|part| *part != SimhashPart::Redis);
+        parts.retain(|part| *part != Part::Redis);
     }
     parts
 }
 
 /// A folder for what is written, gone with the value.
-fn scratch(args: &BenchSimhashArgs) -> Outcome<tempfile::TempDir> {
+fn scratch(args: &SimhashArgs) -> Outcome<tempfile::TempDir> {
     let parent = args.dir.clone().unwrap_or_else(std::env::temp_dir);
     let made = tempfile::Builder::new().prefix("huntsman-bench-").tempdir_in(&parent);
     made.map_err(|error| Failure::crawl(format!("{}: {error}", escape(&parent.to_string_lossy()))))
 }
 
 impl Report {
-    fn new(args: &BenchSimhashArgs) -> Self {
+    fn new(args: &SimhashArgs) -> Self {
         Self {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             build: BUILD.to_owned(),
@@ -99,28 +103,28 @@ impl Report {
     }
 
     /// Measures a part here.
-    fn add(&mut self, part: SimhashPart, args: &BenchSimhashArgs) -> Outcome<()> {
+    fn add(&mut self, part: Part, args: &SimhashArgs) -> Outcome<()> {
         match part {
-            SimhashPart::Quality => {
+            Part::Quality => {
                 match &args.pairs {
                     Some(path) => say(&format!("quality: pairs of {}", escape(&path.to_string_lossy()))),
                     None => say(&format!("quality: {} stories for each kind of change", count(args.stories))),
                 }
                 self.quality = Some(quality::run(args)?);
             }
-            SimhashPart::Speed => {
+            Part::Speed => {
                 say("speed of fingerprints");
                 self.speed = Some(speed::run(args)?);
             }
-            SimhashPart::Index => self.index = Some(index::run(args)?),
-            SimhashPart::Add => self.add = Some(add::run(args)?),
-            SimhashPart::Redis => self.redis = Some(redis::run(args)?),
+            Part::Index => self.index = Some(index::run(args)?),
+            Part::Add => self.add = Some(add::run(args)?),
+            Part::Redis => self.redis = Some(redis::run(args)?),
         }
         Ok(())
     }
 
     /// Measures a part with the same arguments in another process, which has told its errors itself.
-    fn of_process(part: SimhashPart) -> Outcome<Self> {
+    fn of_process(part: Part) -> Outcome<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(std::env::args_os().skip(1)).args(["--part", part.name()]);
         let ended = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output()?;
@@ -136,13 +140,13 @@ impl Report {
     }
 
     /// Takes over a part of another report.
-    fn take(&mut self, part: SimhashPart, of: Self) -> Outcome<()> {
+    fn take(&mut self, part: Part, of: Self) -> Outcome<()> {
         match part {
-            SimhashPart::Quality => self.quality = of.quality,
-            SimhashPart::Speed => self.speed = of.speed,
-            SimhashPart::Index => self.index = of.index,
-            SimhashPart::Add => self.add = of.add,
-            SimhashPart::Redis => self.redis = of.redis,
+            Part::Quality => self.quality = of.quality,
+            Part::Speed => self.speed = of.speed,
+            Part::Index => self.index = of.index,
+            Part::Add => self.add = of.add,
+            Part::Redis => self.redis = of.redis,
         }
         Ok(())
     }

@@ -1,26 +1,57 @@
-//! `huntsman bench store`: what the stores of jobs cost on this machine and its disk.
+//! `huntsman-bench store`: what the stores of jobs cost on this machine and its disk.
 //!
 //! Every backend gets the same entries in the same batches: keys as those of a queue, values that hardly compress. Then they are asked for in
 //! random order, walked through, and the directory is opened anew.
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use clap::{Args, ValueHint};
 use huntsman::Backend;
 use huntsman::store::{Batch, Durability, JobDirectory, MemoryStore, Store};
+use huntsman_cli::exit::{Exit, Failure, Outcome};
+use huntsman_cli::render::{count, say};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
 
-use super::bench_tools::BUILD;
-use super::bench_tools::clock::Times;
-use super::bench_tools::sheet::{Sheet, figure};
-use crate::args::BenchStoreArgs;
-use crate::exit::{Exit, Failure, Outcome};
-use crate::render::{count, say};
+use crate::BUILD;
+use crate::clock::Times;
+use crate::sheet::{FormArgs, Sheet, figure};
+
+/// Flags of `store`.
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// Only these stores [default: all of this build].
+    #[arg(long, value_name = "STORE", value_delimiter = ',', value_parser = ["memory", "redb", "sled"])]
+    pub(crate) only: Vec<String>,
+
+    /// Entries of each store.
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub(crate) entries: u64,
+
+    /// Bytes of a value.
+    #[arg(long, value_name = "BYTES", default_value_t = 200, value_parser = clap::value_parser!(u64).range(0..=1_000_000))]
+    pub(crate) value_bytes: u64,
+
+    /// Entries that are written at once.
+    #[arg(long, value_name = "N", default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    pub(crate) batch: u64,
+
+    /// Directory on the disk that is measured [default: that of temporary files].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) dir: Option<PathBuf>,
+
+    /// Where all random numbers begin.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    #[command(flatten)]
+    pub(crate) form: FormArgs,
+}
 
 /// Batches that are also made to survive a power cut.
 const FULL: usize = 20;
@@ -54,7 +85,7 @@ struct Report {
     stores: Vec<Cost>,
 }
 
-pub(crate) fn run(args: &BenchStoreArgs) -> Outcome {
+pub(crate) fn run(args: &StoreArgs) -> Outcome {
     if cfg!(debug_assertions) {
         say("this is a debug build: its times say little; measure with cargo build --release");
     }
@@ -70,7 +101,7 @@ pub(crate) fn run(args: &BenchStoreArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn measure(backend: Backend, args: &BenchStoreArgs) -> Outcome<Cost> {
+fn measure(backend: Backend, args: &StoreArgs) -> Outcome<Cost> {
     let failed = |error: io::Error| Failure::crawl(format!("{backend}: {error}"));
     let place = match &args.dir {
         Some(dir) => tempfile::tempdir_in(dir),
@@ -182,7 +213,7 @@ fn bytes_in(directory: &Path) -> io::Result<u64> {
     Ok(bytes)
 }
 
-fn sheet(args: &BenchStoreArgs, stores: &[Cost]) -> Sheet {
+fn sheet(args: &StoreArgs, stores: &[Cost]) -> Sheet {
     let head = [
         "",
         "writes/s",

@@ -5,10 +5,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use huntsman_cli::exit::{Failure, Outcome};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
-
-use crate::exit::{Failure, Outcome};
 
 /// For each language a tab and its code, then a line for each paragraph.
 const PACKED: &[u8] = include_bytes!("stories.txt.zst");

@@ -1,4 +1,4 @@
-//! `bench avoid-dup`.
+//! `huntsman-bench avoid-dup`.
 
 mod common;
 
@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::path::Path;
 
-use common::{Said, huntsman, lines, run};
+use common::{Said, huntsman_bench, run};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use huntsman::detect::avoid::Options;
@@ -39,13 +39,20 @@ fn site() -> (RunningSite, String) {
     (site.start_blocking(), truth)
 }
 
+/// The lines of a `.jsonl` file.
+fn lines(path: impl AsRef<Path>) -> Vec<Value> {
+    let path = path.as_ref();
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines().map(|line| serde_json::from_str(line).expect("a JSON object a line")).collect()
+}
+
 fn bench(directory: &Path, args: &[&str]) -> Said {
-    run(huntsman(directory).args(["bench", "avoid-dup"]).args(args))
+    run(huntsman_bench(directory).args(["avoid-dup"]).args(args))
 }
 
 fn bench_site(directory: &Path, site: &RunningSite, truth: &str, args: &[&str]) -> Said {
-    run(huntsman(directory)
-        .args(["bench", "avoid-dup", "--site", site.url("/").as_str(), "--truth", truth])
+    run(huntsman_bench(directory)
+        .args(["avoid-dup", "--site", site.url("/").as_str(), "--truth", truth])
         .args(args))
 }
 

@@ -1,15 +1,15 @@
-//! `bench copyvio`.
+//! `huntsman-bench copyvio`.
 
 mod common;
 
 use std::fs;
 use std::path::Path;
 
-use common::{huntsman, run};
+use common::{huntsman_bench, run};
 use serde_json::{Value, json};
 
 fn bench(directory: &Path, args: &[&str]) -> Value {
-    let said = run(huntsman(directory).args(["bench", "copyvio"]).args(args).arg("--json"));
+    let said = run(huntsman_bench(directory).args(["copyvio"]).args(args).arg("--json"));
     assert_eq!(said.code, Some(0), "{said:?}");
     serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}"))
 }
@@ -72,13 +72,13 @@ fn the_speed_is_that_of_the_texts_that_are_named() {
 #[test]
 fn tables_are_for_people_or_in_markdown_and_what_cannot_be_measured_is_told() {
     let dir = tempfile::tempdir().unwrap();
-    let args = ["bench", "copyvio", "--only", "synthetic", "--pairs", "1"];
-    let said = run(huntsman(dir.path()).args(args).arg("--markdown"));
+    let args = ["copyvio", "--only", "synthetic", "--pairs", "1"];
+    let said = run(huntsman_bench(dir.path()).args(args).arg("--markdown"));
     assert!(
         said.stdout.contains("| case | right | C | band |") && said.stdout.contains("| --- | ---: |"),
         "{said:?}"
     );
-    let said = run(huntsman(dir.path()).args(args));
+    let said = run(huntsman_bench(dir.path()).args(args));
     assert!(said.stdout.contains("every 5th word replaced") && said.stdout.contains("seed 1"), "{said:?}");
     for (args, says) in [
         (&["--article", "a.txt"][..], "--source"),
@@ -86,7 +86,7 @@ fn tables_are_for_people_or_in_markdown_and_what_cannot_be_measured_is_told() {
         (&["--texts", "5"][..], "5"),
         (&["--json", "--markdown"][..], "--markdown"),
     ] {
-        let said = run(huntsman(dir.path()).args(["bench", "copyvio"]).args(args));
+        let said = run(huntsman_bench(dir.path()).args(["copyvio"]).args(args));
         assert_eq!(said.code, Some(2), "{said:?}");
         assert!(said.stderr.contains(says), "{says}: {said:?}");
     }

@@ -1,14 +1,14 @@
-//! `bench simhash`.
+//! `huntsman-bench simhash`.
 
 mod common;
 
 use std::path::Path;
 
-use common::{Said, huntsman, run};
+use common::{Said, huntsman_bench, run};
 use serde_json::{Value, json};
 
 fn bench(directory: &Path, args: &[&str]) -> Said {
-    run(huntsman(directory).args(["bench", "simhash"]).args(args))
+    run(huntsman_bench(directory).args(["simhash"]).args(args))
 }
 
 fn value(said: &Said) -> Value {

@@ -1,8 +1,20 @@
-//! The `huntsman` command.
+//! The command `huntsman`: flags, terminal, files.
+//!
+//! The command is a library of its own so that `huntsman-bench` can run commands and print as they do. It is not a way to crawl from a
+//! program: that is the crate `huntsman`, on which everything here stands. Only what the benches need is public.
+//!
+//! ```
+//! use huntsman_cli::render::{Table, count};
+//!
+//! let mut table = Table::right(&[1]);
+//! table.row(["pages", &count(12_345)]);
+//! assert_eq!(table.lines(""), "pages  12 345\n");
+//! ```
 
 // Files are written by `huntsman::files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -13,17 +25,17 @@ mod commands;
 mod config;
 mod copyvio;
 mod dedup;
-mod exit;
+pub mod exit;
 mod html_report;
 mod job;
 mod logging;
 mod metrics;
 mod output;
 mod panics;
-mod process;
-mod progress;
+pub mod process;
+pub mod progress;
 mod reachable;
-mod render;
+pub mod render;
 mod report;
 #[cfg(feature = "pdf")]
 mod sandbox;
@@ -43,21 +55,32 @@ mod verify;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() -> ExitCode {
+pub use commands::crawl;
+pub use copyvio::pdf_reader;
+
+use crate::exit::{Exit, Outcome};
+
+/// Runs `huntsman` with the arguments of this process.
+pub fn huntsman() -> ExitCode {
+    start(commands::run)
+}
+
+/// Sets up the process, parses its arguments, does the work, and tells on stderr why it could not be done.
+pub fn start<C: Parser>(work: impl FnOnce(C) -> Outcome) -> ExitCode {
     panics::keep_quiet();
     process::begin();
     process::prepare();
-    let cli = match args::Cli::try_parse() {
+    let cli = match C::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
             // A reader that went away is no reason to complain.
             let _ = error.print();
-            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(exit::Exit::Usage as u8));
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8));
         }
     };
-    match panics::caught(|| commands::run(cli)) {
+    match panics::caught(|| work(cli)) {
         Ok(exit) => exit.into(),
-        Err(failure) if failure.is_broken_pipe => exit::Exit::Done.into(),
+        Err(failure) if failure.is_broken_pipe => Exit::Done.into(),
         Err(failure) => {
             render::say(&format!(
                 "{} {}",
@@ -66,5 +89,16 @@ fn main() -> ExitCode {
             ));
             failure.exit.into()
         }
+    }
+}
+
+/// Runs a command of `huntsman` in a process that [`start`] set up. Arguments that are wrong end the process, as they end the command.
+///
+/// # Errors
+/// The command could not do its work.
+pub fn command(arguments: Vec<OsString>) -> Outcome {
+    match args::Cli::try_parse_from([OsString::from("huntsman")].into_iter().chain(arguments)) {
+        Ok(cli) => commands::run(cli),
+        Err(error) => error.exit(),
     }
 }

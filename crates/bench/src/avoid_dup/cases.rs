@@ -5,14 +5,14 @@ use std::io::{self, Write};
 use huntsman::detect::avoid::Options;
 use huntsman::detect::avoid::evaluation::{Case, CaseRequest, Outcome as Crawled, Simulation};
 use huntsman::detect::maybedont::GateSettings;
+use huntsman_cli::exit::{Exit, Failure, Outcome};
+use huntsman_cli::process::thread_clock;
+use huntsman_cli::progress::Screen;
 use serde_json::{Map, Value, json};
 
+use super::args::{AvoidDupArgs, Mode};
 use super::{Marked, Spread, estimate, number, ratio, title};
-use crate::args::{AvoidDupArg, BenchAvoidDupArgs};
-use crate::commands::bench_tools::BUILD;
-use crate::exit::{Exit, Failure, Outcome};
-use crate::process::thread_clock;
-use crate::progress::Screen;
+use crate::BUILD;
 
 /// What the forums are crawled with: copies stand side by side there, so what is in flight matters most.
 const FORUM_IN_FLIGHT: [u64; 4] = [0, 1, 4, 16];
@@ -21,11 +21,11 @@ const IN_FLIGHT: [u64; 2] = [0, 16];
 
 /// A case with so many in flight, crawled by one model with every seed.
 struct Runs {
-    mode: AvoidDupArg,
+    mode: Mode,
     runs: Vec<(u64, Crawled)>,
 }
 
-pub(super) fn run(args: &BenchAvoidDupArgs) -> Outcome {
+pub(super) fn run(args: &AvoidDupArgs) -> Outcome {
     let named: Vec<Case> = args.case.iter().filter_map(|name| Case::of_name(name)).collect();
     let cases = if named.is_empty() { Case::ALL.to_vec() } else { named };
     let (seeds, modes) = (args.seeds(), args.mode.each());
@@ -74,12 +74,12 @@ pub(super) fn run(args: &BenchAvoidDupArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn crawl(site: &[CaseRequest], mode: AvoidDupArg, in_flight: u64, seed: u64) -> Outcome<Crawled> {
+fn crawl(site: &[CaseRequest], mode: Mode, in_flight: u64, seed: u64) -> Outcome<Crawled> {
     let in_flight = usize::try_from(in_flight).unwrap_or(usize::MAX);
     let simulation = Simulation::in_flight(in_flight).clock(thread_clock);
     match mode {
-        AvoidDupArg::Default => Ok(simulation.with_default(site, Options { seed, ..Options::default() })),
-        AvoidDupArg::Reference => simulation
+        Mode::Default => Ok(simulation.with_default(site, Options { seed, ..Options::default() })),
+        Mode::Reference => simulation
             .with_reference(site, GateSettings { seed, ..GateSettings::default() })
             .map_err(|error| Failure::usage(error.to_string())),
     }
@@ -170,13 +170,13 @@ fn row_json(case: Case, in_flight: u64, modes: &[Runs]) -> Value {
 }
 
 /// What was found and lost. A line is marked if our model lost something.
-fn quality(modes: &[AvoidDupArg], rows: &[(Case, u64, Vec<Runs>)]) -> Marked {
+fn quality(modes: &[Mode], rows: &[(Case, u64, Vec<Runs>)]) -> Marked {
     let mut groups = vec!["", "", "", ""];
     let mut head = vec!["case", "in flight", "requests", "contents"];
     for mode in modes {
         groups.extend([title(*mode), "", ""]);
         head.extend(["recall", "lost", "skipped"]);
-        if *mode == AvoidDupArg::Default {
+        if *mode == Mode::Default {
             groups.push("");
             head.push("own estimate of the loss");
         }
@@ -195,7 +195,7 @@ fn quality(modes: &[AvoidDupArg], rows: &[(Case, u64, Vec<Runs>)]) -> Marked {
             cells.push(runs.spread(Crawled::recall).range(ratio));
             cells.push(lost.range(number));
             cells.push(runs.count(|crawled| crawled.skipped).range(number));
-            if runs.mode == AvoidDupArg::Default {
+            if runs.mode == Mode::Default {
                 is_lossy = lost.0.last().is_some_and(|most| *most > 0.0);
                 let (loss, most) = runs.estimate();
                 cells.push(estimate(loss.median(), most.median()));
@@ -207,7 +207,7 @@ fn quality(modes: &[AvoidDupArg], rows: &[(Case, u64, Vec<Runs>)]) -> Marked {
 }
 
 /// What it cost: medians over the seeds.
-fn cost(modes: &[AvoidDupArg], rows: &[(Case, u64, Vec<Runs>)]) -> Marked {
+fn cost(modes: &[Mode], rows: &[(Case, u64, Vec<Runs>)]) -> Marked {
     let mut groups = vec!["CPU time in us", ""];
     let mut head = vec!["case", "in flight"];
     for mode in modes {

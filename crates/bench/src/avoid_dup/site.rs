@@ -5,21 +5,18 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
 use flate2::read::MultiGzDecoder;
 use huntsman::detect::avoid::evaluation::{Score, Truth, TruthError, View};
+use huntsman_cli::exit::{Exit, Failure, Outcome};
+use huntsman_cli::process::cpu_seconds;
+use huntsman_cli::render::{count, escape, say};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use url::Url;
 
+use super::args::{AvoidDupArgs, Mode};
 use super::{Marked, Spread, estimate, number, percent, title};
-use crate::args::{AvoidDupArg, BenchAvoidDupArgs, Cli, Command, SiteArgs};
-use crate::commands::bench_tools::BUILD;
-use crate::commands::crawl;
-use crate::exit::{Exit, Failure, Outcome};
-use crate::output::PAGES;
-use crate::process::cpu_seconds;
-use crate::render::{count, escape, say};
+use crate::BUILD;
 
 /// What is read of a line of `pages.jsonl`.
 #[derive(Deserialize)]
@@ -30,7 +27,7 @@ struct PageLine {
 
 /// A crawl, scored.
 struct Run {
-    mode: AvoidDupArg,
+    mode: Mode,
     seed: u64,
     score: Score,
     requests: u64,
@@ -42,7 +39,7 @@ struct Run {
     cpu_s: Option<f64>,
 }
 
-pub(super) async fn run(url: Url, args: BenchAvoidDupArgs) -> Outcome {
+pub(super) async fn run(url: Url, args: AvoidDupArgs) -> Outcome {
     let path = args.truth.as_deref().ok_or_else(|| Failure::usage("--site needs --truth FILE"))?;
     let truth = read_truth(path)?;
     let (view, seeds) = (View::from(args.view), args.seeds());
@@ -60,31 +57,30 @@ pub(super) async fn run(url: Url, args: BenchAvoidDupArgs) -> Outcome {
             let words = command(&url, &list, &args, *mode, *seed, &into);
             say(&format!("{}, seed {seed}", mode.name()));
             let before = cpu_seconds();
-            let Some(crawled) = crawl::crawl(parse(words)?, crawl::Beside::default()).await? else {
+            let Some(ended) = huntsman_cli::crawl(words).await? else {
                 return Err(Failure::usage(format!(
                     "{} holds a finished crawl; name another directory with --out, or overwrite it with --fresh",
                     escape(&into.to_string_lossy())
                 )));
             };
-            let ended = crawled.finish()?;
-            match ended.exit(false) {
+            match ended {
                 Exit::Done => {}
                 Exit::Interrupted => return Ok(Exit::Interrupted),
                 other => exit = other,
             }
-            let report = &ended.report;
-            let stat = |key: &str| report.stats.get(key).and_then(Value::as_u64).unwrap_or(0);
-            let own = report.avoid_dup.as_ref();
+            let report: Value = serde_json::from_slice(&std::fs::read(into.join("report.json"))?)?;
+            let stat = |key: &str| report["stats"][key].as_u64().unwrap_or(0);
+            let own = &report["avoid_dup"];
             runs.push(Run {
                 mode: *mode,
                 seed: *seed,
-                score: score(&truth, &into.join(PAGES))?,
-                requests: report.requests,
+                score: score(&truth, &into.join("pages.jsonl"))?,
+                requests: report["requests"].as_u64().unwrap_or(0),
                 skipped: stat("avoid_dup/skipped"),
                 explored: stat("avoid_dup/explored"),
-                loss: own.and_then(|own| Some((own.estimated_loss?, own.estimated_loss_most?))),
-                elapsed_s: report.elapsed_s,
-                cpu_s: report.cpu_s.zip(before).map(|(after, before)| after - before),
+                loss: own["estimated_loss"].as_f64().zip(own["estimated_loss_most"].as_f64()),
+                elapsed_s: report["elapsed_s"].as_f64().unwrap_or(f64::NAN),
+                cpu_s: report["cpu_s"].as_f64().zip(before).map(|(after, before)| after - before),
             });
         }
     }
@@ -132,17 +128,10 @@ fn write_list(truth: &Truth, url: &Url, into: &Path) -> Outcome<PathBuf> {
     Ok(path)
 }
 
-/// The command whose crawl this is.
-fn command(
-    url: &Url,
-    list: &Path,
-    args: &BenchAvoidDupArgs,
-    mode: AvoidDupArg,
-    seed: u64,
-    out: &Path,
-) -> Vec<OsString> {
+/// The arguments of `huntsman crawl` whose crawl this is.
+fn command(url: &Url, list: &Path, args: &AvoidDupArgs, mode: Mode, seed: u64, out: &Path) -> Vec<OsString> {
     let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(80));
-    let mut words: Vec<OsString> = ["huntsman", "crawl", url.as_str()].map(OsString::from).to_vec();
+    let mut words: Vec<OsString> = vec![url.as_str().into()];
     words.extend(
         ["--profile", "test", "--no-cookies", "--set", "log_level=warn", "--only"].map(OsString::from),
     );
@@ -162,14 +151,6 @@ fn command(
     words
 }
 
-fn parse(words: Vec<OsString>) -> Outcome<SiteArgs> {
-    match Cli::try_parse_from(words).map(|cli| cli.command) {
-        Ok(Command::Crawl(args)) => Ok(args.site),
-        Ok(_) => Err(Failure::crawl("the command of the crawl is another one")),
-        Err(error) => Err(Failure::usage(error.to_string())),
-    }
-}
-
 /// Pages under the URL that was asked for and, after a redirect, under the one that answered.
 fn score(truth: &Truth, pages: &Path) -> Outcome<Score> {
     let reading = |error: &dyn std::fmt::Display| {
@@ -185,7 +166,7 @@ fn score(truth: &Truth, pages: &Path) -> Outcome<Score> {
     Ok(truth.score(urls.iter().map(String::as_str)))
 }
 
-fn runs_of(runs: &[Run], mode: AvoidDupArg) -> Vec<&Run> {
+fn runs_of(runs: &[Run], mode: Mode) -> Vec<&Run> {
     runs.iter().filter(|run| run.mode == mode).collect()
 }
 
@@ -251,7 +232,7 @@ impl Run {
 fn print(
     stdout: &mut impl Write,
     url: &Url,
-    args: &BenchAvoidDupArgs,
+    args: &AvoidDupArgs,
     view: View,
     runs: &[Run],
 ) -> io::Result<()> {

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use huntsman::detect::copyvio::Text;
 use huntsman::middleware::copyvio::PdfText;
+use huntsman_cli::exit::{Failure, Outcome};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::pdf::two_columns;
 use super::texts::TRIPLES;
-use crate::commands::bench_tools::stories::{Story, Writer};
-use crate::exit::{Failure, Outcome};
+use crate::stories::{Story, Writer};
 
 /// What writes English texts.
 pub(super) fn english() -> Outcome<Writer> {

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use huntsman::detect::copyvio::{Document, WindowIndex};
+use huntsman_cli::exit::Outcome;
+use huntsman_cli::process::thread_clock;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
 
-use crate::args::BenchCopyvioArgs;
-use crate::commands::bench_tools::clock::{Times, Watch};
-use crate::commands::bench_tools::sheet::{Sheet, figure};
-use crate::exit::Outcome;
-use crate::process::thread_clock;
+use super::args::CopyvioArgs;
+use crate::clock::{Times, Watch};
+use crate::sheet::{Sheet, figure};
 
 /// Words of a text.
 const WORDS: usize = 1_000;
@@ -43,7 +43,7 @@ pub(super) struct Index {
     others_per_query: f64,
 }
 
-pub(super) fn run(args: &BenchCopyvioArgs, texts: u64) -> Outcome<Index> {
+pub(super) fn run(args: &CopyvioArgs, texts: u64) -> Outcome<Index> {
     let texts = usize::try_from(texts).unwrap_or(usize::MAX);
     let mut index = WindowIndex::default();
     let run = index.run();

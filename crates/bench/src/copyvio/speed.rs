@@ -5,16 +5,16 @@ use std::hint::black_box;
 use std::path::Path;
 
 use huntsman::detect::copyvio::{Article, Chain, Confidence, Degree, Document, Windows, for_each_word};
+use huntsman_cli::exit::{Failure, Outcome};
+use huntsman_cli::render::escape;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
 
+use super::args::CopyvioArgs;
 use super::cases::english;
-use crate::args::BenchCopyvioArgs;
-use crate::commands::bench_tools::clock::least_seconds;
-use crate::commands::bench_tools::sheet::{Sheet, figure};
-use crate::exit::{Failure, Outcome};
-use crate::render::escape;
+use crate::clock::least_seconds;
+use crate::sheet::{Sheet, figure};
 
 /// What two texts took; times are microseconds of a core, the least of several rounds.
 #[derive(Debug, Serialize)]
@@ -42,7 +42,7 @@ const PREPARED: &str = "source against a prepared article, after hashing";
 const WHOLE: &str = "two texts to a confidence";
 const STRINGS: &str = "two texts to a confidence, with maps of strings";
 
-pub(super) fn run(args: &BenchCopyvioArgs) -> Outcome<Speed> {
+pub(super) fn run(args: &CopyvioArgs) -> Outcome<Speed> {
     let (article, source) = match (&args.article, &args.source) {
         (Some(article), Some(source)) => (file("--article", article)?, file("--source", source)?),
         _ => texts(args)?,
@@ -113,7 +113,7 @@ fn file(flag: &str, path: &Path) -> Outcome<String> {
 }
 
 /// Two texts of which a third of the second is the beginning of the first.
-fn texts(args: &BenchCopyvioArgs) -> Outcome<(String, String)> {
+fn texts(args: &CopyvioArgs) -> Outcome<(String, String)> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(args.seed);
     let (writer, words) = (english()?, args.words as usize);
     let article = writer.story(&mut random, words).text();

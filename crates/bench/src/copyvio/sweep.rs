@@ -1,28 +1,25 @@
 //! What a sweep costs: articles of a site with sources on other domains, all on this machine.
 //!
 //! Site and sources are a process of their own, which counts the requests of each domain that are in flight at once; the sweep is another
-//! process, the command as it is.
+//! process: the command `huntsman sweep`, which this executable has as well.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use huntsman::human_bytes;
+use huntsman_cli::exit::{Exit, Failure, Outcome};
+use huntsman_cli::process::program;
+use huntsman_cli::render::count;
+use huntsman_testkit::{Answer, Site};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tokio::net::TcpListener;
 
+use super::args::{CopyvioArgs, SourcesArgs};
 use super::index::words;
-use crate::args::{BenchCopyvioArgs, BenchSourcesArgs};
-use crate::commands::bench_tools::sheet::{Sheet, figure};
-use crate::exit::{Exit, Failure, Outcome};
-use crate::process::program;
-use crate::render::count;
-use crate::server::{Answer, Limits, serve_pages};
+use crate::sheet::{Sheet, figure};
 
 /// How long a source takes to answer, so that requests at once would be seen.
 const LATENCY: Duration = Duration::from_millis(1);
@@ -55,12 +52,12 @@ struct Served {
     most_at_once: u64,
 }
 
-pub(super) fn run(args: &BenchCopyvioArgs) -> Outcome<Sweep> {
+pub(super) fn run(args: &CopyvioArgs) -> Outcome<Sweep> {
     let failed = |error: io::Error| Failure::crawl(format!("measuring a sweep: {error}"));
     let huntsman = std::env::current_exe().map_err(failed)?;
     let sources = &args.sources;
     let mut server = program(&huntsman)
-        .args(["bench-sources", "--articles", &sources.articles.to_string()])
+        .args(["sources", "--articles", &sources.articles.to_string()])
         .args([
             "--sources-each",
             &sources.sources_each.to_string(),
@@ -74,11 +71,11 @@ pub(super) fn run(args: &BenchCopyvioArgs) -> Outcome<Sweep> {
     let mut lines = BufReader::new(server.stdout.take().expect("it is piped"));
     let mut line = String::new();
     lines.read_line(&mut line).map_err(failed)?;
-    let ports: Vec<u16> = serde_json::from_str(&line)?;
+    let port: u16 = serde_json::from_str(&line)?;
     let directory = tempfile::tempdir().map_err(failed)?;
     let out = directory.path().join("sweep");
     let mut sweep = program(&huntsman);
-    sweep.arg("sweep").arg(format!("http://127.0.0.1:{}/", ports[0])).arg("--out").arg(&out);
+    sweep.arg("sweep").arg(format!("http://127.0.0.1:{}/", port)).arg("--out").arg(&out);
     sweep.args([
         "--profile",
         "test",
@@ -88,9 +85,9 @@ pub(super) fn run(args: &BenchCopyvioArgs) -> Outcome<Sweep> {
         "127.0.0.1:*",
     ]);
     sweep.args(["--set", "log_level=warn"]);
-    for (domain, port) in ports[1..].iter().enumerate() {
-        sweep.args(["--resolve", &format!("{}:{port}:127.0.0.1", name(domain as u64))]);
-        sweep.args(["--allow-address", &format!("{}:{port}", name(domain as u64))]);
+    for domain in (0..sources.domains).map(name) {
+        sweep.args(["--resolve", &format!("{domain}:{port}:127.0.0.1")]);
+        sweep.args(["--allow-address", &format!("{domain}:{port}")]);
     }
     let start = Instant::now();
     let ended =
@@ -163,39 +160,23 @@ fn text(seed: u64) -> String {
     words(seed).join(" ")
 }
 
-/// `huntsman bench-sources`: prints the ports of the site and of the domains, serves until stdin closes, and prints what it saw.
-pub(crate) async fn server(args: BenchSourcesArgs) -> Outcome {
-    let mut listeners = Vec::new();
-    for _ in 0..=args.domains {
-        listeners.push(TcpListener::bind("127.0.0.1:0").await?);
+/// `huntsman-bench sources`: prints the port of the site and of the domains, serves until stdin closes, and prints what it saw.
+pub(crate) fn sources(args: SourcesArgs) -> Outcome {
+    let mut site = Site::builder().route("/*", move |asked| {
+        // Site and sources are one server: its port stands in the address that was asked for.
+        let authority = asked.header("host").unwrap_or_default();
+        article(asked.path(), authority.rsplit(':').next().unwrap_or_default(), args)
+    });
+    for domain in (0..args.domains).map(name) {
+        site = site.host(&domain).route("/*", |asked| source(asked.path()).delay(LATENCY));
     }
-    let ports =
-        listeners.iter().map(|listener| Ok(listener.local_addr()?.port())).collect::<io::Result<Vec<_>>>()?;
-    tell(&serde_json::to_string(&ports)?)?;
-    let (requests, most) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let mut servers = tokio::task::JoinSet::new();
-    let mut listeners = listeners.into_iter();
-    let site = listeners.next().expect("there is one more than domains");
-    let domains = ports[1..].to_vec();
-    servers.spawn(serve_pages(site, Limits::of_bench(), move |asked| {
-        let page = article(asked.path(), &domains, args);
-        std::future::ready(page)
-    }));
-    for listener in listeners {
-        let (requests, most, live) = (Arc::clone(&requests), Arc::clone(&most), Arc::new(AtomicU64::new(0)));
-        servers.spawn(serve_pages(listener, Limits::of_bench(), move |asked| {
-            requests.fetch_add(1, Ordering::Relaxed);
-            most.fetch_max(live.fetch_add(1, Ordering::SeqCst) + 1, Ordering::Relaxed);
-            let (live, page) = (Arc::clone(&live), source(asked.path()));
-            async move {
-                tokio::time::sleep(LATENCY).await;
-                live.fetch_sub(1, Ordering::SeqCst);
-                page
-            }
-        }));
-    }
-    let _ = tokio::task::spawn_blocking(|| io::stdin().lock().read(&mut [0])).await;
-    let (requests, most_at_once) = (requests.load(Ordering::Relaxed), most.load(Ordering::Relaxed));
+    let site = site.start_blocking();
+    tell(&site.port().to_string())?;
+    let _ = io::stdin().lock().read(&mut [0]);
+    let record = site.stop();
+    let domains: Vec<String> = (0..args.domains).map(name).collect();
+    let requests = domains.iter().map(|domain| record.to(domain).count() as u64).sum();
+    let most_at_once = domains.iter().map(|domain| record.peak(domain) as u64).max().unwrap_or(0);
     tell(&serde_json::to_string(&Served { requests, most_at_once })?)?;
     Ok(Exit::Done)
 }
@@ -206,20 +187,19 @@ fn tell(line: &str) -> io::Result<()> {
     stdout.flush()
 }
 
-/// The list of articles, or one of them.
-fn article(path: &str, domains: &[u16], args: BenchSourcesArgs) -> Answer {
+/// The list of articles, or one of them; the port is that of the sources.
+fn article(path: &str, port: &str, args: SourcesArgs) -> Answer {
     if path == "/" {
         let links: String = (0..args.articles).map(|n| format!("<a href=\"/{n}\">{n}</a> ")).collect();
         return Answer::html(links);
     }
     let Some(number) = path.strip_prefix('/').and_then(|number| number.parse::<u64>().ok()) else {
-        return Answer::text(404, "no such article\n");
+        return Answer::status(404);
     };
     let first = number * args.sources_each;
     let links: String = (first..first + args.sources_each)
         .map(|source| {
-            let domain = source % args.domains;
-            format!("<a href=\"http://{}:{}/{source}\">source</a> ", name(domain), domains[domain as usize])
+            format!("<a href=\"http://{}:{port}/{source}\">source</a> ", name(source % args.domains))
         })
         .collect();
     // What is copied is what the first source says.
@@ -230,6 +210,6 @@ fn article(path: &str, domains: &[u16], args: BenchSourcesArgs) -> Answer {
 fn source(path: &str) -> Answer {
     match path.strip_prefix('/').and_then(|number| number.parse().ok()) {
         Some(number) => Answer::html(format!("<title>{number}</title><p>{}</p>", text(number))),
-        None => Answer::text(404, "no such source\n"),
+        None => Answer::status(404),
     }
 }

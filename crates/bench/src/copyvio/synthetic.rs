@@ -3,15 +3,15 @@
 use huntsman::detect::copyvio::{
     Article, Band, Chain, Confidence, Degree, Document, Score, Text, Verdict, Windows,
 };
+use huntsman_cli::exit::Outcome;
+use huntsman_cli::pdf_reader;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::Serialize;
 
+use super::args::CopyvioArgs;
 use super::cases::{self, Case, Pair};
-use crate::args::BenchCopyvioArgs;
-use crate::commands::bench_tools::sheet::Sheet;
-use crate::copyvio::pdf_reader;
-use crate::exit::Outcome;
+use crate::sheet::Sheet;
 
 /// All cases.
 #[derive(Debug, Serialize)]
@@ -35,7 +35,7 @@ struct Found {
     score_right: usize,
 }
 
-pub(super) fn run(args: &BenchCopyvioArgs) -> Outcome<Synthetic> {
+pub(super) fn run(args: &CopyvioArgs) -> Outcome<Synthetic> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(args.seed);
     let cases = cases::all(&mut random, args.pairs as usize, pdf_reader())?;
     Ok(Synthetic { cases: cases.into_iter().map(|case| found(&case)).collect() })

@@ -6,20 +6,20 @@ use std::path::Path;
 use std::process::Stdio;
 
 use huntsman::detect::near::{DiskIndex, Identity, NearIndex};
+use huntsman_cli::exit::{Failure, Outcome};
+use huntsman_cli::process::program;
+use huntsman_cli::render::{count, say};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::args::SimhashArgs;
 use super::documents::{Documents, Spread};
 use super::scratch;
-use crate::args::BenchSimhashArgs;
-use crate::commands::bench_tools::clock::Watch;
-use crate::commands::bench_tools::sheet::{Sheet, figure, mebibytes};
-use crate::commands::bench_tools::stories::Writer;
-use crate::exit::{Failure, Outcome};
-use crate::process::program;
-use crate::render::{count, say};
+use crate::clock::Watch;
+use crate::sheet::{Sheet, figure, mebibytes};
+use crate::stories::Writer;
 
 /// What the command took.
 #[derive(Debug, Serialize, Deserialize)]
@@ -47,7 +47,7 @@ pub(super) struct Add {
 /// One of so many stories is a copy of an earlier one.
 const COPY_EVERY: u64 = 100;
 
-pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Add> {
+pub(super) fn run(args: &SimhashArgs) -> Outcome<Add> {
     let directory = scratch(args)?;
     let place = |name: &str| directory.path().join(name);
     say(&format!("add: {} stories into an index of {} documents", count(args.add), count(args.documents)));
@@ -96,7 +96,7 @@ pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Add> {
 }
 
 /// Stories of all languages in turn. Gives the bytes of their texts, and how many are copies.
-fn write(args: &BenchSimhashArgs, path: &Path) -> Outcome<(u64, u64)> {
+fn write(args: &SimhashArgs, path: &Path) -> Outcome<(u64, u64)> {
     let writers = Writer::all()?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(args.seed);
     // The last story of each language, which may come again.

@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand::seq::{SliceRandom, index};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-use crate::commands::bench_tools::stories::{Story, choice, text};
+use crate::stories::{Story, choice, text};
 
 /// A kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -239,7 +239,7 @@ mod tests {
     use rand::SeedableRng;
 
     use super::*;
-    use crate::commands::bench_tools::stories::Writer;
+    use crate::stories::Writer;
 
     /// For each language a story, its text, and what edits take from elsewhere.
     fn each(check: impl Fn(&str, &Story, &[String], &Around<'_>, &mut Xoshiro256PlusPlus)) {

@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 
 use huntsman::detect::near::{DiskIndex, Document, Identity, Language, MemoryIndex, NearIndex};
 use huntsman::detect::simhash::{Features, SimHash};
+use huntsman_cli::exit::{Failure, Outcome};
+use huntsman_cli::process::peak_rss;
+use huntsman_cli::render::{count, say};
 use serde::{Deserialize, Serialize};
 
+use super::args::SimhashArgs;
 use super::documents::{Documents, Spread, hindi};
 use super::scratch;
-use crate::args::BenchSimhashArgs;
-use crate::commands::bench_tools::clock::{Times, Watch, reset_peak_rss};
-use crate::commands::bench_tools::sheet::{Sheet, figure, mebibytes};
-use crate::exit::{Failure, Outcome};
-use crate::process::peak_rss;
-use crate::render::{count, say};
+use crate::clock::{Times, Watch, reset_peak_rss};
+use crate::sheet::{Sheet, figure, mebibytes};
 
 /// Indexes of the same number of documents.
 #[derive(Debug, Serialize, Deserialize)]
@@ -136,7 +136,7 @@ struct Setup {
     spread: Spread,
 }
 
-pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Indexes> {
+pub(super) fn run(args: &SimhashArgs) -> Outcome<Indexes> {
     let directory = scratch(args)?;
     let mut indexes = Vec::new();
     for k in &args.k {

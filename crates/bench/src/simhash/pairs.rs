@@ -5,15 +5,15 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
+use huntsman::dedup::{Body, Broken, Raw, Source};
+use huntsman_cli::exit::{Failure, Outcome};
+use huntsman_cli::render::escape;
 use rand::seq::index;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::edits::{Around, Edit};
-use crate::commands::bench_tools::stories::{Story, Writer, text};
-use crate::dedup::{Body, Raw, Source, read};
-use crate::exit::{Failure, Outcome};
-use crate::render::escape;
+use crate::stories::{Story, Writer, text};
 
 /// Two texts and what is known about them.
 #[derive(Clone, Debug, PartialEq)]
@@ -106,7 +106,7 @@ pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlo
         return Err(Failure::usage(format!("--pairs {shown}: there is no such file")));
     }
     let (mut batch, mut wrong, mut is_any): (Vec<Pair>, Option<String>, bool) = (Vec::new(), None, false);
-    let mut take = |raw: Result<Raw, String>| {
+    let mut take = |raw: Result<Raw, Broken>| {
         let (number, line) = match raw {
             Ok(Raw { place, body }) => (
                 place.line.map(|line| format!(":{line}")).unwrap_or_default(),
@@ -118,7 +118,7 @@ pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlo
                     Body::File { .. } => Err("it is no file of JSON lines".to_owned()),
                 },
             ),
-            Err(error) => (String::new(), Err(error)),
+            Err(broken) => (String::new(), Err(broken.to_string())),
         };
         let line = match line {
             Ok(line) => line,
@@ -138,7 +138,7 @@ pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlo
         batch.push(Pair { kind, level, len: line.len, is_copy: line.dup, a, b: line.b });
         if batch.len() < BATCH { ControlFlow::Continue(()) } else { each(std::mem::take(&mut batch)) }
     };
-    let flow = read(&Source::File(path.to_owned()), None, LINE, &mut take);
+    let flow = Source::File(path.to_owned()).read(None, LINE, &mut take);
     if let Some(wrong) = wrong {
         let form = r#"a line has the form {"a": TEXT, "b": TEXT, "kind": NAME, "level": NUMBER, "len": WORDS, "dup": 1 or 0}"#;
         return Err(Failure::usage(format!("{wrong}; {form}")));

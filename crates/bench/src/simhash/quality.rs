@@ -9,17 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError, mpsc};
 
 use huntsman::detect::simhash::{Features, SimHash};
 use huntsman::detect::words::Words;
+use huntsman_cli::exit::{Failure, Outcome};
+use huntsman_cli::render::escape;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
+use super::args::SimhashArgs;
 use super::edits::Edit;
 use super::pairs::{self, Pair};
-use crate::args::BenchSimhashArgs;
-use crate::commands::bench_tools::sheet::Sheet;
-use crate::commands::bench_tools::stories::Writer;
-use crate::exit::{Failure, Outcome};
-use crate::render::escape;
+use crate::sheet::Sheet;
+use crate::stories::Writer;
 
 /// Shares found, and how far apart the fingerprints are.
 #[derive(Debug, Serialize, Deserialize)]
@@ -180,7 +180,7 @@ fn tally(
     })
 }
 
-pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Quality> {
+pub(super) fn run(args: &SimhashArgs) -> Outcome<Quality> {
     let counts = match &args.pairs {
         Some(path) => tally(|each| pairs::of_file(path, each))?,
         None => {

@@ -5,19 +5,19 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use huntsman::detect::near::redis::{Layout, RedisIndex, RedisSettings};
+use huntsman::dedup::redis::{Layout, RedisIndex, RedisSettings};
 use huntsman::detect::near::{Document, Identity, Language, NearIndex};
 use huntsman::detect::simhash::{Features, SimHash};
+use huntsman_cli::exit::{Failure, Outcome};
+use huntsman_cli::process::program;
+use huntsman_cli::render::{count, say};
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
-use crate::args::BenchSimhashArgs;
-use crate::commands::bench_tools::clock::Watch;
-use crate::commands::bench_tools::sheet::{Sheet, figure, figure_or_none};
-use crate::exit::{Failure, Outcome};
-use crate::process::program;
-use crate::render::{count, say};
+use super::args::SimhashArgs;
+use crate::clock::Watch;
+use crate::sheet::{Sheet, figure, figure_or_none};
 
 /// Indexes of the same number of documents, of one language each.
 #[derive(Debug, Serialize, Deserialize)]
@@ -118,7 +118,7 @@ pub(super) fn is_installed() -> bool {
     version.is_ok_and(|status| status.success())
 }
 
-pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Redis> {
+pub(super) fn run(args: &SimhashArgs) -> Outcome<Redis> {
     let url = args.redis.as_ref().and_then(Option::as_ref);
     let mut indexes = Vec::new();
     for layout in Layout::ALL {
@@ -143,7 +143,7 @@ pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Redis> {
 }
 
 fn measure(
-    args: &BenchSimhashArgs,
+    args: &SimhashArgs,
     settings: &RedisSettings,
     language: Language,
     first_id: u64,

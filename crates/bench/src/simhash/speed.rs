@@ -5,16 +5,16 @@ use std::path::Path;
 
 use huntsman::detect::simhash::{Features, SimHash};
 use huntsman::detect::words::Words;
+use huntsman_cli::exit::{Failure, Outcome};
+use huntsman_cli::render::escape;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use serde::{Deserialize, Serialize};
 
-use crate::args::BenchSimhashArgs;
-use crate::commands::bench_tools::clock::least_seconds;
-use crate::commands::bench_tools::sheet::{Sheet, figure};
-use crate::commands::bench_tools::stories::Writer;
-use crate::exit::{Failure, Outcome};
-use crate::render::escape;
+use super::args::SimhashArgs;
+use crate::clock::least_seconds;
+use crate::sheet::{Sheet, figure};
+use crate::stories::Writer;
 
 /// Megabytes of UTF-8 a second, on one core.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub(super) struct Text {
 /// Stories of each language.
 const STORIES: usize = 10;
 
-pub(super) fn run(args: &BenchSimhashArgs) -> Outcome<Speed> {
+pub(super) fn run(args: &SimhashArgs) -> Outcome<Speed> {
     let files = args.text.iter().map(|path| file(path)).collect::<Outcome<Vec<_>>>()?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(args.seed);
     let (mut latin, mut indic) = (Vec::new(), Vec::new());

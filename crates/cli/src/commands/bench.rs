@@ -14,14 +14,13 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::bench_tools::BUILD;
 use crate::args::{BenchCrawlArgs, BenchSite, SettingsArgs};
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, Job, Sink};
 use crate::logging;
 use crate::output::{Plan, Run};
-use crate::process::{cpu_seconds, program};
+use crate::process::{BUILD, cpu_seconds, program};
 use crate::progress::Screen;
 use crate::render::{Table, count, say};
 use crate::seeds::Seeds;

@@ -1,0 +1,7 @@
+//! The `huntsman` command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    huntsman_cli::huntsman()
+}
