@@ -1,4 +1,4 @@
-//! The forum of `demo`: few contents behind many addresses, as real forums have them, and a mirror that copies it.
+//! The forum of `huntsman demo`: few contents behind many addresses, as real forums have them, and a mirror that copies it.
 //!
 //! Every link carries the session id of the page; `start=0` is the first page again; each topic has a print view, links
 //! with tracking parameters lead to it, and `post=` shows the page of a post. The mirror holds copies of topics, some
@@ -6,14 +6,17 @@
 
 use std::fmt::Write as _;
 
-use super::prose::{Dice, sentences, title};
-use crate::server::{Answer, Asked};
+use http::{StatusCode, Uri};
+
+use super::boats::{sentences, title};
+use super::page::{self, Page, query};
+use super::random::Random;
 
 const BOARDS: usize = 5;
 const TOPICS: usize = 60;
 const TOPICS_PER_PAGE: usize = 8;
 const POSTS_PER_PAGE: usize = 4;
-/// Session ids that the forum gives out, one after another, to who comes without one.
+/// Session ids that the forum gives out, one after another, to visitors that come without one.
 const SESSIONS: [&str; 3] = ["9f3c51d07a", "b26e88f314", "e07ad4c95b"];
 const TRACKING: [&str; 2] = ["utm_source=newsletter&utm_medium=mail", "utm_source=feed"];
 /// Every so many topics of the mirror are edited copies, the others are exact.
@@ -41,7 +44,7 @@ const WRITTEN: [(usize, &str); 2] = [
 
 /// The forum and its mirror.
 #[derive(Debug)]
-pub(crate) struct Forum {
+pub struct Harbour {
     topics: Vec<Topic>,
     /// `http://host:port` of the original and of the mirror, if there is one.
     origin: String,
@@ -61,17 +64,17 @@ impl Topic {
     }
 }
 
-impl Forum {
+impl Harbour {
     /// A forum that knows the addresses of its two hosts.
-    pub(crate) fn new(origin: String, mirror: Option<String>) -> Self {
+    pub fn new(origin: String, mirror: Option<String>) -> Self {
         let topic = |number: usize| {
-            let mut dice = Dice::new(number as u64 * 7_919 + 1);
-            let posts = 1 + dice.below(2 * POSTS_PER_PAGE);
-            let title = title(&mut dice);
+            let mut random = Random::new(number as u64 * 7_919 + 1);
+            let posts = 1 + random.below(2 * POSTS_PER_PAGE);
+            let title = title(&mut random);
             let posts = (0..posts)
                 .map(|_| {
-                    let length = 5 + dice.below(5);
-                    sentences(&mut dice, length)
+                    let length = 5 + random.below(5);
+                    sentences(&mut random, length)
                 })
                 .collect();
             Topic { board: number % BOARDS, title, posts }
@@ -84,7 +87,7 @@ impl Forum {
     }
 
     /// An article of somebody who took two posts of the forum, a word here and there replaced, and wrote a sentence between.
-    pub(crate) fn essay(&self) -> String {
+    pub fn essay(&self) -> String {
         let post = |at: usize| edited(&self.topics[WRITTEN[at].0].posts[0]);
         format!(
             "What I remember of my years on the coast. {} Nobody at home believed a word of that when I told it. {}",
@@ -94,9 +97,9 @@ impl Forum {
     }
 
     /// The original.
-    pub(crate) fn answer(&self, asked: &Asked) -> Answer {
-        let session = asked.query("sid").filter(|sid| SESSIONS.contains(sid));
-        let start = asked.query("start").and_then(|start| start.parse().ok()).unwrap_or(0);
+    pub fn answer(&self, asked: &Uri) -> Page {
+        let session = query(asked, "sid").filter(|sid| SESSIONS.contains(sid));
+        let start = query(asked, "start").and_then(|start| start.parse().ok()).unwrap_or(0);
         match asked.path() {
             "/" => self.index(session),
             "/board" => match number(asked, "b").filter(|board| *board < BOARDS) {
@@ -104,31 +107,31 @@ impl Forum {
                 None => missing(),
             },
             "/topic" => match number(asked, "t").and_then(|topic| Some((topic, self.topics.get(topic)?))) {
-                Some((number, topic)) if asked.query("view") == Some("print") => print_view(number, topic),
+                Some((number, topic)) if query(asked, "view") == Some("print") => print_view(number, topic),
                 Some((number, topic)) => self.topic(number, topic, start, session),
                 None => missing(),
             },
             "/goto" => match number(asked, "post").filter(|post| post / 100 < TOPICS) {
                 Some(post) => {
-                    Answer::redirect(&format!("/topic?t={}&start={}", post / 100, start_of(post % 100)))
+                    page::redirect(&format!("/topic?t={}&start={}", post / 100, start_of(post % 100)))
                 }
                 None => missing(),
             },
             "/login" => login(session),
-            "/robots.txt" => Answer::text(200, "User-agent: *\nDisallow: /login\n"),
+            "/robots.txt" => page::text(StatusCode::OK, "User-agent: *\nDisallow: /login\n"),
             _ => missing(),
         }
     }
 
     /// The mirror: plain pages with the texts of the original.
-    pub(crate) fn mirror_answer(&self, asked: &Asked) -> Answer {
+    pub fn mirror_answer(&self, asked: &Uri) -> Page {
         if asked.path() == "/" {
             let mut body = String::from("<h1>Sea stories</h1><p>A collection from all over the web.</p><ul>");
             for (number, topic) in self.topics.iter().enumerate() {
                 let _ = write!(body, "<li><a href=\"/story/{number}.html\">{}</a>", topic.title);
             }
             body.push_str("</ul>");
-            return Answer::html(document("Sea stories", &body));
+            return page::html(document("Sea stories", &body));
         }
         let name = asked.path().strip_prefix("/story/").and_then(|name| name.strip_suffix(".html"));
         let number = name.and_then(|name| name.parse::<usize>().ok());
@@ -140,13 +143,13 @@ impl Forum {
                     let _ = write!(body, "<p>{text}</p>");
                 }
                 body.push_str("<p><a href=\"/\">All stories</a></p>");
-                Answer::html(document(&topic.title, &body))
+                page::html(document(&topic.title, &body))
             }
             None => missing(),
         }
     }
 
-    fn index(&self, session: Option<&str>) -> Answer {
+    fn index(&self, session: Option<&str>) -> Page {
         let sid = Some(session.unwrap_or(SESSIONS[0]));
         let mut body = String::from("<h1>Harbour forum</h1><ul>");
         for board in 0..BOARDS {
@@ -157,10 +160,10 @@ impl Forum {
         if let Some(mirror) = &self.mirror {
             let _ = write!(body, "<p>Friends: <a href=\"{mirror}/\">Sea stories</a></p>");
         }
-        Answer::html(self.page("Harbour forum", &body, sid))
+        page::html(self.page("Harbour forum", &body, sid))
     }
 
-    fn board(&self, board: usize, start: usize, session: Option<&str>) -> Answer {
+    fn board(&self, board: usize, start: usize, session: Option<&str>) -> Page {
         let topics: Vec<_> =
             self.topics.iter().enumerate().filter(|(_, topic)| topic.board == board).collect();
         let page = start / TOPICS_PER_PAGE;
@@ -185,10 +188,10 @@ impl Forum {
             session,
         );
         let _ = write!(body, "<p><a href=\"/attachment?id={board}\">Rules of this board</a></p>");
-        Answer::html(self.page(&format!("Board {board}"), &body, session))
+        page::html(self.page(&format!("Board {board}"), &body, session))
     }
 
-    fn topic(&self, number: usize, topic: &Topic, start: usize, session: Option<&str>) -> Answer {
+    fn topic(&self, number: usize, topic: &Topic, start: usize, session: Option<&str>) -> Page {
         let page = start / POSTS_PER_PAGE;
         let address = format!("/topic?t={number}");
         let mut body = format!("<h1>{}</h1>", topic.title);
@@ -202,7 +205,7 @@ impl Forum {
             let _ = write!(body, " <a href=\"{address}&amp;{}\">Share</a>", tracking.replace('&', "&amp;"));
         }
         body.push_str("</p>");
-        Answer::html(self.page(&topic.title, &body, session))
+        page::html(self.page(&topic.title, &body, session))
     }
 
     /// The frame of all pages of the forum.
@@ -218,12 +221,12 @@ impl Forum {
     }
 }
 
-fn number(asked: &Asked, name: &str) -> Option<usize> {
-    asked.query(name)?.parse().ok()
+fn number(asked: &Uri, name: &str) -> Option<usize> {
+    query(asked, name)?.parse().ok()
 }
 
-fn missing() -> Answer {
-    Answer { status: 404, ..Answer::html(document("Not found", "<h1>Not found</h1>")) }
+fn missing() -> Page {
+    page::missing(document("Not found", "<h1>Not found</h1>"))
 }
 
 /// The address with the session id, escaped for an attribute.
@@ -247,17 +250,17 @@ fn pager(body: &mut String, address: &str, pages: usize, per_page: usize, sessio
     body.push_str("</nav>");
 }
 
-fn print_view(number: usize, topic: &Topic) -> Answer {
+fn print_view(number: usize, topic: &Topic) -> Page {
     let mut body = format!("<h1>{}</h1>", topic.title);
     for text in &topic.posts {
         let _ = write!(body, "<p>{text}</p>");
     }
     let _ = write!(body, "<p><a href=\"/topic?t={number}\">Back</a></p>");
-    Answer::html(document(&topic.title, &body))
+    page::html(document(&topic.title, &body))
 }
 
 /// Gives the next session id, as forums do when one logs in.
-fn login(session: Option<&str>) -> Answer {
+fn login(session: Option<&str>) -> Page {
     let next = match session.and_then(|sid| SESSIONS.iter().position(|known| *known == sid)) {
         Some(at) => SESSIONS[(at + 1) % SESSIONS.len()],
         None => SESSIONS[0],
@@ -266,7 +269,7 @@ fn login(session: Option<&str>) -> Answer {
         "<h1>Log in</h1><p>The forum is read-only today.</p><p><a href=\"{}\">Back to the boards</a></p>",
         link("/", Some(next))
     );
-    Answer::html(document("Log in", &body))
+    page::html(document("Log in", &body))
 }
 
 /// The text with a few words replaced: what a copier does who does not want to be found.
@@ -287,21 +290,20 @@ mod tests {
 
     use super::*;
 
-    fn forum() -> Forum {
-        Forum::new("http://127.0.0.1:1".into(), Some("http://127.0.0.2:1".into()))
+    fn forum() -> Harbour {
+        Harbour::new("http://127.0.0.1:1".into(), Some("http://127.0.0.2:1".into()))
     }
 
     /// All addresses that links lead to, with their answers.
-    fn walk(forum: &Forum) -> BTreeMap<String, Answer> {
+    fn walk(forum: &Harbour) -> BTreeMap<String, Page> {
         let mut found = BTreeMap::new();
         let mut seen = BTreeSet::from(["/".to_owned()]);
         let mut queue = VecDeque::from(["/".to_owned()]);
         while let Some(target) = queue.pop_front() {
-            let answer = forum.answer(&Asked::of(&target));
-            let text = String::from_utf8(answer.body.clone()).unwrap();
+            let answer = forum.answer(&target.parse().unwrap());
+            let text = answer.body().clone();
             let hrefs = text.split("href=\"").skip(1).filter_map(|rest| rest.split('"').next());
-            let to = answer.headers.iter().find(|(name, _)| *name == http::header::LOCATION);
-            let to = to.map(|(_, to)| to.to_str().unwrap().to_owned());
+            let to = answer.headers().get(http::header::LOCATION).map(|to| to.to_str().unwrap().to_owned());
             let next: Vec<_> = hrefs.map(|href| href.replace("&amp;", "&")).chain(to).collect();
             queue.extend(next.into_iter().filter(|href| href.starts_with('/') && seen.insert(href.clone())));
             found.insert(target, answer);
@@ -312,12 +314,13 @@ mod tests {
     #[test]
     fn few_contents_hide_behind_many_addresses_and_the_site_is_finite() {
         let found = walk(&forum());
-        let is_topic = |(target, _): &(&String, &Answer)| target.starts_with("/topic");
+        let is_topic = |(target, _): &(&String, &Page)| target.starts_with("/topic");
         let topics: Vec<_> = found.iter().filter(is_topic).collect();
         // What differs between two views of one page are addresses only.
-        let plain = |answer: &Answer| {
-            let text = String::from_utf8(answer.body.clone()).unwrap();
-            text.split('<')
+        let plain = |answer: &Page| {
+            answer
+                .body()
+                .split('<')
                 .map(|part| part.split_once('>').map_or(part, |(_, text)| text))
                 .collect::<String>()
         };
@@ -325,16 +328,15 @@ mod tests {
         assert!(contents.len() >= 120, "{}", contents.len());
         assert!(topics.len() > 4 * contents.len(), "{} addresses, {} contents", topics.len(), contents.len());
         assert!(found.len() < 2_500, "{}", found.len());
-        assert!(found.values().any(|answer| answer.status == 404));
-        assert!(found.values().any(|answer| answer.status == 301));
+        assert!(found.values().any(|answer| answer.status() == 404));
+        assert!(found.values().any(|answer| answer.status() == 301));
     }
 
     #[test]
     fn the_mirror_copies_some_topics_exactly_and_edits_others() {
         let forum = forum();
         let story = |number: usize| {
-            let answer = forum.mirror_answer(&Asked::of(&format!("/story/{number}.html")));
-            String::from_utf8(answer.body).unwrap()
+            forum.mirror_answer(&format!("/story/{number}.html").parse().unwrap()).into_body()
         };
         assert!(story(1).contains(&forum.topics[1].posts[0]));
         assert!(!story(0).contains(&forum.topics[0].posts[0]));
@@ -343,6 +345,11 @@ mod tests {
 
     #[test]
     fn two_forums_serve_the_same_bytes() {
-        assert_eq!(walk(&forum()), walk(&forum()));
+        let bytes = |forum: &Harbour| {
+            let answers = walk(forum).into_iter();
+            let parts = answers.map(|(target, answer)| (target, answer.into_parts()));
+            parts.map(|(target, (head, body))| (target, head.status, head.headers, body)).collect::<Vec<_>>()
+        };
+        assert_eq!(bytes(&forum()), bytes(&forum()));
     }
 }

@@ -1,41 +1,46 @@
-//! The site of `bench crawl`: pages of one size, one connected graph, made when they are asked for.
+//! Pages of one size, one connected graph, made when they are asked for: the site of `huntsman bench crawl`.
 //!
 //! Page `i` is `/p/<i mod 100>/<i>.html` and links to `i + 1`, `2i` and `2i + 1` (so the depth is about log2 of the
 //! number of pages) and to pages drawn from `i`.
 
 use std::fmt::Write as _;
 
-use super::prose::{Dice, sentences};
-use crate::server::{Answer, Asked};
+use http::{StatusCode, Uri};
+
+use super::boats::sentences;
+use super::page::{self, Page};
+use super::random::Random;
 
 /// Sentences to draw from; making text afresh would cost the server more than the crawler.
 const POOL: usize = 4_000;
 
-/// A generated site.
+/// A generated site of pages of one size.
 #[derive(Debug)]
-pub(crate) struct Linked {
+pub struct Uniform {
     pages: u64,
     bytes: usize,
     links: u64,
     pool: Vec<String>,
 }
 
-impl Linked {
-    pub(crate) fn new(pages: u64, kilobytes: u64, links: u64) -> Self {
-        let mut dice = Dice::new(2024);
-        let pool = (0..POOL).map(|_| sentences(&mut dice, 3)).collect();
+impl Uniform {
+    /// So many pages with so many kilobytes and links each.
+    pub fn new(pages: u64, kilobytes: u64, links: u64) -> Self {
+        let mut random = Random::new(2024);
+        let pool = (0..POOL).map(|_| sentences(&mut random, 3)).collect();
         Self { pages, bytes: usize::try_from(kilobytes * 1_000).unwrap_or(usize::MAX), links, pool }
     }
 
     /// The path of a page.
-    pub(crate) fn path(index: u64) -> String {
+    pub fn path(index: u64) -> String {
         format!("/p/{}/{index}.html", index % 100)
     }
 
-    pub(crate) fn answer(&self, asked: &Asked) -> Answer {
+    /// What is answered to a request for an address.
+    pub fn answer(&self, asked: &Uri) -> Page {
         match self.index(asked.path()) {
-            Some(index) => Answer::html(self.page(index)),
-            None => Answer::text(404, "no such page\n"),
+            Some(index) => page::html(self.page(index)),
+            None => page::text(StatusCode::NOT_FOUND, "no such page\n"),
         }
     }
 
@@ -46,15 +51,15 @@ impl Linked {
     }
 
     fn targets(&self, index: u64) -> Vec<u64> {
-        let mut dice = Dice::new(index);
+        let mut random = Random::new(index);
         let mut targets =
             vec![(index + 1) % self.pages, 2 * index % self.pages, (2 * index + 1) % self.pages];
-        targets.extend((3..self.links).map(|_| dice.next() % self.pages));
+        targets.extend((3..self.links).map(|_| random.next() % self.pages));
         targets
     }
 
     fn page(&self, index: u64) -> String {
-        let mut dice = Dice::new(!index);
+        let mut random = Random::new(!index);
         let mut out = String::with_capacity(self.bytes + 2_000);
         let _ = writeln!(
             out,
@@ -65,7 +70,7 @@ impl Linked {
         let mut targets = self.targets(index).into_iter().peekable();
         while out.len() < self.bytes || targets.peek().is_some() {
             let _ = write!(out, "<div class=\"b c{}\"><p id=\"x{}\">", out.len() % 5, out.len());
-            out.push_str(&self.pool[dice.below(POOL)]);
+            out.push_str(&self.pool[random.below(POOL)]);
             out.push(' ');
             if let Some(target) = targets.next() {
                 let _ =
@@ -86,7 +91,7 @@ mod tests {
 
     #[test]
     fn every_page_is_reached_from_the_first_one() {
-        let site = Linked::new(500, 1, 4);
+        let site = Uniform::new(500, 1, 4);
         let (mut seen, mut queue) = (BTreeSet::from([0]), VecDeque::from([0]));
         while let Some(index) = queue.pop_front() {
             queue.extend(site.targets(index).into_iter().filter(|target| seen.insert(*target)));
@@ -96,12 +101,12 @@ mod tests {
 
     #[test]
     fn pages_have_the_size_and_the_links_that_were_asked_for() {
-        let site = Linked::new(50, 20, 40);
-        let Answer { body, .. } = site.answer(&Asked::of("/p/7/7.html"));
+        let site = Uniform::new(50, 20, 40);
+        let body = site.answer(&Uri::from_static("/p/7/7.html")).into_body();
         assert!((20_000..22_000).contains(&body.len()), "{}", body.len());
-        assert_eq!(String::from_utf8(body).unwrap().matches("<a href=").count(), 40);
+        assert_eq!(body.matches("<a href=").count(), 40);
         for unknown in ["/p/0/7.html", "/p/50/50.html", "/", "/p/x/y.html"] {
-            assert_eq!(site.answer(&Asked::of(unknown)).status, 404, "{unknown}");
+            assert_eq!(site.answer(&Uri::from_static(unknown)).status(), 404, "{unknown}");
         }
     }
 }
