@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use huntsman::dedup::{
-    Batches, Counts, Dedup, Error, Flags, Manifest, Missing, Place, Settings, Source, Spellings, Stop, Story, Telemetry,
-    Warnings, metrics_file,
+    Batches, Counts, Dedup, Error, Flags, Manifest, Missing, Place, Settings, Source, Spellings, Stop, Story,
+    Telemetry, Warnings, metrics_file,
 };
 use huntsman::detect::near::{
     DiskIndex, DocId, Document, Identity, IndexCheck, IndexError, IndexErrorKind, Language,
@@ -80,10 +80,7 @@ fn language(lang: &str) -> Outcome<Language> {
 
 fn prepared(input: &InputArgs) -> Outcome<Prepared> {
     let lang = match &input.lang {
-        Some(lang) => Some((
-            language(lang)?,
-            lang.as_str().into(),
-        )),
+        Some(lang) => Some((language(lang)?, lang.as_str().into())),
         None => None,
     };
     let manifest = input.ids.as_deref().map(Manifest::read).transpose()?.map(Arc::new);

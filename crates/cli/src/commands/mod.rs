@@ -23,8 +23,18 @@ use std::future::Future;
 
 use clap::Parser;
 
-use crate::args::{Bench, Cli, Command};
+use crate::args::{Cli, Command};
 use crate::exit::{Exit, Failure, Outcome};
+
+pub(crate) use bench::{Bench, BenchSite};
+pub(crate) use cache::CacheCommand;
+pub(crate) use crawl::{CrawlArgs, SiteArgs};
+pub(crate) use demo::DemoArgs;
+pub(crate) use fetch::FetchArgs;
+pub(crate) use job::JobCommand;
+pub(crate) use robots::RobotsArgs;
+pub(crate) use settings::SettingsCommandArgs;
+pub(crate) use verify::VerifyArgs;
 
 /// Crawls as `huntsman crawl` does with these arguments, but keeps the last lines on stderr to itself. `None` if the directory of the
 /// crawl holds a finished one, which is then told.

@@ -26,7 +26,9 @@ pub(crate) fn place(args: &IndexArgs) -> Outcome<Place> {
     }
     if let Some((scheme, _)) = name.split_once("://") {
         let scheme = escape(scheme);
-        return Err(Failure::usage(format!("--index {scheme}://...: use a directory, redis:// or rediss://")));
+        return Err(Failure::usage(format!(
+            "--index {scheme}://...: use a directory, redis:// or rediss://"
+        )));
     }
     if args.layout.is_some() {
         return Err(Failure::usage("--layout is for an index in Redis; a directory has one layout only"));
