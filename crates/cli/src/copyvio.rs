@@ -13,6 +13,7 @@ pub(crate) use among::Among;
 pub(crate) use args::{AmongArgs, CheckArgs, CompareArgs, CopyvioCommand, ShowArgs};
 pub(crate) use candidates::CandidateArgs;
 pub(crate) use comparison::{Compared, Comparison};
-pub(crate) use input::{Input, Inputs, Read, pdf_reader};
+pub use input::pdf_reader;
+pub(crate) use input::{Input, Inputs, Read};
 pub(crate) use plan::{EachCheckArgs, PlanArgs};
 pub(crate) use side_by_side::{FOOT, STYLE, head, page, pair, table};

@@ -7,9 +7,9 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use http::{Extensions, header};
-use huntsman_detect::lang::{self, Detected};
-use huntsman_detect::words::Words;
 use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, Scan, ScanOptions, sniff};
+use huntsman_text::lang::{self, Detected};
+use huntsman_text::words::Words;
 use serde::de::DeserializeOwned;
 use url::Url;
 

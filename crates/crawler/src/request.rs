@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Method};
-use huntsman_detect::urlparts;
+use huntsman_text::urlparts;
 use serde_json::{Map, Value};
 use url::Url;
 

@@ -1,6 +1,6 @@
 //! MinHash signatures: 512 bytes from which the similarity of two sets can be read.
 //!
-//! They compare sets of hashes, whatever the hashes stand for; [`shingles`](crate::shingles) makes such sets of texts.
+//! They compare sets of hashes, whatever the hashes stand for; [`shingles`](huntsman_text::shingles) makes such sets of texts.
 //! They do not find similar pages among many: that is [`lsh`](crate::lsh).
 
 use std::fmt;

@@ -9,7 +9,7 @@ use huntsman_crawler::{
 };
 use huntsman_detect::near::{DocId, Document, Identity, Language, MemoryIndex, NearIndex};
 use huntsman_detect::simhash::{Features, SimHash};
-use huntsman_detect::words::Words;
+use huntsman_text::words::Words;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 

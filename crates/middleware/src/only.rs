@@ -10,7 +10,7 @@ use huntsman_crawler::{
     Context, CrawlerBuilder, DownloaderMiddleware, DropReason, Error, OnFollow, OnRequest, Page, Plugin,
     Request, Result, Spider, SpiderMiddleware, meta,
 };
-use huntsman_detect::urlparts::canonical_into;
+use huntsman_text::urlparts::canonical_into;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_128;
 

@@ -7,7 +7,7 @@ use huntsman_crawler::{
     Component, Context, DownloaderMiddleware, DropReason, Hooks, OnResponse, Request, Response, Result,
     Settings, meta, redact, settings,
 };
-use huntsman_detect::urlparts::CanonicalOptions;
+use huntsman_text::urlparts::CanonicalOptions;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;

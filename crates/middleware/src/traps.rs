@@ -7,7 +7,7 @@ use huntsman_crawler::{
     Component, Context, DropReason, Hooks, OnFollow, OnPage, Page, Request, Result, Settings,
     SpiderMiddleware, Timestamp, log, settings,
 };
-use huntsman_detect::urlparts::guard::{template_into, years};
+use huntsman_text::urlparts::guard::{template_into, years};
 use serde::{Deserialize, Serialize};
 use url::{Position, Url};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};

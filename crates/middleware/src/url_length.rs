@@ -4,7 +4,7 @@ use huntsman_crawler::{
     Component, Context, DownloaderMiddleware, DropReason, Hooks, OnFollow, OnRequest, Page, Request, Result,
     Settings, SpiderMiddleware, settings,
 };
-use huntsman_detect::urlparts::guard;
+use huntsman_text::urlparts::guard;
 use url::Url;
 
 settings! {

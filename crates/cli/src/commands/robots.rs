@@ -4,13 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use clap::{Args, ValueHint};
 use huntsman::middleware::RobotsSettings;
 use huntsman::robots::{Group, MAX_BYTES, Robots, RobotsAgent, product_token};
 use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start, human_bytes, meta};
 use serde_json::{Value, json};
 use url::{Position, Url};
 
-use crate::args::RobotsArgs;
+use crate::args::{NetworkArgs, SettingsArgs};
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
@@ -18,6 +19,32 @@ use crate::progress::Screen;
 use crate::reachable::{self, advice};
 use crate::render::{Style, Table, escape};
 use crate::seeds;
+
+/// Flags of `robots`.
+#[derive(Debug, Args)]
+pub(crate) struct RobotsArgs {
+    /// A URL of the site, or a robots.txt file on disk.
+    #[arg(value_name = "URL|FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) source: String,
+
+    /// Paths (or URLs of the site) to judge, besides the path of the URL.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+
+    /// Name of the crawler [default: from the settings].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
 
 /// A robots.txt and what its answer means for everything.
 struct Source {

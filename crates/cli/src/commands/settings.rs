@@ -3,14 +3,38 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use clap::Args;
 use huntsman::{ComponentInfo, Layer, SettingInfo, nearest};
 use serde_json::{Map, Value, json};
 
-use crate::args::SettingsCommandArgs;
+use crate::args::SettingsArgs;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job;
 use crate::render::{Style, Table, escape};
+
+/// Flags of `settings`.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsCommandArgs {
+    /// Prints the value of one setting.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) get: Option<String>,
+
+    /// Says which layers set a value; the last one wins.
+    #[arg(long)]
+    pub(crate) explain: bool,
+
+    /// Lists the middlewares in their order instead.
+    #[arg(long, conflicts_with_all = ["get", "explain"])]
+    pub(crate) components: bool,
+
+    /// Prints JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
 
 pub(crate) fn run(args: &SettingsCommandArgs) -> Outcome {
     let config = Config::load(&args.settings, super::crawl::defaults(), Vec::new())?;
@@ -183,7 +207,6 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::SettingsArgs;
 
     #[test]
     fn the_printed_table_is_a_settings_file() {

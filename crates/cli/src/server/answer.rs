@@ -1,7 +1,7 @@
 //! What is asked, and what is answered.
 
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName, LOCATION};
+use http::header::{CONTENT_TYPE, HeaderName};
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
 use http_body_util::Full;
 
@@ -14,20 +14,9 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    /// A GET of a target, for tests of what answers.
-    #[cfg(test)]
-    pub(crate) fn of(target: &str) -> Self {
-        Self { method: Method::GET, uri: target.parse().expect("a target"), headers: HeaderMap::new() }
-    }
-
     /// Path without the query.
     pub(crate) fn path(&self) -> &str {
         self.uri.path()
-    }
-
-    /// The first value of a query parameter, as sent.
-    pub(crate) fn query(&self, name: &str) -> Option<&str> {
-        self.uri.query()?.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
     }
 }
 
@@ -44,11 +33,6 @@ impl Answer {
         Self { status, headers: Vec::new(), body: body.into() }.with(CONTENT_TYPE, content_type)
     }
 
-    /// Status 200 with a page.
-    pub(crate) fn html(body: impl Into<Vec<u8>>) -> Self {
-        Self::new(200, "text/html; charset=utf-8", body)
-    }
-
     /// A status with a text.
     pub(crate) fn text(status: u16, body: impl Into<Vec<u8>>) -> Self {
         Self::new(status, "text/plain; charset=utf-8", body)
@@ -57,13 +41,6 @@ impl Answer {
     /// Metrics in the text format of Prometheus, version 0.0.4.
     pub(crate) fn metrics(text: String) -> Self {
         Self::new(200, "text/plain; version=0.0.4; charset=utf-8", text)
-    }
-
-    /// A permanent redirect to an address, which has no signs that a header may not have.
-    pub(crate) fn redirect(to: &str) -> Self {
-        let mut answer = Self::text(301, "moved\n");
-        answer.headers.extend(HeaderValue::from_str(to).ok().map(|to| (LOCATION, to)));
-        answer
     }
 
     /// With one header more.
