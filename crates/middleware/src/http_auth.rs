@@ -1,11 +1,12 @@
 //! HttpAuth: credentials and secret headers, each bound to where it belongs.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderName, HeaderValue, header};
 use huntsman_crawler::{Context, DownloaderMiddleware, Error, OnRequest, Request, Result, Settings, log};
 use url::Url;
 
 use crate::origin::{self, Origin};
-use crate::{added, base64, chain};
+use crate::{added, chain};
 
 /// Adds `Authorization` and secret headers, to the origins that they are bound to and to no other.
 ///
@@ -97,7 +98,7 @@ fn normal_domain(domain: &str) -> String {
 }
 
 fn basic(user: &str, password: &str) -> HeaderValue {
-    let value = format!("Basic {}", base64::encode(format!("{user}:{password}").as_bytes()));
+    let value = format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")));
     let mut value = HeaderValue::from_str(&value).expect("base64 is visible ASCII");
     value.set_sensitive(true);
     value
