@@ -17,8 +17,8 @@ if [ ! -x "$work/venv/bin/python" ] || ! "$work/venv/bin/python" -c 'import earw
     }
 fi
 if [ -z "${CLI:-}" ]; then
-    (cd "$root" && cargo build --quiet --release -p huntsman-cli)
-    CLI=${CARGO_TARGET_DIR:-$root/target}/release/huntsman
+    (cd "$root" && cargo build --quiet --profile dist -p huntsman-cli)
+    CLI=${CARGO_TARGET_DIR:-$root/target}/dist/huntsman
 fi
 
 : >"$work/runs.jsonl"
