@@ -15,4 +15,4 @@ pub(crate) use candidates::CandidateArgs;
 pub(crate) use comparison::{Compared, Comparison};
 pub(crate) use input::{Input, Inputs, Read, pdf_reader};
 pub(crate) use plan::{EachCheckArgs, PlanArgs};
-pub(crate) use side_by_side::{FOOT, STYLE, head, page, pair, table};
+pub(crate) use side_by_side::{STYLE, page, pair, table};

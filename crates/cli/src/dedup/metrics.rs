@@ -5,13 +5,17 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use axum::Router;
+use axum::routing::get;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
 use huntsman::detect::near::IndexStats;
 
 use super::index::Opened;
 use super::record::Story;
 use crate::metrics::Metrics;
 use crate::process;
-use crate::server::Answer;
+use crate::prometheus;
 
 /// Where a document's time goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,20 +226,13 @@ impl Telemetry {
 
     /// Answers until it is dropped.
     pub(crate) async fn serve(self: Arc<Self>, metrics: Metrics) {
-        let answer = move |path: &str| {
-            let (is_metrics, telemetry) = (path == "/metrics", Arc::clone(&self));
-            async move {
-                if !is_metrics {
-                    return Answer::text(404, "see /metrics\n");
-                }
-                // A server of Redis may be asked, which blocks.
-                match tokio::task::spawn_blocking(move || telemetry.text()).await {
-                    Ok(text) => Answer::metrics(text),
-                    Err(_) => Answer::text(500, "see the log\n"),
-                }
-            }
+        let text = move || async move {
+            // A server of Redis may be asked, which blocks.
+            let text = tokio::task::spawn_blocking(move || self.text()).await;
+            let answered = text.map(|text| ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text));
+            answered.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, "see the log\n"))
         };
-        metrics.answer(answer).await;
+        metrics.answer(Router::new().route("/metrics", get(text))).await;
     }
 }
 

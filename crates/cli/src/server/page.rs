@@ -1,23 +1,20 @@
-//! What is asked, and what is answered.
+//! Pages of generated sites: plain values that are made from a path, so that a site is tested without a server.
 
-use bytes::Bytes;
+use axum::response::{IntoResponse, Response};
 use http::header::{CONTENT_TYPE, HeaderName, LOCATION};
-use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, Uri};
-use http_body_util::Full;
+use http::{HeaderValue, StatusCode, Uri};
 
-/// A request whose head was read.
+/// The head of a request for a page.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    pub(crate) method: Method,
     pub(crate) uri: Uri,
-    pub(crate) headers: HeaderMap,
 }
 
 impl Asked {
-    /// A GET of a target, for tests of what answers.
+    /// A GET of a target, for tests of sites.
     #[cfg(test)]
     pub(crate) fn of(target: &str) -> Self {
-        Self { method: Method::GET, uri: target.parse().expect("a target"), headers: HeaderMap::new() }
+        Self { uri: target.parse().expect("a target") }
     }
 
     /// Path without the query.
@@ -31,7 +28,7 @@ impl Asked {
     }
 }
 
-/// What the server sends.
+/// A page, a redirect, or a status with a text.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -40,8 +37,12 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    pub(crate) fn new(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, headers: Vec::new(), body: body.into() }.with(CONTENT_TYPE, content_type)
+    fn new(status: u16, content_type: &'static str, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status,
+            headers: vec![(CONTENT_TYPE, HeaderValue::from_static(content_type))],
+            body: body.into(),
+        }
     }
 
     /// Status 200 with a page.
@@ -54,26 +55,17 @@ impl Answer {
         Self::new(status, "text/plain; charset=utf-8", body)
     }
 
-    /// Metrics in the text format of Prometheus, version 0.0.4.
-    pub(crate) fn metrics(text: String) -> Self {
-        Self::new(200, "text/plain; version=0.0.4; charset=utf-8", text)
-    }
-
-    /// A permanent redirect to an address, which has no signs that a header may not have.
+    /// A permanent redirect to an address, which has no characters that a header may not have.
     pub(crate) fn redirect(to: &str) -> Self {
         let mut answer = Self::text(301, "moved\n");
         answer.headers.extend(HeaderValue::from_str(to).ok().map(|to| (LOCATION, to)));
         answer
     }
+}
 
-    /// With one header more.
-    pub(crate) fn with(mut self, name: HeaderName, value: &'static str) -> Self {
-        self.headers.push((name, HeaderValue::from_static(value)));
-        self
-    }
-
-    pub(super) fn into_response(self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::new(Bytes::from(self.body)));
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let mut response = Response::new(self.body.into());
         let status = StatusCode::from_u16(self.status);
         *response.status_mut() = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         response.headers_mut().extend(self.headers);
