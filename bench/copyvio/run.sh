@@ -17,8 +17,8 @@ if [ ! -x "$work/venv/bin/python" ] || ! "$work/venv/bin/python" -c 'import earw
     }
 fi
 if [ -z "${CLI:-}" ]; then
-    (cd "$root" && cargo build --quiet --release -p huntsman-bench)
-    CLI=${CARGO_TARGET_DIR:-$root/target}/release/huntsman-bench
+    (cd "$root" && cargo build --quiet --profile dist -p huntsman-bench)
+    CLI=${CARGO_TARGET_DIR:-$root/target}/dist/huntsman-bench
 fi
 
 : >"$work/runs.jsonl"

@@ -16,4 +16,4 @@ pub(crate) use comparison::{Compared, Comparison};
 pub use input::pdf_reader;
 pub(crate) use input::{Input, Inputs, Read};
 pub(crate) use plan::{EachCheckArgs, PlanArgs};
-pub(crate) use side_by_side::{FOOT, STYLE, head, page, pair, table};
+pub(crate) use side_by_side::{STYLE, page, pair, table};

@@ -182,6 +182,8 @@ fn connected(bucket: &str, attempts: usize, patience: Duration) -> Result<Amazon
         max_retries: attempts - 1,
         retry_timeout: patience,
     };
+    // The client takes its cryptography from the process. Where the program has chosen one, that stays.
+    let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
     let setting =
         |builder: &AmazonS3Builder, key| builder.get_config_value(&key).filter(|value| !value.is_empty());

@@ -1,5 +1,6 @@
 //! HttpAuth: credentials and secret headers, each bound to where it belongs.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderName, HeaderValue, header};
 use huntsman_crawler::{
     Component, Context, DownloaderMiddleware, Error, Hooks, OnRequest, Request, Result, Settings, log, meta,
@@ -8,7 +9,7 @@ use huntsman_crawler::{
 use url::Url;
 
 use crate::origin::{self, Origin};
-use crate::{added, base64, chain};
+use crate::{added, chain};
 
 settings! {
     /// Settings of [`HttpAuth`].
@@ -112,7 +113,7 @@ fn normal_domain(domain: &str) -> String {
 }
 
 fn basic(user: &str, password: &str) -> HeaderValue {
-    let value = format!("Basic {}", base64::encode(format!("{user}:{password}").as_bytes()));
+    let value = format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")));
     let mut value = HeaderValue::from_str(&value).expect("base64 is visible ASCII");
     value.set_sensitive(true);
     value

@@ -8,7 +8,6 @@
 
 mod added;
 mod avoid_dup;
-mod base64;
 mod chain;
 mod cookie_jar;
 mod cookies;

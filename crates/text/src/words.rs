@@ -217,6 +217,9 @@ fn normalise(token: &str, out: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use rand_xoshiro::SplitMix64;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
     use super::*;
 
     fn words(text: &str) -> Vec<String> {
@@ -281,12 +284,11 @@ mod tests {
             let text = [pieces[code % n], pieces[code / n % n], pieces[code / n / n]].concat();
             assert_eq!(words(&text), naive(&text), "{text:?}");
         }
-        let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+        let mut random = SplitMix64::seed_from_u64(0x5eed_0901);
         for _ in 0..20_000 {
             let mut text = String::new();
-            for _ in 0..4 + state % 12 {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-                text.push_str(pieces[(state >> 33) as usize % n]);
+            for _ in 0..4 + random.next_u64() % 12 {
+                text.push_str(pieces[random.next_u64() as usize % n]);
             }
             assert_eq!(words(&text), naive(&text), "{text:?}");
         }

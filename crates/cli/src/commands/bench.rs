@@ -19,7 +19,6 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::args::{SettingsArgs, positive};
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::generated::answer;
 use crate::job::{self, Job, Sink};
 use crate::logging;
 use crate::output::{Plan, Run};
@@ -253,7 +252,7 @@ pub(crate) async fn server(site: BenchSite) -> Outcome {
     println_port(listener.local_addr()?.port())?;
     let closed = tokio::task::spawn_blocking(|| io::stdin().lock().read(&mut [0]));
     tokio::select! {
-        () = serve_pages(listener, Limits::of_bench(), move |asked| std::future::ready(answer(pages.answer(&asked.uri)))) => {}
+        () = serve_pages(listener, Limits::of_bench(), move |uri| pages.answer(uri)) => {}
         _ = closed => {}
     }
     Ok(Exit::Done)

@@ -1,6 +1,5 @@
 //! `huntsman demo`: a forum on loopback, crawled, and a report to look at.
 
-use std::future::ready;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,7 +15,6 @@ use tokio::net::TcpListener;
 use crate::args::SettingsArgs;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::generated::answer;
 use crate::html_report;
 use crate::job::{self, Job, Sink};
 use crate::logging;
@@ -63,12 +61,9 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     let essay = Text::new(site.essay());
     let mut servers = tokio::task::JoinSet::new();
     let pages = Arc::clone(&site);
-    servers
-        .spawn(serve_pages(forum, Limits::default(), move |asked| ready(answer(pages.answer(&asked.uri)))));
+    servers.spawn(serve_pages(forum, Limits::default(), move |uri| pages.answer(uri)));
     if let Some(mirror) = mirror {
-        servers.spawn(serve_pages(mirror, Limits::default(), move |asked| {
-            ready(answer(site.mirror_answer(&asked.uri)))
-        }));
+        servers.spawn(serve_pages(mirror, Limits::default(), move |uri| site.mirror_answer(uri)));
     }
 
     let mut hosts = vec![format!("127.0.0.1:{port}")];

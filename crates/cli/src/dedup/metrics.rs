@@ -3,11 +3,15 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use axum::Router;
+use axum::routing::get;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
 use huntsman::dedup::Telemetry;
 
 use crate::metrics::Metrics;
 use crate::process;
-use crate::server::Answer;
+use crate::prometheus;
 
 /// All metrics while the run goes on.
 fn text(telemetry: &Telemetry) -> String {
@@ -33,18 +37,11 @@ fn gauge(out: &mut String, name: &str, help: &str, value: u64) {
 
 /// Answers until it is dropped.
 pub(crate) async fn serve(telemetry: Arc<Telemetry>, metrics: Metrics) {
-    let answer = move |path: &str| {
-        let (is_metrics, telemetry) = (path == "/metrics", Arc::clone(&telemetry));
-        async move {
-            if !is_metrics {
-                return Answer::text(404, "see /metrics\n");
-            }
-            // A server of Redis may be asked, which blocks.
-            match tokio::task::spawn_blocking(move || text(&telemetry)).await {
-                Ok(text) => Answer::metrics(text),
-                Err(_) => Answer::text(500, "see the log\n"),
-            }
-        }
+    let text = move || async move {
+        // A server of Redis may be asked, which blocks.
+        let text = tokio::task::spawn_blocking(move || text(&telemetry)).await;
+        let answered = text.map(|text| ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text));
+        answered.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, "see the log\n"))
     };
-    metrics.answer(answer).await;
+    metrics.answer(Router::new().route("/metrics", get(text))).await;
 }

@@ -49,7 +49,7 @@ async fn site_that(protocols: &[&str], flood: bool, versions: &[&'static Support
     let made = rcgen::generate_simple_self_signed(vec!["localhost".into()]).expect("a certificate");
     let certificate = made.cert.der().clone();
     let key = PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
-    let mut config = ServerConfig::builder_with_provider(Arc::new(crypto::aws_lc_rs::default_provider()))
+    let mut config = ServerConfig::builder_with_provider(Arc::new(crypto::ring::default_provider()))
         .with_protocol_versions(versions)
         .expect("versions")
         .with_no_client_auth()

@@ -194,7 +194,7 @@ pub(super) fn tls(settings: &RedisSettings) -> Result<Option<Arc<ClientConfig>>,
         return Ok(None);
     }
     // Named, and not the process's: a library neither needs nor sets one.
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
     let failed = |error: rustls::Error| {
         let message = format!("setting up TLS: {error}");
         IndexError::new(IndexErrorKind::Io, message).with_source(error)
