@@ -7,8 +7,8 @@ use std::sync::Arc;
 use http::Extensions;
 use huntsman_html::ScanOptions;
 
+use super::core::Core;
 use super::items::panic_message;
-use super::visit::Core;
 use crate::drop::{DropReason, DropState};
 use crate::error::{Error, Result};
 use crate::event::Event;

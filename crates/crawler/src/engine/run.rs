@@ -7,10 +7,11 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use super::core::Core;
 use super::limits::Limits;
 use super::quota::Quota;
 use super::seeds::Seeds;
-use super::visit::{Core, VisitEnd};
+use super::visit::{Visit, VisitEnd};
 use crate::clock::Timestamp;
 use crate::context::{Message, Overview};
 use crate::drop::{DropReason, DropState, Dropped};
@@ -332,7 +333,7 @@ impl<S: Spider> Run<S> {
             self.core.cx.emit(&Event::SchedulerEmpty);
         }
         let id = lease.id;
-        let task = self.visits.spawn(Arc::clone(&self.core).visit(lease, ticket)).id();
+        let task = self.visits.spawn(Visit::run(Arc::clone(&self.core), lease, ticket)).id();
         self.leased.insert(task, (id, host));
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! Sending: every request that goes to the network takes a start from the scheduler, however it came about.
 
-use std::cell::Cell;
-
 use tokio::sync::oneshot;
 
 use crate::active::{ActiveBytes, Held};
@@ -16,11 +14,6 @@ use crate::response::Response;
 use crate::retry_after::wait_asked_for;
 use crate::schedule::{Outcome, Ticket};
 use crate::stats::Counter;
-
-tokio::task_local! {
-    /// The start that came with the lease of this visit, until the first send of its host takes it.
-    pub(crate) static TURN: Cell<Option<Ticket>>;
-}
 
 /// The last step before the network.
 pub(crate) struct Sender {
@@ -114,7 +107,7 @@ async fn start(
     pace: Option<&Pace>,
 ) -> Result<(Ticket, Option<Flight>), FetchError> {
     let host = request.host();
-    let mut held = TURN.try_with(Cell::take).ok().flatten();
+    let mut held = cx.take_turn();
     loop {
         match held {
             Some(ticket) if ticket.host == host && !ticket.is_void() => {
