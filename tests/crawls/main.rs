@@ -5,6 +5,7 @@
 mod accounting;
 mod avoid_dup;
 mod client;
+mod components;
 mod contract;
 mod copyvio;
 mod duplicates;

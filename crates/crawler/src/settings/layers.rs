@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_headers_replace_each_other_whatever_their_case() {
+    fn names_of_default_headers_replace_each_other_whatever_their_case() {
         let mut layers = Layers::default();
         layers.set(Layer::Project, "own_headers", json!({"accept": "a/a", "X-One": "1"}));
         layers.set(Layer::CommandLine, "own_headers", json!({"ACCEPT-language": "de", "x-one": "2"}));
