@@ -114,7 +114,7 @@ async fn a_meta_key_of_a_component_travels_with_the_request() {
 #[tokio::test(start_paused = true)]
 async fn the_state_of_a_component_is_in_the_job() {
     let folder = tempfile::tempdir().unwrap();
-    let run = |seed: &str| {
+    let run = |seed: &'static str| {
         let web = ScriptedDownloader::pages(tree("a.test", 40));
         let crawl = quick(links([seed]), &web).component(Quota::from_settings).set("quota_links", 8);
         crawl.job(Job::open(folder.path().join("job"), Backend::Redb).unwrap()).run()
