@@ -38,8 +38,8 @@ work=$(cd "$work" && pwd)
 
 if [ -n "${wants_huntsman:-}" ] && [ -z "${CLI:-}" ]; then
     need cargo cargo
-    (cd "$project" && cargo build --release --locked --package huntsman-cli)
-    CLI=$(cd "$project" && realpath "${CARGO_TARGET_DIR:-target}")/release/huntsman
+    (cd "$project" && cargo build --profile dist --locked --package huntsman-cli)
+    CLI=$(cd "$project" && realpath "${CARGO_TARGET_DIR:-target}")/dist/huntsman
 fi
 if [ -n "${wants_spider:-}" ] && [ -z "${SPIDER:-}" ]; then
     need cargo cargo

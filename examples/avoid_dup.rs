@@ -2,9 +2,8 @@
 //!
 //! Starts its own site: `cargo run --example avoid_dup`.
 
-use huntsman::middleware::{Defaults, SharedAvoidDup};
+use huntsman::middleware::AvoidDup;
 use huntsman::prelude::*;
-use huntsman::{CrawlerBuilder, HttpDownloader};
 use huntsman_testkit::{Answer, Site};
 
 const ARTICLES: usize = 300;
@@ -40,11 +39,7 @@ async fn main() -> Result<()> {
         out.follow_links(page);
         Ok(())
     });
-    // A place to look at what is learnt; without it, `huntsman::crawl(spider)` and the setting are enough.
-    let learnt = SharedAvoidDup::default();
-    let report = CrawlerBuilder::new(spider)
-        .plugin(Defaults.avoid_dup(learnt.clone()))
-        .downloader_with(HttpDownloader::new)
+    let report = huntsman::crawl(spider)
         .set("avoid_dup_content_enabled", true)
         .set("avoid_dup_content_initial_queue_limit", 50)
         .set("allow_addresses", vec![format!("127.0.0.1:{}", site.port())])
@@ -54,7 +49,7 @@ async fn main() -> Result<()> {
         .await?;
 
     println!("{report}");
-    if let Some(avoid_dup) = learnt.get() {
+    if let Some(avoid_dup) = report.component::<AvoidDup>() {
         for rule in avoid_dup.rules() {
             println!("{}: {} requests skipped, such as {}", rule.rule, rule.skipped, rule.example);
         }

@@ -40,11 +40,13 @@
 pub mod spider;
 
 pub use huntsman_crawler::*;
+pub use huntsman_dedup as dedup;
 pub use huntsman_detect as detect;
 pub use huntsman_files as files;
 pub use huntsman_html as html;
 pub use huntsman_middleware as middleware;
 pub use huntsman_store as store;
+pub use huntsman_text as text;
 
 /// What a spider author types every day.
 pub mod prelude {

@@ -54,25 +54,23 @@
 /// The version of the spider crate that this is made for.
 pub use spider as spider_rs;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
-use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use huntsman_crawler::log;
 use huntsman_crawler::{
-    Context, CrawlReport, CrawlerBuilder, DownloaderMiddleware, DropReason, DropState, Dropped, Error, Event,
-    Handle, HttpDownloader, Observer, OnRequest, Output, Page, Request, Result, Spider, SpiderMiddleware,
-    Start, registrable_domain,
+    ClientError, Context, CrawlClient, CrawlReport, CrawlerBuilder, DropState, Dropped, Event, Handle,
+    HttpDownloader, Observer, OnDemand, OnPage, Page, Request, Response, Result, SpiderMiddleware,
+    registrable_domain,
 };
-use huntsman_middleware::{AvoidDup, Defaults, SharedAvoidDup};
+use huntsman_middleware::{AvoidDup, Defaults};
 use spider::fetcher::{FetchContext, RemoteFetcher};
 use spider::utils::PageResponse;
 use spider::website::Website;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 use url::Url;
 
 /// Header of a page that was not fetched: the reason, as in drop records.
@@ -83,27 +81,15 @@ const DETAIL: HeaderName = HeaderName::from_static("x-huntsman-detail");
 const MOST_DETAIL: usize = 2_000;
 /// Records that [`Fetcher::dropped`] gives.
 const MOST_DROPPED: usize = 10_000;
-/// How often a URL is asked for again that was dropped because nobody waited for it any more, at the moment somebody did.
-const MOST_TRIES: usize = 3;
 
 /// Downloads for `Website`s of the spider crate; cheap to clone. It may serve several: they share what is learnt, and the
 /// politeness towards each host. A later crawl of the same site wants a new one: this one has its pages.
 ///
 /// Ends with [`finish`](Self::finish), or when the last clone and all websites that it is attached to are dropped.
 #[derive(Clone)]
-pub struct Fetcher(Arc<Inner>);
-
-struct Inner {
-    relay: Relay,
-    handle: Handle,
-    place: SharedAvoidDup,
-    crawl: Mutex<Option<JoinHandle<Result<CrawlReport>>>>,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.handle.stop("finished");
-    }
+pub struct Fetcher {
+    client: CrawlClient,
+    drops: Drops,
 }
 
 impl Fetcher {
@@ -113,29 +99,19 @@ impl Fetcher {
     ///
     /// # Errors
     /// A setting is unknown or wrong, a component cannot be made, or this is not within a tokio runtime.
-    pub fn start(configure: impl FnOnce(CrawlerBuilder<Relay>) -> CrawlerBuilder<Relay>) -> Result<Self> {
-        let runtime = tokio::runtime::Handle::try_current()
-            .map_err(|cause| Error::usage(format!("a fetcher for the spider crate: {cause}")))?;
-        let place = SharedAvoidDup::default();
-        let relay = Relay { orders: Arc::default(), place: place.clone() };
-        let builder = CrawlerBuilder::new(relay.clone())
-            .plugin(Defaults.avoid_dup(place.clone()))
+    pub fn start(
+        configure: impl FnOnce(CrawlerBuilder<OnDemand>) -> CrawlerBuilder<OnDemand>,
+    ) -> Result<Self> {
+        let drops = Drops::default();
+        let builder = CrawlerBuilder::new(OnDemand::new())
+            .plugin(Defaults)
             .downloader_with(HttpDownloader::new)
-            .observer(relay.clone())
-            .middleware(relay.clone())
+            .observer(drops.clone())
+            .spider_middleware(LearnLinks)
             // Answers of all kinds are the spider crate's to judge.
             .set("httperror_allow_all", true)
             .set("avoid_dup_content_enabled", true);
-        let crawler = configure(builder).build()?;
-        let handle = crawler.handle();
-        handle.keep_open(true);
-        let orders = relay.clone();
-        let crawl = runtime.spawn(async move {
-            // Also when the crawl is dropped with its runtime.
-            let _closing = Closing(orders);
-            crawler.run().await
-        });
-        Ok(Self(Arc::new(Inner { relay, handle, place, crawl: Mutex::new(Some(crawl)) })))
+        Ok(Self { client: CrawlClient::start(configure(builder))?, drops })
     }
 
     /// Has a website download through this, in `crawl` and `crawl_raw` (not in those that drive a browser). Switches off its own
@@ -148,18 +124,18 @@ impl Fetcher {
     }
 
     /// What AvoidDup learnt: totals, rules, what it thinks of a URL. `None` if the settings switch it off.
-    pub fn avoid_dup(&self) -> Option<&AvoidDup> {
-        self.0.place.get()
+    pub fn avoid_dup(&self) -> Option<Arc<AvoidDup>> {
+        self.client.component()
     }
 
     /// The last 10,000 requests that ended without a page, oldest first, with their reasons.
     pub fn dropped(&self) -> Vec<Dropped> {
-        self.0.relay.orders().dropped.iter().cloned().collect()
+        self.drops.all().iter().cloned().collect()
     }
 
     /// The crawl beside the spider crate's, for its stats and the politeness of hosts.
     pub fn handle(&self) -> &Handle {
-        &self.0.handle
+        self.client.handle()
     }
 
     /// Ends the downloads, and gives their report. Requests that are still on their way are waited for (`drain_timeout`); those that
@@ -168,130 +144,88 @@ impl Fetcher {
     /// # Errors
     /// The crawl failed as a whole, or was finished before.
     pub async fn finish(&self) -> Result<CrawlReport> {
-        let crawl = self.0.crawl.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let crawl = crawl.ok_or_else(|| Error::usage("this fetcher was finished before"))?;
-        self.0.handle.stop("finished");
-        match crawl.await {
-            Ok(report) => report,
-            Err(cause) => Err(Error::from(cause).context("the downloads for the spider crate")),
-        }
+        self.client.finish().await.map_err(|error| error.context("the downloads for the spider crate"))
     }
 
-    async fn answer(&self, url: &str) -> Answer {
+    async fn answer(&self, url: &str) -> PageResponse {
         let url = match Url::parse(url.trim()) {
             Ok(url) => url,
-            Err(cause) => return Answer::failed("invalid_url", cause.to_string()),
+            Err(cause) => return none("invalid_url", &cause.to_string(), status_of_failure("invalid_url")),
         };
-        for _ in 0..MOST_TRIES {
-            let Some((answer, is_first)) = self.0.relay.order(&url) else { break };
-            if is_first {
-                self.0.handle.push(Request::get(url.clone()).unfiltered());
+        match self.client.fetch(Request::get(url)).await {
+            Ok(response) => fetched(response),
+            Err(ClientError::Dropped { dropped, .. }) => {
+                none(&dropped.reason, dropped.detail.as_deref().unwrap_or_default(), status_of(&dropped))
             }
-            if let Ok(answer) = answer.await {
-                return answer;
-            }
+            Err(_) => none("closed", "no more downloads are done", status_of_failure("closed")),
         }
-        Answer::failed("closed", "no more downloads are done".to_owned())
     }
 }
 
 impl fmt::Debug for Fetcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fetcher").field("relay", &self.0.relay).finish_non_exhaustive()
+        f.debug_struct("Fetcher").field("client", &self.client).finish_non_exhaustive()
     }
 }
 
 #[async_trait]
 impl RemoteFetcher for Fetcher {
     async fn fetch(&self, asked: FetchContext<'_>) -> PageResponse {
-        self.answer(asked.url).await.into_response()
+        self.answer(asked.url).await
     }
 }
 
-/// Closes the orders of a crawl that has ended, in whatever way.
-struct Closing(Relay);
+/// The last requests that ended without a page.
+#[derive(Clone, Default)]
+struct Drops(Arc<Mutex<VecDeque<Dropped>>>);
 
-impl Drop for Closing {
-    fn drop(&mut self) {
-        let mut orders = self.0.orders();
-        orders.is_closed = true;
-        orders.waiting.clear();
+impl Drops {
+    fn all(&self) -> MutexGuard<'_, VecDeque<Dropped>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The spider of the crawl that does the downloads: hands its pages over. Seen only by the closure that configures that crawl.
-#[derive(Clone)]
-pub struct Relay {
-    orders: Arc<Mutex<Orders>>,
-    place: SharedAvoidDup,
-}
-
-#[derive(Default)]
-struct Orders {
-    /// Those who wait for a URL. As many as the spider crate has requests in flight.
-    waiting: HashMap<String, Vec<oneshot::Sender<Answer>>>,
-    dropped: VecDeque<Dropped>,
-    is_closed: bool,
-}
-
-/// Reason of a request for which nobody waits any more.
-const NOT_WANTED: &str = "not_wanted";
-
-impl Relay {
-    const NAME: &'static str = "spider_relay";
-    /// Before robots.txt and all others: what nobody wants costs nothing.
-    const ORDER: i32 = 10;
-
-    fn orders(&self) -> MutexGuard<'_, Orders> {
-        self.orders.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Where the answer will come, and whether nobody else asked for it yet; `None` if no more come.
-    fn order(&self, url: &Url) -> Option<(oneshot::Receiver<Answer>, bool)> {
-        let mut orders = self.orders();
-        if orders.is_closed {
-            return None;
+impl Observer for Drops {
+    fn event(&self, event: &Event<'_>) {
+        let (Event::RequestDropped(dropped) | Event::RequestRefused(dropped)) = event else { return };
+        let mut drops = self.all();
+        if drops.len() >= MOST_DROPPED {
+            drops.pop_front();
         }
-        let (sender, answer) = oneshot::channel();
-        let waiting = orders.waiting.entry(url.as_str().to_owned()).or_default();
-        waiting.push(sender);
-        Some((answer, waiting.len() == 1))
+        drops.push_back((*dropped).clone());
+    }
+}
+
+/// Tells AvoidDup of the links of a page, as if they were followed: where a link stands may tell what it leads to. This happens before the
+/// page is handed over, since the spider crate asks for the links as soon as it has the page.
+struct LearnLinks;
+
+impl SpiderMiddleware for LearnLinks {
+    fn name(&self) -> &'static str {
+        "learn_links"
     }
 
-    fn deliver(&self, url: &str, answer: impl FnOnce() -> Answer) {
-        let Some(waiting) = self.orders().waiting.remove(url) else { return };
-        let answer = answer();
-        for sender in waiting {
-            // Who asked may be gone.
-            let _ = sender.send(answer.clone());
-        }
+    /// The last one: what others skip teaches nothing.
+    fn order(&self) -> i32 {
+        10_000
     }
 
-    /// Whether all who asked for the URL are gone; they are forgotten then.
-    fn is_abandoned(&self, url: &str) -> bool {
-        let mut orders = self.orders();
-        let is_abandoned =
-            orders.waiting.get(url).is_some_and(|waiting| waiting.iter().all(oneshot::Sender::is_closed));
-        if is_abandoned {
-            orders.waiting.remove(url);
-        }
-        is_abandoned
-    }
-
-    /// Tells AvoidDup of the links of a page, as if they were followed: where a link stands may tell what it leads to.
-    fn discover(&self, page: &Page, cx: &Context) -> Result<()> {
-        let Some(avoid_dup) = self.place.get() else { return Ok(()) };
+    fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
+        let Some(avoid_dup) = cx.component::<AvoidDup>() else { return Ok(OnPage::Parse) };
         if !page.kind().is_markup() || !page.response().status.is_success() {
-            return Ok(());
+            return Ok(OnPage::Parse);
         }
         let site = site_of(page.url());
         for link in page.anchors().take(cx.settings().max_links_per_page) {
             if let Some(mut url) = page.join(link.href).filter(|url| site_of(url) == site) {
                 url.set_fragment(None);
-                avoid_dup.process_follow(page, &mut Request::get(url), cx)?;
+                if let Err(error) = avoid_dup.process_follow(page, &mut Request::get(url), cx) {
+                    log::warn!(url = %page.url(), "AvoidDup could not learn the links of a page: {error}");
+                    break;
+                }
             }
         }
-        Ok(())
+        Ok(OnPage::Parse)
     }
 }
 
@@ -299,126 +233,43 @@ fn site_of(url: &Url) -> Option<&str> {
     registrable_domain(url).or(url.host_str())
 }
 
-impl fmt::Debug for Relay {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Relay").field("waiting", &self.orders().waiting.len()).finish_non_exhaustive()
+/// A page as the spider crate takes it.
+fn fetched(response: Response) -> PageResponse {
+    let mut headers = response.headers;
+    // Of the body as it was sent, which is decoded by now; and what only we may say.
+    for name in [&CONTENT_ENCODING, &CONTENT_LENGTH, &TRANSFER_ENCODING, &REASON, &DETAIL] {
+        headers.remove(name);
+    }
+    PageResponse {
+        final_url: Some(response.url.into()),
+        status_code: response.status,
+        headers: Some(headers),
+        content: Some(response.body.into()),
+        ..PageResponse::default()
     }
 }
 
-impl Spider for Relay {
-    type Item = ();
-
-    fn name(&self) -> &str {
-        Self::NAME
-    }
-
-    fn start(&self) -> Start {
-        Start::none()
-    }
-
-    fn parse(&self, page: &Page, out: &mut Output<()>) -> Result<()> {
-        // Before the answer: the links are asked for as soon as it is there.
-        let learnt = self.discover(page, out.context());
-        self.deliver(page.request().requested_url(), || Answer::page(page));
-        learnt
+/// A page that was not fetched, with the reason in its headers.
+fn none(reason: &str, detail: &str, status: StatusCode) -> PageResponse {
+    let mut headers = HeaderMap::new();
+    headers.insert(REASON, header_value(reason));
+    headers.insert(DETAIL, header_value(detail));
+    PageResponse {
+        status_code: status,
+        headers: Some(headers),
+        // An empty body with a status of success would be made a 504 otherwise.
+        content_truncated: status.is_success(),
+        ..PageResponse::default()
     }
 }
 
-impl DownloaderMiddleware for Relay {
-    fn name(&self) -> &'static str {
-        Self::NAME
+/// The status of a page that was dropped.
+fn status_of(dropped: &Dropped) -> StatusCode {
+    if dropped.state == DropState::Skipped {
+        return StatusCode::NO_CONTENT;
     }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
-    async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
-        if !request.is_nested() && self.is_abandoned(request.requested_url()) {
-            return Ok(OnRequest::Drop(DropReason::skipped(NOT_WANTED)));
-        }
-        Ok(OnRequest::Continue)
-    }
-}
-
-impl Observer for Relay {
-    fn event(&self, event: &Event<'_>) {
-        let (Event::RequestDropped(dropped) | Event::RequestRefused(dropped)) = event else { return };
-        {
-            let mut orders = self.orders();
-            if orders.dropped.len() >= MOST_DROPPED {
-                orders.dropped.pop_front();
-            }
-            orders.dropped.push_back((*dropped).clone());
-        }
-        // Who asks for it by now has a request of their own in the queue.
-        if dropped.component != Self::NAME {
-            self.deliver(&dropped.url, || Answer::dropped(dropped));
-        }
-    }
-}
-
-/// What came of a request.
-#[derive(Clone, Debug)]
-enum Answer {
-    Page { url: String, status: StatusCode, headers: HeaderMap, body: Bytes },
-    Dropped { status: StatusCode, reason: String, detail: String },
-}
-
-impl Answer {
-    fn page(page: &Page) -> Self {
-        let response = page.response();
-        let mut headers = response.headers.clone();
-        // Of the body as it was sent, which is decoded by now; and what only we may say.
-        for name in [&CONTENT_ENCODING, &CONTENT_LENGTH, &TRANSFER_ENCODING, &REASON, &DETAIL] {
-            headers.remove(name);
-        }
-        Self::Page {
-            url: response.url.to_string(),
-            status: response.status,
-            headers,
-            body: response.body.clone(),
-        }
-    }
-
-    fn failed(reason: &str, detail: String) -> Self {
-        let status = status_of_failure(reason);
-        Self::Dropped { status, reason: reason.to_owned(), detail }
-    }
-
-    fn dropped(dropped: &Dropped) -> Self {
-        let status = match (dropped.state, dropped.status) {
-            (DropState::Skipped, _) => StatusCode::NO_CONTENT,
-            (DropState::Failed, Some(status)) => {
-                StatusCode::from_u16(status).unwrap_or_else(|_| status_of_failure(&dropped.reason))
-            }
-            (DropState::Failed, None) => status_of_failure(&dropped.reason),
-        };
-        let detail = dropped.detail.clone().unwrap_or_default();
-        Self::Dropped { status, reason: dropped.reason.clone().into_owned(), detail }
-    }
-
-    fn into_response(self) -> PageResponse {
-        let mut response = PageResponse::default();
-        match self {
-            Self::Page { url, status, headers, body } => {
-                response.final_url = Some(url);
-                response.status_code = status;
-                response.headers = Some(headers);
-                response.content = Some(body.into());
-            }
-            Self::Dropped { status, reason, detail } => {
-                let mut headers = HeaderMap::new();
-                headers.insert(REASON, header_value(&reason));
-                headers.insert(DETAIL, header_value(&detail));
-                response.status_code = status;
-                response.headers = Some(headers);
-                // An empty body with a status of success would be made a 504 otherwise.
-                response.content_truncated = status.is_success();
-            }
-        }
-        response
-    }
+    let answered = dropped.status.and_then(|status| StatusCode::from_u16(status).ok());
+    answered.unwrap_or_else(|| status_of_failure(&dropped.reason))
 }
 
 /// The codes that the spider crate gives to failures of these kinds.

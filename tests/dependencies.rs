@@ -1,6 +1,8 @@
 //! The direction of dependencies between the crates of the workspace, as ARCHITECTURE.md promises it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -32,25 +34,40 @@ fn crates_depend_only_downwards() {
         ("huntsman-files", &[][..]),
         ("huntsman-store", &["huntsman-files"]),
         ("huntsman-html", &[]),
-        ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-store"]),
-        ("huntsman-crawler", &["huntsman-detect", "huntsman-files", "huntsman-html", "huntsman-store"]),
+        ("huntsman-text", &[]),
+        ("huntsman-detect", &["huntsman-files", "huntsman-html", "huntsman-text"]),
+        ("huntsman-dedup", &["huntsman-detect", "huntsman-files", "huntsman-html", "huntsman-text"]),
+        ("huntsman-crawler", &["huntsman-files", "huntsman-html", "huntsman-store", "huntsman-text"]),
         (
             "huntsman-middleware",
-            &["huntsman-crawler", "huntsman-detect", "huntsman-files", "huntsman-html", "huntsman-store"],
+            &[
+                "huntsman-crawler",
+                "huntsman-detect",
+                "huntsman-files",
+                "huntsman-html",
+                "huntsman-store",
+                "huntsman-text",
+            ],
         ),
         (
             "huntsman",
             &[
                 "huntsman-middleware",
                 "huntsman-crawler",
+                "huntsman-dedup",
                 "huntsman-detect",
                 "huntsman-files",
                 "huntsman-html",
                 "huntsman-store",
+                "huntsman-text",
             ],
         ),
-        ("huntsman-cli", &["huntsman"]),
-        ("huntsman-testkit", &["huntsman-crawler", "huntsman-detect", "huntsman-files", "huntsman-store"]),
+        ("huntsman-cli", &["huntsman", "huntsman-dedup", "huntsman-testkit"]),
+        ("huntsman-bench", &["huntsman", "huntsman-cli", "huntsman-testkit"]),
+        (
+            "huntsman-testkit",
+            &["huntsman-crawler", "huntsman-detect", "huntsman-files", "huntsman-store", "huntsman-text"],
+        ),
     ]);
     let found = dependencies();
     assert_eq!(found.keys().map(String::as_str).collect::<BTreeSet<_>>(), allowed.keys().copied().collect());
@@ -64,11 +81,15 @@ fn crates_depend_only_downwards() {
     }
 }
 
+/// What opens sockets, encrypts them, or waits for them.
+const NETWORK: [&str; 8] =
+    ["tokio", "reqwest", "http", "hyper", "rustls", "rustls-platform-verifier", "native-tls", "object_store"];
+
 #[test]
-fn detect_and_html_know_no_network_and_no_runtime() {
+fn pure_crates_know_no_network_and_no_runtime() {
     let found = dependencies();
-    for name in ["huntsman-files", "huntsman-html", "huntsman-detect", "huntsman-store"] {
-        for banned in ["tokio", "reqwest", "http", "hyper", "clap"] {
+    for name in ["huntsman-files", "huntsman-html", "huntsman-text", "huntsman-detect", "huntsman-store"] {
+        for banned in NETWORK.into_iter().chain(["clap"]) {
             assert!(!found[name].contains(banned), "{name} must not depend on {banned}");
         }
     }
@@ -76,9 +97,42 @@ fn detect_and_html_know_no_network_and_no_runtime() {
 }
 
 #[test]
+fn pure_crates_open_no_socket_of_the_standard_library() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for name in ["files", "html", "text", "detect", "store"] {
+        let mut seen = 0;
+        for file in sources(&root.join("crates").join(name).join("src")) {
+            let text = fs::read_to_string(&file).expect("a source is text");
+            for socket in ["std::net", "TcpStream", "UdpSocket", "UnixStream"] {
+                assert!(!text.contains(socket), "{} names {socket}", file.display());
+            }
+            seen += 1;
+        }
+        assert!(seen > 0, "{name} has sources");
+    }
+}
+
+#[test]
+fn the_crawler_knows_no_detector() {
+    let found = dependencies();
+    for name in ["huntsman-detect", "huntsman-dedup", "huntsman-middleware"] {
+        assert!(!found["huntsman-crawler"].contains(name), "the crawler must not depend on {name}");
+    }
+}
+
+/// The files of Rust below a folder.
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the folder can be listed");
+    let paths = entries.map(|entry| entry.expect("an entry can be read").path());
+    let (folders, files): (Vec<_>, Vec<_>) = paths.partition(|path| path.is_dir());
+    let files = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    files.chain(folders.iter().flat_map(|folder| sources(folder))).collect()
+}
+
+#[test]
 fn only_the_command_line_parses_arguments() {
     for (name, dependencies) in dependencies() {
         let parses = dependencies.contains("clap") || dependencies.contains("indicatif");
-        assert!(!parses || name == "huntsman-cli", "{name}");
+        assert!(!parses || ["huntsman-cli", "huntsman-bench"].contains(&name.as_str()), "{name}");
     }
 }

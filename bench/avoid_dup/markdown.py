@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Tables in Markdown from what `huntsman bench avoid-dup --json` prints, for made-up sites or for real ones.
+"""Tables in Markdown from what `cargo run --release -p huntsman-bench -- avoid-dup --json` prints, for made-up sites or for real ones.
 
-usage: huntsman bench avoid-dup --json | markdown.py
-       for each site: huntsman bench avoid-dup --site URL --truth FILE --json; all lines | markdown.py
+usage: cargo run --release -p huntsman-bench -- avoid-dup --json | markdown.py
+       for each site: cargo run --release -p huntsman-bench -- avoid-dup --site URL --truth FILE --json; all lines | markdown.py
 """
 import json, sys
 

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use huntsman::middleware::{Defaults, SharedAvoidDup};
+use huntsman::middleware::{AvoidDup, Defaults};
 use huntsman::store::Backend;
-use huntsman::{CrawlerBuilder, Job, Output, Page, Request, Spider, spider_fn};
+use huntsman::{CrawlerBuilder, Job, Output, Page, Request, Spider, meta, spider_fn};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
 use crate::support::Log;
@@ -41,9 +41,9 @@ fn spider() -> impl Spider<Item = String> {
     })
 }
 
-fn crawler<S: Spider>(spider: S, web: &ScriptedDownloader, place: &SharedAvoidDup) -> CrawlerBuilder<S> {
+fn crawler<S: Spider>(spider: S, web: &ScriptedDownloader) -> CrawlerBuilder<S> {
     CrawlerBuilder::new(spider)
-        .plugin(Defaults.avoid_dup(place.clone()))
+        .plugin(Defaults)
         .downloader(web.clone())
         .set("seed", 7)
         .set("download_delay", 0.0)
@@ -55,8 +55,8 @@ fn crawler<S: Spider>(spider: S, web: &ScriptedDownloader, place: &SharedAvoidDu
 
 #[tokio::test(start_paused = true)]
 async fn copies_are_skipped_with_a_reason_and_no_content_is_lost() {
-    let (web, place, log) = (site(), SharedAvoidDup::default(), Log::default());
-    let report = crawler(spider(), &web, &place).observer(log.clone()).run().await.unwrap();
+    let (web, log) = (site(), Log::default());
+    let report = crawler(spider(), &web).observer(log.clone()).run().await.unwrap();
     let mut ids: Vec<_> =
         web.urls().iter().map(|url| url.split(['=', '&']).nth(1).unwrap().to_owned()).collect();
     ids.sort();
@@ -66,12 +66,13 @@ async fn copies_are_skipped_with_a_reason_and_no_content_is_lost() {
         log.dropped().into_iter().filter(|drop| drop.reason == "duplicate_content").collect();
     assert!(skipped.len() > PAGES / 2, "{} of {} copies were skipped", skipped.len(), PAGES - 1);
     assert_eq!(report.pages as usize + skipped.len(), 2 * PAGES - 1, "each URL has one record");
-    let totals = place.get().unwrap().totals().unwrap();
+    let learnt = report.component::<AvoidDup>().unwrap();
+    let totals = learnt.totals().unwrap();
     assert_eq!((totals.skipped as usize, totals.learnt), (skipped.len(), report.pages));
     assert!(totals.explored > 0 && totals.lost == 0, "{totals:?}");
     let (estimate, most) = totals.loss().unwrap();
     assert!(estimate == 0.0 && most > 0.0 && most < 0.5, "{most}");
-    let rules = place.get().unwrap().rules();
+    let rules = learnt.rules();
     assert!(rules.iter().any(|rule| rule.dropped == ["sid"]), "{rules:?}");
     assert!(skipped.iter().all(|drop| &*drop.component == "avoid_dup" && drop.detail.is_some()));
     let detail = skipped[0].detail.clone().unwrap();
@@ -80,19 +81,17 @@ async fn copies_are_skipped_with_a_reason_and_no_content_is_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn only_marked_requests_are_judged_if_that_is_asked_for() {
-    let (web, place) = (site(), SharedAvoidDup::default());
-    let report =
-        crawler(spider(), &web, &place).set("avoid_dup_content_scope", "marked").run().await.unwrap();
+    let web = site();
+    let report = crawler(spider(), &web).set("avoid_dup_content_scope", "marked").run().await.unwrap();
     assert_eq!(report.pages as usize, 2 * PAGES - 1);
     assert_eq!(report.stat("avoid_dup/learnt"), 0);
     let marking = spider_fn(["http://a.test/p?id=0"], |page: &Page, out: &mut Output<String>| {
         for url in page.links() {
-            out.request(Request::get(url).meta("avoid_dup_content", true));
+            out.request(Request::get(url).with_meta(meta::AVOID_DUP_CONTENT, true));
         }
         Ok(())
     });
-    let place = SharedAvoidDup::default();
-    let marked = crawler(marking, &site(), &place).set("avoid_dup_content_scope", "marked");
+    let marked = crawler(marking, &site()).set("avoid_dup_content_scope", "marked");
     let report = marked.run().await.unwrap();
     assert!(report.stat("avoid_dup/skipped") > 100, "{:?}", report.stats);
 }
@@ -103,20 +102,18 @@ async fn errors_are_not_learnt_from() {
         "/" => Reply::html((0..200).map(|n| format!("<a href='/x?n={n}'>x</a>")).collect::<String>()),
         _ => Reply::status(403).body(words(1)),
     });
-    let place = SharedAvoidDup::default();
     let spider = spider_fn(["http://a.test/"], |page: &Page, out: &mut Output<String>| {
         out.follow_links(page);
         Ok(())
     });
-    let report =
-        crawler(spider, &web, &place).set("avoid_dup_content_initial_queue_limit", 0).run().await.unwrap();
+    let report = crawler(spider, &web).set("avoid_dup_content_initial_queue_limit", 0).run().await.unwrap();
     assert_eq!((web.urls().len(), report.stat("avoid_dup/learnt")), (201, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn the_reference_mode_skips_by_maybedonts_rules() {
-    let (web, place, log) = (site(), SharedAvoidDup::default(), Log::default());
-    let builder = crawler(spider(), &web, &place).observer(log.clone());
+    let (web, log) = (site(), Log::default());
+    let builder = crawler(spider(), &web).observer(log.clone());
     // One at a time: it does not know of requests in flight.
     let builder = builder.set("concurrent_requests", 1).set("avoid_dup_content_threshold", 0.9);
     builder.set("avoid_dup_content_mode", "reference").run().await.unwrap();
@@ -133,24 +130,23 @@ async fn a_crawl_that_goes_on_knows_what_it_learnt() {
     let with_job = |builder: CrawlerBuilder<_>, path: &Path| {
         builder.job(Job::open(path.join("job"), Backend::Redb).unwrap())
     };
-    let (web, place) = (site(), SharedAvoidDup::default());
-    let crawler_of = |place: &SharedAvoidDup| crawler(spider(), &web, place).set("download_delay", 0.05);
-    let first = with_job(crawler_of(&place), dir.path()).build().unwrap();
+    let web = site();
+    let crawler_of = || crawler(spider(), &web).set("download_delay", 0.05);
+    let first = with_job(crawler_of(), dir.path()).build().unwrap();
     let handle = first.handle();
     let running = tokio::spawn(first.run());
     while handle.stats().get("pages/delivered") < 300 {
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
     }
     handle.stop("enough");
-    running.await.unwrap().unwrap();
-    let before = place.get().unwrap().totals().unwrap();
+    let report = running.await.unwrap().unwrap();
+    let before = report.component::<AvoidDup>().unwrap().totals().unwrap();
     assert!(before.learnt >= 300 && before.explored > 0, "{before:?}");
 
-    let place = SharedAvoidDup::default();
-    let second = with_job(crawler_of(&place), dir.path()).build().unwrap();
-    assert_eq!(place.get().unwrap().totals().unwrap(), before, "it goes on counting");
+    let second = with_job(crawler_of(), dir.path()).build().unwrap();
+    assert_eq!(second.component::<AvoidDup>().unwrap().totals().unwrap(), before, "it goes on counting");
     let report = second.run().await.unwrap();
-    let after = place.get().unwrap().totals().unwrap();
+    let after = report.component::<AvoidDup>().unwrap().totals().unwrap();
     assert_eq!(report.pages + after.skipped, 2 * PAGES as u64 - 1, "each URL has one record over both runs");
     assert_eq!((after.learnt, after.lost), (report.pages, 0));
     let unique: std::collections::BTreeSet<_> = web.urls().into_iter().collect();
@@ -179,8 +175,7 @@ async fn eight_pages_behind_endless_session_ids_cost_less_than_700_requests() {
             out.follow_links(page);
             Ok(())
         });
-        let place = SharedAvoidDup::default();
-        let report = crawler(spider, &web, &place)
+        let report = crawler(spider, &web)
             .set("seed", seed)
             .set("avoid_dup_content_initial_queue_limit", 300)
             .set("closespider_pagecount", 5_000)
@@ -210,12 +205,12 @@ async fn links_that_redirect_to_their_own_page_are_not_followed_for_ever() {
             (0..5).map(|n| format!("<h3><a href='/post/{}'>#</a></h3>", topic * 10 + n)).collect();
         Reply::html(format!("<main><p>{}</p></main>{posts}", words(topic)))
     });
-    let (place, log) = (SharedAvoidDup::default(), Log::default());
+    let log = Log::default();
     let spider = spider_fn(["http://a.test/"], |page: &Page, out: &mut Output<String>| {
         out.follow_links(page);
         Ok(())
     });
-    crawler(spider, &web, &place).observer(log.clone()).run().await.unwrap();
+    crawler(spider, &web).observer(log.clone()).run().await.unwrap();
     let asked = |start: &str| web.urls().iter().filter(|url| url.contains(start)).count();
     assert_eq!(asked("/topic/"), 200);
     assert!(asked("/post/") < 400, "{} of 1,000 redirects were asked for", asked("/post/"));
@@ -227,8 +222,8 @@ async fn a_pinned_parameter_is_skipped_from_the_start_and_a_forbidden_one_never(
     for (setting, fetched) in
         [("avoid_dup_content_pinned", PAGES), ("avoid_dup_content_forbidden", 2 * PAGES - 1)]
     {
-        let (web, place) = (site(), SharedAvoidDup::default());
-        crawler(spider(), &web, &place).set(setting, vec!["sid"]).run().await.unwrap();
+        let web = site();
+        crawler(spider(), &web).set(setting, vec!["sid"]).run().await.unwrap();
         assert_eq!(web.urls().len(), fetched, "{setting}");
     }
 }

@@ -266,6 +266,41 @@ async fn blogs_and_archives_that_show_text_elsewhere_are_read_there() {
     assert!(matches!(&statuses[2], SourceStatus::Failed(_)), "{checked:?}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn downloads_that_can_have_no_text_are_ended_and_say_why() {
+    let large = "x ".repeat(1_100_000);
+    let web = ScriptedDownloader::new()
+        .respond("http://a.example/", Reply::status(200).header("content-type", "image/png").body("PNG"))
+        .respond("http://b.example/", Reply::html("x").header("content-length", "3000000"))
+        .respond("http://c.example/", Reply::html(large.clone()))
+        .respond("http://d.example/", Reply::status(404).header("content-type", "image/png"));
+    let urls = ["http://a.example/", "http://b.example/", "http://c.example/", "http://d.example/"];
+    let workspace = workspace(&web);
+    let checked = workspace.check(article(), &[given(&urls)], plan(false)).await.unwrap();
+    let told = urls.map(|url| match status(&checked, url) {
+        SourceStatus::Failed(why) => why.as_str(),
+        other => panic!("{url}: {other:?}"),
+    });
+    let too_large = "it has more than 2097152 bytes";
+    assert_eq!(told, ["image/png has no text that is read", too_large, too_large, "http_status: 404"]);
+    assert_eq!(workspace.finish().await.unwrap().stat("drops/skipped/download_stopped"), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_a_violation_sources_in_flight_count_and_those_in_the_queue_are_skipped() {
+    let web = ScriptedDownloader::new()
+        .respond("http://copy.example/", Reply::html(words(0, 300)).after(Duration::from_millis(100)))
+        .otherwise(|_, _| Reply::html(words(2_000, 2_300)).after(Duration::from_millis(400)));
+    let urls =
+        ["http://copy.example/", "http://slow.example/1", "http://slow.example/2", "http://slow.example/3"];
+    let checked = workspace(&web).check(article(), &[given(&urls)], plan(true)).await.unwrap();
+    assert!(checked.short_circuit);
+    let statuses = urls.map(|url| status(&checked, url).clone());
+    use SourceStatus::{Compared, Skipped};
+    assert_eq!(statuses, [Compared, Compared, Skipped, Skipped]);
+    assert_eq!(web.urls().len(), 2);
+}
+
 /// Reads no file before it is let go.
 #[derive(Debug, Default)]
 struct Hanging {

@@ -4,6 +4,8 @@
 
 mod accounting;
 mod avoid_dup;
+mod client;
+mod components;
 mod contract;
 mod copyvio;
 mod duplicates;

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use huntsman::middleware::Defaults;
 use huntsman::middleware::sinks::JsonLines;
-use huntsman::{
-    CrawlerBuilder, Layer, Layers, Output, Page, Profile, Result, Settings, Spider, Start, spider_fn,
-};
+use huntsman::{CrawlerBuilder, Layer, Layers, Output, Page, Profile, Result, Spider, Start, spider_fn};
 use huntsman_testkit::ScriptedDownloader;
 use serde_json::{Value, json};
 
@@ -44,13 +42,12 @@ fn the_profiles_have_the_values_of_their_table() {
     ];
     for (column, profile) in Profile::ALL.into_iter().enumerate() {
         let mut layers = Layers::default();
-        layers.set_all(Layer::Profile, profile.values()).unwrap();
+        layers.set_profile(profile);
         // A broad crawl says who it is.
-        layers.set(Layer::Project, "user_agent", "bot/1 (+https://bot.test/)").unwrap();
-        let settings: Settings = layers.resolve().unwrap();
-        let Value::Object(values) = serde_json::to_value(settings).unwrap() else { panic!("a table") };
+        layers.set(Layer::Project, "user_agent", "bot/1 (+https://bot.test/)");
+        let settings = layers.resolve(&Defaults::settings_table()).unwrap();
         for (name, row) in &table {
-            assert_eq!(values[*name], row[column], "{name} of {}", profile.name());
+            assert_eq!(settings.get(name).as_ref(), Some(&row[column]), "{name} of {}", profile.name());
         }
     }
 }

@@ -64,6 +64,8 @@ pub(crate) fn index(data: &[u8]) {
 /// Answers as a server of Redis gives them: however the network cuts them, they are the same.
 #[cfg(feature = "redis")]
 pub(crate) fn resp(data: &[u8]) {
+    use huntsman::dedup::redis::fuzz::answers;
+
     /// Gives as many bytes at once as the bytes themselves say.
     struct Drip<'a>(&'a [u8]);
 
@@ -78,6 +80,6 @@ pub(crate) fn resp(data: &[u8]) {
     }
 
     for numbers in [false, true] {
-        assert_eq!(fuzz::answers(data, numbers), fuzz::answers(Drip(data), numbers));
+        assert_eq!(answers(data, numbers), answers(Drip(data), numbers));
     }
 }

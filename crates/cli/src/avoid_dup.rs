@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use huntsman::detect::avoid::{IdleParameter, Rule, Totals};
-use huntsman::middleware::SharedAvoidDup;
+use huntsman::middleware::AvoidDup;
 use serde::Serialize;
 use serde_json::{Value, json};
-use url::Url;
 
 /// In `report.json`.
 #[derive(Clone, Debug, Serialize)]
@@ -38,8 +37,7 @@ pub(crate) struct Learnt {
 }
 
 /// What was learnt, if AvoidDup was on with a model that has rules.
-pub(crate) fn of(place: &SharedAvoidDup) -> Option<Learnt> {
-    let avoid_dup = place.get()?;
+pub(crate) fn of(avoid_dup: &AvoidDup) -> Option<Learnt> {
     let totals: Totals = avoid_dup.totals()?;
     let rules = avoid_dup.rules();
     let loss = totals.loss();
@@ -97,10 +95,4 @@ fn rule(rule: &Rule) -> Value {
         "explored_new": rule.lost,
         "example": rule.example,
     })
-}
-
-/// What is believed of a URL, in words.
-pub(crate) fn explain(place: &SharedAvoidDup, url: &Url) -> Option<String> {
-    let avoid_dup = place.get()?;
-    Some(avoid_dup.explain(url).unwrap_or_else(|| "nothing that was fetched is akin to it".to_owned()))
 }

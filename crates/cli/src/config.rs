@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use huntsman::{Error, Layer, Layers, Profile, Settings, nearest};
+use huntsman::middleware::Defaults;
+use huntsman::{Error, Layer, Layers, Profile, SettingInfo, Settings, SettingsTable, nearest};
 use serde_json::{Map, Value};
 
 use crate::args::{Flags, SettingsArgs};
@@ -21,6 +22,8 @@ const NOT_SETTINGS: [&str; 1] = ["token"];
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) profile: Profile,
+    /// The settings that there are.
+    pub(crate) table: SettingsTable,
     pub(crate) layers: Layers,
     pub(crate) settings: Settings,
     /// The settings file that was read.
@@ -65,19 +68,22 @@ impl Config {
             None => Profile::default(),
         };
 
+        let table = Defaults::settings_table();
         let mut layers = Layers::default();
-        layers.set_all(Layer::Profile, profile.values())?;
+        layers.set_profile(profile);
         for (name, value) in command {
-            layers.set(Layer::Command, name, value)?;
+            layers.set(Layer::Command, name, value);
         }
         for (name, value) in project {
-            layers.set(Layer::Project, &name, value).map_err(|error| error.context(shown(&file)))?;
+            let name = name.to_ascii_lowercase();
+            table.check(&name, &value).map_err(|error| error.context(shown(&file)))?;
+            layers.set(Layer::Project, &name, value);
         }
         for (name, value) in environment.iter().filter(|(name, _)| name != "profile") {
-            set_from_environment(&mut layers, name, value)?;
+            set_from_environment(&table, &mut layers, name, value)?;
         }
         for (name, value) in flags {
-            layers.set(Layer::CommandLine, name, value)?;
+            layers.set(Layer::CommandLine, name, value);
         }
         for pair in &args.set {
             let Some((name, value)) = pair.split_once('=') else {
@@ -85,25 +91,24 @@ impl Config {
                     "--set {pair}: use KEY=VALUE, such as --set retry_times=3"
                 )));
             };
-            layers
-                .set_text(Layer::CommandLine, name.trim(), value)
-                .map_err(|error| error.context(format!("--set {}", name.trim())))?;
+            let name = name.trim().to_ascii_lowercase();
+            let value = table.parse(&name, value).map_err(|error| error.context(format!("--set {name}")))?;
+            layers.set(Layer::CommandLine, &name, value);
         }
-        let settings = layers.resolve()?;
+        let settings = layers.resolve(&table)?;
         require_contact(profile, &settings)?;
-        Ok(Self { profile, layers, settings, file })
+        Ok(Self { profile, table, layers, settings, file })
     }
 
     /// Settings that differ from the defaults, with the layer that decided; secrets are masked.
     pub(crate) fn changed(&self) -> Vec<(&'static str, Value, Layer)> {
-        let defaults = Settings::default();
-        let differs = |name: &str| self.settings.get(name) != defaults.get(name);
-        Settings::table()
+        let differs = |info: &&SettingInfo| self.settings.get(info.name) != Some((info.default)());
+        self.table
             .iter()
-            .filter(|info| differs(info.name))
+            .filter(differs)
             .filter_map(|info| {
-                let (layer, _) = self.layers.explain(info.name).pop()?;
-                Some((info.name, Settings::shown(info.name, self.settings.get(info.name)?), layer))
+                let (layer, _) = self.layers.explain(info.name, &self.table).pop()?;
+                Some((info.name, info.shown(self.settings.get(info.name)?), layer))
             })
             .collect()
     }
@@ -130,15 +135,16 @@ fn read(path: &Path) -> Outcome<Map<String, Value>> {
 }
 
 /// A misspelt name is an error; a variable that looks like no setting belongs to somebody else and is only named.
-fn set_from_environment(layers: &mut Layers, name: &str, value: &str) -> Outcome<()> {
-    let known = || Settings::table().iter().map(|info| info.name);
+fn set_from_environment(table: &SettingsTable, layers: &mut Layers, name: &str, value: &str) -> Outcome<()> {
+    let known = || table.iter().map(|info| info.name);
     if !known().any(|setting| setting == name) && nearest(name, known()).is_none() {
         warn(&format!("{PREFIX}{}: no such setting; ignored", name.to_ascii_uppercase()));
         return Ok(());
     }
     let in_environment =
         |error: Error| error.context(format!("environment {PREFIX}{}", name.to_ascii_uppercase()));
-    Ok(layers.set_text(Layer::Environment, name, value).map_err(in_environment)?)
+    layers.set(Layer::Environment, name, table.parse(name, value).map_err(in_environment)?);
+    Ok(())
 }
 
 /// Who crawls broadly says how to be reached.
@@ -184,11 +190,11 @@ mod tests {
         let config = load(&args, vec![("depth_limit", json!(1))], &environment).unwrap();
         assert_eq!(config.profile, Profile::Test);
         let settings = config.settings;
-        assert!(!settings.robotstxt_obey, "from the profile");
+        assert_eq!(settings.get("robotstxt_obey"), Some(json!(false)), "from the profile");
         assert_eq!(settings.download_delay, 2.5, "from the file");
         assert_eq!(settings.max_parked_wait, 9.0, "the file wins over the command");
-        assert_eq!(settings.retry_times, 4, "from the environment");
-        assert_eq!(settings.depth_limit, 1, "from the command line");
+        assert_eq!(settings.get("retry_times"), Some(json!(4)), "from the environment");
+        assert_eq!(settings.get("depth_limit"), Some(json!(1)), "from the command line");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use huntsman::Error;
 
 /// The exit codes of all commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Exit {
+pub enum Exit {
     /// The work is done, whatever single pages did.
     Done = 0,
     /// The crawl failed: a seed that cannot be fetched, a store that is damaged, a full disk.
@@ -29,29 +29,31 @@ impl From<Exit> for ExitCode {
 
 /// Why a command could not do its work: what, where, and what to do about it.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) exit: Exit,
-    pub(crate) message: String,
+pub struct Failure {
+    /// How the command ends.
+    pub exit: Exit,
+    /// What is told on stderr.
+    pub message: String,
     /// The reader of stdout went away: it had enough, and there is nothing to complain about.
-    pub(crate) is_broken_pipe: bool,
+    pub is_broken_pipe: bool,
 }
 
 /// Result of a command.
-pub(crate) type Outcome<T = Exit> = Result<T, Failure>;
+pub type Outcome<T = Exit> = Result<T, Failure>;
 
 impl Failure {
     /// The input is wrong.
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into(), is_broken_pipe: false }
     }
 
     /// The work failed.
-    pub(crate) fn crawl(message: impl Into<String>) -> Self {
+    pub fn crawl(message: impl Into<String>) -> Self {
         Self { exit: Exit::Crawl, message: message.into(), is_broken_pipe: false }
     }
 
     /// Puts what was being done in front.
-    pub(crate) fn context(mut self, doing: impl fmt::Display) -> Self {
+    pub fn context(mut self, doing: impl fmt::Display) -> Self {
         self.message = format!("{doing}: {}", self.message);
         self
     }

@@ -8,9 +8,11 @@ use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use huntsman::human_bytes;
+use maud::{Markup, html};
 use serde::Deserialize;
 use url::Url;
 
+use crate::markup::{Web, address, file};
 use crate::output::{DROPS, PAGES};
 use crate::render::{count, duration, shorten};
 use crate::report::Report;
@@ -94,7 +96,7 @@ pub(crate) fn of(directory: &Path, report: &Report) -> io::Result<String> {
     let mut numbers = Numbers::default();
     for_lines(&directory.join(PAGES), |line: PageLine| numbers.page(line))?;
     for_lines(&directory.join(DROPS), |line: DropLine| numbers.dropped(line))?;
-    Ok(numbers.render(report))
+    Ok(file("Crawl report", STYLE, &numbers.render(report)).into_string())
 }
 
 /// Calls with every line that can be read; a torn last line is passed over, as in any reader of these files.
@@ -147,132 +149,123 @@ impl Numbers {
         }
     }
 
-    fn render(&self, report: &Report) -> String {
-        let mut out = String::with_capacity(32 << 10);
-        out.push_str(HEAD);
-        let _ = write!(
-            out,
-            "<h1>Crawl report</h1><p class=\"sub\">{} after {} · huntsman {} · seed {}</p><div class=\"tiles\">",
-            html(&report.outcome),
-            duration(report.elapsed_s),
-            html(report.version),
-            report.seed
-        );
+    fn render(&self, report: &Report) -> Markup {
         let dropped: u64 = self.reasons.values().sum();
-        for (name, value) in [
+        let tiles = [
             ("pages", count(report.pages)),
             ("pages a second", format!("{:.1}", report.rate())),
             ("requests", count(report.requests)),
             ("on the wire", human_bytes(report.wire_bytes)),
             ("addresses without a page", count(dropped)),
             ("hosts", count(self.hosts.len() as u64)),
-        ] {
-            let _ = write!(out, "<div class=\"tile\"><b>{value}</b><span>{name}</span></div>");
-        }
-        out.push_str("</div>");
-        if !report.losses.is_empty() {
-            out.push_str("<h2>Lost</h2><ul>");
-            for loss in &report.losses {
-                let _ = write!(out, "<li>{}</li>", html(&loss.to_string()));
-            }
-            out.push_str("</ul>");
-        }
-        out.push_str("<div class=\"charts\">");
-        figure(&mut out, "Pages over time", &timeline(&self.times));
+        ];
         let depths = self.depths.iter().map(|(depth, pages)| (format!("depth {depth}"), *pages)).collect();
-        figure(&mut out, "Pages by depth", &bars("Pages by depth", depths));
-        figure(&mut out, "Answers by status", &bars("Answers by status", pairs(&self.statuses)));
-        figure(&mut out, "Pages by host", &bars("Pages by host", largest_first(&self.hosts)));
-        if !self.reasons.is_empty() {
-            let reasons = largest_first(&self.reasons);
-            figure(&mut out, "Addresses without a page", &bars("Addresses without a page", reasons));
-        }
-        if !self.distances.is_empty() {
-            let named = |(distance, pages): (&u32, &u64)| match distance {
-                0 => ("the same words".to_owned(), *pages),
-                1 => ("1 bit".to_owned(), *pages),
-                bits => (format!("{bits} bits"), *pages),
-            };
-            let distances = self.distances.iter().map(named).collect();
-            let title = "Near-duplicates by distance";
-            figure(&mut out, title, &bars(title, distances));
-        }
-        out.push_str("</div>");
-        self.near_table(&mut out);
-        self.copied_table(&mut out);
-        page_table(&mut out, "Slowest pages", "ms", &self.slowest, |page| format!("{:.1}", page.elapsed_ms));
-        page_table(&mut out, "Largest pages", "size", &self.largest, |page| human_bytes(page.bytes));
-        if !self.failed.is_empty() {
-            out.push_str("<h2>Failed</h2><table><tr><th>address<th>reason<th>found on</tr>");
-            for drop in &self.failed {
-                let reason = match &drop.detail {
-                    Some(detail) => format!("{}: {detail}", drop.reason),
-                    None => drop.reason.clone(),
-                };
-                let status = drop.status.map_or(String::new(), |status| format!(" {status}"));
-                let _ = write!(
-                    out,
-                    "<tr><td>{}<td>{}{status}<td>{}</tr>",
-                    address(&drop.url),
-                    html(&shorten(&reason, 160)),
-                    drop.referer.as_deref().map_or(String::new(), address)
-                );
+        let distances = self.distances.iter().map(|(distance, pages)| match distance {
+            0 => ("the same words".to_owned(), *pages),
+            1 => ("1 bit".to_owned(), *pages),
+            bits => (format!("{bits} bits"), *pages),
+        });
+        html! {
+            h1 { "Crawl report" }
+            p.sub {
+                (Web(&report.outcome)) " after " (duration(report.elapsed_s)) " · huntsman " (Web(report.version))
+                " · seed " (report.seed)
             }
-            out.push_str("</table>");
+            div.tiles {
+                @for (name, value) in tiles { div.tile { b { (value) } span { (name) } } }
+            }
+            @if !report.losses.is_empty() {
+                h2 { "Lost" }
+                ul { @for loss in &report.losses { li { (Web(&loss.to_string())) } } }
+            }
+            div.charts {
+                (figure("Pages over time", &timeline(&self.times)))
+                (bar_chart("Pages by depth", depths))
+                (bar_chart("Answers by status", pairs(&self.statuses)))
+                (bar_chart("Pages by host", largest_first(&self.hosts)))
+                @if !self.reasons.is_empty() {
+                    (bar_chart("Addresses without a page", largest_first(&self.reasons)))
+                }
+                @if !self.distances.is_empty() { (bar_chart("Near-duplicates by distance", distances.collect())) }
+            }
+            (self.near_table())
+            (self.copied_table())
+            (page_table("Slowest pages", "ms", &self.slowest, |page| format!("{:.1}", page.elapsed_ms)))
+            (page_table("Largest pages", "size", &self.largest, |page| human_bytes(page.bytes)))
+            (self.failed_table())
         }
-        out.push_str("</main></body></html>\n");
-        out
+    }
+
+    fn near_table(&self) -> Markup {
+        html! {
+            @if !self.near.is_empty() {
+                h2 { "Near-duplicates, the most edited first" }
+                table {
+                    tr { th.n { "bits" } th { "page" } th { "nearly equals" } th.n { "others" } }
+                    @for page in &self.near {
+                        @let nearest = &page.near_duplicates[0];
+                        @let more = page.near_duplicates.len() - 1;
+                        tr {
+                            td.n { (nearest.distance) }
+                            td { (address(&page.url)) }
+                            td { (address(&nearest.url)) }
+                            td.n { @if more > 0 { (count(more as u64)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn copied_table(&self) -> Markup {
+        html! {
+            @if !self.copied.is_empty() {
+                h2 { "Pages that the article seems to be copied from" }
+                table {
+                    tr { th.n { "confidence" } th.n { "score" } th { "verdict" } th { "page" } }
+                    @for page in &self.copied {
+                        @if let Some(copied) = &page.copyvio {
+                            tr {
+                                td.n { (format!("{:.1} %", 100.0 * copied.confidence)) }
+                                td.n { (format!("{:.2}", copied.score)) }
+                                td { (Web(&copied.verdict)) }
+                                td { (address(&page.url)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn failed_table(&self) -> Markup {
+        html! {
+            @if !self.failed.is_empty() {
+                h2 { "Failed" }
+                table {
+                    tr { th { "address" } th { "reason" } th { "found on" } }
+                    @for drop in &self.failed {
+                        tr {
+                            td { (address(&drop.url)) }
+                            td {
+                                (Web(&shorten(&drop.why(), 160)))
+                                @if let Some(status) = drop.status { " " (status) }
+                            }
+                            td { @if let Some(referer) = &drop.referer { (address(referer)) } }
+                        }
+                    }
+                }
+            }
+        }
     }
 }
 
-impl Numbers {
-    fn near_table(&self, out: &mut String) {
-        if self.near.is_empty() {
-            return;
+impl DropLine {
+    fn why(&self) -> String {
+        match &self.detail {
+            Some(detail) => format!("{}: {detail}", self.reason),
+            None => self.reason.clone(),
         }
-        out.push_str(
-            "<h2>Near-duplicates, the most edited first</h2>\
-             <table><tr><th class=\"n\">bits<th>page<th>nearly equals<th class=\"n\">others</tr>",
-        );
-        for page in &self.near {
-            let nearest = &page.near_duplicates[0];
-            let more = match page.near_duplicates.len() - 1 {
-                0 => String::new(),
-                more => count(more as u64),
-            };
-            let _ = write!(
-                out,
-                "<tr><td class=\"n\">{}<td>{}<td>{}<td class=\"n\">{more}</tr>",
-                nearest.distance,
-                address(&page.url),
-                address(&nearest.url)
-            );
-        }
-        out.push_str("</table>");
-    }
-}
-
-impl Numbers {
-    fn copied_table(&self, out: &mut String) {
-        if self.copied.is_empty() {
-            return;
-        }
-        out.push_str(
-            "<h2>Pages that the article seems to be copied from</h2>\
-             <table><tr><th class=\"n\">confidence<th class=\"n\">score<th>verdict<th>page</tr>",
-        );
-        for page in &self.copied {
-            let Some(copied) = &page.copyvio else { continue };
-            let _ = write!(
-                out,
-                "<tr><td class=\"n\">{:.1} %<td class=\"n\">{:.2}<td>{}<td>{}</tr>",
-                100.0 * copied.confidence,
-                copied.score,
-                html(&copied.verdict),
-                address(&page.url)
-            );
-        }
-        out.push_str("</table>");
     }
 }
 
@@ -307,35 +300,16 @@ fn largest_first(map: &BTreeMap<String, u64>) -> Vec<(String, u64)> {
     all
 }
 
-/// Escaped for text and for attributes in quotes; what could steer or reorder is shown by its number.
-pub(crate) fn html(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 8);
-    for c in crate::render::escape(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
+fn figure(title: &str, chart: &Markup) -> Markup {
+    html! { figure { figcaption { (Web(title)) } (chart) } }
 }
 
-/// An address as text with a link only if it is one that a browser may follow.
-pub(crate) fn address(url: &str) -> String {
-    let shown = html(&shorten(url, 110));
-    let is_web = url.starts_with("http://") || url.starts_with("https://");
-    if is_web { format!("<a href=\"{}\" rel=\"noreferrer nofollow\">{shown}</a>", html(url)) } else { shown }
-}
-
-fn figure(out: &mut String, title: &str, svg: &str) {
-    let _ = write!(out, "<figure><figcaption>{}</figcaption>{svg}</figure>", html(title));
+fn bar_chart(title: &str, rows: Vec<(String, u64)>) -> Markup {
+    figure(title, &bars(title, rows))
 }
 
 /// Horizontal bars with their numbers.
-fn bars(title: &str, mut rows: Vec<(String, u64)>) -> String {
+fn bars(title: &str, mut rows: Vec<(String, u64)>) -> Markup {
     const HEIGHT: usize = 22;
     const LABEL: usize = 190;
     const WIDTH: usize = 520;
@@ -345,33 +319,23 @@ fn bars(title: &str, mut rows: Vec<(String, u64)>) -> String {
     }
     let most = rows.iter().map(|(_, number)| *number).max().unwrap_or(0).max(1);
     let height = rows.len().max(1) * HEIGHT;
-    let mut out =
-        format!("<svg viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" aria-label=\"{}\">", html(title));
-    for (index, (name, number)) in rows.iter().enumerate() {
-        let y = index * HEIGHT;
-        let length = (WIDTH - LABEL - 70) as f64 * *number as f64 / most as f64;
-        let _ = write!(
-            out,
-            "<text x=\"{}\" y=\"{}\" text-anchor=\"end\">{}</text>\
-             <rect x=\"{LABEL}\" y=\"{}\" width=\"{:.1}\" height=\"{}\" rx=\"2\"/>\
-             <text x=\"{:.1}\" y=\"{}\" class=\"n\">{}</text>",
-            LABEL - 8,
-            y + 15,
-            html(&shorten(name, 28)),
-            y + 3,
-            length.max(1.0),
-            HEIGHT - 6,
-            LABEL as f64 + length.max(1.0) + 6.0,
-            y + 15,
-            count(*number)
-        );
+    let length = |number: u64| ((WIDTH - LABEL - 70) as f64 * number as f64 / most as f64).max(1.0);
+    html! {
+        svg viewBox={ "0 0 " (WIDTH) " " (height) } role="img" aria-label=(Web(title)) {
+            @for (index, (name, number)) in rows.iter().enumerate() {
+                @let y = index * HEIGHT;
+                text x=(LABEL - 8) y=(y + 15) text-anchor="end" { (Web(&shorten(name, 28))) }
+                rect x=(LABEL) y=(y + 3) width=(format!("{:.1}", length(*number))) height=(HEIGHT - 6) rx="2" {}
+                text x=(format!("{:.1}", LABEL as f64 + length(*number) + 6.0)) y=(y + 15) class="n" {
+                    (count(*number))
+                }
+            }
+        }
     }
-    out.push_str("</svg>");
-    out
 }
 
 /// Pages a second as an area over the time of the crawl.
-fn timeline(times: &BTreeMap<u64, u64>) -> String {
+fn timeline(times: &BTreeMap<u64, u64>) -> Markup {
     const WIDTH: f64 = 520.0;
     const HEIGHT: f64 = 150.0;
     const BOTTOM: f64 = 20.0;
@@ -393,39 +357,34 @@ fn timeline(times: &BTreeMap<u64, u64>) -> String {
         let _ = write!(path, "L{:.1},{:.1}", x(index), y(per_second(*pages)));
     }
     let _ = write!(path, "L{:.1},{:.1}Z", x(rates.len() - 1), y(0.0));
-    format!(
-        "<svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"Pages over time\"><path d=\"{path}\"/>\
-         <text x=\"{:.1}\" y=\"12\" text-anchor=\"end\">{most:.0}/s</text>\
-         <text x=\"{LEFT}\" y=\"{:.1}\">0</text>\
-         <text x=\"{WIDTH}\" y=\"{:.1}\" text-anchor=\"end\">{}</text></svg>",
-        LEFT - 6.0,
-        HEIGHT - 4.0,
-        HEIGHT - 4.0,
-        duration(last as f64 / 100.0)
-    )
+    html! {
+        svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label="Pages over time" {
+            path d=(path) {}
+            text x=(format!("{:.1}", LEFT - 6.0)) y="12" text-anchor="end" { (format!("{most:.0}/s")) }
+            text x=(LEFT) y=(format!("{:.1}", HEIGHT - 4.0)) { "0" }
+            text x=(WIDTH) y=(format!("{:.1}", HEIGHT - 4.0)) text-anchor="end" {
+                (duration(last as f64 / 100.0))
+            }
+        }
+    }
 }
 
-fn page_table(
-    out: &mut String,
-    title: &str,
-    unit: &str,
-    pages: &[PageLine],
-    value: impl Fn(&PageLine) -> String,
-) {
-    if pages.is_empty() {
-        return;
+fn page_table(title: &str, unit: &str, pages: &[PageLine], value: impl Fn(&PageLine) -> String) -> Markup {
+    html! {
+        @if !pages.is_empty() {
+            h2 { (title) }
+            table {
+                tr { th.n { (unit) } th { "page" } th { "title" } }
+                @for page in pages {
+                    tr {
+                        td.n { (value(page)) }
+                        td { (address(&page.url)) }
+                        td { (Web(&shorten(page.title.as_deref().unwrap_or(""), 80))) }
+                    }
+                }
+            }
+        }
     }
-    let _ = write!(out, "<h2>{title}</h2><table><tr><th class=\"n\">{unit}<th>page<th>title</tr>");
-    for page in pages {
-        let _ = write!(
-            out,
-            "<tr><td class=\"n\">{}<td>{}<td>{}</tr>",
-            value(page),
-            address(&page.url),
-            html(&shorten(page.title.as_deref().unwrap_or(""), 80))
-        );
-    }
-    out.push_str("</table>");
 }
 
 /// Milliseconds since 1970 of a time as our records write it: `2026-11-21T09:30:00.250Z`.
@@ -443,12 +402,8 @@ fn millis(time: &str) -> Option<u64> {
     )
 }
 
-/// Colours follow the reader's preference; the policy forbids what the page does not need anyway.
-const HEAD: &str = "<!DOCTYPE html>
-<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Crawl report</title>
-<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">
-<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">
-<style>
+/// Colours follow the reader's preference.
+const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1d2733;--dim:#5d6b7a;--paper:#f6f7f9;--card:#fff;--line:#dfe4ea;--bar:#2f6f9f}
 @media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#93a1b0;--paper:#12171d;--card:#1a2129;--line:#2b3540;--bar:#5aa2d6}}
 body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif}
@@ -465,7 +420,6 @@ table{width:100%;border-collapse:collapse;background:var(--card);border:1px soli
 th,td{padding:6px 10px;border-top:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:anywhere}
 th{border-top:0;color:var(--dim);font-weight:600}.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
 a{color:inherit}
-</style></head><body><main>
 ";
 
 #[cfg(test)]
@@ -505,11 +459,11 @@ mod tests {
 
     #[test]
     fn charts_of_nothing_and_of_much_stay_in_their_frame() {
-        assert!(timeline(&BTreeMap::new()).contains("</svg>"));
+        assert!(timeline(&BTreeMap::new()).0.contains("</svg>"));
         let long: BTreeMap<u64, u64> = (0..100_000).map(|at| (at, 1)).collect();
-        assert!(timeline(&long).len() < 4_000);
+        assert!(timeline(&long).0.len() < 4_000);
         let rows = (0..100).map(|n| (format!("host{n}.example"), 1)).collect();
-        let chart = bars("x", rows);
+        let chart = bars("x", rows).into_string();
         assert_eq!(chart.matches("<rect").count(), BARS);
         assert!(chart.contains("89 more"));
     }

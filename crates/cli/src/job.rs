@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use huntsman::logging::LogCount;
 use huntsman::middleware::copyvio::Copyvio;
 use huntsman::middleware::sinks::{DropLog, JsonLines};
-use huntsman::middleware::{Defaults, Only, RobotsSitemaps, SharedAvoidDup};
+use huntsman::middleware::{AvoidDup, Defaults, Only, RobotsSitemaps};
 use huntsman::signals::Signals;
 use huntsman::{
     Backend, Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey,
@@ -197,11 +197,8 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
         out.item(record);
     });
     let discovery = sitemaps.then(|| RobotsSitemaps::of(&spider));
-    let learnt = SharedAvoidDup::default();
-    let mut builder = CrawlerBuilder::new(spider)
-        .plugin(Defaults.avoid_dup(learnt.clone()))
-        .layers(config.layers)
-        .downloader(downloader);
+    let mut builder =
+        CrawlerBuilder::new(spider).plugin(Defaults).layers(config.layers).downloader(downloader);
     if let Some(discovery) = discovery {
         builder = builder.plugin(discovery);
     }
@@ -249,6 +246,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
     };
 
     let handle = crawler.handle();
+    let learnt = crawler.component::<AvoidDup>();
     let interrupted = Interrupted::default();
     // All of these end when they are dropped.
     let mut beside = tokio::task::JoinSet::new();
@@ -302,7 +300,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
         }
     };
     let mut ended = Ended { report, interrupted: interrupted.get(), directory };
-    if let Some(learnt) = avoid_dup::of(&learnt) {
+    if let Some(learnt) = learnt.as_deref().and_then(avoid_dup::of) {
         ended.report.avoid_dup = Some(learnt.report);
         let canonical = learnt.canonical.map(String::into_bytes);
         let files = [(RULES, Some(learnt.rules)), (CANONICAL, canonical)];
@@ -314,9 +312,9 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
             }
         }
     }
-    if let Some(url) = &explain
-        && let Some(believed) = avoid_dup::explain(&learnt, url)
-    {
+    if let (Some(url), Some(learnt)) = (&explain, &learnt) {
+        let believed = learnt.explain(url);
+        let believed = believed.unwrap_or_else(|| "nothing that was fetched is akin to it".to_owned());
         eprintln!("{}: {}", escape(url.as_str()), escape(&believed));
     }
     Ok(Unfinished(ended))

@@ -9,15 +9,20 @@
 //! `_state`, which is 1 for the present `state`. All others together are the host `(rest)`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use axum::Router;
+use axum::routing::get;
+use http::StatusCode;
+use http::header::CONTENT_TYPE;
 use huntsman::HostReport;
 use serde_json::Value;
 use tokio::net::TcpListener;
 
 use crate::exit::{Failure, Outcome};
-use crate::server::{Answer, Limits, Names, serve_pages};
+use crate::prometheus::{self, Families, Kind, Number};
+use crate::server::{Limits, Names, serve_routes};
 
 /// What a crawl has to tell at a moment.
 #[derive(Debug, Default)]
@@ -61,104 +66,89 @@ impl Metrics {
     where
         F: Future<Output = Now> + Send + 'static,
     {
-        self.answer(move |path| {
-            let (path, now) = (path.to_owned(), now());
-            async move { answer(&path, now).await }
-        })
-        .await;
+        self.answer(routes(now)).await;
     }
 
-    /// Answers by path until it is dropped, if it is meant.
-    pub(crate) async fn answer<F>(self, answer: impl Fn(&str) -> F + Send + Sync + 'static)
-    where
-        F: Future<Output = Answer> + Send + 'static,
-    {
-        let names = Names::of(self.address);
-        serve_pages(self.listener, Limits::default(), move |asked| {
-            let is_meant = names.are_meant(&asked.uri, &asked.headers);
-            let answer = is_meant.then(|| answer(asked.path()));
-            async move {
-                match answer {
-                    Some(answer) => answer.await,
-                    None => Answer::text(421, Names::OTHERS),
-                }
-            }
-        })
-        .await;
+    /// Answers requests to this server by routes until it is dropped, others with 404.
+    pub(crate) async fn answer(self, routes: Router) {
+        let routes = routes.fallback(async || (StatusCode::NOT_FOUND, "see /metrics\n"));
+        serve_routes(self.listener, Names::of(self.address).guard(routes), Limits::default()).await;
     }
 }
 
-/// Nothing is looked at for a path that is not there.
-async fn answer(path: &str, now: impl Future<Output = Now>) -> Answer {
-    match path {
-        "/metrics" => {
-            let Now { stats, hosts } = now.await;
-            Answer::metrics(stats_text(&stats) + &host_text(&hosts))
-        }
-        "/stats" => {
-            let stats: serde_json::Map<String, Value> = now.await.stats.into_iter().collect();
-            Answer::new(200, "application/json", Value::Object(stats).to_string() + "\n")
-        }
-        _ => Answer::text(404, "see /metrics\n"),
-    }
+fn routes<F>(now: impl Fn() -> F + Send + Sync + 'static) -> Router
+where
+    F: Future<Output = Now> + Send + 'static,
+{
+    let metrics = Arc::new(now);
+    let stats = Arc::clone(&metrics);
+    let metrics = move || async move {
+        let Now { stats, hosts } = metrics().await;
+        let mut families = stats_families(&stats);
+        families.extend(host_families(&hosts));
+        ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], families.text())
+    };
+    let stats = move || async move {
+        let stats: serde_json::Map<String, Value> = stats().await.stats.into_iter().collect();
+        ([(CONTENT_TYPE, "application/json")], Value::Object(stats).to_string() + "\n")
+    };
+    Router::new().route("/metrics", get(metrics)).route("/stats", get(stats))
 }
 
-/// Stats in the text format, version 0.0.4.
-pub(crate) fn stats_text(stats: &BTreeMap<String, Value>) -> String {
-    let mut out = String::new();
-    let mut used = BTreeSet::new();
+/// Stats that are numbers.
+pub(crate) fn stats_families(stats: &BTreeMap<String, Value>) -> Families {
+    let (mut families, mut used) = (Families::default(), BTreeSet::new());
     for (key, value) in stats {
         let Value::Number(number) = value else { continue };
+        let number = match number.as_u64() {
+            Some(count) => Number::Count(count),
+            None => Number::Real(number.as_f64().unwrap_or(f64::NAN)),
+        };
         let name = metric_name(key);
         if used.insert(name.clone()) {
-            let help = key.replace('\\', "\\\\").replace('\n', "\\n");
-            // Untyped: a stat does not say whether it only grows.
-            let _ = writeln!(out, "# HELP {name} stat {help}\n# TYPE {name} untyped\n{name} {number}");
+            // A stat does not say whether it only grows.
+            families.single(&name, &format!("stat {key}"), Kind::Untyped, number);
         }
     }
-    out
+    families
 }
 
-/// The metrics per host: one family after the other, as the format wants them.
-fn host_text(hosts: &[HostReport]) -> String {
-    type Samples = fn(&HostReport) -> Vec<(Option<(&'static str, String)>, f64)>;
+/// The metrics per host.
+fn host_families(hosts: &[HostReport]) -> Families {
+    type Samples = fn(&HostReport) -> Vec<(Option<(&'static str, String)>, Number)>;
     const FAMILIES: [(&str, &str, Samples); 7] = [
-        ("requests", "requests sent", |host| vec![(None, host.requests as f64)]),
+        ("requests", "requests sent", |host| vec![(None, host.requests.into())]),
         ("responses", "answers by status", |host| {
-            let labelled = |(status, n): (&u16, &u64)| (Some(("status", status.to_string())), *n as f64);
+            let labelled = |(status, n): (&u16, &u64)| (Some(("status", status.to_string())), (*n).into());
             host.statuses.iter().map(labelled).collect()
         }),
         ("failures", "failed downloads by kind", |host| {
-            let labelled = |(kind, n): (&&str, &u64)| (Some(("kind", (*kind).to_owned())), *n as f64);
+            let labelled = |(kind, n): (&&str, &u64)| (Some(("kind", (*kind).to_owned())), (*n).into());
             host.failures.iter().map(labelled).collect()
         }),
-        ("bytes", "bytes of bodies on the wire", |host| vec![(None, host.bytes as f64)]),
+        ("bytes", "bytes of bodies on the wire", |host| vec![(None, host.bytes.into())]),
         ("latency_seconds", "request sent to headers received", |host| {
             let quantiles = ["0.5", "0.95", "0.99"].into_iter().zip(host.latency_ms);
-            quantiles.map(|(q, ms)| (Some(("quantile", q.to_owned())), ms / 1_000.0)).collect()
+            quantiles.map(|(q, ms)| (Some(("quantile", q.to_owned())), (ms / 1_000.0).into())).collect()
         }),
-        ("delay_seconds", "delay between starts in force", |host| vec![(None, host.delay_s)]),
-        ("state", "1 for the present state", |host| vec![(Some(("state", host.state.to_owned())), 1.0)]),
+        ("delay_seconds", "delay between starts in force", |host| vec![(None, host.delay_s.into())]),
+        ("state", "1 for the present state", |host| {
+            vec![(Some(("state", host.state.to_owned())), Number::Count(1))]
+        }),
     ];
-    let mut out = String::new();
+    let mut families = Families::default();
     for (family, help, samples) in FAMILIES {
-        let mut head =
-            format!("# HELP huntsman_host_{family} {help}\n# TYPE huntsman_host_{family} untyped\n");
-        for host in hosts {
-            let name = label_value(&host.host);
-            for (label, number) in samples(host) {
-                out.push_str(&std::mem::take(&mut head));
-                let more = label.map_or(String::new(), |(key, value)| format!(",{key}=\"{value}\""));
-                let _ = writeln!(out, "huntsman_host_{family}{{host=\"{name}\"{more}}} {number}");
-            }
+        // A slot may be named by a request (`download_slot`), so the label may be anything.
+        let of = |host: &HostReport| {
+            let labels = |label| [("host", host.host.clone())].into_iter().chain(label).collect();
+            samples(host).into_iter().map(|(label, number)| (labels(label), number)).collect::<Vec<_>>()
+        };
+        let samples: Vec<_> = hosts.iter().flat_map(of).collect();
+        if !samples.is_empty() {
+            families.family(&format!("huntsman_host_{family}"), help, Kind::Untyped, samples);
         }
     }
-    out
-}
-
-/// A slot may be named by a request (`download_slot`), so by anything.
-fn label_value(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+    families
 }
 
 fn metric_name(key: &str) -> String {
@@ -169,6 +159,7 @@ fn metric_name(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
 
@@ -181,7 +172,7 @@ mod tests {
             ("finish_reason".to_owned(), json!("finished")),
             ("ratio\n# x".to_owned(), json!(0.5)),
         ]);
-        let text = stats_text(&stats);
+        let text = stats_families(&stats).text();
         assert!(text.contains("\nhuntsman_downloader_response_status_count_200 7\n"), "{text}");
         assert!(text.contains("\nhuntsman_ratio___x 0.5\n") && !text.contains("finished"), "{text}");
         assert_eq!(text.matches("\nhuntsman_a_b ").count(), 1, "one sample a name: {text}");
@@ -198,13 +189,30 @@ mod tests {
 
     #[tokio::test]
     async fn only_the_documented_paths_answer() {
-        let mut statuses = Vec::new();
-        for path in ["/metrics", "/stats", "/", "/metrics/x"] {
+        let metrics = Metrics::bind("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
+        let address = metrics.address();
+        let now = || {
             let stats = BTreeMap::from([("pages".to_owned(), json!(3))]);
-            let now = async { Now { stats, hosts: Vec::new() } };
-            statuses.push(answer(path, now).await.status);
+            std::future::ready(Now { stats, hosts: Vec::new() })
+        };
+        let server = tokio::spawn(metrics.serve(now));
+        let mut statuses = Vec::new();
+        for (host, path) in [
+            ("localhost", "/metrics"),
+            ("localhost", "/stats"),
+            ("localhost", "/"),
+            ("localhost", "/metrics/x"),
+            ("rebound.example", "/metrics"),
+        ] {
+            let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+            let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.unwrap();
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.unwrap();
+            statuses.push(answer.split(' ').nth(1).unwrap_or_default().to_owned());
         }
-        assert_eq!(statuses, [200, 200, 404, 404]);
+        assert_eq!(statuses, ["200", "200", "404", "404", "421"]);
+        server.abort();
     }
 
     #[test]
@@ -217,7 +225,7 @@ mod tests {
         busy.state = "active";
         let mut odd = HostReport::default();
         odd.host = "x\"} 1\n\\".to_owned();
-        let text = host_text(&[busy, odd]);
+        let text = host_families(&[busy, odd]).text();
         for line in [
             "huntsman_host_requests{host=\"a.test\"} 7",
             "huntsman_host_responses{host=\"a.test\",status=\"404\"} 2",
@@ -229,6 +237,6 @@ mod tests {
         }
         assert_eq!(text.matches("# TYPE huntsman_host_requests ").count(), 1);
         assert!(!text.contains("huntsman_host_failures"), "a family without samples has no head: {text}");
-        assert_eq!(host_text(&[]), "");
+        assert_eq!(host_families(&[]).text(), "");
     }
 }

@@ -7,11 +7,14 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
+/// How this program was built, which its times depend on.
+pub const BUILD: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
+
 /// To be called before all else.
 ///
 /// Files that libraries make by themselves are private, too. A limit on the size of files (`ulimit -f`) is an error of the write
 /// that meets it, as a full disk is, and not the end of the process.
-pub(crate) fn prepare() {
+pub fn prepare() {
     #[cfg(unix)]
     {
         use rustix::fs::Mode;
@@ -33,14 +36,14 @@ pub(crate) fn prepare() {
 static BEFORE: OnceLock<f64> = OnceLock::new();
 
 /// Begins to count [`cpu_seconds`].
-pub(crate) fn begin() {
+pub fn begin() {
     if let Some(seconds) = all_cpu_seconds() {
         let _ = BEFORE.set(seconds);
     }
 }
 
 /// User plus system seconds of the whole command, threads that ended included, other processes that it started not.
-pub(crate) fn cpu_seconds() -> Option<f64> {
+pub fn cpu_seconds() -> Option<f64> {
     Some(all_cpu_seconds()? - BEFORE.get().unwrap_or(&0.0))
 }
 
@@ -57,7 +60,7 @@ fn all_cpu_seconds() -> Option<f64> {
 }
 
 /// A program to start, which gets none of the environment but what finds programs and temporary directories: no tokens, no settings.
-pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
+pub fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     let kept = ["PATH", "TMPDIR", "TEMP", "TMP", "SystemRoot"].into_iter();
     command.env_clear().envs(kept.filter_map(|name| Some((name, std::env::var_os(name)?))));
@@ -65,7 +68,7 @@ pub(crate) fn program(name: impl AsRef<OsStr>) -> Command {
 }
 
 /// What this thread used; where the system does not tell, the time since the first call.
-pub(crate) fn thread_clock() -> Duration {
+pub fn thread_clock() -> Duration {
     #[cfg(unix)]
     {
         let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -79,25 +82,27 @@ pub(crate) fn thread_clock() -> Duration {
 }
 
 /// Largest resident size so far, in bytes; Linux tells.
-pub(crate) fn peak_rss() -> Option<u64> {
+pub fn peak_rss() -> Option<u64> {
     status_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
 /// Resident size now, in bytes; Linux tells.
-pub(crate) fn resident() -> Option<u64> {
+pub fn resident() -> Option<u64> {
     Resident::open()?.bytes()
 }
 
 /// Tells the resident size again and again, without opening a file each time.
 #[derive(Debug)]
-pub(crate) struct Resident(File);
+pub struct Resident(File);
 
 impl Resident {
-    pub(crate) fn open() -> Option<Self> {
+    /// Opens what the system tells of the process.
+    pub fn open() -> Option<Self> {
         File::open("/proc/self/status").ok().map(Self)
     }
 
-    pub(crate) fn bytes(&mut self) -> Option<u64> {
+    /// The resident size now.
+    pub fn bytes(&mut self) -> Option<u64> {
         let mut status = String::new();
         self.0.rewind().ok()?;
         self.0.read_to_string(&mut status).ok()?;

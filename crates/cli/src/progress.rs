@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// stderr, shared by the progress line and the log so that neither tears the other.
 #[derive(Clone, Debug)]
-pub(crate) struct Screen {
+pub struct Screen {
     bar: Option<ProgressBar>,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Progress {
 
 impl Screen {
     /// The screen with a progress line if stderr is a terminal that can show one.
-    pub(crate) fn with_progress() -> Self {
+    pub fn with_progress() -> Self {
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
         if !io::stderr().is_terminal() || dumb {
             return Self::plain();
@@ -44,12 +44,12 @@ impl Screen {
     }
 
     /// The screen without a progress line.
-    pub(crate) fn plain() -> Self {
+    pub fn plain() -> Self {
         Self { bar: None }
     }
 
     /// Whether there is a progress line to feed.
-    pub(crate) fn has_progress(&self) -> bool {
+    pub fn has_progress(&self) -> bool {
         self.bar.is_some()
     }
 
@@ -62,7 +62,7 @@ impl Screen {
     }
 
     /// Shows what is being done, where that is not a crawl.
-    pub(crate) fn status(&self, doing: &str) {
+    pub fn status(&self, doing: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(doing.to_owned());
             bar.tick();
@@ -70,7 +70,7 @@ impl Screen {
     }
 
     /// Prints a line (with its line feed) above the progress line.
-    pub(crate) fn line(&self, line: &str) {
+    pub fn line(&self, line: &str) {
         let print = || {
             // Nobody can be told when stderr is gone.
             let _ = io::stderr().lock().write_all(line.as_bytes());
@@ -82,7 +82,7 @@ impl Screen {
     }
 
     /// Takes the progress line away.
-    pub(crate) fn clear(&self) {
+    pub fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }

@@ -1,5 +1,6 @@
 //! A look at the addresses of start URLs before a crawl begins, and what to do when they cannot be asked.
 
+use huntsman::middleware::HttpProxySettings;
 use huntsman::{FetchErrorKind, HttpDownloader, Settings};
 use url::Url;
 
@@ -15,7 +16,8 @@ const LOOKED_AT: usize = 20;
 /// None has one; every URL is named with the reason and what to do.
 pub(crate) async fn look_at(urls: &[Url], settings: &Settings, downloader: &HttpDownloader) -> Outcome<()> {
     // A proxy resolves names itself.
-    if settings.proxy.is_some() || settings.proxy_from_env || urls.len() > LOOKED_AT {
+    let proxies: HttpProxySettings = settings.of();
+    if proxies.proxy.is_some() || proxies.proxy_from_env || urls.len() > LOOKED_AT {
         return Ok(());
     }
     let mut refusals = Vec::new();

@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use huntsman::terminal::wants_color;
-pub(crate) use huntsman::terminal::{escape, escape_document, escape_json};
+pub use huntsman::terminal::{escape, escape_document, escape_json};
 
 /// Cuts a text to so many characters, with an ellipsis in place of the rest.
-pub(crate) fn shorten(text: &str, length: usize) -> Cow<'_, str> {
+pub fn shorten(text: &str, length: usize) -> Cow<'_, str> {
     match text.char_indices().nth(length) {
         None => Cow::Borrowed(text),
         Some(_) => {
@@ -22,24 +22,23 @@ pub(crate) fn shorten(text: &str, length: usize) -> Cow<'_, str> {
 
 /// Colours, or their absence.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Style {
+pub struct Style {
     color: bool,
 }
 
 impl Style {
     /// For stdout.
-    pub(crate) fn stdout() -> Self {
+    pub fn stdout() -> Self {
         Self { color: wants_color(&io::stdout()) }
     }
 
     /// For stderr.
-    pub(crate) fn stderr() -> Self {
+    pub fn stderr() -> Self {
         Self { color: wants_color(&io::stderr()) }
     }
 
     /// Without colours.
-    #[cfg(test)]
-    pub(crate) fn none() -> Self {
+    pub fn none() -> Self {
         Self { color: false }
     }
 
@@ -47,57 +46,62 @@ impl Style {
         if self.color { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
     }
 
-    pub(crate) fn bold(self, text: &str) -> String {
+    /// In bold.
+    pub fn bold(self, text: &str) -> String {
         self.paint("1", text)
     }
 
-    pub(crate) fn dim(self, text: &str) -> String {
+    /// Less bright.
+    pub fn dim(self, text: &str) -> String {
         self.paint("2", text)
     }
 
-    pub(crate) fn red(self, text: &str) -> String {
+    /// In red.
+    pub fn red(self, text: &str) -> String {
         self.paint("31", text)
     }
 
-    pub(crate) fn green(self, text: &str) -> String {
+    /// In green.
+    pub fn green(self, text: &str) -> String {
         self.paint("32", text)
     }
 
-    pub(crate) fn yellow(self, text: &str) -> String {
+    /// In yellow.
+    pub fn yellow(self, text: &str) -> String {
         self.paint("33", text)
     }
 }
 
 /// Prints a message of the command itself on stderr. Nobody can be told when stderr is gone.
-pub(crate) fn say(message: &str) {
+pub fn say(message: &str) {
     let _ = writeln!(io::stderr(), "{message}");
 }
 
 /// Prints a warning on stderr.
-pub(crate) fn warn(message: &str) {
+pub fn warn(message: &str) {
     say(&format!("{} {}", Style::stderr().yellow("warning:"), escape(message)));
 }
 
 /// Rows with aligned columns, two blanks between them.
 #[derive(Debug, Default)]
-pub(crate) struct Table {
+pub struct Table {
     rows: Vec<Vec<String>>,
     right: Vec<usize>,
 }
 
 impl Table {
     /// Columns (from 0) that are aligned to the right.
-    pub(crate) fn right(columns: &[usize]) -> Self {
+    pub fn right(columns: &[usize]) -> Self {
         Self { rows: Vec::new(), right: columns.to_vec() }
     }
 
     /// Adds a row; cells are escaped.
-    pub(crate) fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
+    pub fn row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
         self.rows.push(cells.into_iter().map(|cell| escape(cell.as_ref()).into_owned()).collect());
     }
 
     /// The lines, each behind `indent` and without trailing blanks.
-    pub(crate) fn lines(&self, indent: &str) -> String {
+    pub fn lines(&self, indent: &str) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
@@ -127,7 +131,7 @@ impl Table {
 }
 
 /// A number with a blank between thousands: `12 345`.
-pub(crate) fn count(number: u64) -> String {
+pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (index, digit) in digits.chars().enumerate() {
@@ -140,12 +144,12 @@ pub(crate) fn count(number: u64) -> String {
 }
 
 /// A number and its noun: `1 page`, `12 345 pages`.
-pub(crate) fn counted(number: u64, noun: &str) -> String {
+pub fn counted(number: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// Seconds for people: `0.42 s`, `3 min 20 s`, `2 h 05 min`.
-pub(crate) fn duration(seconds: f64) -> String {
+pub fn duration(seconds: f64) -> String {
     let whole = seconds.max(0.0) as u64;
     match whole {
         0..=9 => format!("{seconds:.2} s"),

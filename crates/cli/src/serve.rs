@@ -1,7 +1,7 @@
 //! The server: an API of the shape of Earwig's, pages to paste texts into, metrics.
 //!
-//! A request passes the gate (who may ask), becomes parameters, then an order, and the order is done by the checker, which all
-//! requests share. What a stranger decides is bounded: connections, bytes, time, checks at once, and the addresses that are fetched.
+//! A request passes the layers of the site (host name, token), becomes a question (its parameters), then an order, and the order is done by the
+//! checker, which all requests share. All that a stranger decides is bounded: connections, bytes, time, checks at once, and the addresses that are fetched.
 
 mod api;
 mod args;
@@ -12,6 +12,7 @@ mod metrics;
 mod order;
 mod pages;
 mod params;
+mod question;
 mod reader;
 mod refusal;
 mod site;
@@ -22,5 +23,5 @@ pub(crate) use checker::Checker;
 pub(crate) use gate::Gate;
 pub(crate) use metrics::Telemetry;
 pub(crate) use reader::Reader;
-pub(crate) use site::Service;
+pub(crate) use site::{Service, routes};
 pub(crate) use wiki::Wikis;

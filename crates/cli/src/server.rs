@@ -1,48 +1,40 @@
-//! The HTTP/1.1 server of this program: for `serve`, `--metrics`, the demo forum and the bench site.
+//! The HTTP/1.1 server of this program: for `serve`, `--metrics`, the demo's forum and the sites of benches.
 //!
-//! Whatever a client decides is bounded: connections, heads, bodies, the time of all of them, and how slowly answers are read. What a
-//! site answers, and whom it knows, is its own business. No TLS.
+//! Routing, extractors and layers are axum's, the protocol is hyper's. `axum::serve` takes every connection and waits for every
+//! client, so what clients may take is bounded here: the accept loop gives each connection a place, of which an address has no more than its share
+//! ([`Places`]); a connection has deadlines and limits for heads and writes, which hyper has for heads only
+//! (`connection.rs`, `stream.rs`); and a request's body has a deadline and its share of the memory, where axum limits the size only
+//! ([`Visit`]). No TLS.
 
-mod answer;
 mod connection;
 mod names;
 mod places;
 mod stream;
+mod visit;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Router;
+use axum::routing::get;
+use http::{Response, StatusCode, Uri};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-pub(crate) use answer::{Answer, Asked};
-pub(crate) use connection::Visit;
 pub(crate) use names::Names;
 pub(crate) use places::Limits;
+pub(crate) use visit::{Untaken, Visit};
 
 use connection::converse;
 use places::Places;
 
-/// What is being answered may end within this time after the server was told to stop.
+/// Requests that are being answered may end within this time after the server was told to stop.
 pub(crate) const DRAIN: Duration = Duration::from_secs(15);
 
-/// What answers requests.
-pub(crate) trait Site: Clone + Send + Sync + 'static {
-    /// Answers a request, of which the head is there. A panic costs the connection.
-    fn answer(&self, asked: Asked, visit: &mut Visit) -> impl Future<Output = Answer> + Send;
-
-    /// What a connection has as long as it is open.
-    type Connection: Send + 'static;
-
-    /// A connection was opened.
-    fn connection(&self) -> Self::Connection;
-}
-
-/// Answers until `stop` says so; what is being answered then may end.
+/// Answers by routes until `stop` says so; requests that are being answered then may end. A panic of a handler costs its connection.
 pub(crate) async fn serve(
     listener: TcpListener,
-    site: impl Site,
+    routes: Router,
     limits: Limits,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -57,11 +49,7 @@ pub(crate) async fn serve(
         match accepted {
             Ok((stream, peer)) => {
                 let _ = stream.set_nodelay(true);
-                let (site, place, stop) = (site.clone(), places.enter(peer.ip()), stop.clone());
-                connections.spawn(async move {
-                    let _counted = site.connection();
-                    converse(stream, site, place, stop).await;
-                });
+                connections.spawn(converse(stream, routes.clone(), places.enter(peer.ip()), stop.clone()));
             }
             // Out of file descriptors, or the client is gone already: later, without spinning.
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
@@ -74,43 +62,22 @@ pub(crate) async fn serve(
     let _ = tokio::time::timeout(DRAIN, all).await;
 }
 
-/// Answers GET and HEAD with pages that need nothing but the head, until it is dropped.
-pub(crate) async fn serve_pages<F>(
+/// Answers by routes until it is dropped.
+pub(crate) async fn serve_routes(listener: TcpListener, routes: Router, limits: Limits) {
+    let (_running, stop) = watch::channel(false);
+    serve(listener, routes, limits, stop).await;
+}
+
+/// Answers GET and HEAD by a function of the address, until it is dropped.
+pub(crate) async fn serve_pages(
     listener: TcpListener,
     limits: Limits,
-    answer: impl Fn(&Asked) -> F + Send + Sync + 'static,
-) where
-    F: Future<Output = Answer> + Send + 'static,
-{
-    let (_running, stop) = watch::channel(false);
-    serve(listener, Pages(Arc::new(answer)), limits, stop).await;
-}
-
-/// A site whose answers need nothing but the head.
-struct Pages<A>(Arc<A>);
-
-impl<A> Clone for Pages<A> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-}
-
-impl<A, F> Site for Pages<A>
-where
-    A: Fn(&Asked) -> F + Send + Sync + 'static,
-    F: Future<Output = Answer> + Send + 'static,
-{
-    type Connection = ();
-
-    fn connection(&self) {}
-
-    async fn answer(&self, asked: Asked, _: &mut Visit) -> Answer {
-        if !matches!(asked.method.as_str(), "GET" | "HEAD") {
-            return Answer::text(405, "GET and HEAD only\n");
-        }
-        let answer = (self.0)(&asked);
-        answer.await
-    }
+    answer: impl Fn(&Uri) -> Response<String> + Send + Sync + 'static,
+) {
+    let answer = Arc::new(answer);
+    let page = move |uri: Uri| std::future::ready(answer(&uri));
+    let refused = async || (StatusCode::METHOD_NOT_ALLOWED, "GET and HEAD only\n");
+    serve_routes(listener, Router::new().fallback(get(page).fallback(refused)), limits).await;
 }
 
 #[cfg(test)]
@@ -123,9 +90,8 @@ mod tests {
     async fn exchange(requests: &[u8]) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let server = tokio::spawn(serve_pages(listener, Limits::default(), |asked| {
-            std::future::ready(Answer::text(200, asked.uri.to_string()))
-        }));
+        let server =
+            tokio::spawn(serve_pages(listener, Limits::default(), |uri| Response::new(uri.to_string())));
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(requests).await.unwrap();
         let mut got = String::new();

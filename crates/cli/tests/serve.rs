@@ -834,10 +834,13 @@ fn a_signal_lets_what_is_being_answered_end_and_a_second_one_does_not() {
         let mut line = String::new();
         server.stderr.read_line(&mut line).unwrap();
         assert!(line.contains("stopping"), "{line}");
-        assert!(
-            TcpStream::connect(server.address).is_err() || server.get("/healthz").status == 0,
-            "nobody else is let in"
-        );
+        // The system may take a connection just before the listener is closed; it gets no answer then.
+        let is_answered = TcpStream::connect(server.address).is_ok_and(|mut other| {
+            let mut answer = Vec::new();
+            let is_sent = other.write_all(b"GET /healthz HTTP/1.0\r\n\r\n").is_ok();
+            is_sent && other.read_to_end(&mut answer).is_ok() && !answer.is_empty()
+        });
+        assert!(!is_answered, "no other client is let in");
         if signals == 2 {
             signal(&server);
             assert_eq!(answered(stream).status, 0);

@@ -3,13 +3,14 @@
 use std::fs::File;
 use std::future::Future;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::clock::{Clock, Timestamp};
+use crate::component::{Component, Components};
 use crate::cpu::CpuPool;
 use crate::drop::DropReason;
 use crate::error::{Error, Result};
@@ -32,7 +33,11 @@ use crate::stats::Stats;
 
 /// Given to every hook; cheap to clone.
 #[derive(Clone)]
-pub struct Context(Arc<Shared>);
+pub struct Context(Arc<Shared>, Turn);
+
+/// The start that came with the lease of a visit, until the first send to its host takes it: one of the visit itself, or of a download that
+/// a middleware nests in it. `None` outside of a visit's way through the downloader chain.
+type Turn = Option<Arc<Mutex<Option<Ticket>>>>;
 
 pub(crate) struct Shared {
     settings: Settings,
@@ -42,7 +47,8 @@ pub(crate) struct Shared {
     clock: Clock,
     seed: u64,
     stopping: AtomicU8,
-    observers: Vec<Box<dyn Observer>>,
+    observers: Vec<Arc<dyn Observer>>,
+    components: Components,
     durable: DurableFiles,
     cpu: Arc<CpuPool>,
     /// To the engine's loop; absent in a detached context. Unbounded: senders are the visits (bounded by the number in
@@ -54,7 +60,11 @@ pub(crate) struct Shared {
 
 /// Sends a request through the downloader chain and the slot of its host.
 pub(crate) trait Exchange: Send + Sync {
-    fn download(self: Arc<Self>, request: Request) -> BoxFuture<'static, Result<Response, FetchError>>;
+    fn download(
+        self: Arc<Self>,
+        request: Request,
+        cx: Context,
+    ) -> BoxFuture<'static, Result<Response, FetchError>>;
 }
 
 /// What the engine's loop is told.
@@ -118,30 +128,45 @@ impl Context {
     pub(crate) fn new(
         settings: Settings,
         stats: Stats,
-        observers: Vec<Box<dyn Observer>>,
+        observers: Vec<Arc<dyn Observer>>,
+        components: Components,
         messages: Option<mpsc::UnboundedSender<Message>>,
     ) -> Self {
         let seed = settings.seed.unwrap_or_else(rand::random);
         let cpu = Arc::new(CpuPool::new(settings.callback_threads()));
-        Self(Arc::new(Shared {
-            settings,
-            stats,
-            losses: Losses::default(),
-            state: State::default(),
-            clock: Clock::start(),
-            seed,
-            stopping: AtomicU8::new(0),
-            observers,
-            durable: DurableFiles::default(),
-            cpu,
-            messages,
-            exchange: OnceLock::new(),
-        }))
+        Self(
+            Arc::new(Shared {
+                settings,
+                stats,
+                losses: Losses::default(),
+                state: State::default(),
+                clock: Clock::start(),
+                seed,
+                stopping: AtomicU8::new(0),
+                observers,
+                components,
+                durable: DurableFiles::default(),
+                cpu,
+                messages,
+                exchange: OnceLock::new(),
+            }),
+            None,
+        )
+    }
+
+    /// The same context for one visit, with the start that came with its lease.
+    pub(crate) fn with_turn(&self, ticket: Ticket) -> Self {
+        Self(Arc::clone(&self.0), Some(Arc::new(Mutex::new(Some(ticket)))))
+    }
+
+    /// Takes the start of the visit, if nothing took it before.
+    pub(crate) fn take_turn(&self) -> Option<Ticket> {
+        self.1.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// A context without an engine, for tests of components: downloads fail, control messages go nowhere.
     pub fn detached(settings: Settings) -> Self {
-        Self::new(settings, Stats::default(), Vec::new(), None)
+        Self::new(settings, Stats::default(), Vec::new(), Components::default(), None)
     }
 
     /// The settings of the crawl.
@@ -206,6 +231,15 @@ impl Context {
     /// The present time on the crawl's clock.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
+    }
+
+    /// A component of the crawl by its type; `None` if it is not configured.
+    pub fn component<C: Component>(&self) -> Option<Arc<C>> {
+        self.0.components.get()
+    }
+
+    pub(crate) fn components(&self) -> Components {
+        self.0.components.clone()
     }
 
     /// The seed of all randomness: what is random is decided as a hash of it and of the thing decided on.
@@ -278,7 +312,7 @@ impl Context {
     /// The download failed, a middleware dropped it, or there is no engine.
     pub async fn download(&self, request: Request) -> Result<Response, FetchError> {
         match self.0.exchange.get().and_then(Weak::upgrade) {
-            Some(exchange) => exchange.download(request).await,
+            Some(exchange) => exchange.download(request, self.clone()).await,
             None => {
                 Err(FetchError::new(FetchErrorKind::Cancelled, "this context has no engine to download with"))
             }

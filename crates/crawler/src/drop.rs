@@ -6,6 +6,7 @@ use std::sync::Arc;
 use http::StatusCode;
 use serde::Serialize;
 
+use crate::client::FetchId;
 use crate::clock::Timestamp;
 use crate::error::Error;
 use crate::fetch::FetchError;
@@ -133,6 +134,9 @@ pub struct Dropped {
     pub status: Option<u16>,
     /// When it was decided, RFC 3339.
     pub at: String,
+    /// The fetch of a client that the request was for.
+    #[serde(skip)]
+    pub(crate) fetch: Option<FetchId>,
 }
 
 impl Dropped {
@@ -153,6 +157,16 @@ impl Dropped {
             depth: request.depth,
             status: why.status.map(|s| s.as_u16()),
             at: at.to_rfc3339(),
+            fetch: FetchId::of(request),
+        }
+    }
+
+    /// The reason, with its detail or else the status: `robots: Disallow: /private`, `http_status: 404`.
+    pub fn why(&self) -> String {
+        match (&self.detail, self.status) {
+            (Some(detail), _) => format!("{}: {detail}", self.reason),
+            (None, Some(status)) => format!("{}: {status}", self.reason),
+            (None, None) => self.reason.to_string(),
         }
     }
 }

@@ -1,8 +1,10 @@
 //! The engine: the builder, the loop, and the path of a page.
 
+mod assembly;
 mod builder;
 mod chain;
 mod commits;
+mod core;
 mod crawler;
 mod crawls;
 mod gate;
@@ -13,6 +15,7 @@ mod items;
 mod kept_hosts;
 mod known_links;
 mod limits;
+mod nested;
 mod parse;
 mod quota;
 mod run;
@@ -22,8 +25,8 @@ mod tasks;
 mod visit;
 mod watch;
 
+pub use assembly::ComponentInfo;
 pub use builder::CrawlerBuilder;
-pub use chain::ComponentInfo;
 pub use crawler::Crawler;
 pub use crawls::Crawls;
 pub use handle::Handle;

@@ -137,6 +137,8 @@ pub enum FetchErrorKind {
     ContentType,
     /// An observer had the download stopped.
     Stopped,
+    /// All callers of a client gave the page up.
+    NotWanted,
     /// The proxy refused or failed.
     Proxy,
     /// A middleware failed or decided against the request.
@@ -167,6 +169,7 @@ impl FetchErrorKind {
             Self::Decode => "bad_encoding",
             Self::ContentType => "content_type",
             Self::Stopped => "download_stopped",
+            Self::NotWanted => "not_wanted",
             Self::Proxy => "proxy",
             Self::Middleware => "middleware_error",
             Self::Cancelled => "cancelled",
@@ -178,7 +181,7 @@ impl FetchErrorKind {
         Self::ALL.into_iter().find(|kind| kind.name() == reason)
     }
 
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::InvalidRequest,
         Self::Scheme,
         Self::AddressRefused,
@@ -197,6 +200,7 @@ impl FetchErrorKind {
         Self::Decode,
         Self::ContentType,
         Self::Stopped,
+        Self::NotWanted,
         Self::Proxy,
         Self::Middleware,
         Self::Cancelled,
@@ -316,8 +320,10 @@ impl FetchError {
     /// The record of a request that ended by this error.
     pub fn drop_reason(&self) -> DropReason {
         use FetchErrorKind as K;
-        let skipped =
-            matches!(self.kind, K::ContentType | K::AddressRefused | K::Scheme | K::Stopped | K::Cancelled);
+        let skipped = matches!(
+            self.kind,
+            K::ContentType | K::AddressRefused | K::Scheme | K::Stopped | K::NotWanted | K::Cancelled
+        );
         DropReason {
             state: if skipped { DropState::Skipped } else { DropState::Failed },
             reason: self.kind.name().into(),

@@ -19,6 +19,7 @@ use crate::error::Result;
 use crate::event::OnDownload;
 use crate::fetch::{Downloader, FetchError, FetchErrorKind, Watch};
 use crate::log;
+use crate::meta;
 use crate::request::Request;
 use crate::response::{Response, Timings};
 use crate::settings::{Settings, VerifyCertificates};
@@ -93,8 +94,6 @@ struct Rules {
     head: HeadLimits,
     verify: bool,
     bad_certificates: Arc<BadCertificates>,
-    /// Names of headers that are not sent over https without a verified certificate.
-    secrets: Vec<HeaderName>,
 }
 
 impl HttpDownloader {
@@ -125,7 +124,6 @@ impl HttpDownloader {
             head: HeadLimits::of(settings),
             verify: settings.download_verify_certificates.is_proof(),
             bad_certificates: Arc::clone(&recipe.bad_certificates),
-            secrets: secrets(settings),
         };
         Ok(Self { network, recipe, direct: Route::new(None), proxied: Mutex::new(Vec::new()), rules })
     }
@@ -175,7 +173,7 @@ impl Downloader for HttpDownloader {
         if request.method == Method::CONNECT {
             return Err(FetchError::new(FetchErrorKind::InvalidRequest, "CONNECT is not for crawlers"));
         }
-        let proxied = match request.meta_str("proxy") {
+        let proxied = match request.meta_text(meta::PROXY) {
             None | Some("") => None,
             Some(address) => Some(self.through(address)?),
         };
@@ -185,8 +183,8 @@ impl Downloader for HttpDownloader {
         let mut pooled = route.client(&self.recipe, host, port, way.https)?;
 
         let mut deadlines = self.rules.deadlines;
-        if let Some(total) = request.meta_f64("download_timeout") {
-            deadlines.total = deadline::limit(total);
+        if let Some(total) = request.meta_value(meta::DOWNLOAD_TIMEOUT) {
+            deadlines.total = deadline::limit(total.as_secs_f64());
         }
         let sleep = std::pin::pin!(tokio::time::sleep_until(Timer::first(&deadlines, start)));
         let mut timer = Timer::new(sleep, deadlines, start);
@@ -263,7 +261,9 @@ impl Rules {
             headers.remove(header::PROXY_AUTHORIZATION);
         }
         if way.https && !self.verify {
-            for name in &self.secrets {
+            let marked = headers.iter().filter(|(_, value)| value.is_sensitive());
+            let secrets: Vec<HeaderName> = marked.map(|(name, _)| name.clone()).collect();
+            for name in [header::AUTHORIZATION, header::COOKIE].into_iter().chain(secrets) {
                 headers.remove(name);
             }
         }
@@ -322,9 +322,9 @@ impl Rules {
         } else if !bodiless {
             let mut limits = self.limits;
             limits.decode.max_size =
-                meta_bytes(request, "download_maxsize").unwrap_or(limits.decode.max_size);
-            limits.warn_size = meta_bytes(request, "download_warnsize").unwrap_or(limits.warn_size);
-            limits.decode.truncate |= request.meta_flag("download_truncate");
+                request.meta_value(meta::DOWNLOAD_MAXSIZE).unwrap_or(limits.decode.max_size);
+            limits.warn_size = request.meta_value(meta::DOWNLOAD_WARNSIZE).unwrap_or(limits.warn_size);
+            limits.decode.truncate |= request.meta_flag(meta::DOWNLOAD_TRUNCATE);
             let codings = Codings::of(&response.headers, limits.decode.max_codings)
                 .map_err(|error| error.with_status(status))?;
             let known: &[_] = match &codings {
@@ -346,7 +346,7 @@ impl Rules {
 
     /// Whether the headers say that the body is neither markup nor text, and nobody asked for such.
     fn leaves_unread(&self, request: &Request, headers: &HeaderMap) -> bool {
-        if self.binary || request.meta_flag("download_binary") {
+        if self.binary || request.meta_flag(meta::DOWNLOAD_BINARY) {
             return false;
         }
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
@@ -383,21 +383,6 @@ fn take(response: &mut Response, received: body::Received, limits: &BodyLimits) 
         }
         response.decoded = Some(decoded.body);
     }
-}
-
-/// A size of the meta; absent, negative or of another type is none.
-fn meta_bytes(request: &Request, key: &str) -> Option<u64> {
-    if request.meta.is_empty() { None } else { request.meta.get(key)?.as_u64() }
-}
-
-/// The names of the headers that carry credentials: the standard ones and those of `secret_headers`
-/// (`origin=Name: value`).
-fn secrets(settings: &Settings) -> Vec<HeaderName> {
-    let named = settings.secret_headers.iter().filter_map(|entry| {
-        let (name, _) = entry.split_once('=')?.1.split_once(':')?;
-        HeaderName::try_from(name.trim()).ok()
-    });
-    [header::AUTHORIZATION, header::COOKIE].into_iter().chain(named).collect()
 }
 
 /// Host and port of what is to be fetched.

@@ -7,7 +7,9 @@
 
 mod active;
 pub mod autothrottle;
+mod client;
 mod clock;
+mod component;
 mod context;
 mod cpu;
 mod drop;
@@ -23,6 +25,7 @@ mod job;
 pub mod log;
 pub mod logging;
 mod losses;
+pub mod meta;
 mod middleware;
 mod output;
 mod pace;
@@ -47,7 +50,9 @@ mod state;
 mod stats;
 pub mod terminal;
 
+pub use client::{ClientError, CrawlClient, Fetch, OnDemand};
 pub use clock::{Clock, Timestamp};
+pub use component::{Component, Hooks, PageNeeds};
 pub use context::{Context, Politeness};
 pub use drop::{DropReason, DropState, Dropped};
 pub use engine::{ComponentInfo, Crawler, CrawlerBuilder, Crawls, Handle};
@@ -78,10 +83,11 @@ pub use response::{Response, Timings};
 pub use saved_job::SavedJob;
 pub use schedule::{Next, Outcome, Scheduler, SlotState, Ticket};
 pub use secrets::{CREDENTIALS, is_secret_name, redact, redacted};
+#[doc(hidden)]
+pub use settings::private as __private;
 pub use settings::{
-    AvoidDupMode, AvoidDupScope, Guard, HttpCachePolicy, JobSync, LatencyEstimate, Layer, Layers,
-    OnNearDuplicate, OnNotModified, OnRobotsError, OutOfScope, OverCap, Profile, RedirectDupe, Scope,
-    SettingInfo, Settings, SlotSettings, VerifyCertificates, nearest, seconds,
+    EngineSettings, JobSync, LatencyEstimate, Layer, Layers, Profile, SettingInfo, Settings, SettingsGroup,
+    SettingsTable, SlotSettings, VerifyCertificates, check_time, nearest, seconds,
 };
 pub use simulated::{Delays, Simulated};
 pub use sitemap::{

@@ -7,9 +7,9 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::sync::Arc;
 
 use http::{Extensions, header};
-use huntsman_detect::lang::{self, Detected};
-use huntsman_detect::words::Words;
 use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, Scan, ScanOptions, sniff};
+use huntsman_text::lang::{self, Detected};
+use huntsman_text::words::Words;
 use serde::de::DeserializeOwned;
 use url::Url;
 
@@ -475,7 +475,7 @@ mod tests {
             url.clone(),
             "<title>T</title><meta name=robots content=nofollow><a href=/x>x</a>",
         );
-        let page = Page::new(Request::get(url).meta("sitemap_depth", 0), response);
+        let page = Page::new(Request::get(url).with_meta(crate::meta::SITEMAP_DEPTH, 0), response);
         assert_eq!((page.title(), page.metas().len(), page.anchors().len()), (None, 0, 0));
         assert!(page.document.get().is_none(), "nor decoded");
     }

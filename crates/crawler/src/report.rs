@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::component::{Component, Components};
 use crate::losses::{Loss, LossKind};
 
 /// What a crawl did, as it ended.
@@ -37,6 +39,8 @@ pub struct CrawlReport {
     pub seed: u64,
     /// Version of the crawler.
     pub version: &'static str,
+    #[serde(skip)]
+    pub(crate) components: Components,
 }
 
 /// What happened at one slot.
@@ -66,6 +70,11 @@ pub struct HostReport {
 }
 
 impl CrawlReport {
+    /// A component of the crawl by its type, with what it holds after the crawl; `None` if it was not configured.
+    pub fn component<C: Component>(&self) -> Option<Arc<C>> {
+        self.components.get()
+    }
+
     /// Whether the crawl ended because the work was done.
     pub fn is_finished(&self) -> bool {
         self.finish_reason == "finished"

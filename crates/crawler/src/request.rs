@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Extensions, HeaderMap, Method};
-use huntsman_detect::urlparts;
+use huntsman_text::urlparts;
 use serde_json::{Map, Value};
 use url::Url;
 
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::host::{HostKey, SlotBy};
+use crate::meta::{self, MetaKey, MetaValue};
 use crate::page::parse_url;
 use crate::secrets::redact;
 
@@ -222,7 +223,13 @@ impl Request {
         self
     }
 
-    /// Sets one value of `meta`.
+    /// Sets one value of `meta` under a typed key: see [`meta`](crate::meta).
+    pub fn with_meta<T: MetaValue>(mut self, key: MetaKey<T>, value: T) -> Self {
+        self.set_meta(key, value);
+        self
+    }
+
+    /// Sets one value of `meta` under a free name.
     pub fn meta(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.meta.insert(key.to_owned(), value.into());
         self
@@ -269,7 +276,7 @@ impl Request {
         if let Some(slot) = &self.slot {
             return slot.clone();
         }
-        match self.meta_str("download_slot") {
+        match self.meta_text(meta::DOWNLOAD_SLOT) {
             Some(name) => HostKey::new(name),
             None => HostKey::of(&self.url, SlotBy::Host),
         }
@@ -287,7 +294,7 @@ impl Request {
 
     /// Whether it is for a sitemap, which [`Sitemaps`](crate::Sitemaps) reads: such an answer is no page with links.
     pub fn is_sitemap(&self) -> bool {
-        !self.meta.is_empty() && self.meta.contains_key(crate::sitemap::DEPTH)
+        self.has_meta(meta::SITEMAP_DEPTH)
     }
 
     /// Whether the guards against traps judge it: see `guard_spider_requests`.
@@ -338,25 +345,47 @@ impl Request {
         self.rest.as_ref().map_or(&[], |rest| &rest.flags)
     }
 
+    /// A value of `meta`; `None` if it is absent or has another type.
+    pub fn meta_value<T: MetaValue>(&self, key: MetaKey<T>) -> Option<T> {
+        if self.meta.is_empty() { None } else { self.meta.get(key.name()).and_then(T::from_json) }
+    }
+
     /// A boolean of `meta`; absent or of another type is `false`.
-    pub fn meta_flag(&self, key: &str) -> bool {
-        !self.meta.is_empty() && self.meta.get(key).and_then(Value::as_bool).unwrap_or(false)
+    pub fn meta_flag(&self, key: MetaKey<bool>) -> bool {
+        self.meta_value(key).unwrap_or(false)
     }
 
-    /// A string of `meta`.
-    pub fn meta_str(&self, key: &str) -> Option<&str> {
-        if self.meta.is_empty() { None } else { self.meta.get(key).and_then(Value::as_str) }
+    /// A text of `meta`.
+    pub fn meta_text(&self, key: MetaKey<String>) -> Option<&str> {
+        if self.meta.is_empty() { None } else { self.meta.get(key.name()).and_then(Value::as_str) }
     }
 
-    /// A number of `meta`.
-    pub fn meta_f64(&self, key: &str) -> Option<f64> {
-        if self.meta.is_empty() { None } else { self.meta.get(key).and_then(Value::as_f64) }
+    /// Whether `meta` has a value of this key, of whatever type.
+    pub fn has_meta<T>(&self, key: MetaKey<T>) -> bool {
+        !self.meta.is_empty() && self.meta.contains_key(key.name())
+    }
+
+    /// Sets one value of `meta`.
+    pub fn set_meta<T: MetaValue>(&mut self, key: MetaKey<T>, value: T) {
+        self.meta.insert(key.name().to_owned(), value.into_json());
+    }
+
+    /// Removes one value of `meta`; whether there was one.
+    pub fn remove_meta<T>(&mut self, key: MetaKey<T>) -> bool {
+        self.meta.remove(key.name()).is_some()
+    }
+
+    /// Gives another request the value that this one has, if it has one.
+    pub fn share_meta<T>(&self, key: MetaKey<T>, other: &mut Self) {
+        if let Some(value) = self.meta.get(key.name()) {
+            other.meta.insert(key.name().to_owned(), value.clone());
+        }
     }
 
     /// The URL under which the request entered the queue: before any redirect.
     pub fn requested_url(&self) -> &str {
         if !self.meta.is_empty()
-            && let Some(Value::Array(chain)) = self.meta.get("redirect_urls")
+            && let Some(Value::Array(chain)) = self.meta.get(meta::REDIRECT_URLS.name())
             && let Some(first) = chain.first().and_then(Value::as_str)
         {
             return first;

@@ -15,7 +15,7 @@ use crate::autothrottle::Observation;
 use crate::clock::Timestamp;
 use crate::context::Politeness;
 use crate::host::HostKey;
-use crate::settings::Settings;
+use crate::settings::EngineSettings;
 
 mod index;
 mod learnt;
@@ -241,7 +241,7 @@ pub struct Scheduler {
 
 impl Scheduler {
     /// With the politeness of the settings; `seed` decides the jitter.
-    pub fn new(settings: &Settings, seed: u64) -> Self {
+    pub fn new(settings: &EngineSettings, seed: u64) -> Self {
         Self {
             rules: Rules::new(settings, seed),
             slots: Vec::new(),

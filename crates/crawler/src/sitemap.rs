@@ -17,8 +17,6 @@ mod spider;
 pub use files::SitemapFiles;
 pub use spider::Sitemaps;
 
-pub(crate) use spider::DEPTH;
-
 use document::Document;
 use source::{Source, WINDOW};
 

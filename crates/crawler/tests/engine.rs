@@ -396,16 +396,13 @@ async fn a_spider_middleware_adds_requests_hears_all_and_hands_findings_to_obser
     let seen = Arc::clone(&delivered);
     let report = quick(all_links(&["http://a.example/0"]), &web)
         .spider_middleware(Listener(Arc::clone(&told)))
-        .observer_with(move |_| {
-            Ok(Some(move |event: &Event<'_>| {
-                if let Event::PageDelivered { request, items, found } = event {
-                    let Note(path) = found.get().expect("the middleware left it");
-                    assert_eq!(path, request.url.path());
-                    seen.lock().unwrap().push(format!("{path} {items}"));
-                }
-            }))
+        .observer(move |event: &Event<'_>| {
+            if let Event::PageDelivered { request, items, found } = event {
+                let Note(path) = found.get().expect("the middleware left it");
+                assert_eq!(path, request.url.path());
+                seen.lock().unwrap().push(format!("{path} {items}"));
+            }
         })
-        .observer_with(|_| Ok(None::<fn(&Event<'_>)>))
         .run()
         .await
         .unwrap();

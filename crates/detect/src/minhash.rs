@@ -1,6 +1,6 @@
 //! MinHash signatures: 512 bytes from which the similarity of two sets can be read.
 //!
-//! They compare sets of hashes, whatever the hashes stand for; [`shingles`](crate::shingles) makes such sets of texts.
+//! They compare sets of hashes, whatever the hashes stand for; [`shingles`](huntsman_text::shingles) makes such sets of texts.
 //! They do not find similar pages among many: that is [`lsh`](crate::lsh).
 
 use std::fmt;
@@ -21,7 +21,8 @@ const SEED: u64 = 1;
 const MULTIPLIERS: [u32; PERMUTATIONS] = coefficients(SEED, 1);
 const INCREMENTS: [u32; PERMUTATIONS] = coefficients(SEED ^ u64::MAX, 0);
 
-/// Upper halves of SplitMix64's first numbers, with the lowest bit set where `odd` is 1.
+/// Upper halves of SplitMix64's first numbers, with the lowest bit set where `odd` is 1. Written out, as the generator of `rand_xoshiro`
+/// cannot run at compile time; a test compares the two.
 const fn coefficients(seed: u64, odd: u32) -> [u32; PERMUTATIONS] {
     let mut all = [0; PERMUTATIONS];
     let mut state = seed;
@@ -140,8 +141,8 @@ impl<'de> Deserialize<'de> for Signature {
 
 #[cfg(test)]
 mod tests {
-    use rand_xoshiro::Xoshiro256PlusPlus;
     use rand_xoshiro::rand_core::{Rng, SeedableRng};
+    use rand_xoshiro::{SplitMix64, Xoshiro256PlusPlus};
 
     use super::*;
 
@@ -149,6 +150,14 @@ mod tests {
     fn signatures_never_change() {
         let signature = Signature::of(&[0x0123_4567_89ab_cdef, 42, 0]);
         assert_eq!(signature.values()[..4], [79095763, 217829635, 2567818672, 519132859]);
+    }
+
+    #[test]
+    fn permutations_are_those_of_splitmix64() {
+        let mut random = SplitMix64::seed_from_u64(SEED);
+        assert_eq!(MULTIPLIERS, std::array::from_fn(|_| (random.next_u64() >> 32) as u32 | 1));
+        let mut random = SplitMix64::seed_from_u64(!SEED);
+        assert_eq!(INCREMENTS, std::array::from_fn(|_| (random.next_u64() >> 32) as u32));
     }
 
     #[test]

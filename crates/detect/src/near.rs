@@ -30,8 +30,6 @@ mod memory;
 mod numbers;
 mod pairs;
 mod partition;
-#[cfg(feature = "redis")]
-pub mod redis;
 mod rows;
 mod scan;
 mod segment;

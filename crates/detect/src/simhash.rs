@@ -14,7 +14,7 @@ use std::str::FromStr;
 
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::words::Words;
+use huntsman_text::words::Words;
 
 /// The fingerprint of a text: 128 bits.
 ///

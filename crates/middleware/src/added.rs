@@ -4,6 +4,7 @@
 //! reach the frontier's files, and a redirect cannot carry them elsewhere.
 
 use http::{HeaderName, HeaderValue};
+use huntsman_crawler::meta::{self, MetaKey, MetaValue};
 use huntsman_crawler::{CREDENTIALS, Request};
 
 /// What middlewares added to this request, kept in its extensions.
@@ -37,12 +38,12 @@ pub(crate) fn is_ours(request: &Request, name: &HeaderName) -> bool {
 }
 
 /// Sets a meta in the name of a middleware.
-pub(crate) fn set_meta(request: &mut Request, key: &'static str, value: serde_json::Value) {
+pub(crate) fn set_meta<T: MetaValue>(request: &mut Request, key: MetaKey<T>, value: T) {
     let added = request.extensions.get_or_insert_default::<Added>();
-    if !added.meta.contains(&key) {
-        added.meta.push(key);
+    if !added.meta.contains(&key.name()) {
+        added.meta.push(key.name());
     }
-    request.meta.insert(key.to_owned(), value);
+    request.set_meta(key, value);
 }
 
 /// Takes away what middlewares added, for a request that goes back to the queue.
@@ -60,7 +61,7 @@ pub(crate) fn strip(request: &mut Request) {
 /// The headers of a request that carry credentials: those that do by definition, what is marked sensitive, and the names in
 /// the request's meta `secret_headers`.
 pub(crate) fn credentials(request: &Request) -> Vec<HeaderName> {
-    let listed = request.meta.get("secret_headers").and_then(serde_json::Value::as_array);
+    let listed = request.meta.get(meta::SECRET_HEADERS.name()).and_then(serde_json::Value::as_array);
     let listed = listed.into_iter().flatten().filter_map(serde_json::Value::as_str);
     let listed: Vec<HeaderName> = listed.filter_map(|name| name.parse().ok()).collect();
     let is_secret = |name: &HeaderName| {

@@ -1,23 +1,71 @@
 //! AvoidDup: skips downloads whose content is known already, by what was learnt of the URLs of their site.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use http::header::{HeaderValue, LOCATION};
 use http::{Method, StatusCode};
 use huntsman_crawler::{
-    AvoidDupMode, AvoidDupScope, Change, Context, DownloaderMiddleware, DropReason, Element, Error, Event,
-    FetchError, Observer, OnException, OnFollow, OnPage, OnRequest, Page, PageKind, Persist, Request, Result,
-    Settings, SpiderMiddleware, registrable_domain,
+    Change, Component, Context, DownloaderMiddleware, DropReason, Element, Error, Event, FetchError, Hooks,
+    Observer, OnException, OnFollow, OnPage, OnRequest, Page, PageKind, PageNeeds, Persist, Request, Result,
+    Settings, SpiderMiddleware, meta, registrable_domain, settings,
 };
 use huntsman_detect::avoid::{
     Decision, IdleParameter, LinkContext, Options, PageText, Predictor, Rule, Rulings, Totals,
 };
 use huntsman_detect::maybedont::{self, Gate, GateSettings};
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::{added, chain};
+
+settings! {
+    /// Settings of [`AvoidDup`].
+    pub struct AvoidDupSettings {
+        /// Learns which parts of URLs do not change the content, and skips downloads that would bring nothing new.
+        avoid_dup_content_enabled: bool = false;
+        /// How it is learnt: our own model, or MaybeDont's rules exactly.
+        avoid_dup_content_mode: AvoidDupMode = AvoidDupMode::Default;
+        /// Which requests are judged and learnt from: all, or those with meta `avoid_dup_content`.
+        avoid_dup_content_scope: AvoidDupScope = AvoidDupScope::All;
+        /// Pages of a site that are learnt before anything is skipped.
+        avoid_dup_content_initial_queue_limit: usize = 300;
+        /// A download is skipped when its content is known with more than this probability.
+        avoid_dup_content_threshold: f64 = 0.98;
+        /// Share of the skips that are downloaded all the same, for evidence and for an estimate of what is lost.
+        avoid_dup_content_exploration: f64 = 0.05;
+        /// The share may fall to this with the age of a rule: after 20 explorations that found nothing new it is half. Unset: it
+        /// does not fall.
+        avoid_dup_content_exploration_min: Option<f64> = None;
+        /// Parameters (`sid`, `utm_*`), path segments (`/2`) and `host` that never matter: what differs in them only is skipped.
+        avoid_dup_content_pinned: Vec<String> = Vec::new();
+        /// The same that always matter: nothing is skipped because of them.
+        avoid_dup_content_forbidden: Vec<String> = Vec::new();
+    }
+}
+
+/// How duplicate contents are avoided.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AvoidDupMode {
+    /// The model of `huntsman_detect::avoid`.
+    #[default]
+    Default,
+    /// MaybeDont 0.1.1, exactly.
+    Reference,
+}
+
+/// Which requests duplicate contents are avoided for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AvoidDupScope {
+    /// All.
+    #[default]
+    All,
+    /// Those with meta `avoid_dup_content`.
+    Marked,
+}
 
 /// Learns which parts of URLs do not change the content of a page, and skips requests that would bring nothing new, with
 /// reason `duplicate_content` and the rule in words.
@@ -59,12 +107,6 @@ struct Learnt {
     positions: Arc<HashMap<Url, u64>>,
 }
 
-/// Of a request that is asked again after others: how far it was put back, in hundredths of its probability.
-const DELAYED: &str = "avoid_dup_delayed";
-/// Of a request that waits for one on its way: how often.
-const HELD: &str = "avoid_dup_held";
-/// Of a request that is skipped if nothing speaks against it until the end.
-const SKIPPED: &str = "avoid_dup_skipped";
 /// How long a request waits for one on its way the first time, after how many times that has grown by as much, and how often it waits at
 /// most: 17.5 s in all.
 const HOLD: Duration = Duration::from_millis(50);
@@ -75,34 +117,28 @@ const LATER: i32 = -1_000_000;
 const LAST: i32 = -2_000_000;
 
 impl AvoidDup {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "avoid_dup";
-    /// The place in the downloader chain.
-    pub const ORDER: i32 = 200;
-    /// The place in the spider chain: pages come to it before any other, and requests after all others.
-    pub const SPIDER_ORDER: i32 = 20;
-
     /// Not configured unless `avoid_dup_content_enabled` is set.
     ///
     /// # Errors
     /// A setting is out of its range.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        if !settings.avoid_dup_content_enabled {
+        let own: AvoidDupSettings = settings.of();
+        if !own.avoid_dup_content_enabled {
             return Ok(None);
         }
         let seed = settings.seed.unwrap_or_default();
-        let warmup = settings.avoid_dup_content_initial_queue_limit;
-        let threshold = settings.avoid_dup_content_threshold;
-        let exploration = settings.avoid_dup_content_exploration;
-        let model = match settings.avoid_dup_content_mode {
+        let warmup = own.avoid_dup_content_initial_queue_limit;
+        let threshold = own.avoid_dup_content_threshold;
+        let exploration = own.avoid_dup_content_exploration;
+        let model = match own.avoid_dup_content_mode {
             AvoidDupMode::Default => {
                 let warmup = u32::try_from(warmup).unwrap_or(u32::MAX);
-                let exploration_min = settings.avoid_dup_content_exploration_min;
+                let exploration_min = own.avoid_dup_content_exploration_min;
                 let options =
                     Options { warmup, threshold, exploration, exploration_min, seed, ..Options::default() };
                 let rulings = Rulings {
-                    pinned: settings.avoid_dup_content_pinned.clone(),
-                    forbidden: settings.avoid_dup_content_forbidden.clone(),
+                    pinned: own.avoid_dup_content_pinned.clone(),
+                    forbidden: own.avoid_dup_content_forbidden.clone(),
                 };
                 Model::Default(Box::new(Predictor::new(options).with_rulings(rulings)))
             }
@@ -112,7 +148,7 @@ impl AvoidDup {
                 Model::Reference(Box::new(Gate::new(gate)?))
             }
         };
-        let marked = settings.avoid_dup_content_scope == AvoidDupScope::Marked;
+        let marked = own.avoid_dup_content_scope == AvoidDupScope::Marked;
         Ok(Some(Self(Arc::new(Inner { model: Mutex::new(model), marked, batches: Mutex::new(0) }))))
     }
 
@@ -153,15 +189,15 @@ impl AvoidDup {
     }
 
     fn concerns(&self, request: &Request) -> bool {
-        let is_own = request.meta_flag("is_start_request")
-            || request.meta_flag("dont_avoid_dup_content")
-            || request.meta_flag("robots")
+        let is_own = request.meta_flag(meta::IS_START_REQUEST)
+            || request.meta_flag(meta::DONT_AVOID_DUP_CONTENT)
+            || request.meta_flag(meta::IS_ROBOTS_TXT)
             || request.is_sitemap()
             || request.is_nested();
         !is_own
             && request.method == Method::GET
             && request.body.is_empty()
-            && (!self.0.marked || request.meta_flag("avoid_dup_content"))
+            && (!self.0.marked || request.meta_flag(meta::AVOID_DUP_CONTENT))
     }
 
     /// As MaybeDont: decided once.
@@ -183,8 +219,8 @@ impl AvoidDup {
 
     fn judge(predictor: &mut Predictor, request: &Request, cx: &Context) -> OnRequest {
         let site = site_of(&request.url);
-        let is_last = request.meta_flag(SKIPPED);
-        let held = request.meta.get(HELD).and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let is_last = request.meta_flag(meta::AVOID_DUP_SKIPPED);
+        let held = request.meta_value(meta::AVOID_DUP_HELD).unwrap_or(0);
         if is_last && held < MOST_HOLDS && predictor.is_flying(&site) {
             // What is on its way may lead to more, or speak against the rule.
             return hold(request, held, cx);
@@ -197,19 +233,19 @@ impl AvoidDup {
             Decision::Skip(_) => {
                 let mut last = put_back(request);
                 last.priority = LAST;
-                last.meta.remove(HELD);
-                last.meta.insert(SKIPPED.to_owned(), true.into());
+                last.remove_meta(meta::AVOID_DUP_HELD);
+                last.set_meta(meta::AVOID_DUP_SKIPPED, true);
                 return OnRequest::Reschedule(Box::new(last));
             }
             Decision::Delay { probability } => {
                 let level = (probability * 100.0) as u64;
-                let before = request.meta.get(DELAYED).and_then(serde_json::Value::as_u64);
+                let before = request.meta_value(meta::AVOID_DUP_DELAYED);
                 if before.is_none_or(|before| level > before + 2) {
                     cx.stats().inc("avoid_dup/delayed");
                     let mut later = put_back(request);
                     // The least likely copies first.
                     later.priority = LATER - i32::try_from(level).unwrap_or(0);
-                    later.meta.insert(DELAYED.to_owned(), level.into());
+                    later.set_meta(meta::AVOID_DUP_DELAYED, level);
                     return OnRequest::Reschedule(Box::new(later));
                 }
             }
@@ -258,7 +294,7 @@ fn hold(request: &Request, held: u64, cx: &Context) -> OnRequest {
     let mut again = put_back(request);
     let times = u32::try_from(held).unwrap_or(u32::MAX).min(MOST_HOLDS as u32);
     again.not_before = Some(cx.now() + HOLD * (HOLDS_TO_GROW + times) / HOLDS_TO_GROW);
-    again.meta.insert(HELD.to_owned(), (held + 1).into());
+    again.set_meta(meta::AVOID_DUP_HELD, held + 1);
     OnRequest::Reschedule(Box::new(again))
 }
 
@@ -273,18 +309,24 @@ impl std::fmt::Debug for AvoidDup {
     }
 }
 
+impl Component for AvoidDup {
+    const NAME: &'static str = "avoid_dup";
+    type Settings = AvoidDupSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        // The place in the spider chain: pages come to it before any other, and requests after all others.
+        hooks.downloader(200).spider(20).observer().persist()
+    }
+
+    fn page_needs(&self) -> PageNeeds {
+        PageNeeds { blocks: true, ..PageNeeds::default() }
+    }
+}
+
 impl DownloaderMiddleware for AvoidDup {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
         // The target of a redirect is the answer to a request that was judged.
-        if !self.concerns(request) || request.meta.contains_key(chain::URLS) {
+        if !self.concerns(request) || request.has_meta(meta::REDIRECT_URLS) {
             return Ok(OnRequest::Continue);
         }
         Ok(match &mut *self.model() {
@@ -300,14 +342,6 @@ impl DownloaderMiddleware for AvoidDup {
 }
 
 impl SpiderMiddleware for AvoidDup {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::SPIDER_ORDER
-    }
-
     fn process_start(&self, request: &mut Request, _: &Context) -> Result<OnFollow> {
         if let Model::Default(predictor) = &mut *self.model() {
             predictor.discover(&site_of(&request.url), &request.url, None);
@@ -320,7 +354,7 @@ impl SpiderMiddleware for AvoidDup {
         let is_learnt = page.response().status.is_success()
             && is_text
             && !page.request().is_sitemap()
-            && (!self.0.marked || page.request().meta_flag("avoid_dup_content"));
+            && (!self.0.marked || page.request().meta_flag(meta::AVOID_DUP_CONTENT));
         if !is_learnt {
             self.landed(&page.request().url);
             return Ok(OnPage::Parse);
@@ -412,44 +446,14 @@ fn text_of_body(page: &Page) -> Result<String> {
     Ok(bodies.iter().map(Element::text).collect::<Vec<_>>().join("\n"))
 }
 
-/// One value for its places in the crawl and in the job.
-#[derive(Clone, Debug, Default)]
-pub struct SharedAvoidDup(Arc<OnceLock<Option<AvoidDup>>>);
-
-impl SharedAvoidDup {
-    pub(crate) fn make(&self, settings: &Settings) -> Result<Option<AvoidDup>> {
-        if let Some(made) = self.0.get() {
-            return Ok(made.clone());
-        }
-        let made = AvoidDup::from_settings(settings)?;
-        Ok(self.0.get_or_init(|| made).clone())
-    }
-
-    /// The middleware, once the crawler is built and if it is switched on.
-    pub fn get(&self) -> Option<&AvoidDup> {
-        self.0.get()?.as_ref()
-    }
-}
-
 /// The model in the job: what it was told, batch by batch.
-#[derive(Debug)]
-pub(crate) struct KeptAvoidDup(SharedAvoidDup);
-
-impl KeptAvoidDup {
-    pub(crate) fn new(avoid_dup: SharedAvoidDup) -> Self {
-        Self(avoid_dup)
-    }
-}
-
-impl Persist for KeptAvoidDup {
+impl Persist for AvoidDup {
     fn name(&self) -> String {
-        AvoidDup::NAME.to_owned()
+        Self::NAME.to_owned()
     }
 
     fn load(&self, state: Option<&[u8]>) -> Result<()> {
-        if let Some(avoid_dup) = self.0.get()
-            && let Model::Default(predictor) = &mut *avoid_dup.model()
-        {
+        if let Model::Default(predictor) = &mut *self.model() {
             predictor.keep_journal();
             if let Some(state) = state {
                 predictor.set_totals(serde_json::from_slice(state)?);
@@ -459,33 +463,30 @@ impl Persist for KeptAvoidDup {
     }
 
     fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        let Some(avoid_dup) = self.0.get() else { return Ok(()) };
         if let Ok(number) = key.try_into() {
             let next = u64::from_be_bytes(number).checked_add(1);
             let next = next
                 .ok_or_else(|| Error::msg("the journal of AvoidDup is damaged: its numbers are used up"))?;
-            let mut batches = avoid_dup.0.batches.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut batches = self.0.batches.lock().unwrap_or_else(PoisonError::into_inner);
             *batches = (*batches).max(next);
         }
-        if let Model::Default(predictor) = &mut *avoid_dup.model() {
+        if let Model::Default(predictor) = &mut *self.model() {
             predictor.restore(value)?;
         }
         Ok(())
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
-        let totals = self.0.get().and_then(AvoidDup::totals);
-        Ok(totals.map(|totals| serde_json::to_vec(&totals)).transpose()?)
+        Ok(self.totals().map(|totals| serde_json::to_vec(&totals)).transpose()?)
     }
 
     fn save_entries(&self) -> Result<Vec<Change>> {
-        let Some(avoid_dup) = self.0.get() else { return Ok(Vec::new()) };
-        let batch = match &mut *avoid_dup.model() {
+        let batch = match &mut *self.model() {
             Model::Default(predictor) => predictor.take_journal(),
             Model::Reference(_) => None,
         };
         let Some(batch) = batch else { return Ok(Vec::new()) };
-        let mut batches = avoid_dup.0.batches.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batches = self.0.batches.lock().unwrap_or_else(PoisonError::into_inner);
         let key = batches.to_be_bytes().to_vec();
         *batches += 1;
         Ok(vec![(key, Some(batch))])

@@ -1,4 +1,7 @@
 //! A cookie jar (RFC 6265): what servers set, for whom, and until when. Bounded, and it can be read, seeded and saved.
+//!
+//! The jar of reqwest (`cookie_store`) was looked at: it is used without a list of public suffixes, so that a site could set cookies for all of
+//! `co.uk`, and a client has one jar where a crawl has as many as its requests name. Single `Set-Cookie` lines are parsed by the crate `cookie`.
 
 use std::collections::HashMap;
 use std::path::Path;

@@ -7,14 +7,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use http::{HeaderValue, header};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, Error, OnRequest, OnResponse, Persist, Request, Response, Result,
-    Settings, log,
+    Component, Context, DownloaderMiddleware, Error, Hooks, OnRequest, OnResponse, Persist, Request,
+    Response, Result, Settings, log, meta, settings,
 };
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::added;
+use crate::chain::CookiesChanged;
 use crate::cookie_jar::{CookieJar, StoredCookie};
+
+settings! {
+    /// Settings of [`Cookies`].
+    pub struct CookiesSettings {
+        /// Keeps cookies.
+        cookies_enabled: bool = true, broad = false;
+        /// Logs cookies that are sent and received.
+        cookies_debug: bool = false;
+    }
+}
 
 /// Keeps what servers set and sends it back.
 ///
@@ -25,11 +36,9 @@ use crate::cookie_jar::{CookieJar, StoredCookie};
 pub struct Cookies {
     jars: CookieJars,
     debug: bool,
+    /// Hash of what was saved in the job last.
+    saved: AtomicU64,
 }
-
-/// Put into the extensions of a response that changed the jar: with new cookies the same address may answer differently.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct CookiesChanged;
 
 /// The jars of a crawl by name; the name of the usual one is empty. Clones are the same jars.
 #[derive(Clone, Debug, Default)]
@@ -106,20 +115,8 @@ impl CookieJars {
     }
 }
 
-/// The jars of a crawl in its job.
-pub(crate) struct KeptJars {
-    jars: CookieJars,
-    /// Hash of what was saved last.
-    saved: AtomicU64,
-}
-
-impl KeptJars {
-    pub(crate) fn new(jars: CookieJars) -> Self {
-        Self { jars, saved: AtomicU64::new(0) }
-    }
-}
-
-impl Persist for KeptJars {
+/// The jars in the job.
+impl Persist for Cookies {
     fn name(&self) -> String {
         "cookies".to_owned()
     }
@@ -140,11 +137,6 @@ impl Persist for KeptJars {
 }
 
 impl Cookies {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "cookies";
-    /// The place in the chain.
-    pub const ORDER: i32 = 700;
-
     /// Not configured if `cookies_enabled` is off.
     ///
     /// # Errors
@@ -158,7 +150,8 @@ impl Cookies {
     /// # Errors
     /// None.
     pub fn with_jars(settings: &Settings, jars: CookieJars) -> Result<Option<Self>> {
-        Ok(settings.cookies_enabled.then_some(Self { jars, debug: settings.cookies_debug }))
+        let own: CookiesSettings = settings.of();
+        Ok(own.cookies_enabled.then_some(Self { jars, debug: own.cookies_debug, saved: AtomicU64::new(0) }))
     }
 
     /// The jars.
@@ -169,24 +162,25 @@ impl Cookies {
 
 /// The name of the jar that a request asks for.
 fn jar_name(request: &Request) -> String {
-    match request.meta.get("cookiejar") {
+    match request.meta.get(meta::COOKIEJAR.name()) {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(name)) => name.clone(),
         Some(other) => other.to_string(),
     }
 }
 
+impl Component for Cookies {
+    const NAME: &'static str = "cookies";
+    type Settings = CookiesSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(700).persist()
+    }
+}
+
 impl DownloaderMiddleware for Cookies {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
-        if request.meta_flag("dont_merge_cookies") {
+        if request.meta_flag(meta::DONT_MERGE_COOKIES) {
             return Ok(OnRequest::Continue);
         }
         let now = cx.now();
@@ -215,7 +209,7 @@ impl DownloaderMiddleware for Cookies {
         response: &mut Response,
         cx: &Context,
     ) -> Result<OnResponse> {
-        if !response.headers.contains_key(header::SET_COOKIE) || request.meta_flag("dont_merge_cookies") {
+        if !response.headers.contains_key(header::SET_COOKIE) || request.meta_flag(meta::DONT_MERGE_COOKIES) {
             return Ok(OnResponse::Continue);
         }
         let now = cx.now();
@@ -335,7 +329,7 @@ mod tests {
         let by_hand = |url: &str| request(url).header("Cookie", "mine=1").unwrap();
         assert_eq!(bench.send(&mut by_hand("http://h/")).await.as_deref(), Some("a=1"));
         assert_eq!(bench.send(&mut by_hand("http://g/")).await, None);
-        let mut own = by_hand("http://h/").meta("dont_merge_cookies", true);
+        let mut own = by_hand("http://h/").with_meta(meta::DONT_MERGE_COOKIES, true);
         assert_eq!(bench.send(&mut own).await.as_deref(), Some("mine=1"));
         assert!(!bench.receive(&own, &[b"z=1"]).await);
     }

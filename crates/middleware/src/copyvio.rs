@@ -1,30 +1,34 @@
-//! Copyright violations over a network: what sources say, whoever has to be asked for it.
+//! Copyright violations over a network: finds sources of an article, reads them, and compares.
 
 mod cache;
 mod candidates;
+mod check;
 mod checked;
-mod desk;
-mod detour;
+mod comparison;
+mod cores;
+mod full_text;
 mod memory;
 mod near_candidates;
 mod pages;
 mod pdf;
 mod pending;
 mod plan;
+mod questions;
 mod reading;
 mod recent;
 mod search;
-mod session;
+mod source_reader;
+mod sources;
 mod sweep;
 #[cfg(feature = "text-index")]
 mod text_index;
+mod text_only;
 mod workspace;
 
 pub use cache::CheckCache;
 pub(crate) use cache::is_whole as is_whole_result;
 pub use candidates::{Candidate, CandidateError, CandidateSource, Finding, Given, Links, Subject};
 pub use checked::{Checked, Found};
-pub use desk::Desk;
 pub use memory::{Memory, Room};
 pub use near_candidates::NearCandidates;
 pub use pages::{Copied, Copyvio};
@@ -33,6 +37,7 @@ pub use pending::PendingArticles;
 pub use plan::CheckPlan;
 pub use reading::{NoText, Reading, TextKind, external_links, links_to_others};
 pub use search::{Engine, SearchEngine};
+pub use source_reader::SourceResult;
 pub use sweep::Sweep;
 #[cfg(feature = "text-index")]
 pub use text_index::{IndexPages, IndexedPage, TextIndex, TextIndexCheck, TextIndexError};

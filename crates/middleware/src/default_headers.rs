@@ -1,11 +1,26 @@
 //! DefaultHeaders: headers that every request has unless it says otherwise.
 
+use std::collections::BTreeMap;
+
 use http::{HeaderName, HeaderValue};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, Error, OnRequest, Request, Result, Settings, is_secret_name,
+    Component, Context, DownloaderMiddleware, Error, Hooks, OnRequest, Request, Result, Settings,
+    is_secret_name, settings,
 };
 
 use crate::added;
+
+settings! {
+    /// Settings of [`DefaultHeaders`].
+    pub struct DefaultHeadersSettings {
+        /// Headers that are set when absent, for every host; names match whatever their case. Credentials are refused here: see
+        /// http_auth and secret_headers.
+        default_request_headers: BTreeMap<String, String> = BTreeMap::from([
+            ("Accept".to_owned(), "text/html,application/xhtml+xml,application/xml, headers;q=0.9,*/*;q=0.8".to_owned()),
+            ("Accept-Language".to_owned(), "en".to_owned()),
+        ]);
+    }
+}
 
 /// Sets the `default_request_headers` that a request does not have. They go to every host, so credentials are refused: those
 /// belong to `http_auth` and `secret_headers`, each with its origin.
@@ -15,19 +30,15 @@ pub struct DefaultHeaders {
 }
 
 impl DefaultHeaders {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "default_headers";
-    /// The place in the chain.
-    pub const ORDER: i32 = 400;
-
     /// Not configured if there are no such headers.
     ///
     /// # Errors
     /// A name or a value is not allowed in HTTP, a name is given twice, or it is one of a header with credentials.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        let own: DefaultHeadersSettings = settings.of();
         let mut headers: Vec<(HeaderName, HeaderValue)> =
-            Vec::with_capacity(settings.default_request_headers.len());
-        for (name, value) in &settings.default_request_headers {
+            Vec::with_capacity(own.default_request_headers.len());
+        for (name, value) in &own.default_request_headers {
             let wrong = |what: &str| {
                 Error::usage(format!(
                     "setting default_request_headers: {what} of \"{}\" is not allowed in HTTP",
@@ -65,15 +76,16 @@ fn secret(name: &str, key: &HeaderName) -> String {
     format!("setting default_request_headers: {name} would go to every host; {instead}")
 }
 
+impl Component for DefaultHeaders {
+    const NAME: &'static str = "default_headers";
+    type Settings = DefaultHeadersSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(400)
+    }
+}
+
 impl DownloaderMiddleware for DefaultHeaders {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
         for (name, value) in &self.headers {
             added::set_if_absent(request, name.clone(), value.clone());
@@ -106,7 +118,9 @@ mod tests {
             ("Proxy-Authorization", "--proxy"),
         ] {
             let mut settings = Settings::default();
-            settings.default_request_headers.insert(name.to_owned(), "SECRET".to_owned());
+            settings.change(|own: &mut DefaultHeadersSettings| {
+                drop(own.default_request_headers.insert(name.to_owned(), "SECRET".to_owned()));
+            });
             let error = DefaultHeaders::from_settings(&settings).unwrap_err();
             let text = error.to_string();
             assert!(error.is_usage() && text.contains(name) && text.contains(instead), "{text}");
@@ -117,7 +131,9 @@ mod tests {
     #[test]
     fn a_header_that_is_given_twice_is_named() {
         let mut settings = Settings::default();
-        settings.default_request_headers.insert("accept".to_owned(), "a/a".to_owned());
+        settings.change(|own: &mut DefaultHeadersSettings| {
+            drop(own.default_request_headers.insert("accept".to_owned(), "a/a".to_owned()));
+        });
         let error = DefaultHeaders::from_settings(&settings).unwrap_err().to_string();
         assert!(error.contains("accept is given twice"), "{error}");
     }
@@ -125,7 +141,9 @@ mod tests {
     #[test]
     fn a_header_that_http_does_not_allow_is_named() {
         let mut settings = Settings::default();
-        settings.default_request_headers.insert("X-A".to_owned(), "a\r\nX-B: c".to_owned());
+        settings.change(|own: &mut DefaultHeadersSettings| {
+            drop(own.default_request_headers.insert("X-A".to_owned(), "a\r\nX-B: c".to_owned()));
+        });
         let error = DefaultHeaders::from_settings(&settings).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("X-A"), "{error}");
     }

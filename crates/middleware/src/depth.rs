@@ -3,8 +3,23 @@
 use std::sync::OnceLock;
 
 use huntsman_crawler::{
-    Context, Counter, DropReason, OnFollow, Page, Request, Result, Settings, SpiderMiddleware,
+    Component, Context, Counter, DropReason, Hooks, OnFollow, Page, Request, Result, Settings,
+    SpiderMiddleware, meta, settings,
 };
+
+settings! {
+    /// Settings of [`Depth`].
+    pub struct DepthSettings {
+        /// Links followed from a seed at most; 0 is no limit.
+        depth_limit: u16 = 0;
+        /// Links followed from a seed without a look at them, at most: a guard against endless chains. 0 switches it off.
+        depth_guard: u16 = 20;
+        /// priority -= depth * depth_priority.
+        depth_priority: i32 = 0;
+        /// Counts requests per depth.
+        depth_stats_verbose: bool = false;
+    }
+}
 
 /// Drops requests that are deeper than `depth_limit` (reason `depth`), and lowers the priority by depth. Links that nobody
 /// looked at are dropped beyond the guard against endless chains, too: `depth_guard` (reason `depth_guard`).
@@ -21,27 +36,23 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "depth";
-    /// The place in the chain.
-    pub const ORDER: i32 = 900;
-
     /// Always configured, for the stats.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        let own: DepthSettings = settings.of();
         Ok(Some(Self {
-            limit: settings.depth_limit,
-            guard: settings.depth_guard,
-            priority: settings.depth_priority,
-            verbose: settings.depth_stats_verbose,
+            limit: own.depth_limit,
+            guard: own.depth_guard,
+            priority: own.depth_priority,
+            verbose: own.depth_stats_verbose,
             max: OnceLock::new(),
         }))
     }
 
     fn judge(&self, request: &mut Request, cx: &Context) -> OnFollow {
-        if request.meta_flag("depth_reset") {
+        if request.meta_flag(meta::DEPTH_RESET) {
             request.depth = 0;
         }
         let depth = request.depth;
@@ -65,15 +76,16 @@ impl Depth {
     }
 }
 
+impl Component for Depth {
+    const NAME: &'static str = "depth";
+    type Settings = DepthSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.spider(900)
+    }
+}
+
 impl SpiderMiddleware for Depth {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     fn process_start(&self, request: &mut Request, cx: &Context) -> Result<OnFollow> {
         Ok(self.judge(request, cx))
     }
@@ -109,13 +121,13 @@ mod tests {
         let mut settings = Settings::default();
         assert_eq!(reason(judge(&settings, 20).0), None);
         assert_eq!(reason(judge(&settings, 21).0).as_deref(), Some("depth_guard"));
-        settings.depth_limit = 2;
+        settings.change(|own: &mut DepthSettings| own.depth_limit = 2);
         assert_eq!(reason(judge(&settings, 2).0), None);
         let (decision, _, cx) = judge(&settings, 3);
         assert_eq!(reason(decision).as_deref(), Some("depth"));
         assert_eq!(cx.stats().get("depth/request_ignored_count"), 1);
-        settings.depth_limit = 0;
-        settings.depth_guard = 0;
+        settings.change(|own: &mut DepthSettings| own.depth_limit = 0);
+        settings.change(|own: &mut DepthSettings| own.depth_guard = 0);
         assert_eq!(reason(judge(&settings, u16::MAX).0), None);
     }
 
@@ -132,29 +144,29 @@ mod tests {
         settings.guard_spider_requests = true;
         assert_eq!(judge(&settings, 21).as_deref(), Some("depth_guard"));
         settings.guard_spider_requests = false;
-        settings.depth_limit = 2;
+        settings.change(|own: &mut DepthSettings| own.depth_limit = 2);
         assert_eq!(judge(&settings, 3).as_deref(), Some("depth"), "a limit is for all");
     }
 
     #[test]
     fn depth_lowers_the_priority_and_is_counted() {
         let mut settings = Settings::default();
-        settings.depth_priority = 2;
-        settings.depth_stats_verbose = true;
+        settings.change(|own: &mut DepthSettings| own.depth_priority = 2);
+        settings.change(|own: &mut DepthSettings| own.depth_stats_verbose = true);
         let (_, request, cx) = judge(&settings, 3);
         assert_eq!(request.priority, -1);
         assert_eq!(cx.stats().get("request_depth_max"), 3);
         assert_eq!(cx.stats().get("request_depth_count/3"), 1);
-        settings.depth_priority = -2;
+        settings.change(|own: &mut DepthSettings| own.depth_priority = -2);
         assert_eq!(judge(&settings, 3).1.priority, 11);
     }
 
     #[test]
     fn a_reset_starts_at_zero_again() {
         let mut settings = Settings::default();
-        settings.depth_limit = 1;
+        settings.change(|own: &mut DepthSettings| own.depth_limit = 1);
         let cx = Context::detached(settings.clone());
-        let mut request = Request::parse("http://h/").unwrap().meta("depth_reset", true);
+        let mut request = Request::parse("http://h/").unwrap().with_meta(meta::DEPTH_RESET, true);
         request.depth = 9;
         let depth = Depth::from_settings(&settings).unwrap().unwrap();
         assert_eq!(reason(depth.judge(&mut request, &cx)), None);

@@ -1,6 +1,8 @@
 //! DownloadTimeout: the time a whole request may take, as meta `download_timeout` for the downloader.
 
-use huntsman_crawler::{Context, DownloaderMiddleware, OnRequest, Request, Result, Settings};
+use huntsman_crawler::{
+    Component, Context, DownloaderMiddleware, Hooks, OnRequest, Request, Result, Settings, meta, seconds,
+};
 
 use crate::added;
 
@@ -12,11 +14,6 @@ pub struct DownloadTimeout {
 }
 
 impl DownloadTimeout {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "download_timeout";
-    /// The place in the chain.
-    pub const ORDER: i32 = 350;
-
     /// Not configured if `download_timeout` is 0: the downloader's own limits hold.
     ///
     /// # Errors
@@ -27,19 +24,20 @@ impl DownloadTimeout {
     }
 }
 
+impl Component for DownloadTimeout {
+    const NAME: &'static str = "download_timeout";
+    type Settings = ();
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(350)
+    }
+}
+
 impl DownloaderMiddleware for DownloadTimeout {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
-        let own = request.meta_f64("download_timeout");
-        if !own.is_some_and(|seconds| seconds.is_finite() && seconds > 0.0) {
-            added::set_meta(request, "download_timeout", self.seconds.into());
+        let own = request.meta_value(meta::DOWNLOAD_TIMEOUT);
+        if own.is_none_or(|own| own.is_zero()) {
+            added::set_meta(request, meta::DOWNLOAD_TIMEOUT, seconds(self.seconds));
         }
         Ok(OnRequest::Continue)
     }
@@ -60,7 +58,7 @@ mod tests {
                 request = request.meta("download_timeout", own);
             }
             timeout.process_request(&mut request, &cx).await.unwrap();
-            assert_eq!(request.meta_f64("download_timeout"), Some(expected));
+            assert_eq!(request.meta_value(meta::DOWNLOAD_TIMEOUT), Some(seconds(expected)));
         }
     }
 

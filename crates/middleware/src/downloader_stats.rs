@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use http::HeaderMap;
 use huntsman_crawler::{
-    Context, Counter, DownloaderMiddleware, FetchError, OnException, OnRequest, OnResponse, Request,
-    Response, Result, Settings, Stats,
+    Component, Context, Counter, DownloaderMiddleware, FetchError, Hooks, OnException, OnRequest, OnResponse,
+    Request, Response, Result, Settings, Stats,
 };
 
 /// Counts what passes close to the network, cached answers included.
@@ -42,11 +42,6 @@ impl Counters {
 }
 
 impl DownloaderStats {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "downloader_stats";
-    /// The place in the chain.
-    pub const ORDER: i32 = 850;
-
     /// Always configured.
     ///
     /// # Errors
@@ -61,15 +56,16 @@ impl DownloaderStats {
     }
 }
 
+impl Component for DownloaderStats {
+    const NAME: &'static str = "downloader_stats";
+    type Settings = ();
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(850)
+    }
+}
+
 impl DownloaderMiddleware for DownloaderStats {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
         let counters = self.counters(cx);
         counters.requests.inc();

@@ -1,11 +1,31 @@
 //! HttpAuth: credentials and secret headers, each bound to where it belongs.
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderName, HeaderValue, header};
-use huntsman_crawler::{Context, DownloaderMiddleware, Error, OnRequest, Request, Result, Settings, log};
+use huntsman_crawler::{
+    Component, Context, DownloaderMiddleware, Error, Hooks, OnRequest, Request, Result, Settings, log, meta,
+    settings,
+};
 use url::Url;
 
 use crate::origin::{self, Origin};
-use crate::{added, base64, chain};
+use crate::{added, chain};
+
+settings! {
+    /// Settings of [`HttpAuth`].
+    pub struct HttpAuthSettings {
+        /// Credentials bound to origins: `https://host[:port]=user:password`.
+        http_auth: Vec<String> = Vec::new(), secret;
+        /// Headers bound to origins: `https://host[:port]=Name: value`.
+        secret_headers: Vec<String> = Vec::new(), secret;
+        /// User for Basic authentication.
+        httpauth_user: String = String::new();
+        /// Password for Basic authentication.
+        httpauth_pass: String = String::new(), secret;
+        /// Domain for Basic authentication; must be set, and "" means everywhere.
+        httpauth_domain: Option<String> = None;
+    }
+}
 
 /// Adds `Authorization` and secret headers, to the origins that they are bound to and to no other.
 ///
@@ -22,25 +42,21 @@ pub struct HttpAuth {
 }
 
 impl HttpAuth {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "http_auth";
-    /// The place in the chain.
-    pub const ORDER: i32 = 300;
-
     /// Always configured: requests may bring credentials in their meta.
     ///
     /// # Errors
     /// `httpauth_user` without `httpauth_domain`, an origin with a path, a header that HTTP does not allow.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        let own: HttpAuthSettings = settings.of();
         let mut bound = Vec::new();
-        for entry in &settings.http_auth {
+        for entry in &own.http_auth {
             let (origin, credentials) = Origin::split_setting("http_auth", entry)?;
             let (user, password) = credentials.split_once(':').ok_or_else(|| {
                 Error::usage(format!("setting http_auth: expected {origin:?}=user:password, found no colon"))
             })?;
             bound.push((origin, header::AUTHORIZATION, basic(user, password)));
         }
-        for entry in &settings.secret_headers {
+        for entry in &own.secret_headers {
             let (origin, line) = Origin::split_setting("secret_headers", entry)?;
             let wrong = || Error::usage(format!("setting secret_headers: expected {origin:?}=Name: value"));
             let (name, value) = line.split_once(':').ok_or_else(wrong)?;
@@ -49,13 +65,13 @@ impl HttpAuth {
             value.set_sensitive(true);
             bound.push((origin, name, value));
         }
-        let domain = if settings.httpauth_user.is_empty() && settings.httpauth_pass.is_empty() {
+        let domain = if own.httpauth_user.is_empty() && own.httpauth_pass.is_empty() {
             None
         } else {
-            let domain = settings.httpauth_domain.as_ref().ok_or_else(|| {
+            let domain = own.httpauth_domain.as_ref().ok_or_else(|| {
                 Error::usage("setting httpauth_domain: must be set with httpauth_user; \"\" sends the password everywhere")
             })?;
-            Some((normal_domain(domain), basic(&settings.httpauth_user, &settings.httpauth_pass)))
+            Some((normal_domain(domain), basic(&own.httpauth_user, &own.httpauth_pass)))
         };
         let verified = settings.download_verify_certificates.is_proof();
         if !verified && (!bound.is_empty() || domain.is_some()) {
@@ -66,12 +82,12 @@ impl HttpAuth {
 
     /// The `Authorization` that the request's own meta asks for.
     fn own(request: &Request) -> Option<HeaderValue> {
-        let user = request.meta_str("http_user").unwrap_or("");
-        let password = request.meta_str("http_pass").unwrap_or("");
+        let user = request.meta_text(meta::HTTP_USER).unwrap_or("");
+        let password = request.meta_text(meta::HTTP_PASS).unwrap_or("");
         if user.is_empty() && password.is_empty() {
             return None;
         }
-        let bound = match request.meta_str("http_auth_domain") {
+        let bound = match request.meta_text(meta::HTTP_AUTH_DOMAIN) {
             Some(domain) => in_domain(request, &normal_domain(domain)),
             None => began_at(request).is_none_or(|first| origin::same_origin(&first, &request.url)),
         };
@@ -97,22 +113,29 @@ fn normal_domain(domain: &str) -> String {
 }
 
 fn basic(user: &str, password: &str) -> HeaderValue {
-    let value = format!("Basic {}", base64::encode(format!("{user}:{password}").as_bytes()));
+    let value = format!("Basic {}", BASE64_STANDARD.encode(format!("{user}:{password}")));
     let mut value = HeaderValue::from_str(&value).expect("base64 is visible ASCII");
     value.set_sensitive(true);
     value
 }
 
+impl Component for HttpAuth {
+    const NAME: &'static str = "http_auth";
+    type Settings = HttpAuthSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(300)
+    }
+}
+
 impl DownloaderMiddleware for HttpAuth {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
+        // A spider may set a header of the same name by hand: that is a secret, too, wherever it goes.
+        for (_, name, _) in &self.bound {
+            if let Some(value) = request.headers.get_mut(name) {
+                value.set_sensitive(true);
+            }
+        }
         if !self.verified {
             return Ok(OnRequest::Continue);
         }
@@ -157,8 +180,11 @@ mod tests {
     #[tokio::test]
     async fn bound_credentials_go_to_their_exact_origin() {
         let mut settings = Settings::default();
-        settings.http_auth = vec!["https://h=Aladdin:open sesame".to_owned()];
-        settings.secret_headers = vec!["https://h=X-Key: k1".to_owned()];
+        settings.change(|own: &mut HttpAuthSettings| {
+            own.http_auth = vec!["https://h=Aladdin:open sesame".to_owned()]
+        });
+        settings
+            .change(|own: &mut HttpAuthSettings| own.secret_headers = vec!["https://h=X-Key: k1".to_owned()]);
         let at_home = sent(&settings, request("https://h/a")).await;
         assert_eq!(authorization(&at_home), Some("Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), "RFC 7617");
         assert_eq!(at_home.headers["x-key"], "k1");
@@ -172,9 +198,9 @@ mod tests {
     #[tokio::test]
     async fn a_domain_is_needed_and_covers_its_subdomains() {
         let mut settings = Settings::default();
-        settings.httpauth_user = "u".to_owned();
+        settings.change(|own: &mut HttpAuthSettings| own.httpauth_user = "u".to_owned());
         assert!(HttpAuth::from_settings(&settings).unwrap_err().is_usage());
-        settings.httpauth_domain = Some("Example.org".to_owned());
+        settings.change(|own: &mut HttpAuthSettings| own.httpauth_domain = Some("Example.org".to_owned()));
         for (url, expected) in [
             ("https://example.org/", true),
             ("http://a.example.org/", true),
@@ -186,7 +212,7 @@ mod tests {
         let downgraded =
             request("http://example.org/b").meta("redirect_urls", json!(["https://example.org/a"]));
         assert_eq!(authorization(&sent(&settings, downgraded).await), None);
-        settings.httpauth_domain = Some(String::new());
+        settings.change(|own: &mut HttpAuthSettings| own.httpauth_domain = Some(String::new()));
         assert!(authorization(&sent(&settings, request("http://other/")).await).is_some());
     }
 
@@ -205,7 +231,7 @@ mod tests {
     #[tokio::test]
     async fn a_header_set_by_hand_wins() {
         let mut settings = Settings::default();
-        settings.http_auth = vec!["http://h=u:p".to_owned()];
+        settings.change(|own: &mut HttpAuthSettings| own.http_auth = vec!["http://h=u:p".to_owned()]);
         let by_hand = request("http://h/").header("Authorization", "Bearer x").unwrap();
         assert_eq!(authorization(&sent(&settings, by_hand).await), Some("Bearer x"));
     }
@@ -213,7 +239,7 @@ mod tests {
     #[tokio::test]
     async fn without_verified_certificates_nothing_is_sent() {
         let mut settings = Settings::default();
-        settings.http_auth = vec!["https://h=u:p".to_owned()];
+        settings.change(|own: &mut HttpAuthSettings| own.http_auth = vec!["https://h=u:p".to_owned()]);
         settings.download_verify_certificates = false.into();
         assert!(sent(&settings, request("https://h/")).await.headers.is_empty());
     }

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use http::{StatusCode, header};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, Error, FetchError, Fingerprint, HttpCachePolicy, OnException, OnRequest,
-    OnResponse, Request, Response, Result, Settings, Timestamp, log, seconds,
+    Component, Context, DownloaderMiddleware, Error, FetchError, Fingerprint, Hooks, OnException, OnRequest,
+    OnResponse, Request, Response, Result, Settings, Timestamp, log, meta, seconds, settings,
 };
+use serde::{Deserialize, Serialize};
 
+use crate::retry::RetrySettings;
 use crate::{added, status};
 
 mod directory;
@@ -22,6 +24,47 @@ pub use directory::{CacheUsage, HttpCacheDirectory, StoredAnswer};
 use entry::Entry;
 use freshness::{Freshness, refresh, validators, varies_by};
 use shared::Shared;
+
+settings! {
+    /// Settings of [`HttpCache`].
+    pub struct HttpCacheSettings {
+        /// Answers from the HTTP cache what was fetched before, and stores what is fetched.
+        httpcache_enabled: bool = false;
+        /// Directory of the HTTP cache; one process at a time, in which crawls may share it.
+        httpcache_dir: String = ".huntsman/httpcache".to_owned();
+        /// Bytes of stored answers, compressed; the ones that were not used for the longest time make room. The file takes up to
+        /// about twice as much. 0 is no bound.
+        httpcache_max_bytes: u64 = 10 << 30;
+        /// Seconds after which a stored answer counts as missing; 0 is never.
+        httpcache_expiration_secs: f64 = 0.0;
+        /// Status codes that are not stored, besides failures, which never are.
+        httpcache_ignore_http_codes: Vec<u16> = Vec::new();
+        /// Schemes that are not stored.
+        httpcache_ignore_schemes: Vec<String> = vec!["file".to_owned()];
+        /// Drops what is not stored instead of fetching it: a crawl without a network.
+        httpcache_ignore_missing: bool = false;
+        /// Stored answers to requests with cookies are for requests with the same cookies; false suits sites that change them with every
+        /// answer, and gives what was fetched with a session to crawls without.
+        httpcache_bind_cookies: bool = true;
+        /// Which stored answers are used: dummy (all of them) or rfc (by RFC 9111, as a private cache).
+        httpcache_policy: HttpCachePolicy = HttpCachePolicy::Dummy;
+        /// The rfc policy stores answers that say nothing of their freshness, too.
+        httpcache_always_store: bool = false;
+        /// Cache-Control directives of answers that the rfc policy does not obey.
+        httpcache_ignore_response_cache_controls: Vec<String> = Vec::new();
+    }
+}
+
+/// Which stored answers the HTTP cache uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HttpCachePolicy {
+    /// All of them: for developing a spider, and for replaying a crawl.
+    #[default]
+    Dummy,
+    /// Those that are fresh by RFC 9111; others are asked for with validators.
+    Rfc,
+}
 
 /// Whether what is stored of an answer can be read, body included.
 pub(crate) fn is_whole(stored: &[u8]) -> bool {
@@ -72,38 +115,35 @@ struct Asked {
 }
 
 impl HttpCache {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "http_cache";
-    /// The place in the chain: the nearest to the network.
-    pub const ORDER: i32 = 900;
-
     /// Not configured unless `httpcache_enabled` is set.
     ///
     /// # Errors
     /// The directory cannot be opened: another process works in it, it is damaged, or of a newer version.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        if !settings.httpcache_enabled {
+        let own: HttpCacheSettings = settings.of();
+        let retry: RetrySettings = settings.of();
+        if !own.httpcache_enabled {
             return Ok(None);
         }
-        let storage = Shared::open(&settings.httpcache_dir, settings.httpcache_max_bytes)?;
+        let storage = Shared::open(&own.httpcache_dir, own.httpcache_max_bytes)?;
         Ok(Some(Self {
             storage,
-            freshness: match settings.httpcache_policy {
+            freshness: match own.httpcache_policy {
                 HttpCachePolicy::Dummy => None,
                 HttpCachePolicy::Rfc => Some(Freshness::from_settings(settings)),
             },
-            expiration: seconds(settings.httpcache_expiration_secs).as_secs_f64(),
-            ignored_codes: settings.httpcache_ignore_http_codes.clone(),
-            failures: settings.retry_http_codes.clone(),
-            ignored_schemes: settings.httpcache_ignore_schemes.clone(),
-            ignore_missing: settings.httpcache_ignore_missing,
-            bind_cookies: settings.httpcache_bind_cookies,
+            expiration: seconds(own.httpcache_expiration_secs).as_secs_f64(),
+            ignored_codes: own.httpcache_ignore_http_codes.clone(),
+            failures: retry.retry_http_codes.clone(),
+            ignored_schemes: own.httpcache_ignore_schemes.clone(),
+            ignore_missing: own.httpcache_ignore_missing,
+            bind_cookies: own.httpcache_bind_cookies,
         }))
     }
 
     /// Whether a request has to do with the store.
     fn concerns(&self, request: &Request) -> bool {
-        !request.meta_flag("dont_cache")
+        !request.meta_flag(meta::DONT_CACHE)
             && !request.headers.contains_key(header::RANGE)
             && !self.ignored_schemes.iter().any(|scheme| scheme.eq_ignore_ascii_case(request.url.scheme()))
             && (self.freshness.is_none() || Freshness::concerns(request))
@@ -206,15 +246,17 @@ fn epoch_seconds(now: Timestamp) -> f64 {
     now.0 as f64 / 1e6
 }
 
+impl Component for HttpCache {
+    const NAME: &'static str = "http_cache";
+    type Settings = HttpCacheSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        // The place in the chain: the nearest to the network.
+        hooks.downloader(900)
+    }
+}
+
 impl DownloaderMiddleware for HttpCache {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
         // Of an earlier try or hop.
         request.extensions.remove::<Asked>();

@@ -2,10 +2,9 @@
 
 use http::{HeaderValue, Method, header};
 use huntsman_crawler::{
-    Context, DecodeLimits, DownloaderMiddleware, OnRequest, OnResponse, Request, Response, Result, Settings,
-    decode_body,
+    Component, Context, DecodeLimits, DownloaderMiddleware, Hooks, OnRequest, OnResponse, Request, Response,
+    Result, Settings, decode_body, meta,
 };
-use serde_json::Value;
 
 use crate::added;
 
@@ -20,11 +19,6 @@ pub struct HttpCompression {
 }
 
 impl HttpCompression {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "http_compression";
-    /// The place in the chain.
-    pub const ORDER: i32 = 590;
-
     /// Always configured.
     ///
     /// # Errors
@@ -35,21 +29,22 @@ impl HttpCompression {
 
     /// The limits of one request: its meta `download_maxsize` and `download_truncate` win.
     fn limits_of(&self, request: &Request) -> DecodeLimits {
-        let own = request.meta.get("download_maxsize").and_then(Value::as_u64);
-        let truncate = self.limits.truncate || request.meta_flag("download_truncate");
+        let own = request.meta_value(meta::DOWNLOAD_MAXSIZE);
+        let truncate = self.limits.truncate || request.meta_flag(meta::DOWNLOAD_TRUNCATE);
         DecodeLimits { max_size: own.unwrap_or(self.limits.max_size), truncate, ..self.limits }
     }
 }
 
+impl Component for HttpCompression {
+    const NAME: &'static str = "http_compression";
+    type Settings = ();
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(590)
+    }
+}
+
 impl DownloaderMiddleware for HttpCompression {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
         let offered = HeaderValue::from_static("gzip, deflate, br, zstd");
         added::set_if_absent(request, header::ACCEPT_ENCODING, offered);
@@ -151,9 +146,11 @@ mod tests {
         let error = decode(&settings, request(), bomb()).await.unwrap_err();
         let cause = error.downcast_ref::<FetchError>().expect("the kind is kept");
         assert_eq!(cause.kind(), FetchErrorKind::TooLarge);
-        let cut = decode(&settings, request().meta("download_truncate", true), bomb()).await.unwrap();
+        let cut =
+            decode(&settings, request().with_meta(meta::DOWNLOAD_TRUNCATE, true), bomb()).await.unwrap();
         assert_eq!((cut.body.len(), cut.has_flag("truncated")), (1_000, true));
-        let larger = decode(&settings, request().meta("download_maxsize", 10_000), bomb()).await.unwrap();
+        let larger =
+            decode(&settings, request().with_meta(meta::DOWNLOAD_MAXSIZE, 10_000), bomb()).await.unwrap();
         assert_eq!(larger.body.len(), 5_000);
     }
 

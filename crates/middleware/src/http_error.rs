@@ -1,8 +1,20 @@
 //! HttpError: answers that are no success do not reach the callback.
 
-use huntsman_crawler::{Context, DropReason, OnPage, Page, Result, Settings, SpiderMiddleware};
+use huntsman_crawler::{
+    Component, Context, DropReason, Hooks, OnPage, Page, Result, Settings, SpiderMiddleware, meta, settings,
+};
 
 use crate::status;
+
+settings! {
+    /// Settings of [`HttpError`].
+    pub struct HttpErrorSettings {
+        /// Status codes besides 2xx that reach the callback.
+        httperror_allowed_codes: Vec<u16> = Vec::new();
+        /// Every status reaches the callback.
+        httperror_allow_all: bool = false;
+    }
+}
 
 /// Fails pages whose status is not 2xx with reason `http_status`: the spider's `failed` is called, not `parse`.
 ///
@@ -14,30 +26,27 @@ pub struct HttpError {
 }
 
 impl HttpError {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "http_error";
-    /// The place in the chain.
-    pub const ORDER: i32 = 50;
-
     /// Not configured if `httperror_allow_all` is set.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let allowed = settings.httperror_allowed_codes.clone();
-        Ok((!settings.httperror_allow_all).then_some(Self { allowed }))
+        let own: HttpErrorSettings = settings.of();
+        let allowed = own.httperror_allowed_codes.clone();
+        Ok((!own.httperror_allow_all).then_some(Self { allowed }))
+    }
+}
+
+impl Component for HttpError {
+    const NAME: &'static str = "http_error";
+    type Settings = HttpErrorSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.spider(50)
     }
 }
 
 impl SpiderMiddleware for HttpError {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
         let status = page.response().status;
         // What Incremental hands to the callback on purpose.
@@ -45,7 +54,7 @@ impl SpiderMiddleware for HttpError {
             return Ok(OnPage::Parse);
         }
         // Scrapy: a list of the request replaces the one of the settings.
-        let allowed = if page.request().meta.contains_key("handle_httpstatus_list") {
+        let allowed = if page.request().has_meta(meta::HANDLE_HTTPSTATUS_LIST) {
             status::is_handled(page.request(), status)
         } else {
             self.allowed.contains(&status.as_u16()) || status::is_handled(page.request(), status)
@@ -95,14 +104,14 @@ mod tests {
     #[test]
     fn the_request_and_the_settings_can_ask_for_a_status() {
         let mut settings = Settings::default();
-        settings.httperror_allowed_codes = vec![404];
+        settings.change(|own: &mut HttpErrorSettings| own.httperror_allowed_codes = vec![404]);
         assert!(matches!(decide(&settings, request(), 404).0, OnPage::Parse));
         let listed = || request().meta("handle_httpstatus_list", json!([500]));
         assert!(matches!(decide(&settings, listed(), 500).0, OnPage::Parse));
         assert!(matches!(decide(&settings, listed(), 404).0, OnPage::Skip(_)));
-        let all = request().meta("handle_httpstatus_all", true);
+        let all = request().with_meta(meta::HANDLE_HTTPSTATUS_ALL, true);
         assert!(matches!(decide(&Settings::default(), all, 503).0, OnPage::Parse));
-        settings.httperror_allow_all = true;
+        settings.change(|own: &mut HttpErrorSettings| own.httperror_allow_all = true);
         assert!(HttpError::from_settings(&settings).unwrap().is_none());
     }
 }

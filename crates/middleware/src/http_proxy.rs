@@ -11,11 +11,28 @@ use governor::middleware::NoOpMiddleware;
 use governor::nanos::Nanos;
 use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
-use huntsman_crawler::{Clock, Context, DownloaderMiddleware, Error, OnRequest, Request, Result, Settings};
+use huntsman_crawler::{
+    Clock, Component, Context, DownloaderMiddleware, Error, Hooks, OnRequest, Request, Result, Settings,
+    meta, settings,
+};
 use serde_json::Value;
 use url::{Host, Url};
 
 use crate::{added, origin};
+
+settings! {
+    /// Settings of [`HttpProxy`].
+    pub struct HttpProxySettings {
+        /// Quota of each proxy, requests a second; 0 is none.
+        proxy_requests_per_second: f64 = 0.0;
+        /// Proxy for all requests: http, https, socks5 or socks5h URL.
+        proxy: Option<String> = None, secret;
+        /// Takes http_proxy, https_proxy, all_proxy and no_proxy from the environment.
+        proxy_from_env: bool = false;
+        /// Hosts that are never asked through a proxy.
+        no_proxy: Vec<String> = Vec::new();
+    }
+}
 
 /// Chooses the proxy of each request: its meta `proxy` (empty text or null: none), else the setting `proxy`, else the
 /// environment's if `proxy_from_env` is on; except for the hosts of `no_proxy`.
@@ -59,11 +76,6 @@ enum Exception {
 }
 
 impl HttpProxy {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "http_proxy";
-    /// The place in the chain.
-    pub const ORDER: i32 = 750;
-
     /// Always configured: requests may name a proxy in their meta.
     ///
     /// # Errors
@@ -74,10 +86,11 @@ impl HttpProxy {
     }
 
     fn new(settings: &Settings, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let mut no_proxy = settings.no_proxy.clone();
+        let own: HttpProxySettings = settings.of();
+        let mut no_proxy = own.no_proxy.clone();
         let from_env = |names: &[&str]| {
             let found = names.iter().find_map(|name| variable(name).filter(|value| !value.trim().is_empty()));
-            found.filter(|_| settings.proxy_from_env)
+            found.filter(|_| own.proxy_from_env)
         };
         // HTTP_PROXY in capitals is what a request header `Proxy` becomes under CGI: curl does not read it either.
         let http = from_env(&["http_proxy", "all_proxy", "ALL_PROXY"]);
@@ -85,17 +98,17 @@ impl HttpProxy {
         if let Some(list) = from_env(&["no_proxy", "NO_PROXY"]) {
             no_proxy.extend(list.split([',', ' ']).map(str::to_owned));
         }
-        let chosen = |env: Option<String>, name: &str| match &settings.proxy {
+        let chosen = |env: Option<String>, name: &str| match &own.proxy {
             Some(proxy) if !proxy.trim().is_empty() => check(proxy, "setting proxy").map(Some),
             _ => env.map(|proxy| check(&proxy, name)).transpose(),
         };
-        let period = Duration::try_from_secs_f64(1.0 / settings.proxy_requests_per_second).ok();
+        let period = Duration::try_from_secs_f64(1.0 / own.proxy_requests_per_second).ok();
         Ok(Self {
             http: chosen(http, "variable http_proxy")?,
             https: chosen(https, "variable https_proxy")?,
             direct: no_proxy.iter().filter_map(|entry| Exception::parse(entry)).collect(),
             quota: period
-                .filter(|_| settings.proxy_requests_per_second > 0.0)
+                .filter(|_| own.proxy_requests_per_second > 0.0)
                 .and_then(Quota::with_period)
                 .map(|quota| quota.allow_burst(NonZeroU32::MIN)),
             limiters: Mutex::default(),
@@ -199,29 +212,30 @@ fn same_prefix(a: u128, b: u128, bits: u8, length: u8) -> bool {
     differing.checked_shr(shift).unwrap_or(0) == 0
 }
 
+impl Component for HttpProxy {
+    const NAME: &'static str = "http_proxy";
+    type Settings = HttpProxySettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(750)
+    }
+}
+
 impl DownloaderMiddleware for HttpProxy {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
-        match request.meta.get("proxy") {
+        match request.meta.get(meta::PROXY.name()) {
             None => {
                 if let Some(proxy) = self.proxy_for(&request.url) {
                     // It may contain a password, which must not reach the queue's files.
-                    added::set_meta(request, "proxy", proxy.as_str().into());
+                    added::set_meta(request, meta::PROXY, proxy.as_str().to_owned());
                 }
             }
             Some(Value::String(own)) if !own.trim().is_empty() => {
                 check(own, "meta proxy")?;
             }
-            Some(_) => drop(request.meta.remove("proxy")),
+            Some(_) => drop(request.remove_meta(meta::PROXY)),
         }
-        if let Some(proxy) = request.meta_str("proxy") {
+        if let Some(proxy) = request.meta_text(meta::PROXY) {
             self.wait(proxy, cx).await;
         }
         Ok(OnRequest::Continue)
@@ -239,7 +253,7 @@ mod tests {
     async fn proxy_of(proxy: &HttpProxy, mut request: Request) -> Option<String> {
         let cx = Context::detached(Settings::default());
         proxy.process_request(&mut request, &cx).await.unwrap();
-        request.meta_str("proxy").map(str::to_owned)
+        request.meta_text(meta::PROXY).map(str::to_owned)
     }
 
     #[tokio::test]
@@ -248,7 +262,7 @@ mod tests {
         let mut settings = Settings::default();
         let none = HttpProxy::new(&settings, env).unwrap();
         assert_eq!(proxy_of(&none, request("http://h/")).await, None, "the environment must be asked for");
-        settings.proxy_from_env = true;
+        settings.change(|own: &mut HttpProxySettings| own.proxy_from_env = true);
         let from_env =
             HttpProxy::new(&settings, |name| env(name).filter(|_| !name.eq_ignore_ascii_case("no_proxy")))
                 .unwrap();
@@ -260,7 +274,7 @@ mod tests {
             proxy_of(&from_env, request("https://h/")).await.as_deref(),
             Some("http://https_proxy.example")
         );
-        settings.proxy = Some("p.example:3128".to_owned());
+        settings.change(|own: &mut HttpProxySettings| own.proxy = Some("p.example:3128".to_owned()));
         let set = HttpProxy::new(&settings, |_| None).unwrap();
         assert_eq!(proxy_of(&set, request("https://h/")).await.as_deref(), Some("http://p.example:3128"));
         let own = request("http://h/").meta("proxy", "socks5h://own:1");
@@ -273,9 +287,11 @@ mod tests {
     #[tokio::test]
     async fn some_hosts_are_asked_directly() {
         let mut settings = Settings::default();
-        settings.proxy = Some("http://p".to_owned());
-        settings.no_proxy =
-            [".Intern.example", "h:8080", "10.0.0.0/8", "[::1]", "fd00::/8"].map(str::to_owned).to_vec();
+        settings.change(|own: &mut HttpProxySettings| own.proxy = Some("http://p".to_owned()));
+        settings.change(|own: &mut HttpProxySettings| {
+            own.no_proxy =
+                [".Intern.example", "h:8080", "10.0.0.0/8", "[::1]", "fd00::/8"].map(str::to_owned).to_vec();
+        });
         let proxy = HttpProxy::new(&settings, |_| None).unwrap();
         for (url, direct) in [
             ("http://intern.example/", true),
@@ -291,7 +307,7 @@ mod tests {
         ] {
             assert_eq!(proxy_of(&proxy, request(url)).await.is_none(), direct, "{url}");
         }
-        settings.no_proxy = vec!["*".to_owned()];
+        settings.change(|own: &mut HttpProxySettings| own.no_proxy = vec!["*".to_owned()]);
         let none = HttpProxy::new(&settings, |_| None).unwrap();
         assert_eq!(proxy_of(&none, request("http://h/")).await, None);
     }
@@ -299,15 +315,15 @@ mod tests {
     #[tokio::test]
     async fn passwords_are_neither_told_nor_stored() {
         let mut settings = Settings::default();
-        settings.proxy = Some("ftp://user:secret@p".to_owned());
+        settings.change(|own: &mut HttpProxySettings| own.proxy = Some("ftp://user:secret@p".to_owned()));
         let error = HttpProxy::from_settings(&settings).unwrap_err();
         assert!(error.is_usage() && !error.to_string().contains("secret"), "{error}");
-        settings.proxy = Some("http://user:secret@p".to_owned());
+        settings.change(|own: &mut HttpProxySettings| own.proxy = Some("http://user:secret@p".to_owned()));
         let proxy = HttpProxy::from_settings(&settings).unwrap().unwrap();
         let mut request = request("http://h/");
         let cx = Context::detached(settings);
         proxy.process_request(&mut request, &cx).await.unwrap();
-        assert_eq!(request.meta_str("proxy"), Some("http://user:secret@p"));
+        assert_eq!(request.meta_text(meta::PROXY), Some("http://user:secret@p"));
         let retried = crate::retry_request(&request, "test", &cx).unwrap();
         assert!(!retried.to_json().to_string().contains("secret"));
     }
@@ -315,7 +331,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn each_proxy_has_its_quota() {
         let mut settings = Settings::default();
-        settings.proxy_requests_per_second = 2.0;
+        settings.change(|own: &mut HttpProxySettings| own.proxy_requests_per_second = 2.0);
         let proxy = HttpProxy::new(&settings, |_| None).unwrap();
         let cx = Context::detached(settings);
         for n in 0..5 {

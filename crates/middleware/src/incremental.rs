@@ -1,16 +1,17 @@
 //! Incremental: what earlier crawls found out saves this one from fetching and parsing it again.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderName, Method, StatusCode, header};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, DropReason, Error, Event, Fingerprinter, GivenRequests, Observer,
-    OnNotModified, OnPage, OnRequest, OnResponse, Page, Persist, Request, Response, Result, Settings,
-    SpiderMiddleware, log,
+    Component, Context, DownloaderMiddleware, DropReason, Error, Event, Fingerprinter, GivenRequests, Hooks,
+    Observer, OnPage, OnRequest, OnResponse, Page, Persist, Request, Response, Result, Settings,
+    SpiderMiddleware, log, meta, settings,
 };
 use huntsman_detect::simhash::SimHash;
 use huntsman_store::Batch;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -21,6 +22,35 @@ mod storage;
 
 use record::Record;
 use storage::{DeltaKey, Storage};
+
+settings! {
+    /// Settings of [`Incremental`].
+    pub struct IncrementalSettings {
+        /// Remembers every page across crawls, and asks whether it changed before it is fetched again.
+        incremental_enabled: bool = false;
+        /// Directory of what is known of pages from earlier crawls; one crawl at a time.
+        incremental_dir: String = ".huntsman/incremental".to_owned();
+        /// What happens to a page that did not change: skip, or call its callback with the flag not_modified and an empty body.
+        on_not_modified: OnNotModified = OnNotModified::Skip;
+        /// Skips requests whose pages gave items in earlier crawls.
+        delta_enabled: bool = false;
+        /// Start requests are skipped, too.
+        delta_include_start: bool = false;
+        /// Forgets which pages gave items, before the crawl begins.
+        delta_reset: bool = false;
+    }
+}
+
+/// What happens to a page that did not change since an earlier crawl.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnNotModified {
+    /// It is dropped with reason `not_modified`; its links are followed.
+    #[default]
+    Skip,
+    /// Its callback is called: the response has the flag `not_modified`, status 304 and no body. Its links are followed, too.
+    Call,
+}
 
 /// Whether what is stored of a page can be read.
 pub(crate) fn is_whole(stored: &[u8]) -> bool {
@@ -121,29 +151,23 @@ fn simhash(page: &Page) -> Option<SimHash> {
 }
 
 impl Incremental {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "incremental";
-    /// The place in the downloader chain: between the stats and the HTTP cache, which may answer first.
-    pub const ORDER: i32 = 870;
-    /// The place in the spider chain: before HttpError, for which a 304 is a failure.
-    pub const SPIDER_ORDER: i32 = 40;
-
     /// Not configured unless `incremental_enabled` or `delta_enabled` is set.
     ///
     /// # Errors
     /// The directory cannot be opened: another process works in it, it is damaged, or of a newer version.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        if !settings.incremental_enabled && !settings.delta_enabled {
+        let own: IncrementalSettings = settings.of();
+        if !own.incremental_enabled && !own.delta_enabled {
             return Ok(None);
         }
-        let storage = Arc::new(Storage::open(&settings.incremental_dir)?);
+        let storage = Arc::new(Storage::open(&own.incremental_dir)?);
         Ok(Some(Self(Arc::new(Inner {
             storage: Mutex::new(Some(storage)),
-            pages: settings.incremental_enabled,
-            call: settings.on_not_modified == OnNotModified::Call,
-            delta: settings.delta_enabled,
-            include_start: settings.delta_include_start,
-            reset: settings.delta_enabled && settings.delta_reset,
+            pages: own.incremental_enabled,
+            call: own.on_not_modified == OnNotModified::Call,
+            delta: own.delta_enabled,
+            include_start: own.delta_include_start,
+            reset: own.delta_enabled && own.delta_reset,
             fingerprinter: Fingerprinter::from_settings(settings)?,
             waiting: Mutex::default(),
         }))))
@@ -208,7 +232,7 @@ impl Incremental {
             if self.0.delta && items > 0 {
                 storage.put_items(batch, DeltaKey::of(request));
                 // A later crawl asks for the address before the redirects.
-                if request.meta_str("delta_key").is_none()
+                if request.meta_text(meta::DELTA_KEY).is_none()
                     && let Some(first) = chain::urls(request).next()
                     && let Ok(first) = Request::parse(first)
                 {
@@ -260,22 +284,25 @@ impl Incremental {
     }
 }
 
+impl Component for Incremental {
+    const NAME: &'static str = "incremental";
+    type Settings = IncrementalSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        // The place in the downloader chain: between the stats and the HTTP cache, which may answer first.
+        // The place in the spider chain: before HttpError, for which a 304 is a failure.
+        hooks.downloader(870).spider(40).observer().persist()
+    }
+}
+
 impl DownloaderMiddleware for Incremental {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
         // Of an earlier try or hop.
         request.extensions.remove::<Known>();
         if request.is_nested() {
             return Ok(OnRequest::Continue);
         }
-        if self.0.delta && (self.0.include_start || !request.meta_flag("is_start_request")) {
+        if self.0.delta && (self.0.include_start || !request.meta_flag(meta::IS_START_REQUEST)) {
             let key = DeltaKey::of(request);
             if self.ask(request, cx, move |storage| storage.gave_items(key)).await == Some(true) {
                 cx.stats().inc("delta/skipped");
@@ -312,14 +339,6 @@ impl DownloaderMiddleware for Incremental {
 }
 
 impl SpiderMiddleware for Incremental {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::SPIDER_ORDER
-    }
-
     fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
         let (request, response) = (page.request(), page.response());
         let own = CONDITIONAL
@@ -382,50 +401,19 @@ impl Observer for Incremental {
     }
 }
 
-/// One value for its places in the crawl: whichever is built first makes it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SharedIncremental(Arc<OnceLock<Option<Incremental>>>);
-
-impl SharedIncremental {
-    pub(crate) fn get(&self, settings: &Settings) -> Result<Option<Incremental>> {
-        if let Some(made) = self.0.get() {
-            return Ok(made.clone());
-        }
-        let made = Incremental::from_settings(settings)?;
-        Ok(self.0.get_or_init(|| made).clone())
-    }
-}
-
-/// Tells [`Incremental`] when the job commits; keeps nothing in the job itself.
-#[derive(Debug)]
-pub(crate) struct KeptIncremental(SharedIncremental);
-
-impl KeptIncremental {
-    pub(crate) fn new(incremental: SharedIncremental) -> Self {
-        Self(incremental)
-    }
-
-    fn incremental(&self) -> Option<&Incremental> {
-        self.0.0.get()?.as_ref()
-    }
-}
-
-impl Persist for KeptIncremental {
+/// The job tells when it commits; nothing is kept in the job itself.
+impl Persist for Incremental {
     fn name(&self) -> String {
-        Incremental::NAME.to_owned()
+        Self::NAME.to_owned()
     }
 
     fn load(&self, _: Option<&[u8]>) -> Result<()> {
-        if let Some(incremental) = self.incremental() {
-            lock(&incremental.0.waiting).has_job = true;
-        }
+        lock(&self.0.waiting).has_job = true;
         Ok(())
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
-        if let Some(incremental) = self.incremental() {
-            incremental.commit();
-        }
+        self.commit();
         Ok(None)
     }
 }
@@ -436,18 +424,18 @@ mod tests {
     use http::Extensions;
     use tempfile::TempDir;
 
-    fn incremental(folder: &TempDir, job: bool) -> (Incremental, KeptIncremental) {
+    fn incremental(folder: &TempDir, job: bool) -> Incremental {
         let mut settings = Settings::default();
-        settings.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned();
-        settings.delta_enabled = true;
-        let shared = SharedIncremental::default();
-        let made = shared.get(&settings).unwrap().unwrap();
-        let kept = KeptIncremental::new(shared);
+        settings.change(|own: &mut IncrementalSettings| {
+            own.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned()
+        });
+        settings.change(|own: &mut IncrementalSettings| own.delta_enabled = true);
+        let made = Incremental::from_settings(&settings).unwrap().unwrap();
         if job {
-            kept.load(None).unwrap();
+            made.load(None).unwrap();
         }
         made.event(&Event::EngineStarted);
-        (made, kept)
+        made
     }
 
     fn deliver(incremental: &Incremental, url: &str) {
@@ -456,10 +444,10 @@ mod tests {
     }
 
     /// Which of these pages are known in a later crawl, if this one is killed now.
-    fn known_after_a_kill(incremental: Incremental, kept: KeptIncremental, folder: &TempDir) -> Vec<bool> {
+    fn known_after_a_kill(incremental: Incremental, folder: &TempDir) -> Vec<bool> {
         // Nothing runs at a kill; what was handed to the writer before is on the disk.
-        drop((incremental, kept));
-        let (later, _) = self::incremental(folder, false);
+        drop(incremental);
+        let later = self::incremental(folder, false);
         let storage = later.storage().unwrap();
         let is_known = |url| storage.gave_items(DeltaKey::of(&Request::parse(url).unwrap())).unwrap();
         ["http://h/1", "http://h/2", "http://h/3"].map(is_known).to_vec()
@@ -468,54 +456,58 @@ mod tests {
     #[test]
     fn in_a_job_a_page_is_remembered_when_its_commit_has_ended() {
         let folder = tempfile::tempdir().unwrap();
-        let (made, kept) = incremental(&folder, true);
+        let made = incremental(&folder, true);
         deliver(&made, "http://h/1");
-        kept.save().unwrap();
+        made.save().unwrap();
         deliver(&made, "http://h/2");
         // The commit with page 1 is over when the next one begins.
-        kept.save().unwrap();
+        made.save().unwrap();
         deliver(&made, "http://h/3");
-        assert_eq!(known_after_a_kill(made, kept, &folder), [true, false, false]);
+        assert_eq!(known_after_a_kill(made, &folder), [true, false, false]);
     }
 
     #[test]
     fn without_a_job_a_page_is_remembered_at_once() {
         let folder = tempfile::tempdir().unwrap();
-        let (made, kept) = incremental(&folder, false);
+        let made = incremental(&folder, false);
         deliver(&made, "http://h/1");
-        assert_eq!(known_after_a_kill(made, kept, &folder), [true, false, false]);
+        assert_eq!(known_after_a_kill(made, &folder), [true, false, false]);
     }
 
     #[test]
     fn known_pages_whose_format_file_was_lost_are_not_begun_anew() {
         let folder = tempfile::tempdir().unwrap();
-        let (made, kept) = incremental(&folder, false);
+        let made = incremental(&folder, false);
         deliver(&made, "http://h/1");
-        drop((made, kept));
+        drop(made);
         let marker = folder.path().join("known/format.json");
         let text = std::fs::read(&marker).unwrap();
         std::fs::remove_file(&marker).unwrap();
         let mut settings = Settings::default();
-        settings.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned();
-        settings.delta_enabled = true;
+        settings.change(|own: &mut IncrementalSettings| {
+            own.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned()
+        });
+        settings.change(|own: &mut IncrementalSettings| own.delta_enabled = true);
         let error = Incremental::from_settings(&settings).unwrap_err().to_string();
         assert!(error.contains("incremental_dir") && error.contains("restore"), "{error}");
         std::fs::write(&marker, &text).unwrap();
-        let (later, kept) = incremental(&folder, false);
-        assert_eq!(known_after_a_kill(later, kept, &folder), [true, false, false]);
+        let later = incremental(&folder, false);
+        assert_eq!(known_after_a_kill(later, &folder), [true, false, false]);
     }
 
     #[test]
     fn settings_can_be_looked_at_without_a_trace() {
         let folder = tempfile::tempdir().unwrap();
-        let (made, kept) = incremental(&folder, false);
+        let made = incremental(&folder, false);
         deliver(&made, "http://h/1");
-        drop((made, kept));
+        drop(made);
         let mut settings = Settings::default();
-        settings.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned();
-        (settings.delta_enabled, settings.delta_reset) = (true, true);
+        settings.change(|own: &mut IncrementalSettings| {
+            own.incremental_dir = folder.path().join("known").to_str().unwrap().to_owned()
+        });
+        settings.change(|own: &mut IncrementalSettings| (own.delta_enabled, own.delta_reset) = (true, true));
         drop(Incremental::from_settings(&settings).unwrap());
-        let (later, _) = incremental(&folder, false);
+        let later = incremental(&folder, false);
         let key = DeltaKey::of(&Request::parse("http://h/1").unwrap());
         assert!(later.storage().unwrap().gave_items(key).unwrap(), "no crawl began");
     }

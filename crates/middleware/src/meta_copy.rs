@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use huntsman_crawler::{Context, OnFollow, Page, Request, Result, Settings, SpiderMiddleware, log};
+use huntsman_crawler::{
+    Component, Context, Hooks, OnFollow, Page, Request, Result, Settings, SpiderMiddleware, log,
+};
 
 /// Warns once per crawl of a link whose meta has keys that middlewares write: with `redirect_times` or `retry_times` of
 /// another request, it would be given up too early.
@@ -22,11 +24,6 @@ const INTERNAL: [&str; 6] = [
 ];
 
 impl MetaCopyDetection {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "meta_copy_detection";
-    /// The place in the chain.
-    pub const ORDER: i32 = 1_000;
-
     /// Always configured.
     ///
     /// # Errors
@@ -36,15 +33,16 @@ impl MetaCopyDetection {
     }
 }
 
+impl Component for MetaCopyDetection {
+    const NAME: &'static str = "meta_copy_detection";
+    type Settings = ();
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.spider(1_000)
+    }
+}
+
 impl SpiderMiddleware for MetaCopyDetection {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     fn process_follow(&self, page: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
         if request.meta.is_empty() || self.warned.load(Ordering::Relaxed) {
             return Ok(OnFollow::Keep);
@@ -85,7 +83,7 @@ mod tests {
         let link = || Request::parse("http://h/a").unwrap();
         assert_eq!(follow(link().meta("mine", 1)), 0);
         assert_eq!(follow(crate::retry_request(&link(), "test", &cx).unwrap()), 0);
-        assert_eq!(follow(link().meta("redirect_times", 3)), 1);
-        assert_eq!(follow(link().meta("retry_times", 3)), 1);
+        assert_eq!(follow(link().with_meta(huntsman_crawler::meta::REDIRECT_TIMES, 3)), 1);
+        assert_eq!(follow(link().with_meta(huntsman_crawler::meta::RETRY_TIMES, 3)), 1);
     }
 }

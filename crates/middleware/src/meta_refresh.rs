@@ -1,11 +1,25 @@
 //! MetaRefresh: pages that send their reader on by `meta http-equiv=refresh`.
 
 use http::{Method, header};
-use huntsman_crawler::{Context, DownloaderMiddleware, OnResponse, Request, Response, Result, Settings};
+use huntsman_crawler::{
+    Component, Context, DownloaderMiddleware, Hooks, OnResponse, Request, Response, Result, Settings, meta,
+    settings,
+};
 use huntsman_html::{PageKind, Scan, ScanOptions, content_charset, decode_body, sniff};
 use url::Url;
 
+use crate::redirect::RedirectSettings;
 use crate::redirect::{Follower, Step};
+
+settings! {
+    /// Settings of [`MetaRefresh`].
+    pub struct MetaRefreshSettings {
+        /// Follows meta refresh.
+        metarefresh_enabled: bool = true;
+        /// A meta refresh of this many seconds or more is not followed.
+        metarefresh_maxdelay: f64 = 100.0;
+    }
+}
 
 /// Follows a meta refresh as a redirect by GET; it counts as a hop of the chain.
 ///
@@ -22,21 +36,18 @@ pub struct MetaRefresh {
 const LOOKED_AT: usize = 4 * 4_096;
 
 impl MetaRefresh {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "meta_refresh";
-    /// The place in the chain.
-    pub const ORDER: i32 = 580;
-
     /// Not configured if `metarefresh_enabled` or `redirect_enabled` is off.
     ///
     /// # Errors
     /// `referrer_policy` is no policy.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        if !settings.metarefresh_enabled || !settings.redirect_enabled {
+        let own: MetaRefreshSettings = settings.of();
+        let redirect: RedirectSettings = settings.of();
+        if !own.metarefresh_enabled || !redirect.redirect_enabled {
             return Ok(None);
         }
         let follower = Follower::from_settings(settings)?;
-        Ok(Some(Self { follower, max_delay: settings.metarefresh_maxdelay }))
+        Ok(Some(Self { follower, max_delay: own.metarefresh_maxdelay }))
     }
 
     fn target(&self, response: &Response) -> Option<Url> {
@@ -82,15 +93,16 @@ fn is_ascii_like(head: &[u8]) -> bool {
         && !head.iter().take(64).any(|byte| *byte == 0)
 }
 
+impl Component for MetaRefresh {
+    const NAME: &'static str = "meta_refresh";
+    type Settings = MetaRefreshSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(580)
+    }
+}
+
 impl DownloaderMiddleware for MetaRefresh {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_response(
         &self,
         request: &Request,
@@ -99,8 +111,8 @@ impl DownloaderMiddleware for MetaRefresh {
     ) -> Result<OnResponse> {
         if !response.status.is_success()
             || request.method == Method::HEAD
-            || request.meta_flag("dont_redirect")
-            || request.meta_flag("dont_metarefresh")
+            || request.meta_flag(meta::DONT_REDIRECT)
+            || request.meta_flag(meta::DONT_METAREFRESH)
         {
             return Ok(OnResponse::Continue);
         }
@@ -119,7 +131,7 @@ impl DownloaderMiddleware for MetaRefresh {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cookies::CookiesChanged;
+    use crate::chain::CookiesChanged;
     use http::StatusCode;
 
     async fn respond(request: &Request, mut response: Response) -> OnResponse {
@@ -212,7 +224,7 @@ mod tests {
         let mut missing = Response::html(request.url.clone(), html);
         missing.status = StatusCode::NOT_FOUND;
         assert!(matches!(respond(&request, missing).await, OnResponse::Continue));
-        let asked = Request::parse("http://h/").unwrap().meta("dont_redirect", true);
+        let asked = Request::parse("http://h/").unwrap().with_meta(meta::DONT_REDIRECT, true);
         assert!(matches!(
             respond(&asked, Response::html(asked.url.clone(), html)).await,
             OnResponse::Continue

@@ -1,17 +1,46 @@
 //! NearDup: which pages of a crawl are near-duplicates of earlier ones.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huntsman_crawler::{
-    Change, Context, DropReason, Error, OnFollow, OnNearDuplicate, OnPage, Page, Persist, Request, Result,
-    Settings, SpiderMiddleware,
+    Change, Component, Context, DropReason, Error, Hooks, OnFollow, OnPage, Page, PageNeeds, Persist,
+    Request, Result, Settings, SpiderMiddleware, settings,
 };
 use huntsman_detect::near::{DocId, Document, Identity, Language, MemoryIndex, NearIndex};
 use huntsman_detect::simhash::{Features, SimHash};
-use huntsman_detect::words::Words;
+use huntsman_text::words::Words;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
+
+settings! {
+    /// Settings of [`NearDup`].
+    pub struct NearDupSettings {
+        /// Fingerprints the text of each page (SimHash) and tells which earlier pages of the crawl it nearly equals.
+        near_dup_enabled: bool = false;
+        /// In how many of 128 bits the fingerprints of near-duplicates differ at most, 0 to 7.
+        near_dup_distance: u32 = 3;
+        /// What texts are seen as: words-log, char5, words3 or words-tf.
+        near_dup_features: String = "words-log".to_owned();
+        /// Pages with fewer words are no near-duplicates: each word is a large part of them.
+        near_dup_min_words: usize = 50;
+        /// What happens to a near-duplicate of an earlier page.
+        on_near_duplicate: OnNearDuplicate = OnNearDuplicate::Flag;
+    }
+}
+
+/// What happens to a page that is a near-duplicate of an earlier page of the crawl.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnNearDuplicate {
+    /// It is a page like others, and what it nearly equals is told with it.
+    #[default]
+    Flag,
+    /// That, but its links are not followed.
+    NoFollow,
+    /// It is dropped with reason `near_duplicate`, and its links are not followed.
+    Skip,
+}
 
 /// Fingerprints the content of each page and tells which earlier pages of its language it nearly equals. Not configured unless
 /// `near_dup_enabled` is set.
@@ -89,25 +118,21 @@ pub struct NearDuplicate {
 }
 
 impl NearDup {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "near_dup";
-    /// The place in the spider chain: behind HttpError, so that error pages are not compared.
-    pub const ORDER: i32 = 55;
-
     /// Not configured unless `near_dup_enabled` is set.
     ///
     /// # Errors
     /// `near_dup_distance` is above 7, or `near_dup_features` names no feature set.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        if !settings.near_dup_enabled {
+        let own: NearDupSettings = settings.of();
+        if !own.near_dup_enabled {
             return Ok(None);
         }
-        let name = &settings.near_dup_features;
+        let name = &own.near_dup_features;
         let features: Features = name.parse().map_err(|_| {
             let names = Features::ALL.map(Features::name).join(", ");
             Error::usage(format!("near_dup_features: {name:?} is none of {names}"))
         })?;
-        let identity = Identity::new(settings.near_dup_distance, features)
+        let identity = Identity::new(own.near_dup_distance, features)
             .map_err(|error| Error::usage(format!("near_dup_distance: {error}")))?;
         let pages = Pages {
             index: MemoryIndex::new(identity),
@@ -119,8 +144,8 @@ impl NearDup {
         };
         Ok(Some(Self(Arc::new(Inner {
             identity,
-            min_words: settings.near_dup_min_words,
-            then: settings.on_near_duplicate,
+            min_words: own.near_dup_min_words,
+            then: own.on_near_duplicate,
             pages: Mutex::new(pages),
         }))))
     }
@@ -214,15 +239,21 @@ fn id(number: u32) -> DocId {
     DocId::Number(u64::from(number))
 }
 
+impl Component for NearDup {
+    const NAME: &'static str = "near_dup";
+    type Settings = NearDupSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        // The place in the spider chain: behind HttpError, so that error pages are not compared.
+        hooks.spider(55).persist()
+    }
+
+    fn page_needs(&self) -> PageNeeds {
+        PageNeeds { text: true, ..PageNeeds::default() }
+    }
+}
+
 impl SpiderMiddleware for NearDup {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
         if !page.response().status.is_success() || page.request().is_sitemap() || !page.kind().is_textual() {
             return Ok(OnPage::Parse);
@@ -264,43 +295,15 @@ impl SpiderMiddleware for NearDup {
     }
 }
 
-/// One value for its places in the crawl and in the job.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SharedNearDup(Arc<OnceLock<Option<NearDup>>>);
-
-impl SharedNearDup {
-    pub(crate) fn make(&self, settings: &Settings) -> Result<Option<NearDup>> {
-        if let Some(made) = self.0.get() {
-            return Ok(made.clone());
-        }
-        let made = NearDup::from_settings(settings)?;
-        Ok(self.0.get_or_init(|| made).clone())
-    }
-
-    fn get(&self) -> Option<&NearDup> {
-        self.0.get()?.as_ref()
-    }
-}
-
 /// The pages in the job, each an entry.
-#[derive(Debug)]
-pub(crate) struct KeptNearDup(SharedNearDup);
-
-impl KeptNearDup {
-    pub(crate) fn new(near_dup: SharedNearDup) -> Self {
-        Self(near_dup)
-    }
-}
-
-impl Persist for KeptNearDup {
+impl Persist for NearDup {
     fn name(&self) -> String {
-        NearDup::NAME.to_owned()
+        Self::NAME.to_owned()
     }
 
     /// The state is what fingerprints are made of: of other features they cannot be compared.
     fn load(&self, state: Option<&[u8]>) -> Result<()> {
-        let Some(near_dup) = self.0.get() else { return Ok(()) };
-        let features = near_dup.0.identity.features().name();
+        let features = self.0.identity.features().name();
         if let Some(before) = state
             && before != features.as_bytes()
         {
@@ -309,17 +312,16 @@ impl Persist for KeptNearDup {
                 "the job has fingerprints by {before}, and near_dup_features is {features}; go on with {before}"
             )));
         }
-        near_dup.pages().has_job = true;
+        self.pages().has_job = true;
         Ok(())
     }
 
     fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        let Some(near_dup) = self.0.get() else { return Ok(()) };
         let entry: Entry = serde_json::from_slice(value)?;
         let hash = entry.simhash.parse().map_err(|error| Error::usage(format!("{error}")))?;
         let number = key.try_into().map(u32::from_be_bytes);
         let number = number.map_err(|_| Error::usage("the number of a page is not one"))?;
-        let mut pages = near_dup.pages();
+        let mut pages = self.pages();
         // Numbers without an entry are pages whose text changed.
         while pages.pages.len() < number as usize {
             pages.pages.push(Indexed { url: Box::default(), language: 0 });
@@ -329,12 +331,10 @@ impl Persist for KeptNearDup {
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
-        let features = self.0.get().map(|near_dup| near_dup.0.identity.features().name());
-        Ok(features.map(|name| name.as_bytes().to_vec()))
+        Ok(Some(self.0.identity.features().name().as_bytes().to_vec()))
     }
 
     fn save_entries(&self) -> Result<Vec<Change>> {
-        let new = self.0.get().map(|near_dup| std::mem::take(&mut near_dup.pages().new));
-        Ok(new.unwrap_or_default())
+        Ok(std::mem::take(&mut self.pages().new))
     }
 }

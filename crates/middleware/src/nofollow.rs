@@ -2,7 +2,19 @@
 
 use http::header;
 use huntsman_crawler::robots::product_token;
-use huntsman_crawler::{Context, OnFollow, OnPage, Page, Request, Result, Settings, SpiderMiddleware};
+use huntsman_crawler::{
+    Component, Context, Hooks, OnFollow, OnPage, Page, Request, Result, Settings, SpiderMiddleware, settings,
+};
+
+use crate::robots_txt::RobotsSettings;
+
+settings! {
+    /// Settings of [`Nofollow`].
+    pub struct NofollowSettings {
+        /// Obeys nofollow of meta robots, X-Robots-Tag and rel.
+        obey_nofollow: bool = true, audit = false, test = false;
+    }
+}
 
 /// Drops links, with reason `nofollow`, that a page asks not to follow: by `X-Robots-Tag`, by `meta name=robots` (or the name
 /// of our product token), or by the link's own `rel=nofollow`.
@@ -75,18 +87,15 @@ fn is_ours(name: &str, token: &str) -> bool {
 }
 
 impl Nofollow {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "nofollow";
-    /// The place in the chain.
-    pub const ORDER: i32 = 60;
-
     /// Not configured if `obey_nofollow` is off.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        Ok(settings.obey_nofollow.then(|| Self {
-            agent: settings.robotstxt_user_agent.clone(),
+        let own: NofollowSettings = settings.of();
+        let robots: RobotsSettings = settings.of();
+        Ok(own.obey_nofollow.then(|| Self {
+            agent: robots.robotstxt_user_agent.clone(),
             default_agent: settings.user_agent.clone(),
         }))
     }
@@ -98,15 +107,16 @@ impl Nofollow {
     }
 }
 
+impl Component for Nofollow {
+    const NAME: &'static str = "nofollow";
+    type Settings = NofollowSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.spider(60)
+    }
+}
+
 impl SpiderMiddleware for Nofollow {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     fn process_page(&self, page: &mut Page, _: &Context) -> Result<OnPage> {
         let directives = self.directives(page);
         page.extensions.insert(directives);
@@ -190,10 +200,10 @@ mod tests {
         assert_eq!(follow(&settings, page(None, ""), true), Some(false));
         assert_eq!(follow(&settings, page(Some("none"), ""), false), Some(false));
         let mut named = Settings::default();
-        named.robotstxt_user_agent = Some("special".to_owned());
+        named.change(|own: &mut RobotsSettings| own.robotstxt_user_agent = Some("special".to_owned()));
         assert_eq!(follow(&named, page(Some("special: nofollow"), ""), false), Some(false));
         let mut off = Settings::default();
-        off.obey_nofollow = false;
+        off.change(|own: &mut NofollowSettings| own.obey_nofollow = false);
         assert_eq!(follow(&off, page(Some("none"), ""), true), None);
     }
 }

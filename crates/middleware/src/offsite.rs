@@ -1,15 +1,17 @@
 //! Offsite: links, redirects and pushed requests that leave the crawl.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
 
 use http::StatusCode;
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, DropReason, OnFollow, OnRequest, OutOfScope, Page, Persist, Request,
-    Result, Settings, SpiderMiddleware, log,
+    Component, Context, DownloaderMiddleware, DropReason, Hooks, OnFollow, OnRequest, Page, Persist, Request,
+    Result, Settings, SpiderMiddleware, log, meta,
 };
 
 use crate::chain;
+use crate::scope::OffsiteSettings;
+use crate::scope::OutOfScope;
 use crate::scope::{Once, OutOf, ScopeRules};
 
 /// Drops what is not in the crawl by `scope`, `allow_hosts`, `include` and `exclude`: reasons `offsite`, `excluded`,
@@ -17,7 +19,7 @@ use crate::scope::{Once, OutOf, ScopeRules};
 ///
 /// As a spider middleware it judges links and learns the seeds, which are in the crawl whatever the patterns say. As a
 /// downloader middleware it judges what did not come through a page: redirect targets (by `redirect_out_of_scope`) and
-/// pushed requests. Sitemaps are judged by [`ScopeRules::judge_sitemap`]. Both must be the same value (clones share the seeds). A request with meta `allow_offsite` passes.
+/// pushed requests. Sitemaps are judged by [`ScopeRules::judge_sitemap`]. A request with meta `allow_offsite` passes.
 #[derive(Clone, Debug)]
 pub struct Offsite(Arc<Inner>);
 
@@ -26,32 +28,26 @@ struct Inner {
     rules: ScopeRules,
     redirects: OutOfScope,
     said: Once,
+    /// Seeds that were saved in the job.
+    saved: AtomicUsize,
 }
 
-/// The meta by which the engine marks start requests. It is stored with them, so a restart learns the queued ones again.
-const IS_START: &str = "is_start_request";
-
 impl Offsite {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "offsite";
-    /// The place in the downloader chain.
-    pub const ORDER: i32 = 50;
-    /// The place in the spider chain: links pass it from high to low, and most that are refused are refused here.
-    pub const SPIDER_ORDER: i32 = 950;
-
     /// Not configured if there is nothing to judge.
     ///
     /// # Errors
     /// A pattern or a host of the settings is not valid.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        let own: OffsiteSettings = settings.of();
         let rules = ScopeRules::from_settings(settings)?;
         if rules.is_open() {
             return Ok(None);
         }
         Ok(Some(Self(Arc::new(Inner {
             rules,
-            redirects: settings.redirect_out_of_scope,
+            redirects: own.redirect_out_of_scope,
             said: Once::default(),
+            saved: AtomicUsize::new(0),
         }))))
     }
 
@@ -61,7 +57,7 @@ impl Offsite {
     }
 
     fn judge(&self, request: &Request, cx: &Context) -> OnFollow {
-        if request.meta_flag("allow_offsite") {
+        if request.meta_flag(meta::ALLOW_OFFSITE) {
             return OnFollow::Keep;
         }
         match self.out_of(request) {
@@ -88,71 +84,42 @@ impl Offsite {
     }
 }
 
-/// One value for the two places in the chains: whichever is built first makes it.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SharedOffsite(Arc<OnceLock<Option<Offsite>>>);
-
-impl SharedOffsite {
-    pub(crate) fn get(&self, settings: &Settings) -> Result<Option<Offsite>> {
-        if let Some(made) = self.0.get() {
-            return Ok(made.clone());
-        }
-        let made = Offsite::from_settings(settings)?;
-        Ok(self.0.get_or_init(|| made).clone())
-    }
-}
-
 /// The seeds in the job: what is queued from an earlier run is judged before the start requests come again.
-#[derive(Debug, Default)]
-pub(crate) struct KeptScope {
-    offsite: SharedOffsite,
-    /// Seeds that were saved.
-    saved: AtomicUsize,
-}
-
-impl KeptScope {
-    pub(crate) fn new(offsite: SharedOffsite) -> Self {
-        Self { offsite, saved: AtomicUsize::new(0) }
-    }
-
-    fn rules(&self) -> Option<&ScopeRules> {
-        Some(self.offsite.0.get()?.as_ref()?.rules())
-    }
-}
-
-impl Persist for KeptScope {
+impl Persist for Offsite {
     fn name(&self) -> String {
         "scope".to_owned()
     }
 
     fn load(&self, state: Option<&[u8]>) -> Result<()> {
-        if let (Some(state), Some(rules)) = (state, self.rules()) {
-            rules.restore(serde_json::from_slice(state)?);
+        if let Some(state) = state {
+            self.rules().restore(serde_json::from_slice(state)?);
         }
         Ok(())
     }
 
     fn save(&self) -> Result<Option<Vec<u8>>> {
-        let Some(rules) = self.rules() else { return Ok(None) };
+        let rules = self.rules();
         let count = rules.seed_count();
-        if self.saved.swap(count, Ordering::Relaxed) == count {
+        if self.0.saved.swap(count, Ordering::Relaxed) == count {
             return Ok(None);
         }
         Ok(Some(serde_json::to_vec(&rules.seeds())?))
     }
 }
 
+impl Component for Offsite {
+    const NAME: &'static str = "offsite";
+    type Settings = OffsiteSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        // The place in the spider chain: links pass it from high to low, and most that are refused are refused here.
+        hooks.downloader(50).spider(950).persist()
+    }
+}
+
 impl SpiderMiddleware for Offsite {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::SPIDER_ORDER
-    }
-
     fn process_start(&self, request: &mut Request, cx: &Context) -> Result<OnFollow> {
-        if request.meta_flag(IS_START) {
+        if request.meta_flag(meta::IS_START_REQUEST) {
             self.0.rules.add_seed(&request.url);
             return Ok(OnFollow::Keep);
         }
@@ -165,21 +132,13 @@ impl SpiderMiddleware for Offsite {
 }
 
 impl DownloaderMiddleware for Offsite {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
         let redirected = chain::hops(request) > 0;
-        if request.meta_flag(IS_START) && !redirected {
+        if request.meta_flag(meta::IS_START_REQUEST) && !redirected {
             self.0.rules.add_seed(&request.url);
             return Ok(OnRequest::Continue);
         }
-        if request.meta_flag("allow_offsite") {
+        if request.meta_flag(meta::ALLOW_OFFSITE) {
             return Ok(OnRequest::Continue);
         }
         let Some(out_of) = self.out_of(request) else { return Ok(OnRequest::Continue) };
@@ -202,13 +161,14 @@ impl DownloaderMiddleware for Offsite {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use huntsman_crawler::{Response, Scope};
+    use crate::scope::Scope;
+    use huntsman_crawler::Response;
     use serde_json::json;
     use url::Url;
 
     fn offsite(change: impl FnOnce(&mut Settings)) -> (Offsite, Context) {
         let mut settings = Settings::default();
-        settings.scope = Scope::Host;
+        settings.change(|own: &mut OffsiteSettings| own.scope = Scope::Host);
         change(&mut settings);
         (Offsite::from_settings(&settings).unwrap().unwrap(), Context::detached(settings))
     }
@@ -235,8 +195,10 @@ mod tests {
 
     #[tokio::test]
     async fn links_and_pushed_requests_stay_with_the_seeds() {
-        let (offsite, cx) = offsite(|settings| settings.exclude = vec!["*/logout*".to_owned()]);
-        let mut seed = request("http://seed.example/logout").meta(IS_START, true);
+        let (offsite, cx) = offsite(|settings| {
+            settings.change(|own: &mut OffsiteSettings| own.exclude = vec!["*/logout*".to_owned()])
+        });
+        let mut seed = request("http://seed.example/logout").with_meta(meta::IS_START_REQUEST, true);
         offsite.process_start(&mut seed, &cx).unwrap();
         assert_eq!(
             download(&offsite, seed, &cx).await,
@@ -248,7 +210,10 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(follow(&offsite, request("http://other.example/"), &cx).as_deref(), Some("offsite"));
         }
-        assert_eq!(follow(&offsite, request("http://other.example/").meta("allow_offsite", true), &cx), None);
+        assert_eq!(
+            follow(&offsite, request("http://other.example/").with_meta(meta::ALLOW_OFFSITE, true), &cx),
+            None
+        );
         let mut pushed = request("http://third.example/");
         assert!(
             matches!(offsite.process_start(&mut pushed, &cx).unwrap(), OnFollow::Drop(_)),
@@ -266,8 +231,10 @@ mod tests {
             (OutOfScope::Record, Some("redirect_out_of_scope")),
             (OutOfScope::Follow, None),
         ] {
-            let (offsite, cx) = offsite(|settings| settings.redirect_out_of_scope = policy);
-            let mut seed = request("http://seed.example/").meta(IS_START, true);
+            let (offsite, cx) = offsite(|settings| {
+                settings.change(|own: &mut OffsiteSettings| own.redirect_out_of_scope = policy)
+            });
+            let mut seed = request("http://seed.example/").with_meta(meta::IS_START_REQUEST, true);
             offsite.process_start(&mut seed, &cx).unwrap();
             // The seed's own mark travels along and must not let the target through.
             let mut target = seed
@@ -287,7 +254,7 @@ mod tests {
     #[tokio::test]
     async fn a_queued_start_request_teaches_the_scope_after_a_restart() {
         let (first, cx) = offsite(|_| {});
-        let mut seed = request("http://seed.example/").meta(IS_START, true);
+        let mut seed = request("http://seed.example/").with_meta(meta::IS_START_REQUEST, true);
         first.process_start(&mut seed, &cx).unwrap();
         let stored = Request::from_json(seed.to_json()).unwrap();
         let (second, cx) = offsite(|_| {});

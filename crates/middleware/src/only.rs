@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use huntsman_crawler::{
     Context, CrawlerBuilder, DownloaderMiddleware, DropReason, Error, OnFollow, OnRequest, Page, Plugin,
-    Request, Result, Spider, SpiderMiddleware,
+    Request, Result, Spider, SpiderMiddleware, meta,
 };
-use huntsman_detect::urlparts::canonical_into;
+use huntsman_text::urlparts::canonical_into;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -73,7 +73,7 @@ impl Only {
     }
 
     fn refusal(&self, request: &Request, cx: &Context) -> Option<DropReason> {
-        if request.meta_flag("allow_offsite") || self.contains(&request.url) {
+        if request.meta_flag(meta::ALLOW_OFFSITE) || self.contains(&request.url) {
             return None;
         }
         cx.stats().inc("only/filtered");
@@ -173,7 +173,7 @@ mod tests {
                 other => panic!("{other:?}"),
             }
         }
-        let mut robots = Request::parse("http://h/robots.txt").unwrap().meta("allow_offsite", true);
+        let mut robots = Request::parse("http://h/robots.txt").unwrap().with_meta(meta::ALLOW_OFFSITE, true);
         assert!(matches!(only.process_start(&mut robots, &cx).unwrap(), OnFollow::Keep));
     }
 

@@ -1,18 +1,45 @@
 //! Redirect: 301, 302, 303, 307 and 308 become another request, which passes all filters again.
 
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use huntsman_crawler::meta::MetaKey;
 use huntsman_crawler::referrer::{ReferrerPolicy, referrer};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, DropReason, OnResponse, RedirectDupe, Request, Response, Result, Settings,
-    redact,
+    Component, Context, DownloaderMiddleware, DropReason, Hooks, OnResponse, Request, Response, Result,
+    Settings, meta, redact, settings,
 };
-use huntsman_detect::urlparts::CanonicalOptions;
+use huntsman_text::urlparts::CanonicalOptions;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use crate::cookies::CookiesChanged;
+use crate::chain::CookiesChanged;
 use crate::origin::same_origin;
 use crate::{added, chain, status};
+
+settings! {
+    /// Settings of [`Redirect`].
+    pub struct RedirectSettings {
+        /// Follows redirects.
+        redirect_enabled: bool = true;
+        /// Longest chain of redirects, meta refreshes included.
+        redirect_max_times: u32 = 20, audit = 10, broad = 10, test = 10;
+        /// Added to the priority of a redirected request.
+        redirect_priority_adjust: i32 = 2;
+        /// A redirect to a URL that was requested already: drop or deliver.
+        redirect_dupe: RedirectDupe = RedirectDupe::Drop;
+    }
+}
+
+/// What happens to a redirect to a URL that was requested already.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RedirectDupe {
+    /// The request ends with reason `duplicate`.
+    #[default]
+    Drop,
+    /// The target is fetched again and delivered.
+    Deliver,
+}
 
 /// Follows redirects by status.
 ///
@@ -31,32 +58,29 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "redirect";
-    /// The place in the chain.
-    pub const ORDER: i32 = 600;
-
     /// Not configured if `redirect_enabled` is off.
     ///
     /// # Errors
     /// `referrer_policy` is no policy.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        if !settings.redirect_enabled {
+        let own: RedirectSettings = settings.of();
+        if !own.redirect_enabled {
             return Ok(None);
         }
         Ok(Some(Self { follower: Follower::from_settings(settings)? }))
     }
 }
 
+impl Component for Redirect {
+    const NAME: &'static str = "redirect";
+    type Settings = RedirectSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(600)
+    }
+}
+
 impl DownloaderMiddleware for Redirect {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_response(
         &self,
         request: &Request,
@@ -65,7 +89,7 @@ impl DownloaderMiddleware for Redirect {
     ) -> Result<OnResponse> {
         let status = response.status;
         if !matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
-            || request.meta_flag("dont_redirect")
+            || request.meta_flag(meta::DONT_REDIRECT)
             || status::is_handled(request, status)
         {
             return Ok(OnResponse::Continue);
@@ -136,7 +160,6 @@ pub(crate) struct Follower {
     max: usize,
     adjust: i32,
     deliver_dupes: bool,
-    cookies: bool,
     canonical: CanonicalOptions,
     policy: ReferrerPolicy,
 }
@@ -153,11 +176,11 @@ const BODY_HEADERS: [HeaderName; 6] = [
 
 impl Follower {
     pub(crate) fn from_settings(settings: &Settings) -> Result<Self> {
+        let own: RedirectSettings = settings.of();
         Ok(Self {
-            max: settings.redirect_max_times as usize,
-            adjust: settings.redirect_priority_adjust,
-            deliver_dupes: settings.redirect_dupe == RedirectDupe::Deliver,
-            cookies: settings.cookies_enabled,
+            max: own.redirect_max_times as usize,
+            adjust: own.redirect_priority_adjust,
+            deliver_dupes: own.redirect_dupe == RedirectDupe::Deliver,
             // As the frontier compares requests: a target that differs in a stripped parameter only is the same one.
             canonical: CanonicalOptions {
                 strip_params: settings.strip_query_params.clone(),
@@ -186,7 +209,7 @@ impl Follower {
         if self.visited(request, &target).is_some_and(|last| last >= since) {
             return fail("redirect_loop", format!("after {} hops back to {target}", hops + 1));
         }
-        let ttl = request.meta.get(chain::TTL).and_then(Value::as_u64);
+        let ttl = request.meta_value(meta::REDIRECT_TTL);
         if hops >= self.max || ttl == Some(0) {
             return fail("max_redirects", format!("stopped after {hops} hops at a redirect to {target}"));
         }
@@ -224,15 +247,15 @@ impl Follower {
         next.unassign();
         next.not_before = None;
         next.priority = next.priority.saturating_add(self.adjust);
-        next.meta.remove(chain::PARKED);
-        push(&mut next, chain::URLS, request.url.as_str().into());
-        push(&mut next, chain::REASONS, reason);
-        next.meta.insert(chain::TIMES.to_owned(), (hops + 1).into());
+        next.remove_meta(meta::PARKED_REASON);
+        push(&mut next, meta::REDIRECT_URLS, request.url.as_str().into());
+        push(&mut next, meta::REDIRECT_REASONS, reason);
+        next.set_meta(meta::REDIRECT_TIMES, hops as u64 + 1);
         if since > 0 {
-            next.meta.insert(chain::SINCE.to_owned(), since.into());
+            next.set_meta(meta::REDIRECT_SINCE, since as u64);
         }
         if let Some(ttl) = ttl {
-            next.meta.insert(chain::TTL.to_owned(), (ttl - 1).into());
+            next.set_meta(meta::REDIRECT_TTL, ttl - 1);
         }
         cx.stats().inc("redirect/count");
         Ok(Box::new(next))
@@ -247,9 +270,8 @@ impl Follower {
         other_method: bool,
         hops: usize,
     ) -> usize {
-        let before = request.meta.get(chain::SINCE).and_then(Value::as_u64).unwrap_or(0);
-        let jar = self.cookies && !request.meta_flag("dont_merge_cookies");
-        let changed = jar && response.extensions.get::<CookiesChanged>().is_some();
+        let before = request.meta_value(meta::REDIRECT_SINCE).unwrap_or(0);
+        let changed = response.extensions.get::<CookiesChanged>().is_some();
         if changed || other_method { hops + 1 } else { usize::try_from(before).unwrap_or(usize::MAX) }
     }
 
@@ -286,17 +308,17 @@ impl Follower {
                 // A request that no page led to has nothing to tell anyway.
                 if next.referer.is_some() {
                     let none = ReferrerPolicy::NoReferrer.name();
-                    next.meta.insert(crate::referer::POLICY.to_owned(), none.into());
+                    next.set_meta(meta::REFERRER_POLICY, none.to_owned());
                 }
             }
         }
     }
 }
 
-fn push(request: &mut Request, key: &str, value: Value) {
-    match request.meta.get_mut(key) {
+fn push<T>(request: &mut Request, key: MetaKey<T>, value: Value) {
+    match request.meta.get_mut(key.name()) {
         Some(Value::Array(list)) => list.push(value),
-        _ => drop(request.meta.insert(key.to_owned(), Value::Array(vec![value]))),
+        _ => drop(request.meta.insert(key.name().to_owned(), Value::Array(vec![value]))),
     }
 }
 
@@ -431,7 +453,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_chain_is_recorded_and_limited() {
-        let cx = cx(|settings| settings.redirect_max_times = 3);
+        let cx = cx(|settings| settings.change(|own: &mut RedirectSettings| own.redirect_max_times = 3));
         let mut now = request("http://h/0").callback("item").meta("mine", 7);
         now.depth = 4;
         now.assign_slot(huntsman_crawler::HostKey::new("other"));
@@ -444,7 +466,7 @@ mod tests {
         assert_eq!(now.meta["redirect_reasons"], json!([302, 302, 302]));
         assert_eq!((now.requested_url(), now.host().as_str()), ("http://h/0", "h"));
         assert_eq!(ended(&cx, &now, 302, b"/4").await, "max_redirects");
-        let mut capped = request("http://h/0").meta("redirect_ttl", 1);
+        let mut capped = request("http://h/0").with_meta(meta::REDIRECT_TTL, 1);
         capped = redirect(&cx, &capped, 302, "/1").await;
         assert_eq!(ended(&cx, &capped, 302, b"/2").await, "max_redirects");
     }
@@ -496,7 +518,9 @@ mod tests {
         chain::set_unfiltered(&mut retried, "retry");
         assert!(!redirect(&plain, &retried, 302, "/b").await.unfiltered);
         assert!(redirect(&plain, &request("http://h/a").unfiltered(), 302, "/b").await.unfiltered);
-        let deliver = cx(|settings| settings.redirect_dupe = RedirectDupe::Deliver);
+        let deliver = cx(|settings| {
+            settings.change(|own: &mut RedirectSettings| own.redirect_dupe = RedirectDupe::Deliver)
+        });
         assert!(redirect(&deliver, &request("http://h/a"), 302, "/b").await.unfiltered);
     }
 
@@ -504,9 +528,9 @@ mod tests {
     async fn the_request_can_ask_for_the_redirect_itself() {
         let cx = cx(|_| {});
         for asked in [
-            request("http://h/").meta("dont_redirect", true),
+            request("http://h/").with_meta(meta::DONT_REDIRECT, true),
             request("http://h/").meta("handle_httpstatus_list", json!([302])),
-            request("http://h/").meta("handle_httpstatus_all", true),
+            request("http://h/").with_meta(meta::HANDLE_HTTPSTATUS_ALL, true),
         ] {
             assert_eq!(ended(&cx, &asked, 302, b"/b").await, "passed");
         }

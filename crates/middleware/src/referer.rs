@@ -1,14 +1,23 @@
 //! Referer: which part of a page's address its links tell.
 
 use http::{HeaderValue, header};
+use huntsman_crawler::meta::{self, MetaKey};
 use huntsman_crawler::referrer::{ReferrerPolicy, referrer};
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, Error, OnFollow, OnRequest, Page, Request, Response, Result, Settings,
-    SpiderMiddleware,
+    Component, Context, DownloaderMiddleware, Error, Hooks, OnFollow, OnRequest, Page, Request, Response,
+    Result, Settings, SpiderMiddleware, settings,
 };
 use url::Url;
 
 use crate::added;
+
+settings! {
+    /// Settings of [`Referer`].
+    pub struct RefererSettings {
+        /// Referrer policy: one of the eight standard names, or scrapy-default.
+        referrer_policy: String = "strict-origin-when-cross-origin".to_owned();
+    }
+}
 
 /// Sets the `Referer` header of links by the referrer policy: that of the request's meta `referrer_policy`, else that of
 /// the page's `Referrer-Policy` header, else that of the setting. User info and fragment are never told.
@@ -24,13 +33,6 @@ pub struct Referer {
 }
 
 impl Referer {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "referer";
-    /// The place in the spider chain.
-    pub const ORDER: i32 = 700;
-    /// The place in the downloader chain.
-    pub const DOWNLOADER_ORDER: i32 = 405;
-
     /// Always configured; policy `no-referrer` sends none.
     ///
     /// # Errors
@@ -43,15 +45,11 @@ impl Referer {
 /// The policy of the settings.
 pub(crate) fn policy_setting(settings: &Settings) -> Result<ReferrerPolicy> {
     settings
+        .of::<RefererSettings>()
         .referrer_policy
         .parse()
         .map_err(|cause| Error::usage(format!("setting referrer_policy: {cause}")))
 }
-
-/// The meta by which a spider chooses the policy.
-pub(crate) const POLICY: &str = "referrer_policy";
-/// The meta for the policy of the page on which a link was found.
-const PAGE_POLICY: &str = "page_referrer_policy";
 
 /// The policy that a response states: the last known token of its last header that has one.
 fn stated(response: &Response) -> Option<ReferrerPolicy> {
@@ -59,8 +57,8 @@ fn stated(response: &Response) -> Option<ReferrerPolicy> {
     headers.rev().find_map(|value| ReferrerPolicy::from_header(value.to_str().ok()?))
 }
 
-fn meta_policy(request: &Request, key: &str) -> Option<ReferrerPolicy> {
-    request.meta_str(key).and_then(|name| name.parse().ok())
+fn meta_policy(request: &Request, key: MetaKey<String>) -> Option<ReferrerPolicy> {
+    request.meta_text(key).and_then(|name| name.parse().ok())
 }
 
 /// The policy for the request that takes the place of one that a response redirects.
@@ -69,38 +67,31 @@ pub(crate) fn policy_after(
     response: &Response,
     setting: ReferrerPolicy,
 ) -> ReferrerPolicy {
-    meta_policy(request, POLICY)
+    meta_policy(request, meta::REFERRER_POLICY)
         .or_else(|| stated(response))
-        .or_else(|| meta_policy(request, PAGE_POLICY))
+        .or_else(|| meta_policy(request, meta::PAGE_REFERRER_POLICY))
         .unwrap_or(setting)
 }
 
+impl Component for Referer {
+    const NAME: &'static str = "referer";
+    type Settings = RefererSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(405).spider(700)
+    }
+}
+
 impl SpiderMiddleware for Referer {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     fn process_follow(&self, page: &Page, request: &mut Request, _: &Context) -> Result<OnFollow> {
         if let Some(policy) = stated(page.response()).filter(|policy| *policy != self.policy) {
-            request.meta.insert(PAGE_POLICY.to_owned(), policy.name().into());
+            request.set_meta(meta::PAGE_REFERRER_POLICY, policy.name().to_owned());
         }
         Ok(OnFollow::Keep)
     }
 }
 
 impl DownloaderMiddleware for Referer {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::DOWNLOADER_ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
         if request.headers.contains_key(header::REFERER) {
             if !added::is_ours(request, &header::REFERER) {
@@ -112,7 +103,8 @@ impl DownloaderMiddleware for Referer {
         let Some(from) = request.referer.as_deref().and_then(|from| Url::parse(from).ok()) else {
             return Ok(OnRequest::Continue);
         };
-        let own = meta_policy(request, POLICY).or_else(|| meta_policy(request, PAGE_POLICY));
+        let own = meta_policy(request, meta::REFERRER_POLICY)
+            .or_else(|| meta_policy(request, meta::PAGE_REFERRER_POLICY));
         let value = referrer(own.unwrap_or(self.policy), &from, &request.url);
         if let Some(value) = value.and_then(|value| HeaderValue::try_from(value).ok()) {
             added::set(request, header::REFERER, value);
@@ -211,7 +203,7 @@ mod tests {
     #[test]
     fn an_unknown_policy_is_an_error_of_the_settings() {
         let mut settings = Settings::default();
-        settings.referrer_policy = "sometimes".to_owned();
+        settings.change(|own: &mut RefererSettings| own.referrer_policy = "sometimes".to_owned());
         let error = Referer::from_settings(&settings).unwrap_err();
         assert!(error.is_usage() && error.to_string().contains("sometimes"), "{error}");
     }

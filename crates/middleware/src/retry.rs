@@ -5,13 +5,32 @@ use std::time::Duration;
 use http::Method;
 use huntsman_crawler::retry_after::wait_asked_for;
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, FetchError, OnException, OnResponse, Request, Response, Result, Settings,
-    log, seconds,
+    Component, Context, DownloaderMiddleware, FetchError, Hooks, OnException, OnResponse, Request, Response,
+    Result, Settings, log, meta, seconds, settings,
 };
-use serde_json::Value;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::{added, chain};
+
+settings! {
+    /// Settings of [`Retry`].
+    pub struct RetrySettings {
+        /// Retries failed requests.
+        retry_enabled: bool = true;
+        /// Retries after the first try.
+        retry_times: u32 = 2, broad = 1;
+        /// Status codes that are retried.
+        retry_http_codes: Vec<u16> = vec![500, 502, 503, 504, 522, 524, 408, 429];
+        /// Added to the priority of a retry.
+        retry_priority_adjust: i32 = -1;
+        /// First wait, seconds; doubles each time, with +-50 % jitter.
+        retry_backoff_base: f64 = 1.0;
+        /// Longest wait, seconds.
+        retry_backoff_max: f64 = 60.0;
+        /// Retries POST and PATCH even when the connection was lost after sending.
+        retry_non_idempotent: bool = false;
+    }
+}
 
 /// Queues a copy of a request that failed for a passing reason: `retry_http_codes`, or a failure of the network.
 ///
@@ -28,19 +47,15 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "retry";
-    /// The place in the chain.
-    pub const ORDER: i32 = 550;
-
     /// Not configured if `retry_enabled` is off.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let codes = settings.retry_http_codes.clone();
-        let non_idempotent = settings.retry_non_idempotent;
-        Ok(settings.retry_enabled.then_some(Self { codes, non_idempotent }))
+        let own: RetrySettings = settings.of();
+        let codes = own.retry_http_codes.clone();
+        let non_idempotent = own.retry_non_idempotent;
+        Ok(own.retry_enabled.then_some(Self { codes, non_idempotent }))
     }
 }
 
@@ -62,11 +77,11 @@ pub fn retry_request(request: &Request, reason: &str, cx: &Context) -> Option<Re
 }
 
 fn again(request: &Request, reason: &str, at_least: Duration, cx: &Context) -> Option<Request> {
-    let settings = cx.settings();
-    if request.meta_flag("dont_retry") {
+    let settings: RetrySettings = cx.settings().of();
+    if request.meta_flag(meta::DONT_RETRY) {
         return None;
     }
-    let own = request.meta.get("max_retry_times").and_then(Value::as_u64);
+    let own = request.meta_value(meta::MAX_RETRY_TIMES);
     let max = own.unwrap_or(settings.retry_times.into()).min(u8::MAX.into());
     if u64::from(request.retries) >= max {
         cx.stats().inc("retry/max_reached");
@@ -76,10 +91,10 @@ fn again(request: &Request, reason: &str, at_least: Duration, cx: &Context) -> O
     let mut copy = request.clone();
     added::strip(&mut copy);
     copy.retries += 1;
-    copy.meta.insert("retry_times".to_owned(), copy.retries.into());
-    copy.meta.insert(chain::PARKED.to_owned(), Retry::NAME.into());
+    copy.set_meta(meta::RETRY_TIMES, copy.retries.into());
+    copy.set_meta(meta::PARKED_REASON, Retry::NAME.to_owned());
     chain::set_unfiltered(&mut copy, Retry::NAME);
-    let adjust = request.meta.get("priority_adjust").and_then(Value::as_i64);
+    let adjust = request.meta_value(meta::PRIORITY_ADJUST);
     let adjust =
         adjust.and_then(|adjust| i32::try_from(adjust).ok()).unwrap_or(settings.retry_priority_adjust);
     copy.priority = copy.priority.saturating_add(adjust);
@@ -93,23 +108,25 @@ fn again(request: &Request, reason: &str, at_least: Duration, cx: &Context) -> O
 /// The wait before this try. The jitter is a hash of the address, so a crawl with the same seed waits the same.
 fn backoff(request: &Request, cx: &Context) -> Duration {
     let settings = cx.settings();
+    let own: RetrySettings = settings.of();
     let doublings = i32::from(request.retries.saturating_sub(1));
-    let wait = (settings.retry_backoff_base * 2.0_f64.powi(doublings)).min(settings.retry_backoff_max);
+    let wait = (own.retry_backoff_base * 2.0_f64.powi(doublings)).min(own.retry_backoff_max);
     let hash =
         xxh3_64_with_seed(request.url.as_str().as_bytes(), cx.seed().wrapping_add(request.retries.into()));
     let share = (hash >> 11) as f64 / (1_u64 << 53) as f64;
     seconds(wait * (0.5 + share))
 }
 
+impl Component for Retry {
+    const NAME: &'static str = "retry";
+    type Settings = RetrySettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(550)
+    }
+}
+
 impl DownloaderMiddleware for Retry {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_response(
         &self,
         request: &Request,
@@ -117,7 +134,7 @@ impl DownloaderMiddleware for Retry {
         cx: &Context,
     ) -> Result<OnResponse> {
         let status = response.status;
-        if !self.codes.contains(&status.as_u16()) || request.meta_flag("dont_retry") {
+        if !self.codes.contains(&status.as_u16()) || request.meta_flag(meta::DONT_RETRY) {
             return Ok(OnResponse::Continue);
         }
         let wait = wait_asked_for(&response.headers, cx.now()).unwrap_or_default();
@@ -217,7 +234,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_wait_doubles_with_jitter_up_to_its_limit() {
-        let cx = cx(|settings| settings.retry_times = 20);
+        let cx = cx(|settings| settings.change(|own: &mut RetrySettings| own.retry_times = 20));
         let mut now = request();
         let mut shares = Vec::new();
         for n in 0..12 {
@@ -285,16 +302,16 @@ mod tests {
         assert!(failure(&plain, &post, FetchError::new(FetchErrorKind::Connect, "x")).await.is_some());
         assert!(failure(&plain, &request(), lost()).await.is_some());
         assert!(answer(&plain, &post, 503, None).await.is_some());
-        let bold = cx(|settings| settings.retry_non_idempotent = true);
+        let bold = cx(|settings| settings.change(|own: &mut RetrySettings| own.retry_non_idempotent = true));
         assert!(failure(&bold, &post, lost()).await.is_some());
     }
 
     #[tokio::test]
     async fn a_request_may_have_its_own_limits() {
         let cx = cx(|_| {});
-        assert!(answer(&cx, &request().meta("dont_retry", true), 503, None).await.is_none());
-        assert!(answer(&cx, &request().meta("max_retry_times", 0), 503, None).await.is_none());
-        let mut tried = request().meta("max_retry_times", 5).meta("priority_adjust", 10);
+        assert!(answer(&cx, &request().with_meta(meta::DONT_RETRY, true), 503, None).await.is_none());
+        assert!(answer(&cx, &request().with_meta(meta::MAX_RETRY_TIMES, 0), 503, None).await.is_none());
+        let mut tried = request().with_meta(meta::MAX_RETRY_TIMES, 5).meta("priority_adjust", 10);
         tried.retries = 4;
         assert_eq!(answer(&cx, &tried, 503, None).await.unwrap().priority, 10);
     }

@@ -5,11 +5,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman_crawler::{
     Change, Context, CrawlerBuilder, DownloaderMiddleware, Event, Observer, OnRequest, Persist, Plugin,
-    Request, Result, SitemapFiles, Spider, log,
+    Request, Result, SitemapFiles, Spider, log, meta,
 };
 use url::Url;
 
 use crate::chain;
+use crate::robots_txt::RobotsSettings;
 
 /// Asks for the sitemaps that the robots.txt of each start request's origin names, or for `/sitemap.xml` if it names none.
 ///
@@ -69,7 +70,8 @@ impl RobotsSitemaps {
 
     fn requests(&self, request: &Request, cx: &Context) -> Vec<Request> {
         let settings = cx.settings();
-        if !settings.robotstxt_obey {
+        let own: RobotsSettings = settings.of();
+        if !own.robotstxt_obey {
             return SitemapFiles::robots_request(&request.url).into_iter().collect();
         }
         let authority = request.url.origin().ascii_serialization();
@@ -183,19 +185,16 @@ impl DownloaderMiddleware for RobotsSitemaps {
     }
 
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
-        if !request.meta_flag("is_start_request") || chain::hops(request) > 0 || request.is_nested() {
+        if !request.meta_flag(meta::IS_START_REQUEST) || chain::hops(request) > 0 || request.is_nested() {
             return Ok(OnRequest::Continue);
         }
         let origin = request.url.origin().ascii_serialization();
         let is_new = lock(&self.0.origins).insert(xxhash_rust::xxh3::xxh3_64(origin.as_bytes()));
         if is_new {
             let mut requests = self.requests(request, cx);
-            for key in ["download_slot", "proxy"] {
-                if let Some(value) = request.meta.get(key) {
-                    requests
-                        .iter_mut()
-                        .for_each(|sitemap| drop(sitemap.meta.insert(key.to_owned(), value.clone())));
-                }
+            for sitemap in &mut requests {
+                request.share_meta(meta::DOWNLOAD_SLOT, sitemap);
+                request.share_meta(meta::PROXY, sitemap);
             }
             // Before the page is fetched: a link of it to a sitemap is a duplicate then.
             cx.push(requests);

@@ -9,17 +9,62 @@ use std::time::Duration;
 use http::{StatusCode, header};
 use huntsman_crawler::robots::{MAX_BYTES, Robots, RobotsAgent, product_token};
 use huntsman_crawler::{
-    Change, Context, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind, OnRequest,
-    OnRobotsError, OverCap, Politeness, Request, Response, Result, Settings, Timestamp, log, seconds,
+    Change, Component, Context, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind, Hooks,
+    OnRequest, Politeness, Request, Response, Result, Settings, Timestamp, log, meta, seconds, settings,
 };
+use serde::{Deserialize, Serialize};
 use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::{added, chain};
 
-mod kept;
+settings! {
+    /// Settings of [`RobotsTxt`].
+    pub struct RobotsSettings {
+        /// Obeys robots.txt.
+        robotstxt_obey: bool = true, test = false;
+        /// Product token for robots.txt; none takes the first token of the User-Agent.
+        robotstxt_user_agent: Option<String> = None;
+        /// What an unreachable robots.txt (5xx, 429, network) means: disallow or allow.
+        robots_on_error: OnRobotsError = OnRobotsError::Disallow;
+        /// Seconds that a robots.txt is good for.
+        robots_ttl: f64 = 86_400.0;
+        /// Seconds that an authority is refused after robots.txt failed for good.
+        robots_error_ttl: f64 = 3_600.0;
+        /// Seconds after which an unreachable robots.txt is asked for again.
+        robots_retry_delays: Vec<f64> = vec![10.0, 60.0, 300.0];
+        /// Longest obeyed Crawl-delay, seconds.
+        robots_max_crawl_delay: f64 = 30.0;
+        /// A Crawl-delay above the limit: skip the host, or clamp.
+        robots_over_cap: OverCap = OverCap::Skip;
+        /// Authorities whose robots.txt is kept.
+        robots_cache_size: usize = 10_000;
+    }
+}
 
-pub(crate) use kept::{KeptRobots, SharedRobots};
+/// What an unreachable robots.txt means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnRobotsError {
+    /// Everything is forbidden (RFC 9309, 2.3.1.4).
+    #[default]
+    Disallow,
+    /// Everything is allowed.
+    Allow,
+}
+
+/// What happens to a host that asks for a longer delay than we accept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverCap {
+    /// Its requests are dropped, reason `crawl_delay`.
+    #[default]
+    Skip,
+    /// The longest accepted delay is used, with a warning.
+    Clamp,
+}
+
+mod kept;
 
 /// Asks robots.txt before every request, and drops what it forbids with reason `robots`.
 ///
@@ -111,17 +156,13 @@ struct Learnt {
 }
 
 impl RobotsTxt {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "robots_txt";
-    /// The place in the chain.
-    pub const ORDER: i32 = 100;
-
     /// Not configured if `robotstxt_obey` is off.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        Ok(settings.robotstxt_obey.then(|| {
+        let own: RobotsSettings = settings.of();
+        Ok(own.robotstxt_obey.then(|| {
             Self::with_fetch(
                 settings,
                 Box::new(|request, cx| Box::pin(async move { cx.download(request).await })),
@@ -130,16 +171,17 @@ impl RobotsTxt {
     }
 
     fn with_fetch(settings: &Settings, fetch: Fetch) -> Self {
+        let own: RobotsSettings = settings.of();
         Self(Arc::new(Inner {
-            agent: settings.robotstxt_user_agent.clone(),
+            agent: own.robotstxt_user_agent.clone(),
             default_agent: settings.user_agent.clone(),
-            allow_on_error: settings.robots_on_error == OnRobotsError::Allow,
-            ttl: seconds(settings.robots_ttl),
-            error_ttl: seconds(settings.robots_error_ttl),
-            retries: settings.robots_retry_delays.iter().map(|delay| seconds(*delay)).collect(),
-            max_delay: seconds(settings.robots_max_crawl_delay),
-            clamp: settings.robots_over_cap == OverCap::Clamp,
-            cache: Mutex::new(Cache::new(settings.robots_cache_size)),
+            allow_on_error: own.robots_on_error == OnRobotsError::Allow,
+            ttl: seconds(own.robots_ttl),
+            error_ttl: seconds(own.robots_error_ttl),
+            retries: own.robots_retry_delays.iter().map(|delay| seconds(*delay)).collect(),
+            max_delay: seconds(own.robots_max_crawl_delay),
+            clamp: own.robots_over_cap == OverCap::Clamp,
+            cache: Mutex::new(Cache::new(own.robots_cache_size)),
             fetch,
         }))
     }
@@ -285,22 +327,19 @@ fn robots_request(request: &Request) -> Request {
     let _ = url.set_password(None);
     let mut robots = Request::get(url)
         .unfiltered()
-        .meta("robots", true)
-        .meta("dont_obey_robotstxt", true)
-        .meta("allow_offsite", true)
-        .meta("dont_retry", true)
-        .meta("dont_metarefresh", true)
-        .meta("dont_merge_cookies", true)
-        .meta(chain::TTL, MAX_REDIRECTS)
+        .with_meta(meta::IS_ROBOTS_TXT, true)
+        .with_meta(meta::DONT_OBEY_ROBOTSTXT, true)
+        .with_meta(meta::ALLOW_OFFSITE, true)
+        .with_meta(meta::DONT_RETRY, true)
+        .with_meta(meta::DONT_METAREFRESH, true)
+        .with_meta(meta::DONT_MERGE_COOKIES, true)
+        .with_meta(meta::REDIRECT_TTL, MAX_REDIRECTS)
         // One byte more than is read, so that the parser knows that its last line is cut.
-        .meta("download_maxsize", MAX_BYTES + 1)
-        .meta("download_truncate", true)
-        .meta("download_binary", true);
-    for key in ["download_slot", "proxy"] {
-        if let Some(value) = request.meta.get(key) {
-            robots.meta.insert(key.to_owned(), value.clone());
-        }
-    }
+        .with_meta(meta::DOWNLOAD_MAXSIZE, MAX_BYTES as u64 + 1)
+        .with_meta(meta::DOWNLOAD_TRUNCATE, true)
+        .with_meta(meta::DOWNLOAD_BINARY, true);
+    request.share_meta(meta::DOWNLOAD_SLOT, &mut robots);
+    request.share_meta(meta::PROXY, &mut robots);
     if let Some(agent) = request.headers.get(header::USER_AGENT) {
         robots.headers.insert(header::USER_AGENT, agent.clone());
     }
@@ -381,17 +420,18 @@ impl Cache {
     }
 }
 
+impl Component for RobotsTxt {
+    const NAME: &'static str = "robots_txt";
+    type Settings = RobotsSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(100).persist()
+    }
+}
+
 impl DownloaderMiddleware for RobotsTxt {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
-        if request.meta_flag("dont_obey_robotstxt")
+        if request.meta_flag(meta::DONT_OBEY_ROBOTSTXT)
             || !matches!(request.url.scheme(), "http" | "https")
             || request.url.path() == "/robots.txt"
         {
@@ -430,7 +470,7 @@ impl DownloaderMiddleware for RobotsTxt {
                 let mut parked = request.clone();
                 added::strip(&mut parked);
                 parked.not_before = Some(known.until);
-                parked.meta.insert(chain::PARKED.to_owned(), "robots_unreachable".into());
+                parked.set_meta(meta::PARKED_REASON, "robots_unreachable".to_owned());
                 chain::set_unfiltered(&mut parked, Self::NAME);
                 Ok(OnRequest::Reschedule(Box::new(parked)))
             }
@@ -504,7 +544,8 @@ mod tests {
                 OnRequest::Drop(reason) => reason.reason.into_owned(),
                 OnRequest::Reschedule(parked) => {
                     assert!(
-                        parked.unfiltered && parked.meta_str("parked_reason") == Some("robots_unreachable")
+                        parked.unfiltered
+                            && parked.meta_text(meta::PARKED_REASON) == Some("robots_unreachable")
                     );
                     format!("wait {}", parked.not_before.unwrap().since(self.cx.now()).as_secs_f64().round())
                 }
@@ -641,7 +682,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_error_can_mean_allowed() {
-        let allow = |settings: &mut Settings| settings.robots_on_error = OnRobotsError::Allow;
+        let allow = |settings: &mut Settings| {
+            settings.change(|own: &mut RobotsSettings| own.robots_on_error = OnRobotsError::Allow)
+        };
         let bench = bench(allow, |request, _| file(request, 500, "User-agent: *\nDisallow: /"));
         assert_eq!(bench.ask("http://h/a").await, "allowed");
     }
@@ -676,7 +719,10 @@ mod tests {
         let slow = |request: &Request, _| file(request, 200, "User-agent: *\nCrawl-delay: 31\n");
         let skipping = bench(|_| {}, slow);
         assert_eq!(skipping.ask("http://h/a").await, "crawl_delay");
-        let clamping = bench(|settings| settings.robots_over_cap = OverCap::Clamp, slow);
+        let clamping = bench(
+            |settings| settings.change(|own: &mut RobotsSettings| own.robots_over_cap = OverCap::Clamp),
+            slow,
+        );
         assert_eq!(clamping.ask("http://h/a").await, "allowed");
         let within = bench(|_| {}, |request, _| file(request, 200, "User-agent: *\nRequest-rate: 1/30\n"));
         assert_eq!(within.ask("http://h/a").await, "allowed");
@@ -692,7 +738,9 @@ mod tests {
         };
         assert_eq!(bench.ask_for(own("/s")).await, "robots");
         assert_eq!(bench.ask_for(own("/h")).await, "allowed");
-        let settled = |settings: &mut Settings| settings.robotstxt_user_agent = Some("special".to_owned());
+        let settled = |settings: &mut Settings| {
+            settings.change(|own: &mut RobotsSettings| own.robotstxt_user_agent = Some("special".to_owned()))
+        };
         let bench = super::tests::bench(settled, move |request, _| file(request, 200, text));
         assert_eq!(bench.ask("http://h/s").await, "robots");
     }
@@ -704,7 +752,7 @@ mod tests {
             Request::parse("http://h/robots.txt").unwrap(),
             Request::parse("data:text/html,x").unwrap(),
             Request::parse("file:///tmp/x").unwrap(),
-            Request::parse("http://h/a").unwrap().meta("dont_obey_robotstxt", true),
+            Request::parse("http://h/a").unwrap().with_meta(meta::DONT_OBEY_ROBOTSTXT, true),
         ] {
             assert_eq!(bench.ask_for(unchecked).await, "allowed");
         }
@@ -717,8 +765,11 @@ mod tests {
             |_| {},
             |request, _| {
                 assert_eq!(request.url.as_str(), "http://h:81/robots.txt");
-                assert!(request.meta_flag("robots") && request.meta_flag("allow_offsite"));
-                assert_eq!((request.host().as_str(), request.meta_str("proxy")), ("s", Some("http://p:1")));
+                assert!(request.meta_flag(meta::IS_ROBOTS_TXT) && request.meta_flag(meta::ALLOW_OFFSITE));
+                assert_eq!(
+                    (request.host().as_str(), request.meta_text(meta::PROXY)),
+                    ("s", Some("http://p:1"))
+                );
                 file(request, 200, "")
             },
         );
@@ -729,7 +780,9 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_cache_is_bounded_and_forgets_the_oldest() {
-        let bench = bench(|settings| settings.robots_cache_size = 100, |request, _| file(request, 200, ""));
+        let small =
+            |settings: &mut Settings| settings.change(|own: &mut RobotsSettings| own.robots_cache_size = 100);
+        let bench = bench(small, |request, _| file(request, 200, ""));
         for n in 0..500 {
             bench.ask(&format!("http://h{n}/")).await;
             bench.ask("http://often/").await;

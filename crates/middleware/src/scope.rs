@@ -4,11 +4,58 @@ use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
-use huntsman_crawler::{Error, Result, Scope, Settings, registrable_domain};
+use huntsman_crawler::{Error, Result, Settings, registrable_domain, settings};
 use regex::RegexSet;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::origin;
+
+settings! {
+    /// Which addresses belong to the crawl: settings of [`Offsite`](crate::Offsite).
+    pub struct OffsiteSettings {
+        /// Which links are followed: host, origin, domain, prefix or all.
+        scope: Scope = Scope::All;
+        /// Hosts (`name` or `name:port`) that are in scope besides the seeds'.
+        allow_hosts: Vec<String> = Vec::new();
+        /// Patterns on the URL, globs or `re:` and a regular expression: if any are given, a URL must match one.
+        include: Vec<String> = Vec::new();
+        /// Patterns as in include: a URL that matches one is not followed. Wins over include.
+        exclude: Vec<String> = Vec::new();
+        /// A redirect that leaves the scope: drop, record or follow.
+        redirect_out_of_scope: OutOfScope = OutOfScope::Drop;
+    }
+}
+
+/// Which links are followed (`scope`), judged against the seeds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Scheme, host and port of a seed.
+    Origin,
+    /// Host of a seed, any port and scheme.
+    Host,
+    /// Registrable domain of a seed.
+    Domain,
+    /// Host of a seed, and a path below the folder of the seed's path.
+    Prefix,
+    /// Everything.
+    #[default]
+    All,
+}
+
+/// What happens to a redirect that leaves the scope.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutOfScope {
+    /// The request is dropped.
+    #[default]
+    Drop,
+    /// The redirect answer itself is recorded as the result: dropped with its target as detail.
+    Record,
+    /// It is followed; links of the target are judged as ever.
+    Follow,
+}
 
 /// Why an address is not in the crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,11 +118,12 @@ impl ScopeRules {
     /// # Errors
     /// A pattern or a host of the settings is not valid; the error names it.
     pub fn from_settings(settings: &Settings) -> Result<Self> {
+        let own: OffsiteSettings = settings.of();
         Ok(Self {
-            scope: settings.scope,
-            hosts: settings.allow_hosts.iter().map(|host| AllowedHost::parse(host)).collect::<Result<_>>()?,
-            include: Patterns::parse("setting include", &settings.include)?,
-            exclude: Patterns::parse("setting exclude", &settings.exclude)?,
+            scope: own.scope,
+            hosts: own.allow_hosts.iter().map(|host| AllowedHost::parse(host)).collect::<Result<_>>()?,
+            include: Patterns::parse("setting include", &own.include)?,
+            exclude: Patterns::parse("setting exclude", &own.exclude)?,
             seeds: RwLock::default(),
         })
     }
@@ -344,7 +392,8 @@ mod tests {
         ];
         let scopes = [Scope::Origin, Scope::Host, Scope::Domain, Scope::Prefix, Scope::All];
         for (index, scope) in scopes.into_iter().enumerate() {
-            let rules = rules(|settings| settings.scope = scope, &[seed]);
+            let rules =
+                rules(|settings| settings.change(|own: &mut OffsiteSettings| own.scope = scope), &[seed]);
             for (url, expected) in &cases {
                 assert_eq!(judge(&rules, url), expected[index], "{scope:?} {url}");
             }
@@ -354,7 +403,7 @@ mod tests {
     #[test]
     fn addresses_and_single_labels_are_their_own_domain() {
         let rules = rules(
-            |settings| settings.scope = Scope::Domain,
+            |settings| settings.change(|own: &mut OffsiteSettings| own.scope = Scope::Domain),
             &["http://127.0.0.1:8000/", "http://localhost/"],
         );
         assert_eq!(judge(&rules, "http://127.0.0.1/"), "in");
@@ -366,11 +415,13 @@ mod tests {
     fn allowed_hosts_have_ports_subdomains_and_addresses() {
         let rules = rules(
             |settings| {
-                settings.scope = Scope::Host;
-                settings.allow_hosts =
-                    ["cdn.example", "api.example:8080", "*.wild.example", "[::1]:9", "plain.example:80"]
-                        .map(str::to_owned)
-                        .to_vec();
+                settings.change(|own: &mut OffsiteSettings| own.scope = Scope::Host);
+                settings.change(|own: &mut OffsiteSettings| {
+                    own.allow_hosts =
+                        ["cdn.example", "api.example:8080", "*.wild.example", "[::1]:9", "plain.example:80"]
+                            .map(str::to_owned)
+                            .to_vec();
+                });
             },
             &["http://seed.example/"],
         );
@@ -394,8 +445,11 @@ mod tests {
     fn exclude_wins_over_include() {
         let rules = rules(
             |settings| {
-                settings.include = vec!["*/docs/*".to_owned(), "re:id=\\d+$".to_owned()];
-                settings.exclude = vec!["*/docs/private/*".to_owned()];
+                settings.change(|own: &mut OffsiteSettings| {
+                    own.include = vec!["*/docs/*".to_owned(), "re:id=\\d+$".to_owned()]
+                });
+                settings
+                    .change(|own: &mut OffsiteSettings| own.exclude = vec!["*/docs/private/*".to_owned()]);
             },
             &[],
         );
@@ -408,9 +462,9 @@ mod tests {
     #[test]
     fn a_sitemap_needs_neither_the_folder_of_a_seed_nor_to_be_included() {
         let narrow = |settings: &mut Settings| {
-            settings.scope = Scope::Prefix;
-            settings.include = vec!["*/docs/*".to_owned()];
-            settings.exclude = vec!["*/old.xml".to_owned()];
+            settings.change(|own: &mut OffsiteSettings| own.scope = Scope::Prefix);
+            settings.change(|own: &mut OffsiteSettings| own.include = vec!["*/docs/*".to_owned()]);
+            settings.change(|own: &mut OffsiteSettings| own.exclude = vec!["*/old.xml".to_owned()]);
         };
         let rules = rules(narrow, &["http://h/docs/a"]);
         let again = ScopeRules { seeds: RwLock::default(), ..self::rules(narrow, &[]) };
@@ -433,9 +487,9 @@ mod tests {
             let mut settings = Settings::default();
             let list = vec![value.to_owned()];
             match setting {
-                "exclude" => settings.exclude = list,
-                "include" => settings.include = list,
-                _ => settings.allow_hosts = list,
+                "exclude" => settings.change(|own: &mut OffsiteSettings| own.exclude = list),
+                "include" => settings.change(|own: &mut OffsiteSettings| own.include = list),
+                _ => settings.change(|own: &mut OffsiteSettings| own.allow_hosts = list),
             }
             let error = ScopeRules::from_settings(&settings).unwrap_err();
             assert!(error.is_usage() && error.to_string().contains(value), "{error}");

@@ -2,7 +2,7 @@
 //! answers came whole.
 
 use http::StatusCode;
-use huntsman_crawler::{Request, Response};
+use huntsman_crawler::{Request, Response, meta};
 use serde_json::Value;
 
 /// Whether the callback asked for this status, so that no middleware may act on it.
@@ -11,8 +11,8 @@ pub(crate) fn is_handled(request: &Request, status: StatusCode) -> bool {
         return false;
     }
     let wanted = u64::from(status.as_u16());
-    request.meta_flag("handle_httpstatus_all")
-        || matches!(request.meta.get("handle_httpstatus_list"), Some(Value::Array(list))
+    request.meta_flag(meta::HANDLE_HTTPSTATUS_ALL)
+        || matches!(request.meta.get(meta::HANDLE_HTTPSTATUS_LIST.name()), Some(Value::Array(list))
             if list.iter().any(|code| code.as_u64() == Some(wanted)))
 }
 

@@ -4,15 +4,41 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use huntsman_crawler::{
-    Context, DropReason, Guard, OnFollow, OnPage, Page, Request, Result, Settings, SpiderMiddleware,
-    Timestamp, log,
+    Component, Context, DropReason, Hooks, OnFollow, OnPage, Page, Request, Result, Settings,
+    SpiderMiddleware, Timestamp, log, settings,
 };
-use huntsman_detect::urlparts::guard::{template_into, years};
+use huntsman_text::urlparts::guard::{template_into, years};
+use serde::{Deserialize, Serialize};
 use url::{Position, Url};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::origin;
 use crate::scope::Once;
+
+settings! {
+    /// Settings of [`Traps`].
+    pub struct TrapsSettings {
+        /// The other trap guards: off, warn or drop.
+        trap_guards: Guard = Guard::Off, audit = Guard::Warn, broad = Guard::Drop;
+        /// Distinct query strings per path, for the trap guards.
+        max_query_variants: usize = 1_000;
+        /// URLs per template of one host, for the trap guards.
+        max_urls_per_template: usize = 20_000;
+    }
+}
+
+/// What a trap guard does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Guard {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Counts and logs once per reason and host.
+    Warn,
+    /// Drops the URL.
+    Drop,
+}
 
 /// Recognises traps by what links there are that nobody looked at, and counts (`warn`) or drops (`drop`) what is beyond:
 ///
@@ -51,25 +77,21 @@ const MAX_GROUPS: usize = 100_000;
 const MAX_MEMBERS: usize = 1_000_000;
 
 impl Traps {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "traps";
-    /// The place in the chain.
-    pub const ORDER: i32 = 850;
-
     /// Not configured if `trap_guards` is off. A limit of 0 switches its guard off.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let drops = match settings.trap_guards {
+        let own: TrapsSettings = settings.of();
+        let drops = match own.trap_guards {
             Guard::Off => return Ok(None),
             Guard::Warn => false,
             Guard::Drop => true,
         };
         Ok(Some(Self {
             drops,
-            max_variants: settings.max_query_variants,
-            max_urls: settings.max_urls_per_template,
+            max_variants: own.max_query_variants,
+            max_urls: own.max_urls_per_template,
             state: Mutex::new(State {
                 variants: Groups::new(MAX_GROUPS, MAX_MEMBERS),
                 templates: Groups::new(MAX_GROUPS, MAX_MEMBERS),
@@ -229,15 +251,16 @@ impl Contents {
     }
 }
 
+impl Component for Traps {
+    const NAME: &'static str = "traps";
+    type Settings = TrapsSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.spider(850)
+    }
+}
+
 impl SpiderMiddleware for Traps {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     fn process_page(&self, page: &mut Page, _: &Context) -> Result<OnPage> {
         if self.drops && self.max_variants > 0 && page.url().query().is_some() {
             let key = path_key(page.url());
@@ -282,8 +305,9 @@ mod tests {
 
     fn traps(guard: Guard, change: impl FnOnce(&mut Settings)) -> (Traps, Context) {
         let mut settings = Settings::default();
-        settings.trap_guards = guard;
-        (settings.max_query_variants, settings.max_urls_per_template) = (20, 0);
+        settings.change(|own: &mut TrapsSettings| own.trap_guards = guard);
+        settings
+            .change(|own: &mut TrapsSettings| (own.max_query_variants, own.max_urls_per_template) = (20, 0));
         change(&mut settings);
         (Traps::from_settings(&settings).unwrap().unwrap(), Context::detached(settings))
     }
@@ -349,7 +373,9 @@ mod tests {
 
     #[test]
     fn a_template_has_so_many_addresses_per_host() {
-        let set = traps(Guard::Drop, |settings| settings.max_urls_per_template = 10);
+        let set = traps(Guard::Drop, |settings| {
+            settings.change(|own: &mut TrapsSettings| own.max_urls_per_template = 10)
+        });
         for n in 0..10 {
             assert_eq!(follow(&set, &format!("http://h/product/{n}/reviews")), None);
             assert_eq!(follow(&set, &format!("http://h/product/{n}/reviews#top")), None);
@@ -375,7 +401,9 @@ mod tests {
     #[test]
     fn off_is_not_configured_and_0_is_no_limit() {
         assert!(Traps::from_settings(&Settings::default()).unwrap().is_none());
-        let set = traps(Guard::Drop, |settings| settings.max_query_variants = 0);
+        let set = traps(Guard::Drop, |settings| {
+            settings.change(|own: &mut TrapsSettings| own.max_query_variants = 0)
+        });
         for n in 0..100 {
             let url = format!("http://h/{n}?n={n}");
             assert_eq!(follow(&set, &url), None);

@@ -1,11 +1,23 @@
 //! UrlLength: addresses that are too long, carry user info, or whose path looks like a trap.
 
 use huntsman_crawler::{
-    Context, DownloaderMiddleware, DropReason, OnFollow, OnRequest, Page, Request, Result, Settings,
-    SpiderMiddleware,
+    Component, Context, DownloaderMiddleware, DropReason, Hooks, OnFollow, OnRequest, Page, Request, Result,
+    Settings, SpiderMiddleware, settings,
 };
-use huntsman_detect::urlparts::guard;
+use huntsman_text::urlparts::guard;
 use url::Url;
+
+settings! {
+    /// Settings of [`UrlLength`].
+    pub struct UrlLengthSettings {
+        /// Longest URL in bytes; 0 is no limit.
+        urllength_limit: usize = 2_048;
+        /// Most path segments in a URL; 0 switches the guard off.
+        path_max_segments: usize = 20;
+        /// How often the same segment may stand in a path; 0 switches the guard off.
+        path_max_repeats: usize = 3;
+    }
+}
 
 /// Refuses addresses by their shape alone: longer than `urllength_limit` bytes (`url_length`), or with user info
 /// (`userinfo`).
@@ -23,22 +35,16 @@ pub struct UrlLength {
 }
 
 impl UrlLength {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "url_length";
-    /// The place in the spider chain.
-    pub const ORDER: i32 = 800;
-    /// The place in the downloader chain: with Offsite, before anything is fetched for the request.
-    pub const DOWNLOADER_ORDER: i32 = 60;
-
     /// Always configured: user info is refused in any case.
     ///
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+        let own: UrlLengthSettings = settings.of();
         Ok(Some(Self {
-            limit: settings.urllength_limit,
-            segments: settings.path_max_segments,
-            repeats: settings.path_max_repeats,
+            limit: own.urllength_limit,
+            segments: own.path_max_segments,
+            repeats: own.path_max_repeats,
         }))
     }
 
@@ -96,15 +102,17 @@ impl UrlLength {
     }
 }
 
+impl Component for UrlLength {
+    const NAME: &'static str = "url_length";
+    type Settings = UrlLengthSettings;
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        // The place in the downloader chain: with Offsite, before anything is fetched for the request.
+        hooks.downloader(60).spider(800)
+    }
+}
+
 impl SpiderMiddleware for UrlLength {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     fn process_start(&self, request: &mut Request, cx: &Context) -> Result<OnFollow> {
         Ok(self.judge(request, cx))
     }
@@ -115,14 +123,6 @@ impl SpiderMiddleware for UrlLength {
 }
 
 impl DownloaderMiddleware for UrlLength {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::DOWNLOADER_ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
         Ok(match self.judge(request, cx) {
             OnFollow::Keep => OnRequest::Continue,
@@ -186,7 +186,9 @@ mod tests {
     #[test]
     fn zero_switches_a_guard_off() {
         let mut settings = Settings::default();
-        (settings.urllength_limit, settings.path_max_segments, settings.path_max_repeats) = (0, 0, 0);
+        settings.change(|own: &mut UrlLengthSettings| {
+            (own.urllength_limit, own.path_max_segments, own.path_max_repeats) = (0, 0, 0);
+        });
         assert_eq!(refused(&settings, &format!("http://h/{}", "a/".repeat(3_000))), None);
     }
 }

@@ -1,7 +1,9 @@
 //! UserAgent: who we are, in every request.
 
 use http::{HeaderValue, header};
-use huntsman_crawler::{Context, DownloaderMiddleware, Error, OnRequest, Request, Result, Settings};
+use huntsman_crawler::{
+    Component, Context, DownloaderMiddleware, Error, Hooks, OnRequest, Request, Result, Settings,
+};
 
 use crate::added;
 
@@ -12,11 +14,6 @@ pub struct UserAgent {
 }
 
 impl UserAgent {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "user_agent";
-    /// The place in the chain.
-    pub const ORDER: i32 = 500;
-
     /// Not configured if the setting is empty.
     ///
     /// # Errors
@@ -31,15 +28,16 @@ impl UserAgent {
     }
 }
 
+impl Component for UserAgent {
+    const NAME: &'static str = "user_agent";
+    type Settings = ();
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        hooks.downloader(500)
+    }
+}
+
 impl DownloaderMiddleware for UserAgent {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
         added::set_if_absent(request, header::USER_AGENT, self.value.clone());
         Ok(OnRequest::Continue)

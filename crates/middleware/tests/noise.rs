@@ -5,23 +5,22 @@ use huntsman_crawler::{
     Context, DownloaderMiddleware, OnResponse, Page, Request, Response, Settings, Timestamp,
 };
 use huntsman_middleware::{CookieJar, Directives, HttpCompression, MetaRefresh, Redirect, Retry, UrlLength};
+use rand_xoshiro::SplitMix64;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
 use url::Url;
 
-/// A small generator of numbers; the seed is printed, so that a failure can be replayed.
-struct Random(u64);
+/// A generator of numbers; the seed is printed, so that a failure can be replayed.
+struct Random(SplitMix64);
 
 impl Random {
     fn new(test: &str) -> Self {
         let seed = 0x9e37_79b9_7f4a_7c15;
         println!("{test}: seed {seed:#x}");
-        Self(seed)
+        Self(SplitMix64::seed_from_u64(seed))
     }
 
     fn below(&mut self, n: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % n as u64).unwrap()
+        usize::try_from(self.0.next_u64() % n as u64).unwrap()
     }
 
     /// Pieces that mean something, with noise between them.

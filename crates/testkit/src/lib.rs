@@ -14,28 +14,49 @@
 //! | that a crawl keeps its promises through mishaps of all kinds | [`simulation`] | virtual |
 //! | an implementation of one of the crawler's traits | [`conformance`] | none |
 //!
+//! Without its default feature `kit` the crate is no more than [`sites::Harbour`] and [`sites::Uniform`], which the command serves, too.
+//!
 //! Servers listen on loopback addresses only, on free ports, and bound every answer in time and size.
 
+#[cfg(feature = "kit")]
 mod answer;
+#[cfg(feature = "kit")]
 pub mod browser;
+#[cfg(feature = "kit")]
 mod chaos;
+#[cfg(feature = "kit")]
 pub mod conformance;
-#[cfg(target_os = "linux")]
+#[cfg(all(feature = "kit", target_os = "linux"))]
 pub mod crash;
+#[cfg(feature = "kit")]
 pub mod load;
+#[cfg(feature = "kit")]
 pub mod moto;
+#[cfg(feature = "kit")]
 pub mod pdf;
+#[cfg(feature = "kit")]
 pub mod prometheus;
+#[cfg(feature = "kit")]
 mod record;
+#[cfg(feature = "kit")]
 pub mod redis;
+#[cfg(feature = "kit")]
 mod script;
+#[cfg(feature = "kit")]
 mod server;
+#[cfg(feature = "kit")]
 pub mod simulation;
+#[cfg(feature = "kit")]
 mod site;
 pub mod sites;
 
+#[cfg(feature = "kit")]
 pub use answer::{After, Answer, Part};
+#[cfg(feature = "kit")]
 pub use chaos::{Chaos, ChaosBuilder, Family, Listed, Verdict};
+#[cfg(feature = "kit")]
 pub use record::{Asked, Outcome, Record, Seen};
+#[cfg(feature = "kit")]
 pub use script::{Fetched, Reply, ScriptedDownloader};
+#[cfg(feature = "kit")]
 pub use site::{DEFAULT_HOST, RunningSite, Site, SiteBuilder};

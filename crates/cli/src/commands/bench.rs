@@ -9,24 +9,70 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
+use clap::{Args, Subcommand};
 use huntsman::{Backend, HttpDownloader, human_bytes};
+use huntsman_testkit::sites::Uniform;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::bench_tools::BUILD;
-use crate::args::{BenchCrawlArgs, BenchSite, SettingsArgs};
+use crate::args::{SettingsArgs, positive};
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, Job, Sink};
 use crate::logging;
 use crate::output::{Plan, Run};
-use crate::process::{cpu_seconds, program};
+use crate::process::{BUILD, cpu_seconds, program};
 use crate::progress::Screen;
 use crate::render::{Table, count, say};
 use crate::seeds::Seeds;
 use crate::server::{Limits, serve_pages};
-use crate::sites::Linked;
+
+/// What is measured.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// Crawls a generated site on this machine; the server is a process of its own, so the CPU seconds are the
+    /// crawler's.
+    #[command(before_help = "Examples:\n  \
+        huntsman bench crawl\n  \
+        huntsman bench crawl --pages 20000 --text --json")]
+    Crawl(BenchCrawlArgs),
+}
+
+/// Flags of `bench crawl`.
+#[derive(Debug, Args)]
+pub(crate) struct BenchCrawlArgs {
+    #[command(flatten)]
+    pub(crate) site: BenchSite,
+
+    /// Requests in flight.
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = positive)]
+    pub(crate) concurrency: u64,
+
+    /// Also extracts text and counts words.
+    #[arg(long)]
+    pub(crate) text: bool,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The generated site of `bench crawl`.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct BenchSite {
+    /// Pages of the site.
+    #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
+    pub(crate) pages: u64,
+
+    /// Kilobytes of a page.
+    #[arg(long, value_name = "KB", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=8_192))]
+    pub(crate) kb: u64,
+
+    /// Links of a page.
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(3..=10_000))]
+    pub(crate) links: u64,
+}
 
 /// What one way of fetching the site cost.
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +176,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
     let log = logging::start(&config.settings, &screen)?;
     let downloader = HttpDownloader::new(&config.settings)?;
     let temporary = tempfile::tempdir()?;
-    let seeds = Seeds::of(&[format!("http://127.0.0.1:{port}{}", Linked::path(0))], None)?;
+    let seeds = Seeds::of(&[format!("http://127.0.0.1:{port}{}", Uniform::path(0))], None)?;
     let Plan::Use(plan) = Plan::of(temporary.path(), false, Run::Crawl, Backend::Memory)? else {
         return Err(Failure::crawl("the temporary directory is not empty"));
     };
@@ -202,11 +248,11 @@ impl Drop for Server {
 /// `huntsman bench-server`: prints its port and serves until stdin closes.
 pub(crate) async fn server(site: BenchSite) -> Outcome {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let pages = Linked::new(site.pages, site.kb, site.links);
+    let pages = Uniform::new(site.pages, site.kb, site.links);
     println_port(listener.local_addr()?.port())?;
     let closed = tokio::task::spawn_blocking(|| io::stdin().lock().read(&mut [0]));
     tokio::select! {
-        () = serve_pages(listener, Limits::of_bench(), move |asked| std::future::ready(pages.answer(asked))) => {}
+        () = serve_pages(listener, Limits::of_bench(), move |uri| pages.answer(uri)) => {}
         _ = closed => {}
     }
     Ok(Exit::Done)
@@ -253,7 +299,7 @@ async fn raw_loop(port: u16, pages: u64, connections: u64) -> Outcome<Cost> {
 
 /// One request on an open connection; the length of the body.
 async fn fetch_raw(stream: &mut TcpStream, buffer: &mut Vec<u8>, index: u64) -> io::Result<u64> {
-    let request = format!("GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", Linked::path(index));
+    let request = format!("GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", Uniform::path(index));
     stream.write_all(request.as_bytes()).await?;
     buffer.clear();
     let bad = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());

@@ -1,5 +1,7 @@
 //! `huntsman cache`: what an HTTP cache has.
 
+mod args;
+
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
@@ -10,10 +12,13 @@ use huntsman::{DecodeLimits, Timestamp, decode_body, human_bytes};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use crate::args::{CacheCommand, CacheGetArgs};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::{Style, counted, escape, escape_document, escape_json, say, warn};
 use crate::seeds;
+
+pub(crate) use args::CacheCommand;
+
+use args::CacheGetArgs;
 
 pub(crate) fn run(what: CacheCommand) -> Outcome {
     match what {

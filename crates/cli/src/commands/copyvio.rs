@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use huntsman::dedup::Source;
 use huntsman::detect::copyvio::WindowIndex;
 use huntsman::files;
 use huntsman::human_bytes;
@@ -18,7 +19,7 @@ use crate::copyvio::{
     Among, AmongArgs, CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, Read, ShowArgs,
     page, pdf_reader,
 };
-use crate::dedup::{Source, sources};
+use crate::dedup::sources;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::progress::Screen;

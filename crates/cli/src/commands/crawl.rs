@@ -1,5 +1,7 @@
 //! `huntsman crawl`: flags to settings, checks, then the crawl.
 
+mod args;
+
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
@@ -9,7 +11,7 @@ use huntsman::{Backend, HttpDownloader, Profile};
 use serde_json::json;
 
 use super::version::stores;
-use crate::args::{CrawlArgs, Flags, SiteArgs};
+use crate::args::Flags;
 use crate::config::Config;
 use crate::copyvio::{Input, Inputs, pdf_reader};
 use crate::exit::{Exit, Failure, Outcome};
@@ -22,6 +24,9 @@ use crate::reachable;
 use crate::render::{Style, escape, say};
 use crate::seeds::Seeds;
 use crate::sweep::Sweeping;
+use crate::text_index;
+
+pub(crate) use args::{CrawlArgs, SiteArgs};
 
 /// What a crawl does beside crawling.
 #[derive(Debug, Default)]
@@ -30,7 +35,6 @@ pub(super) struct Beside {
     pub(super) sweep: Option<Sweeping>,
     pub(super) index: Option<PathBuf>,
 }
-use crate::text_index;
 
 pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     let CrawlArgs { site, copyvio, index } = args;

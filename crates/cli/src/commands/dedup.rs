@@ -5,6 +5,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use huntsman::dedup::{
+    Batches, Counts, Dedup, Error, Flags, Manifest, Missing, Place, Settings, Source, Spellings, Stop, Story,
+    Telemetry, Warnings, metrics_file,
+};
 use huntsman::detect::near::{
     DiskIndex, DocId, Document, Identity, IndexCheck, IndexError, IndexErrorKind, Language,
 };
@@ -15,9 +19,8 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::dedup::{
-    AddArgs, Adding, Batches, BuildArgs, DedupCommand, ExportArgs, Flags, HashArgs, IndexArgs, InputArgs,
-    Manifest, Missing, Place, QueryArgs, RunArgs, Settings, Spellings, StatsArgs, Stop, Story, Summary,
-    Telemetry, language, metrics_file, sources,
+    AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, QueryArgs, RunArgs,
+    StatsArgs, Stdout, Summary, failure, place, serve, sources, text_at_the_end, told,
 };
 use crate::exit::{Exit, Failure, Outcome};
 use crate::metrics::Metrics;
@@ -59,23 +62,25 @@ struct Run<'a> {
     summary: Summary,
     telemetry: Arc<Telemetry>,
     stop: Stop,
+    warnings: Warnings,
     /// Serves metrics and hears signals.
     _runtime: tokio::runtime::Runtime,
 }
 
 /// What is read, checked before anything is opened.
 struct Prepared {
-    sources: Vec<crate::dedup::Source>,
+    sources: Vec<Source>,
     lang: Option<(Language, Box<str>)>,
     manifest: Option<Arc<Manifest>>,
 }
 
+fn language(lang: &str) -> Outcome<Language> {
+    Language::parse(lang).map_err(|error| Failure::usage(format!("--lang {lang:?}: {error}")))
+}
+
 fn prepared(input: &InputArgs) -> Outcome<Prepared> {
     let lang = match &input.lang {
-        Some(lang) => Some((
-            language(lang).map_err(|error| Failure::usage(format!("--{error}")))?,
-            lang.as_str().into(),
-        )),
+        Some(lang) => Some((language(lang)?, lang.as_str().into())),
         None => None,
     };
     let manifest = input.ids.as_deref().map(Manifest::read).transpose()?.map(Arc::new);
@@ -90,7 +95,7 @@ impl<'a> Run<'a> {
         if let Some(address) = args.metrics {
             let metrics = runtime.block_on(Metrics::bind(address, args.metrics_public))?;
             say(&format!("metrics at http://{}/metrics", metrics.address()));
-            runtime.spawn(Arc::clone(&telemetry).serve(metrics));
+            runtime.spawn(serve(Arc::clone(&telemetry), metrics));
         }
         let signalled = stop.clone();
         runtime.spawn(async move {
@@ -109,16 +114,20 @@ impl<'a> Run<'a> {
             lang: prepared.lang,
             manifest: manifest.clone(),
             workers: args.workers(),
+            telemetry: Arc::clone(&telemetry),
+            stop: stop.clone(),
         };
-        let summary = Summary::new(Screen::with_progress(), args.errors.as_deref())?;
-        let batches = Batches::start(settings, &telemetry, &stop)?;
-        Ok(Self { args, batches, manifest, summary, telemetry, stop, _runtime: runtime })
+        let screen = Screen::with_progress();
+        let warnings = told(&screen);
+        let summary = Summary::new(screen, args.errors.as_deref())?;
+        let batches = Batches::start(settings)?;
+        Ok(Self { args, batches, manifest, summary, telemetry, stop, warnings, _runtime: runtime })
     }
 
     /// The documents of the next batch; none at the end.
     fn next(&mut self) -> Outcome<Option<Vec<Story>>> {
         self.summary.progress();
-        let Some(batch) = self.batches.next()? else { return Ok(None) };
+        let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
         self.summary.read(&batch, &self.telemetry)?;
         Ok(Some(batch.stories))
     }
@@ -132,7 +141,7 @@ impl<'a> Run<'a> {
             }
         }
         let metrics = self.args.metrics_file.as_deref().map_or(Ok(()), |path| {
-            metrics_file::write(path, &self.telemetry.text_at_the_end()).map_err(|error| {
+            metrics_file::write(path, &text_at_the_end(&self.telemetry)).map_err(|error| {
                 Failure::crawl(format!("--metrics-file {}: {error}", escape(&path.to_string_lossy())))
             })
         });
@@ -142,22 +151,26 @@ impl<'a> Run<'a> {
 
 fn hash(args: &HashArgs) -> Outcome {
     let mut run = Run::start(prepared(&args.input)?, &args.input, args.features, &args.run)?;
-    let mut out = Flags::stdout();
+    let mut out = Stdout::new();
     let done = (|| {
         while let Some(stories) = run.next()? {
+            let mut lines = Vec::new();
             for story in &stories {
-                run.summary.skipped_short += u64::from(story.is_empty());
+                run.summary.counts.skipped_short += u64::from(story.is_empty());
                 let is_short = story.is_shorter_than(args.input.min_words);
-                run.summary.short += u64::from(is_short && !story.is_empty());
-                out.push_json(&HashLine {
+                run.summary.counts.short += u64::from(is_short && !story.is_empty());
+                let line = HashLine {
                     id: &story.document.id,
                     lang: &story.lang,
                     lang_confidence: story.lang_confidence,
                     simhash: story.document.hash.to_string(),
                     words: story.words.filter(|_| is_short),
-                })?;
+                };
+                serde_json::to_writer(&mut lines, &line)?;
+                lines.push(b'\n');
             }
-            out.flush(false)?;
+            out.write_all(&lines)?;
+            out.flush()?;
         }
         Ok(())
     })();
@@ -165,13 +178,24 @@ fn hash(args: &HashArgs) -> Outcome {
 }
 
 fn add(args: &AddArgs) -> Outcome {
-    let flags = || args.flags.as_deref().map_or_else(|| Ok(Flags::stdout()), Flags::append);
-    flagging(&args.input, &args.index, &args.run, Missing::Make, flags, Adding::add)
+    let flags = |warnings: &Warnings| appended(args.flags.as_deref(), warnings);
+    flagging(&args.input, &args.index, &args.run, Missing::Make, flags, Dedup::add)
 }
 
 fn query(args: &QueryArgs) -> Outcome {
-    let flags = || args.flags.as_deref().map_or_else(|| Ok(Flags::stdout()), Flags::replace);
-    flagging(&args.input, &args.index, &args.run, Missing::Refuse, flags, Adding::query)
+    let flags = |warnings: &Warnings| match args.flags.as_deref().filter(|path| *path != Path::new("-")) {
+        Some(path) => Flags::replace(path, warnings),
+        None => Ok(Flags::to(Stdout::new())),
+    };
+    flagging(&args.input, &args.index, &args.run, Missing::Refuse, flags, Dedup::query)
+}
+
+/// Flags behind those of a file; on stdout without a file, or with `-`.
+fn appended(path: Option<&Path>, warnings: &Warnings) -> Result<Flags, Error> {
+    match path.filter(|path| *path != Path::new("-")) {
+        Some(path) => Flags::append(path, warnings),
+        None => Ok(Flags::to(Stdout::new())),
+    }
 }
 
 /// Runs over the input and flags what is near to indexed documents. What cannot be is told before anything is made.
@@ -180,31 +204,30 @@ fn flagging(
     index: &IndexArgs,
     run: &RunArgs,
     missing: Missing,
-    flags: impl FnOnce() -> Outcome<Flags>,
-    each: fn(&mut Adding, Vec<Story>, &mut Summary) -> Outcome<()>,
+    flags: impl FnOnce(&Warnings) -> Result<Flags, Error>,
+    each: fn(&mut Dedup, Vec<Story>, &mut Counts) -> Result<(), Error>,
 ) -> Outcome {
     let prepared = prepared(input)?;
-    let place = Place::of(index)?;
-    let identity = place.identity(index, missing)?;
-    let flags = flags()?;
-    let index = Arc::new(place.open(identity)?);
+    let (place, wanted) = (place(index)?, index.wanted());
+    let identity = place.identity(wanted, missing)?;
+    // There is no progress line yet.
+    let warnings = told(&Screen::plain());
+    let flags = flags(&warnings)?;
+    let index = Arc::new(place.open(identity, &warnings)?);
     let mut run = Run::start(prepared, input, identity.features(), run)?;
     run.telemetry.set_index(&index);
-    let mut spellings = Spellings::of(place.directory());
-    spellings.set_index(&index);
-    let mut adding = Adding {
-        index: Arc::clone(&index),
-        identity,
-        flags,
-        min_words: input.min_words,
-        telemetry: Arc::clone(&run.telemetry),
-        spellings,
-    };
+    let mut spellings = Spellings::of(place.directory(), &run.warnings);
+    spellings.set_index(&index, &run.warnings);
+    let mut dedup = Dedup::new(Arc::clone(&index), flags)
+        .min_words(input.min_words)
+        .telemetry(Arc::clone(&run.telemetry))
+        .spellings(spellings)
+        .warnings(run.warnings.clone());
     let done = (|| {
         while let Some(stories) = run.next()? {
-            each(&mut adding, stories, &mut run.summary)?;
+            each(&mut dedup, stories, &mut run.summary.counts)?;
         }
-        adding.finish()
+        Ok(dedup.finish()?)
     })();
     run.summary.ask(&index);
     run.end(done)
@@ -212,16 +235,17 @@ fn flagging(
 
 fn build(args: &BuildArgs) -> Outcome {
     if let Some(flags) = &args.flags {
-        let flags = || Flags::append(flags);
-        return flagging(&args.input, &args.index, &args.run, Missing::Make, flags, Adding::add);
+        let flags = |warnings: &Warnings| appended(Some(flags), warnings);
+        return flagging(&args.input, &args.index, &args.run, Missing::Make, flags, Dedup::add);
     }
     let prepared = prepared(&args.input)?;
-    let place = Place::of(&args.index)?;
-    let identity = place.identity(&args.index, Missing::Make)?;
+    let place = place(&args.index)?;
+    let identity = place.identity(args.index.wanted(), Missing::Make)?;
     // So that an index that cannot be opened is told before anything is read.
-    drop(place.open(identity)?);
+    drop(place.open(identity, &told(&Screen::plain()))?);
     let mut run = Run::start(prepared, &args.input, identity.features(), &args.run)?;
-    let mut spellings = Spellings::of(place.directory());
+    let warnings = run.warnings.clone();
+    let mut spellings = Spellings::of(place.directory(), &warnings);
     let mut read = Ok(());
     let documents = Documents {
         run: &mut run,
@@ -229,16 +253,16 @@ fn build(args: &BuildArgs) -> Outcome {
         failed: &mut read,
         left: Vec::new().into_iter(),
     };
-    let built = place.build(identity, documents);
-    let built = built.map(Arc::new);
+    let built = place.build(identity, documents, &warnings);
+    let built = built.map(Arc::new).map_err(Failure::from);
     if let Ok(index) = &built {
-        spellings.set_index(index);
+        spellings.set_index(index, &warnings);
     }
-    spellings.save();
+    spellings.save(&warnings);
     let done = read.and(built).and_then(|index| {
         run.telemetry.set_index(&index);
         run.summary.ask(&index);
-        index.near().flush().map_err(|error| crate::dedup::failure(&error))
+        index.near().flush().map_err(|error| failure(&error))
     });
     run.end(done)
 }
@@ -269,7 +293,7 @@ impl Iterator for Documents<'_, '_> {
             let mut documents = Vec::with_capacity(stories.len());
             for story in stories {
                 if story.is_empty() {
-                    self.run.summary.skipped_short += 1;
+                    self.run.summary.counts.skipped_short += 1;
                     self.run.telemetry.skipped(Some(&story), "empty");
                     continue;
                 }
@@ -282,9 +306,8 @@ impl Iterator for Documents<'_, '_> {
 }
 
 fn stats(args: &StatsArgs) -> Outcome {
-    let place = Place::of(&args.index)?;
-    let index = place.open_any(&args.index)?;
-    let stats = index.near().stats().map_err(|error| crate::dedup::failure(&error))?;
+    let index = place(&args.index)?.open_any(args.index.wanted(), &told(&Screen::plain()))?;
+    let stats = index.near().stats().map_err(|error| failure(&error))?;
     let (documents, bytes) = (stats.documents(), stats.total_bytes());
     let per = |bytes: u64, documents: u64| if documents == 0 { 0.0 } else { bytes as f64 / documents as f64 };
     let identity = index.near().identity();
@@ -335,13 +358,13 @@ fn stats(args: &StatsArgs) -> Outcome {
 
 fn export(args: &ExportArgs) -> Outcome {
     let only = match &args.lang {
-        Some(lang) => Some(language(lang).map_err(|error| Failure::usage(format!("--{error}")))?),
+        Some(lang) => Some(language(lang)?),
         None => None,
     };
-    let place = Place::of(&args.index)?;
-    let index = Arc::new(place.open_any(&args.index)?);
-    let mut spellings = Spellings::of(place.directory());
-    spellings.set_index(&index);
+    let (place, warnings) = (place(&args.index)?, told(&Screen::plain()));
+    let index = Arc::new(place.open_any(args.index.wanted(), &warnings)?);
+    let mut spellings = Spellings::of(place.directory(), &warnings);
+    spellings.set_index(&index, &warnings);
     let mut out = BufWriter::with_capacity(1 << 16, io::stdout().lock());
     let mut written: Outcome<()> = Ok(());
     let visited = index.near().for_each(&mut |document| {
@@ -361,14 +384,14 @@ fn export(args: &ExportArgs) -> Outcome {
         if written.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     });
     written?;
-    visited.map_err(|error| crate::dedup::failure(&error))?;
+    visited.map_err(|error| failure(&error))?;
     out.flush()?;
     Ok(Exit::Done)
 }
 
 /// The directory of an index that is checked or repaired.
 fn directory(index: &IndexArgs) -> Outcome<PathBuf> {
-    match Place::of(index)? {
+    match place(index)? {
         Place::Directory(path) => Ok(path),
         Place::Redis(_) => {
             Err(Failure::usage("--index: an index in Redis has no files to check; name a directory"))
@@ -384,13 +407,13 @@ fn verify(args: &StatsArgs) -> Outcome {
 fn checked(path: &Path) -> Outcome<IndexCheck> {
     DiskIndex::verify(path).map_err(|error| match error.kind() {
         IndexErrorKind::Format => Failure::usage(format!("--index {error}")),
-        _ => crate::dedup::failure(&error),
+        _ => failure(&error),
     })
 }
 
 fn repair(args: &StatsArgs) -> Outcome {
     let path = directory(&args.index)?;
-    let failed = |error: IndexError| crate::dedup::failure(&error);
+    let failed = |error: IndexError| failure(&error);
     let check = checked(&path)?;
     let base = check.identity.unwrap_or_default();
     let (k, features) = (args.index.k.unwrap_or(base.k()), args.index.features.unwrap_or(base.features()));

@@ -1,17 +1,18 @@
 //! `huntsman demo`: a forum on loopback, crawled, and a report to look at.
 
-use std::future::ready;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use clap::{Args, ValueHint};
 use huntsman::detect::copyvio::Text;
 use huntsman::middleware::copyvio::Copyvio;
 use huntsman::{Backend, HttpDownloader};
+use huntsman_testkit::sites::Harbour;
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::args::{DemoArgs, SettingsArgs};
+use crate::args::SettingsArgs;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::html_report;
@@ -22,7 +23,19 @@ use crate::progress::Screen;
 use crate::render::{Style, escape};
 use crate::seeds::Seeds;
 use crate::server::{Limits, serve_pages};
-use crate::sites::Forum;
+
+/// Flags of `demo`.
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// Directory for pages.jsonl, drops.jsonl, report.json and report.html [default: a temporary one, which is
+    /// printed].
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Starts anew where the directory holds an earlier crawl.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+}
 
 pub(crate) async fn run(args: DemoArgs) -> Outcome {
     let path = match &args.out {
@@ -44,13 +57,13 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         mirror.as_ref().and_then(|mirror| mirror.local_addr().ok()).map(|address| address.to_string());
     let origin = format!("http://127.0.0.1:{port}");
     let site =
-        Arc::new(Forum::new(origin.clone(), mirror_host.as_ref().map(|host| format!("http://{host}"))));
+        Arc::new(Harbour::new(origin.clone(), mirror_host.as_ref().map(|host| format!("http://{host}"))));
     let essay = Text::new(site.essay());
     let mut servers = tokio::task::JoinSet::new();
     let pages = Arc::clone(&site);
-    servers.spawn(serve_pages(forum, Limits::default(), move |asked| ready(pages.answer(asked))));
+    servers.spawn(serve_pages(forum, Limits::default(), move |uri| pages.answer(uri)));
     if let Some(mirror) = mirror {
-        servers.spawn(serve_pages(mirror, Limits::default(), move |asked| ready(site.mirror_answer(asked))));
+        servers.spawn(serve_pages(mirror, Limits::default(), move |uri| site.mirror_answer(uri)));
     }
 
     let mut hosts = vec![format!("127.0.0.1:{port}")];

@@ -3,11 +3,12 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use clap::{Args, ValueHint};
 use huntsman::{HttpDownloader, Output, Page, Result, Spider, Start};
 use serde_json::json;
 use url::Url;
 
-use crate::args::FetchArgs;
+use crate::args::{NetworkArgs, SettingsArgs};
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
@@ -16,6 +17,36 @@ use crate::reachable::{self, advice};
 use crate::render::{escape, escape_document, escape_json, warn};
 use crate::seeds;
 use crate::spider::PageRecord;
+
+/// Flags of `fetch`.
+#[derive(Debug, Args)]
+pub(crate) struct FetchArgs {
+    /// The page.
+    #[arg(value_name = "URL", value_hint = ValueHint::Url)]
+    pub(crate) url: String,
+
+    /// Prints the record that `crawl` would write, with text.
+    #[arg(long, group = "what")]
+    pub(crate) json: bool,
+
+    /// Prints the text that a reader sees.
+    #[arg(long, group = "what")]
+    pub(crate) text: bool,
+
+    /// Prints the links, one a line.
+    #[arg(long, group = "what")]
+    pub(crate) links: bool,
+
+    /// Prints status and headers.
+    #[arg(long, group = "what")]
+    pub(crate) headers: bool,
+
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
 
 /// What is printed of the page.
 #[derive(Clone, Copy, Debug)]

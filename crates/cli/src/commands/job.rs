@@ -1,5 +1,7 @@
 //! `huntsman job`: the state of a crawl that does not run.
 
+mod args;
+
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -8,10 +10,11 @@ use huntsman::{HostKey, Request, SavedJob, Timestamp, human_bytes};
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::args::JobCommand;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{DROPS, Found, Hold, State, Status};
 use crate::render::{Style, Table, count, counted, escape, escape_json, say};
+
+pub(crate) use args::JobCommand;
 
 /// Hosts that `info` and messages name.
 const NAMED: usize = 10;

@@ -1,15 +1,6 @@
 //! One file per command.
 
 mod bench;
-// What a bench writes is made up, and most of it is thrown away.
-#[allow(clippy::disallowed_methods)]
-mod bench_avoid_dup;
-mod bench_copyvio;
-#[allow(clippy::disallowed_methods)]
-mod bench_simhash;
-mod bench_store;
-#[allow(clippy::disallowed_methods)]
-pub(crate) mod bench_tools;
 mod cache;
 mod completions;
 mod copyvio;
@@ -27,10 +18,39 @@ mod sweep;
 mod verify;
 mod version;
 
+use std::ffi::OsString;
 use std::future::Future;
 
-use crate::args::{Bench, Cli, Command};
-use crate::exit::{Failure, Outcome};
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::exit::{Exit, Failure, Outcome};
+
+pub(crate) use bench::{Bench, BenchSite};
+pub(crate) use cache::CacheCommand;
+pub(crate) use crawl::{CrawlArgs, SiteArgs};
+pub(crate) use demo::DemoArgs;
+pub(crate) use fetch::FetchArgs;
+pub(crate) use job::JobCommand;
+pub(crate) use robots::RobotsArgs;
+pub(crate) use settings::SettingsCommandArgs;
+pub(crate) use verify::VerifyArgs;
+
+/// Crawls as `huntsman crawl` does with these arguments, but keeps the last lines on stderr to itself. `None` if the directory of the
+/// crawl holds a finished one, which is then told.
+///
+/// # Errors
+/// The arguments are wrong, or the crawl failed.
+pub async fn crawl(arguments: Vec<OsString>) -> Outcome<Option<Exit>> {
+    let words = ["huntsman", "crawl"].map(OsString::from).into_iter().chain(arguments);
+    let args = match Cli::try_parse_from(words).map(|cli| cli.command) {
+        Ok(Command::Crawl(args)) => args.site,
+        Ok(_) => unreachable!("the command is named above"),
+        Err(error) => return Err(Failure::usage(error.to_string())),
+    };
+    let Some(crawled) = crawl::crawl(args, crawl::Beside::default()).await? else { return Ok(None) };
+    Ok(Some(crawled.finish()?.exit(false)))
+}
 
 /// Runs the command that was given.
 pub(crate) fn run(cli: Cli) -> Outcome {
@@ -47,12 +67,7 @@ pub(crate) fn run(cli: Cli) -> Outcome {
         Command::Settings(args) => settings::run(&args),
         Command::Demo(args) => on_runtime(demo::run(args)),
         Command::Bench { what: Bench::Crawl(args) } => on_runtime(bench::crawl(args)),
-        Command::Bench { what: Bench::AvoidDup(args) } => bench_avoid_dup::run(*args),
-        Command::Bench { what: Bench::Simhash(args) } => bench_simhash::run(&args),
-        Command::Bench { what: Bench::Copyvio(args) } => bench_copyvio::run(&args),
-        Command::Bench { what: Bench::Store(args) } => bench_store::run(&args),
         Command::BenchServer(site) => on_runtime(bench::server(site)),
-        Command::BenchSources(args) => on_runtime(bench_copyvio::sources(args)),
         #[cfg(feature = "pdf")]
         Command::PdfText { attempts } => pdf_text::run(attempts),
         Command::Verify(args) => verify::run(&args),

@@ -4,12 +4,14 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use clap::{Args, ValueHint};
+use huntsman::middleware::RobotsSettings;
 use huntsman::robots::{Group, MAX_BYTES, Robots, RobotsAgent, product_token};
-use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start, human_bytes};
+use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start, human_bytes, meta};
 use serde_json::{Value, json};
 use url::{Position, Url};
 
-use crate::args::RobotsArgs;
+use crate::args::{NetworkArgs, SettingsArgs};
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
@@ -17,6 +19,32 @@ use crate::progress::Screen;
 use crate::reachable::{self, advice};
 use crate::render::{Style, Table, escape};
 use crate::seeds;
+
+/// Flags of `robots`.
+#[derive(Debug, Args)]
+pub(crate) struct RobotsArgs {
+    /// A URL of the site, or a robots.txt file on disk.
+    #[arg(value_name = "URL|FILE", value_hint = ValueHint::AnyPath)]
+    pub(crate) source: String,
+
+    /// Paths (or URLs of the site) to judge, besides the path of the URL.
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+
+    /// Name of the crawler [default: from the settings].
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
 
 /// A robots.txt and what its answer means for everything.
 struct Source {
@@ -76,7 +104,7 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
     let settings = &config.settings;
-    let agent = args.agent.clone().or_else(|| settings.robotstxt_user_agent.clone());
+    let agent = args.agent.clone().or_else(|| settings.of::<RobotsSettings>().robotstxt_user_agent);
     let agent = agent.unwrap_or_else(|| product_token(&settings.user_agent).to_owned());
     let (source, own_path) = read(&args.source, config).await?;
     let robots = Robots::parse(if source.meaning == Meaning::Parsed { &source.body } else { b"" });
@@ -184,7 +212,9 @@ impl Spider for OneFile {
 
     fn start(&self) -> Start {
         let request = Request::get(self.address.clone());
-        Start::requests([request.meta("dont_obey_robotstxt", true).meta("allow_offsite", true)])
+        Start::requests([request
+            .with_meta(meta::DONT_OBEY_ROBOTSTXT, true)
+            .with_meta(meta::ALLOW_OFFSITE, true)])
     }
 
     fn parse(&self, page: &Page, _: &mut Output<()>) -> Result<()> {

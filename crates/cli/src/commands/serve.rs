@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::progress::Screen;
 use crate::render::say;
-use crate::serve::{Checker, Gate, Reader, ServeArgs, Service, Telemetry, Wikis};
+use crate::serve::{Checker, Gate, Reader, ServeArgs, Service, Telemetry, Wikis, routes};
 use crate::server::{Limits, serve};
 
 /// Reading an article may take so long.
@@ -49,7 +49,7 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
 
     say(&format!("serving on http://{address}/ (Ctrl-C ends it)"));
     let (stop, stopped) = watch::channel(false);
-    let mut serving = tokio::spawn(serve(listener, service, Limits::default(), stopped));
+    let mut serving = tokio::spawn(serve(listener, routes(service), Limits::default(), stopped));
     tokio::select! {
         ended = &mut serving => {
             return Err(Failure::crawl(format!("the server ended by itself: {ended:?}")));

@@ -3,14 +3,38 @@
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use huntsman::{ComponentInfo, Layer, SettingInfo, Settings, nearest};
+use clap::Args;
+use huntsman::{ComponentInfo, Layer, SettingInfo, nearest};
 use serde_json::{Map, Value, json};
 
-use crate::args::SettingsCommandArgs;
+use crate::args::SettingsArgs;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job;
 use crate::render::{Style, Table, escape};
+
+/// Flags of `settings`.
+#[derive(Debug, Args)]
+pub(crate) struct SettingsCommandArgs {
+    /// Prints the value of one setting.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) get: Option<String>,
+
+    /// Says which layers set a value; the last one wins.
+    #[arg(long)]
+    pub(crate) explain: bool,
+
+    /// Lists the middlewares in their order instead.
+    #[arg(long, conflicts_with_all = ["get", "explain"])]
+    pub(crate) components: bool,
+
+    /// Prints JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
 
 pub(crate) fn run(args: &SettingsCommandArgs) -> Outcome {
     let config = Config::load(&args.settings, super::crawl::defaults(), Vec::new())?;
@@ -60,19 +84,19 @@ fn source(config: &Config, layer: Layer) -> String {
 }
 
 fn layers_json(config: &Config, name: &str) -> Value {
-    let layers = config.layers.explain(name).into_iter();
+    let layers = config.layers.explain(name, &config.table).into_iter();
     layers
-        .map(|(layer, value)| json!({"source": source(config, layer), "value": Settings::shown(name, value)}))
+        .map(|(layer, value)| json!({"source": source(config, layer), "value": config.table.shown(name, value)}))
         .collect()
 }
 
 fn value_of(config: &Config, name: &str) -> Value {
-    Settings::shown(name, config.settings.get(name).unwrap_or_default())
+    config.table.shown(name, config.settings.get(name).unwrap_or_default())
 }
 
 fn one(config: &Config, name: &str, args: &SettingsCommandArgs) -> Outcome<String> {
-    if !Settings::table().iter().any(|info| info.name == name) {
-        let known = Settings::table().iter().map(|info| info.name);
+    if !config.table.iter().any(|info| info.name == name) {
+        let known = config.table.iter().map(|info| info.name);
         let hint = nearest(name, known).map_or(String::new(), |near| format!("; did you mean {near}?"));
         return Err(Failure::usage(format!("unknown setting {}{hint}", escape(name))));
     }
@@ -92,15 +116,15 @@ fn one(config: &Config, name: &str, args: &SettingsCommandArgs) -> Outcome<Strin
         });
     }
     let mut table = Table::default();
-    for (layer, value) in config.layers.explain(name) {
-        table.row([source(config, layer), Settings::shown(name, value).to_string()]);
+    for (layer, value) in config.layers.explain(name, &config.table) {
+        table.row([source(config, layer), config.table.shown(name, value).to_string()]);
     }
     Ok(format!("{name} = {}\n{}", escape(&value.to_string()), table.lines("  ")))
 }
 
 fn all_json(config: &Config, explain: bool) -> Outcome<String> {
     let mut out = Map::new();
-    for info in Settings::table() {
+    for info in config.table.iter() {
         let value = value_of(config, info.name);
         let entry =
             if explain { json!({"value": value, "layers": layers_json(config, info.name)}) } else { value };
@@ -112,7 +136,7 @@ fn all_json(config: &Config, explain: bool) -> Outcome<String> {
 fn all(config: &Config, explain: bool) -> String {
     let style = Style::stdout();
     let mut out = format!("# profile {}\n", config.profile.name());
-    for info in Settings::table() {
+    for info in config.table.iter() {
         out.push('\n');
         out.push_str(&entry(config, info, style, explain));
     }
@@ -125,7 +149,7 @@ fn entry(config: &Config, info: &SettingInfo, style: Style, explain: bool) -> St
     for line in wrap(&info.doc(), 96) {
         let _ = writeln!(out, "{}", style.dim(&format!("# {line}")));
     }
-    let layers = config.layers.explain(info.name);
+    let layers = config.layers.explain(info.name, &config.table);
     let value = value_of(config, info.name);
     let text = match &value {
         Value::Null => format!("# {} is not set", info.name),
@@ -135,7 +159,7 @@ fn entry(config: &Config, info: &SettingInfo, style: Style, explain: bool) -> St
         Some((layer, _)) if *layer != Layer::Default => {
             let _ = write!(out, "{}  # {}", style.bold(&escape(&text)), source(config, *layer));
             if let Some((_, default)) = layers.first() {
-                let _ = write!(out, "; default {}", Settings::shown(info.name, default.clone()));
+                let _ = write!(out, "; default {}", config.table.shown(info.name, default.clone()));
             }
             out.push('\n');
         }
@@ -145,7 +169,7 @@ fn entry(config: &Config, info: &SettingInfo, style: Style, explain: bool) -> St
     }
     if explain {
         for (layer, value) in layers {
-            let _ = writeln!(out, "#   {}: {}", source(config, layer), Settings::shown(info.name, value));
+            let _ = writeln!(out, "#   {}: {}", source(config, layer), config.table.shown(info.name, value));
         }
     }
     out
@@ -183,7 +207,6 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::SettingsArgs;
 
     #[test]
     fn the_printed_table_is_a_settings_file() {
@@ -191,7 +214,8 @@ mod tests {
         let printed = all(&config, true);
         let read: Map<String, Value> = toml::from_str(&printed).unwrap();
         for (name, value) in &read {
-            assert_eq!(Some(value), Settings::default().get(name).as_ref(), "{name}");
+            let default = config.table.get(name).map(|info| (info.default)());
+            assert_eq!(Some(value), default.as_ref(), "{name}");
         }
         assert!(read.len() > 100);
     }

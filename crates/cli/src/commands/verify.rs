@@ -1,15 +1,27 @@
 //! `huntsman verify`: whether a directory that a command wrote is whole.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueHint};
 use huntsman::detect::near::DiskIndex;
 use huntsman::middleware::StoredCheck;
 
-use crate::args::VerifyArgs;
 use crate::exit::{Failure, Outcome};
 use crate::output;
 use crate::render::escape;
 use crate::verify::Verdict;
+
+/// Flags of `verify`.
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// The directory.
+    #[arg(value_hint = ValueHint::DirPath)]
+    pub(crate) dir: PathBuf,
+
+    /// Prints one JSON object.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
 
 pub(crate) fn run(args: &VerifyArgs) -> Outcome {
     look(&args.dir)?.print(args.json)

@@ -5,13 +5,13 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use huntsman::dedup::{Body, Raw, Source};
 use huntsman::detect::copyvio::{Band, Boilerplate, Degree, Text, Verdict, WindowIndex};
 use huntsman::middleware::copyvio::{Reading, Subject};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::comparison::Comparison;
-use crate::dedup::{Body, Raw, Source, read};
 use crate::exit::{Failure, Outcome};
 
 /// Documents of which texts were given.
@@ -173,8 +173,8 @@ impl Among {
         take: &mut dyn FnMut(&mut Self, &str, &Text) -> Outcome<()>,
     ) -> Outcome<()> {
         let mut failure = None;
-        let _ = read(source, None, max_document, &mut |raw| {
-            let document = raw.and_then(|raw| {
+        let _ = source.read(None, max_document, &mut |raw| {
+            let document = raw.map_err(|broken| broken.to_string()).and_then(|raw| {
                 let place = raw.place.to_string();
                 document(raw).map_err(|why| format!("{place}: {why}"))
             });

@@ -9,8 +9,9 @@ use huntsman::middleware::copyvio::{
     CandidateError, CandidateSource, Engine, Given, Links, NearCandidates, SearchEngine,
 };
 
-use crate::dedup::{IndexArgs, Place};
+use crate::dedup::{IndexArgs, place, told};
 use crate::exit::{Failure, Outcome};
+use crate::progress::Screen;
 use crate::render::escape;
 use crate::text_index::{self, TextIndex};
 
@@ -100,7 +101,8 @@ impl CandidateArgs {
 /// The index of `--near-index`.
 fn near(index: &str) -> Outcome<NearCandidates> {
     let args = IndexArgs { index: index.to_owned(), layout: None, k: None, features: None };
-    let opened = Place::of(&args).and_then(|place| place.open_any(&args)).map_err(|failure| Failure {
+    let opened = place(&args).and_then(|place| Ok(place.open_any(args.wanted(), &told(&Screen::plain()))?));
+    let opened = opened.map_err(|failure| Failure {
         // Who names it there names it here by another flag.
         message: failure.message.replace("--index", "--near-index"),
         ..failure

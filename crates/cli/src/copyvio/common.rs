@@ -8,7 +8,7 @@ use huntsman::detect::copyvio::Boilerplate;
 use url::Url;
 
 use super::among::document;
-use crate::dedup::{read, sources};
+use crate::dedup::sources;
 use crate::exit::Outcome;
 use crate::render::{counted, escape, warn};
 
@@ -43,8 +43,8 @@ impl CommonArgs {
         let mut boilerplate = Boilerplate::new(self.common_hosts, MOST_WINDOWS);
         let mut unread = 0;
         for source in sources(&self.common)? {
-            let _ = read(&source, None, MOST_BYTES, &mut |raw| {
-                match raw.and_then(document) {
+            let _ = source.read(None, MOST_BYTES, &mut |raw| {
+                match raw.map_err(|broken| broken.to_string()).and_then(document) {
                     Ok((id, text)) => {
                         let host = Url::parse(&id).ok().and_then(|url| url.host_str().map(str::to_owned));
                         // What is no address is a host of its own.

@@ -184,7 +184,7 @@ fn read(kind: TextKind, bytes: &[u8]) -> std::result::Result<Read, String> {
 
 /// Reads PDF files by this program in another process.
 #[cfg(feature = "pdf")]
-pub(crate) fn pdf_reader() -> Option<Arc<dyn PdfText>> {
+pub fn pdf_reader() -> Option<Arc<dyn PdfText>> {
     let program = std::env::current_exe().ok()?;
     static TOLD: Once = Once::new();
     TOLD.call_once(|| {
@@ -198,7 +198,7 @@ pub(crate) fn pdf_reader() -> Option<Arc<dyn PdfText>> {
 }
 
 #[cfg(not(feature = "pdf"))]
-pub(crate) fn pdf_reader() -> Option<Arc<dyn PdfText>> {
+pub fn pdf_reader() -> Option<Arc<dyn PdfText>> {
     None
 }
 

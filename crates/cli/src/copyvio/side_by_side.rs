@@ -1,148 +1,146 @@
 //! An article and its sources side by side, what they share marked: a page without script, to be read and printed.
 
-use std::fmt::Write as _;
 use std::ops::Range;
 
-use huntsman::detect::copyvio::Passage;
+use huntsman::detect::copyvio::{Evidence, Passage};
+use maud::{Markup, html};
 
 use super::comparison::{Compared, Comparison};
-use crate::html_report::{address, html};
+use crate::markup::{Web, WebLines, address, file};
 use crate::render::{counted, shorten};
 
 /// The page.
 pub(crate) fn page(comparison: &Comparison) -> String {
-    let mut out = head("Copies");
-    let name = html(&shorten(&comparison.name, 160));
-    let _ = write!(out, "<h1>What {name} has in common with its sources</h1>");
     let ranked = comparison.ranked();
-    table(&mut out, &ranked, Compared::has_text);
-    for (at, compared) in ranked.iter().enumerate() {
-        let heading = format!("{}. {}", at + 1, address(&compared.name));
-        pair(&mut out, at + 1, &heading, comparison.article.text(), compared);
-    }
-    out.push_str(FOOT);
-    out
+    let content = html! {
+        h1 { "What " (Web(&shorten(&comparison.name, 160))) " has in common with its sources" }
+        (table(&ranked, Compared::has_text))
+        @for (at, compared) in ranked.iter().enumerate() {
+            @let heading = html! { (at + 1) ". " (address(&compared.name)) };
+            (pair(at + 1, &heading, comparison.article.text(), compared))
+        }
+    };
+    file("Copies", STYLE, &content).into_string()
 }
-
-/// The beginning of a page that is a file of its own; [`FOOT`] ends it. The policy forbids what the page does not need anyway.
-pub(crate) fn head(title: &str) -> String {
-    format!(
-        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <style>\n{STYLE}</style></head><body><main>\n",
-        html(title)
-    )
-}
-
-/// The end of a page.
-pub(crate) const FOOT: &str = "</main></body></html>\n";
 
 /// The sources, with links to the pairs of the same numbers where they are shown; numbers count from one.
-pub(crate) fn table(out: &mut String, ranked: &[&Compared], is_shown: impl Fn(&Compared) -> bool) {
-    out.push_str(
-        "<table class=\"list\"><tr><th>#<th>source<th class=\"n\">confidence<th>verdict<th class=\"n\">score\
-         <th class=\"n\">coverage<th class=\"n\">longest run</tr>",
-    );
-    for (at, compared) in ranked.iter().enumerate() {
-        row(out, at + 1, compared, is_shown(compared));
+pub(crate) fn table(ranked: &[&Compared], is_shown: impl Fn(&Compared) -> bool) -> Markup {
+    html! {
+        table.list {
+            tr {
+                th { "#" }
+                th { "source" }
+                th.n { "confidence" }
+                th { "verdict" }
+                th.n { "score" }
+                th.n { "coverage" }
+                th.n { "longest run" }
+            }
+            @for (at, compared) in ranked.iter().enumerate() { (row(at + 1, compared, is_shown(compared))) }
+        }
     }
-    out.push_str("</table>");
 }
 
-fn row(out: &mut String, number: usize, compared: &Compared, is_shown: bool) {
-    let confidence = compared.source.confidence;
+fn row(number: usize, compared: &Compared, is_shown: bool) -> Markup {
     let Some(evidence) = compared.evidence() else {
-        let _ = write!(
-            out,
-            "<tr class=\"unread\"><td>{number}<td>{}<td class=\"n\">-<td colspan=\"4\">{}</tr>",
-            address(&compared.name),
-            html(&shorten(&compared.reason(), 200))
-        );
-        return;
+        return html! {
+            tr.unread {
+                td { (number) }
+                td { (address(&compared.name)) }
+                td.n { "-" }
+                td colspan="4" { (Web(&shorten(&compared.reason(), 200))) }
+            }
+        };
     };
-    let number =
-        if is_shown { format!("<a href=\"#source-{number}\">{number}</a>") } else { number.to_string() };
-    let _ = write!(
-        out,
-        "<tr class=\"{}\"><td>{number}<td>{}<td class=\"n\">{:.1} %<td>{}<td class=\"n\">{:.2}<td class=\"n\">{:.1} %\
-         <td class=\"n\">{:.0} words</tr>",
-        compared.level(),
-        address(&compared.name),
-        100.0 * confidence.value(),
-        evidence.verdict,
-        evidence.score.value(),
-        100.0 * evidence.coverage,
-        evidence.passages.iter().map(|passage| passage.longest).fold(0.0, f64::max)
-    );
+    let longest = evidence.passages.iter().map(|passage| passage.longest).fold(0.0, f64::max);
+    html! {
+        tr class=(compared.level()) {
+            td { @if is_shown { a href={ "#source-" (number) } { (number) } } @else { (number) } }
+            td { (address(&compared.name)) }
+            td.n { (format!("{:.1} %", 100.0 * compared.source.confidence.value())) }
+            td { (evidence.verdict.to_string()) }
+            td.n { (format!("{:.2}", evidence.score.value())) }
+            td.n { (format!("{:.1} %", 100.0 * evidence.coverage)) }
+            td.n { (format!("{longest:.0} words")) }
+        }
+    }
 }
 
-/// An article and a source beside each other; nothing if the text of the source was not kept. `number` is another one for each pair
-/// of a page: places are named by it. The heading is HTML.
-pub(crate) fn pair(out: &mut String, number: usize, heading: &str, article: &str, compared: &Compared) {
-    let Some(found) = &compared.found else { return };
-    let (Some(text), evidence) = (&found.text, &found.evidence) else { return };
-    let _ = write!(
-        out,
-        "<section id=\"source-{number}\"><h2>{heading}</h2><p class=\"sub\">{}; {:.0} of {:.0} words of the article{}</p>\
-         <div class=\"pair\"><article><h3>Article</h3>",
-        counted(evidence.passages.len() as u64, "passage"),
-        evidence.matched,
-        evidence.words,
-        if evidence.is_manipulated {
-            "; <b>one of the texts hides its words from comparison</b>"
-        } else {
-            ""
-        },
-    );
-    let side = |passage: &Passage, is_article: bool| -> Range<usize> {
-        if is_article { passage.article.bytes.clone() } else { passage.source.bytes.clone() }
-    };
-    marked(out, number, article, 'a', 's', &evidence.passages, |passage| side(passage, true));
-    out.push_str("</article><article><h3>Source</h3>");
-    marked(out, number, text.text(), 's', 'a', &evidence.passages, |passage| side(passage, false));
-    out.push_str("</article></div></section>");
+/// An article and a source beside each other; nothing if the text of the source was not kept. `number` differs for each pair
+/// of a page: places are named by it.
+pub(crate) fn pair(number: usize, heading: &Markup, article: &str, compared: &Compared) -> Markup {
+    let Some(found) = &compared.found else { return Markup::default() };
+    let (Some(text), evidence) = (&found.text, &found.evidence) else { return Markup::default() };
+    let (mut in_article, mut in_source) = (Vec::new(), Vec::new());
+    for passage in &evidence.passages {
+        in_article.push(passage.article.bytes.clone());
+        in_source.push(passage.source.bytes.clone());
+    }
+    html! {
+        section id={ "source-" (number) } {
+            h2 { (heading) }
+            p.sub { (shared(evidence)) }
+            div.pair {
+                article { h3 { "Article" } (marked(number, article, ['a', 's'], &evidence.passages, &in_article)) }
+                article { h3 { "Source" } (marked(number, text.text(), ['s', 'a'], &evidence.passages, &in_source)) }
+            }
+        }
+    }
 }
 
-/// The text with its passages as links to the same passage on the other side.
+fn shared(evidence: &Evidence) -> Markup {
+    html! {
+        (counted(evidence.passages.len() as u64, "passage"))
+        (format!("; {:.0} of {:.0} words of the article", evidence.matched, evidence.words))
+        @if evidence.is_manipulated { "; " b { "one of the texts hides its words from comparison" } }
+    }
+}
+
+/// A passage of a text, with the text between the one before it and it.
+struct Marked<'t> {
+    before: &'t str,
+    text: &'t str,
+    passage: usize,
+}
+
+/// The text with its passages as links to the same passages on the other side. Both sides are named by a letter, this one first.
 fn marked(
-    out: &mut String,
     number: usize,
     text: &str,
-    this: char,
-    other: char,
+    [this, other]: [char; 2],
     passages: &[Passage],
-    place: impl Fn(&Passage) -> Range<usize>,
-) {
-    let mut places: Vec<(Range<usize>, usize)> =
-        passages.iter().enumerate().map(|(at, passage)| (place(passage), at)).collect();
-    places.sort_by_key(|(range, _)| (range.start, range.end));
-    out.push_str("<pre>");
-    let mut at = 0;
-    for (range, passage) in places {
-        // Passages overlap in a source that the article took from twice: what was marked stays so.
-        let range = range.start.max(at)..range.end;
-        if range.is_empty() {
-            let _ = write!(out, "<span id=\"{this}{number}-{passage}\"></span>");
-            continue;
+    places: &[Range<usize>],
+) -> Markup {
+    let mut order: Vec<usize> = (0..places.len()).collect();
+    order.sort_by_key(|passage| (places[*passage].start, places[*passage].end));
+    let (mut all, mut at) = (Vec::new(), 0);
+    for passage in order {
+        // Passages overlap in a source that the article took from twice: text that was marked stays so.
+        let (start, end) = (places[passage].start.max(at), places[passage].end);
+        if start < end {
+            all.push(Marked { before: &text[at..start], text: &text[start..end], passage });
+            at = end;
+        } else {
+            all.push(Marked { before: "", text: "", passage });
         }
-        out.push_str(&lines(&text[at..range.start]));
-        let _ = write!(
-            out,
-            "<a class=\"{}\" id=\"{this}{number}-{passage}\" href=\"#{other}{number}-{passage}\" title=\"{}\">{}</a>",
-            if passages[passage].is_excused() { "excused" } else { "match" },
-            why(&passages[passage]),
-            lines(&text[range.clone()])
-        );
-        at = range.end;
     }
-    out.push_str(&lines(&text[at..]));
-    out.push_str("</pre>");
-}
-
-/// Escaped, but for the ends of lines.
-fn lines(text: &str) -> String {
-    text.split('\n').map(html).collect::<Vec<_>>().join("\n")
+    html! {
+        pre {
+            @for Marked { before, text, passage } in all {
+                @let id = format!("{this}{number}-{passage}");
+                @if text.is_empty() {
+                    span id=(id) {}
+                } @else {
+                    (WebLines(before))
+                    a class=(if passages[passage].is_excused() { "excused" } else { "match" }) id=(id)
+                        href=(format!("#{other}{number}-{passage}")) title=(why(&passages[passage])) {
+                        (WebLines(text))
+                    }
+                }
+            }
+            (WebLines(&text[at..]))
+        }
+    }
 }
 
 fn why(passage: &Passage) -> String {

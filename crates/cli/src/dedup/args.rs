@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
+use huntsman::dedup::redis::Layout;
 use huntsman::detect::near::Identity;
-use huntsman::detect::near::redis::Layout;
 use huntsman::detect::simhash::Features;
 
 /// What is done with near-duplicates.

@@ -5,18 +5,16 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
+use huntsman::dedup::{Bad, Batch, Counts, Index, Telemetry};
 use huntsman::files::{self, Output};
 use huntsman::human_bytes;
 use serde_json::{Map, Value, json};
 
-use super::batch::Batch;
-use super::index::Opened;
-use super::metrics::Telemetry;
-use super::record::{Bad, Story, is_unknown};
+use super::failure::show;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::process;
 use crate::progress::Screen;
-use crate::render::{Style, count, counted, duration, escape};
+use crate::render::{count, counted, duration, escape};
 
 /// So many mistakes are shown; all are counted.
 const SHOWN: u64 = 20;
@@ -24,22 +22,7 @@ const SHOWN: u64 = 20;
 /// The counts of a run.
 #[derive(Debug)]
 pub(crate) struct Summary {
-    /// Documents that were read and fingerprinted.
-    pub(crate) processed: u64,
-    /// Documents with a flag that was written.
-    pub(crate) flagged: u64,
-    /// Documents without any word.
-    pub(crate) skipped_short: u64,
-    /// Documents that could not be read.
-    pub(crate) errors: u64,
-    /// Documents with fewer words than are flagged.
-    pub(crate) short: u64,
-    /// Documents that were indexed with the same fingerprint.
-    pub(crate) unchanged: u64,
-    /// Documents that took the place of another text.
-    pub(crate) replaced: u64,
-    unknown_language: u64,
-    broken: u64,
+    pub(crate) counts: Counts,
     started: Instant,
     screen: Screen,
     errors_file: Option<BufWriter<File>>,
@@ -60,15 +43,7 @@ impl Summary {
             None => None,
         };
         Ok(Self {
-            processed: 0,
-            flagged: 0,
-            skipped_short: 0,
-            errors: 0,
-            short: 0,
-            unchanged: 0,
-            replaced: 0,
-            unknown_language: 0,
-            broken: 0,
+            counts: Counts::default(),
             started: Instant::now(),
             screen,
             errors_file,
@@ -79,26 +54,24 @@ impl Summary {
 
     /// Counts a batch as it came, and tells what is wrong in it.
     pub(crate) fn read(&mut self, batch: &Batch, telemetry: &Telemetry) -> Outcome<()> {
-        for bad in &batch.bad {
+        let before = self.counts.errors;
+        for (bad, number) in batch.bad.iter().zip(before + 1..) {
             telemetry.skipped(None, "error");
-            self.bad(bad)?;
+            self.bad(bad, number)?;
         }
         for broken in &batch.broken {
-            self.broken += 1;
-            self.errors += 1;
-            self.warn(broken);
+            let broken = broken.to_string();
+            self.warn(&broken);
             self.note(&json!({"source": broken}))?;
         }
-        self.processed += batch.stories.len() as u64;
-        self.unknown_language += batch.stories.iter().filter(|story| is_unknown(story)).count() as u64;
+        self.counts.read(batch);
         Ok(())
     }
 
-    fn bad(&mut self, bad: &Bad) -> Outcome<()> {
-        self.errors += 1;
-        if self.errors <= SHOWN {
-            self.warn(&format!("{}: {}", bad.place, bad.message));
-        } else if self.errors == SHOWN + 1 {
+    fn bad(&mut self, bad: &Bad, number: u64) -> Outcome<()> {
+        if number <= SHOWN {
+            self.warn(&bad.to_string());
+        } else if number == SHOWN + 1 {
             self.warn("more documents that cannot be read are counted and not shown; see --errors FILE");
         }
         let (source, line) = (&*bad.place.source, bad.place.line);
@@ -112,19 +85,8 @@ impl Summary {
         }
     }
 
-    /// A document took the place of another text with its id.
-    pub(crate) fn replaced(&mut self, story: &Story) {
-        self.replaced += 1;
-        if self.replaced <= 3 {
-            self.warn(&format!(
-                "{}: id {} of {} was there with another text; the last one counts",
-                story.place, story.document.id, story.lang
-            ));
-        }
-    }
-
     fn warn(&self, message: &str) {
-        self.screen.line(&format!("{} {}\n", Style::stderr().yellow("warning:"), escape(message)));
+        show(&self.screen, message);
     }
 
     /// Shows how far it came.
@@ -138,17 +100,17 @@ impl Summary {
         let seconds = self.started.elapsed().as_secs_f64();
         format!(
             "processed {}, flagged {}, skipped_short {}, errors {} in {} ({}/s)",
-            count(self.processed),
-            count(self.flagged),
-            count(self.skipped_short),
-            count(self.errors),
+            count(self.counts.processed),
+            count(self.counts.flagged),
+            count(self.counts.skipped_short),
+            count(self.counts.errors),
             duration(seconds),
-            count((self.processed as f64 / seconds.max(1e-3)) as u64),
+            count((self.counts.processed as f64 / seconds.max(1e-3)) as u64),
         )
     }
 
     /// Asks the index how much it has.
-    pub(crate) fn ask(&mut self, index: &Opened) {
+    pub(crate) fn ask(&mut self, index: &Index) {
         if let Ok(stats) = index.near().stats() {
             self.documents = Some(stats.documents());
             self.index_bytes = Some(stats.total_bytes());
@@ -163,10 +125,10 @@ impl Summary {
         self.screen.clear();
         self.screen.line(&format!("{}\n", self.line()));
         let also: Vec<String> = [
-            (self.unchanged, "there already"),
-            (self.replaced, "in place of another text"),
-            (self.short, "too short to be flagged"),
-            (self.unknown_language, "of unknown language, under UND (use lang, or --lang)"),
+            (self.counts.unchanged, "there already"),
+            (self.counts.replaced, "in place of another text"),
+            (self.counts.short, "too short to be flagged"),
+            (self.counts.unknown_language, "of unknown language, under UND (use lang, or --lang)"),
         ]
         .into_iter()
         .filter(|(number, _)| *number > 0)
@@ -199,10 +161,10 @@ impl Summary {
             self.screen.line("stopped; run the same command again to go on\n");
             return Ok(Exit::Interrupted);
         }
-        if self.broken > 0 {
+        if self.counts.broken > 0 {
             return Err(Failure::crawl(format!(
                 "{} could not be read to the end; the rest is done",
-                counted(self.broken, "input")
+                counted(self.counts.broken, "input")
             )));
         }
         Ok(Exit::Done)
@@ -212,18 +174,18 @@ impl Summary {
         let finish_reason = match failure {
             Some(_) => "failed",
             None if is_stopped => "interrupted",
-            None if self.broken > 0 => "input_broken",
+            None if self.counts.broken > 0 => "input_broken",
             None => "finished",
         };
         let json = json!({
-            "processed": self.processed,
-            "flagged": self.flagged,
-            "skipped_short": self.skipped_short,
-            "errors": self.errors,
-            "short": self.short,
-            "unchanged": self.unchanged,
-            "replaced": self.replaced,
-            "unknown_language": self.unknown_language,
+            "processed": self.counts.processed,
+            "flagged": self.counts.flagged,
+            "skipped_short": self.counts.skipped_short,
+            "errors": self.counts.errors,
+            "short": self.counts.short,
+            "unchanged": self.counts.unchanged,
+            "replaced": self.counts.replaced,
+            "unknown_language": self.counts.unknown_language,
             "elapsed_s": self.started.elapsed().as_secs_f64(),
             "cpu_s": process::cpu_seconds(),
             "peak_rss_bytes": process::peak_rss(),

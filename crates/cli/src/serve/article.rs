@@ -6,7 +6,7 @@ use huntsman::detect::copyvio::{Text, Wikitext};
 use huntsman::middleware::copyvio::Subject;
 
 use super::order::ArticleOrder;
-use super::reader::{Reader, Unread};
+use super::reader::{Found, Reader, Unread};
 use super::refusal::Refusal;
 use super::wiki::{self, Wiki};
 
@@ -39,8 +39,9 @@ impl Article {
             ArticleOrder::Page(url) => {
                 let name = url.to_string();
                 let found = reader.page(url).await.map_err(|unread| refusal(&name, &unread))?;
-                let subject = Subject::of_page(name.clone(), found.read.reading, found.read.links);
-                let title = found.title.unwrap_or_else(|| name.clone());
+                let Found { read, title } = Arc::unwrap_or_clone(found);
+                let subject = Subject::of_page(name.clone(), read.reading, read.links);
+                let title = title.unwrap_or_else(|| name.clone());
                 Ok(Self { subject, page: Named { title, url: Some(name) }, original: None })
             }
             ArticleOrder::Wiki { wiki, oldid: Some(oldid), title, .. } => {

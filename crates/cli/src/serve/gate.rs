@@ -2,8 +2,8 @@
 
 use std::net::SocketAddr;
 
+use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
-use http::{HeaderMap, Uri};
 use url::Url;
 
 use crate::exit::{Failure, Outcome};
@@ -41,9 +41,9 @@ impl Gate {
         }
     }
 
-    /// Whether the request was meant for this server.
-    pub(crate) fn is_meant(&self, uri: &Uri, headers: &HeaderMap) -> bool {
-        self.names.are_meant(uri, headers)
+    /// The names by which this server is asked.
+    pub(crate) fn names(&self) -> Names {
+        self.names
     }
 
     /// Whether a page of another site has a browser ask this.

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use http::StatusCode;
 use tokio::task::JoinError;
 
 /// An error of the API: a stable code, and a sentence.
@@ -18,6 +19,14 @@ impl Refusal {
         Self { code, info: info.into() }
     }
 
+    /// The caller did not show the token.
+    pub(crate) fn not_logged_in() -> Self {
+        Self::new(
+            "not_logged_in",
+            "the token of this server is needed: Authorization: Bearer TOKEN, or the field 'token' of a form",
+        )
+    }
+
     /// Something broke that should not.
     pub(crate) fn unhandled(what: impl fmt::Display) -> Self {
         Self::new("unhandled_exception", what.to_string())
@@ -30,12 +39,12 @@ impl Refusal {
 
     /// The status of the HTTP answer. As in the reference it is 200 for all that is about the question; who must come again or is
     /// not let in is told by the status as well, for those between.
-    pub(crate) fn status(&self) -> u16 {
+    pub(crate) fn status(&self) -> StatusCode {
         match self.code {
-            "busy" => 503,
-            "not_logged_in" => 401,
-            "cross_origin" => 403,
-            _ => 200,
+            "busy" => StatusCode::SERVICE_UNAVAILABLE,
+            "not_logged_in" => StatusCode::UNAUTHORIZED,
+            "cross_origin" => StatusCode::FORBIDDEN,
+            _ => StatusCode::OK,
         }
     }
 }

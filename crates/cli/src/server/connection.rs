@@ -6,42 +6,40 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http::header::{CONNECTION, RETRY_AFTER};
-use http::{HeaderValue, Request, Response};
-use http_body_util::{BodyExt, Full};
-use hyper::body::{Body as _, Incoming};
+use axum::Router;
+use axum::response::Response;
+use http::header::CONNECTION;
+use http::{HeaderValue, Request};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
+use tower::ServiceExt;
 
-use super::Site;
-use super::answer::{Answer, Asked};
 use super::places::Place;
 use super::stream::Guarded;
+use super::visit::Visit;
 
 /// Bytes of a request's head, its address included.
 const MOST_HEAD: usize = 64 << 10;
 /// Header lines of a request.
 const MOST_HEADERS: usize = 100;
-/// A head that does not come within this time ends its connection; so does a connection on which nothing is asked for so long.
+/// A head that does not come within this time ends its connection; so does a connection that is idle for so long.
 const HEAD_TIME: Duration = Duration::from_secs(10);
-/// Time of a whole body.
-const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// Answers what is asked on a connection, as long as it has its place.
-pub(super) async fn converse<T>(stream: T, site: impl Site, place: Place, mut stop: watch::Receiver<bool>)
+/// Answers the requests of a connection, as long as it has its place.
+pub(super) async fn converse<T>(stream: T, routes: Router, place: Place, mut stop: watch::Receiver<bool>)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let place = Arc::new(place);
     let is_sending = Arc::<AtomicBool>::default();
     let service = service_fn(|request| {
-        let visit = Visit { place: Arc::clone(&place), body: None };
-        let (site, is_sending) = (site.clone(), Arc::clone(&is_sending));
-        async move { Ok::<_, Infallible>(respond(&site, request, visit, &is_sending).await) }
+        let visit = Visit::begin(&place, &request);
+        let (routes, is_sending) = (routes.clone(), Arc::clone(&is_sending));
+        async move { Ok::<_, Infallible>(respond(routes, request, visit, &is_sending).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -54,7 +52,7 @@ where
     let mut is_stopping = false;
     loop {
         tokio::select! {
-            // A client that breaks off is its own affair.
+            // A client that breaks off is no error of the server.
             _ = connection.as_mut() => return,
             () = place.lost() => return,
             _ = stop.wait_for(|stop| *stop), if !is_stopping => {
@@ -66,118 +64,45 @@ where
 }
 
 async fn respond(
-    site: &impl Site,
-    request: Request<Incoming>,
-    mut visit: Visit,
+    routes: Router,
+    mut request: Request<Incoming>,
+    visit: Visit,
     is_sending: &AtomicBool,
-) -> Response<Full<Bytes>> {
-    let (head, body) = request.into_parts();
-    visit.place.begin();
-    visit.body = (!body.is_end_stream()).then_some(body);
-    let asked = Asked { method: head.method, uri: head.uri, headers: head.headers };
-    let mut response = site.answer(asked, &mut visit).await.into_response();
-    visit.place.shrink();
-    if visit.has_body() {
-        // Nothing else can be asked behind a body that nobody reads.
+) -> Response {
+    request.extensions_mut().insert(visit.clone());
+    let Ok(mut response) = routes.oneshot(request).await;
+    if !visit.end() {
+        // No other request can be read behind a body that is not read.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         is_sending.store(true, Ordering::Relaxed);
     }
     response
 }
 
-/// A request while it is answered.
-#[derive(Debug)]
-pub(crate) struct Visit {
-    place: Arc<Place>,
-    body: Option<Incoming>,
-}
-
-impl Visit {
-    /// Whether there is a body that was not read to its end.
-    pub(crate) fn has_body(&self) -> bool {
-        self.body.is_some()
-    }
-
-    /// The request may be answered, whatever it costs: its connection and its body are not given up for newcomers any more.
-    ///
-    /// # Errors
-    /// There are too many of them.
-    pub(crate) fn let_in(&self) -> Result<(), Answer> {
-        self.place.let_in().then_some(()).ok_or_else(|| busy("too many requests at once"))
-    }
-
-    /// The body; empty if there is none. It takes room until it was answered.
-    ///
-    /// # Errors
-    /// What is answered to one that is larger than `most`, too slow or broken, or for which there is no room.
-    pub(crate) async fn body(&mut self, most: usize) -> Result<Vec<u8>, Answer> {
-        let Some(body) = &mut self.body else { return Ok(Vec::new()) };
-        let read = tokio::time::timeout(BODY_TIME, read(body, &self.place, most)).await;
-        let bytes = read.unwrap_or_else(|_| Err(Answer::text(408, "the body came too slowly\n")))?;
-        self.body = None;
-        Ok(bytes)
-    }
-}
-
-async fn read(body: &mut Incoming, place: &Place, most: usize) -> Result<Vec<u8>, Answer> {
-    let too_large = || Answer::text(413, format!("a body has at most {most} bytes\n"));
-    if body.size_hint().lower() > most as u64 {
-        return Err(too_large());
-    }
-    let mut bytes: Vec<u8> = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(frame) = frame else { return Err(Answer::text(400, "the body is broken\n")) };
-        let Some(data) = frame.data_ref() else { continue };
-        if bytes.len() + data.len() > most {
-            return Err(too_large());
-        }
-        let before = bytes.capacity();
-        bytes.reserve(data.len());
-        // Room for what came, not for what was announced: that costs a client nothing.
-        if !place.grow(bytes.capacity() - before) {
-            return Err(busy("too many bodies at once"));
-        }
-        bytes.extend_from_slice(data);
-    }
-    Ok(bytes)
-}
-
-fn busy(what: &str) -> Answer {
-    Answer::text(503, format!("{what}; come again in a minute\n")).with(RETRY_AFTER, "30")
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
 
+    use axum::body::Body;
+    use axum::response::IntoResponse;
+    use http::{HeaderMap, StatusCode};
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
     use tokio::time::Instant;
 
     use super::super::places::{Limits, Places};
+    use super::super::visit::{BODY_TIME, Untaken};
     use super::*;
 
     /// Lets a request in that has the header `Authorization`, reads the body of the others with a `Content-Type`, and says how long it was.
-    #[derive(Clone)]
-    struct Lengths;
-
-    impl Site for Lengths {
-        type Connection = ();
-
-        fn connection(&self) {}
-
-        async fn answer(&self, asked: Asked, visit: &mut Visit) -> Answer {
-            let knows = asked.headers.contains_key("authorization");
-            if !knows && !asked.headers.contains_key("content-type") {
-                return Answer::text(401, "no\n");
-            }
-            if knows && let Err(answer) = visit.let_in() {
-                return answer;
-            }
-            match visit.body(1_000).await {
-                Ok(body) => Answer::text(200, body.len().to_string()),
-                Err(answer) => answer,
-            }
+    async fn length(visit: Visit, headers: HeaderMap, body: Body) -> Result<Response, Untaken> {
+        let knows = headers.contains_key("authorization");
+        if !knows && !headers.contains_key("content-type") {
+            return Ok((StatusCode::UNAUTHORIZED, "no\n").into_response());
         }
+        if knows {
+            visit.let_in()?;
+        }
+        Ok(visit.read(body, 1_000).await?.len().to_string().into_response())
     }
 
     struct House {
@@ -195,7 +120,7 @@ mod tests {
         fn connect(&self) -> DuplexStream {
             let (ours, theirs) = tokio::io::duplex(1 << 10);
             let place = self.places.enter(Ipv4Addr::LOCALHOST.into());
-            tokio::spawn(converse(theirs, Lengths, place, self.stop.clone()));
+            tokio::spawn(converse(theirs, Router::new().fallback(length), place, self.stop.clone()));
             ours
         }
 

@@ -2,8 +2,12 @@
 
 use std::net::SocketAddr;
 
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
 use http::header::HOST;
-use http::{HeaderMap, Uri};
+use http::{HeaderMap, StatusCode, Uri};
 
 /// The names of a server.
 #[derive(Clone, Copy, Debug)]
@@ -15,12 +19,22 @@ impl Names {
         Self(address)
     }
 
-    /// What a request gets that was meant for another server.
-    pub(crate) const OTHERS: &str = "this server answers to localhost and its own address only\n";
+    /// Routes that answer 421 to requests that were meant for another server.
+    pub(crate) fn guard(self, routes: Router) -> Router {
+        routes.layer(from_fn_with_state(self, Self::check))
+    }
+
+    async fn check(State(names): State<Self>, request: Request, next: Next) -> Response {
+        if names.are_meant(request.uri(), request.headers()) {
+            return next.run(request).await;
+        }
+        let text = "this server answers to localhost and its own address only\n";
+        (StatusCode::MISDIRECTED_REQUEST, text).into_response()
+    }
 
     /// Whether a request was meant for this server. A page of elsewhere whose name suddenly has a loopback address (DNS rebinding) comes
     /// with that name. Where other machines reach it, it may have any name.
-    pub(crate) fn are_meant(self, uri: &Uri, headers: &HeaderMap) -> bool {
+    fn are_meant(self, uri: &Uri, headers: &HeaderMap) -> bool {
         if !self.0.ip().is_loopback() {
             return true;
         }

@@ -98,6 +98,11 @@ impl Place {
         self.end.notified().await;
     }
 
+    /// Connections that have a place.
+    pub(super) fn connections(&self) -> usize {
+        self.shared.table().open.len()
+    }
+
     /// The request of this connection was let in: it keeps its place, and the room of its body, until [`begin`](Self::begin). False if
     /// there are too many such requests.
     pub(super) fn let_in(&self) -> bool {

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
 
-use crate::args::{SiteArgs, positive_seconds};
+use crate::args::positive_seconds;
+use crate::commands::SiteArgs;
 use crate::copyvio::{CandidateArgs, EachCheckArgs};
 
 /// Flags of `sweep`: those of a crawl and those of a check. Where both have the same name it is the crawl's.

@@ -10,13 +10,14 @@ use huntsman::detect::copyvio::{Band, Verdict};
 use huntsman::middleware::copyvio::{Checked, Subject};
 use huntsman::middleware::sinks::FilePosition;
 use huntsman::{Error, Persist, Result, Timestamp};
+use maud::html;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::report::Pair;
 use crate::copyvio::{Compared, Comparison, pair};
 use crate::exit::{Failure, Outcome};
-use crate::html_report::address;
+use crate::markup::address;
 use crate::output::{OutputDir, SWEEP};
 use crate::render::{escape, warn};
 
@@ -153,9 +154,8 @@ impl Inner {
     /// Keeps two texts beside each other for the report.
     fn keep_pair(&self, article: &str, text: &str, compared: &Compared) -> Result<()> {
         let pair_of = Pair::of(article, &compared.name);
-        let mut html = String::new();
-        let heading = format!("{} and {}", address(article), address(&compared.name));
-        pair(&mut html, pair_of.number(), &heading, text, compared);
+        let heading = html! { (address(article)) " and " (address(&compared.name)) };
+        let html = pair(pair_of.number(), &heading, text, compared).into_string();
         let path = self.pairs.join(pair_of.file());
         let written = huntsman::files::write(&path, html);
         written.map_err(|error| Error::from(error).context(format!("writing {}", path.display())))

@@ -1,16 +1,16 @@
 //! `sweep.html`: what a sweep found, ranked, with texts side by side.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use maud::{Markup, PreEscaped, html};
 use serde::{Deserialize, Serialize};
 
-use crate::copyvio::{FOOT, head};
-use crate::html_report::{address, html};
+use crate::copyvio::STYLE;
+use crate::markup::{Web, address, file};
 use crate::output::{OutputDir, SWEEP};
 use crate::render::{count, shorten};
 
@@ -139,39 +139,39 @@ fn read(path: &Path) -> io::Result<(Totals, Vec<Line>)> {
 }
 
 fn page(totals: &Totals, flagged: &[Line], site: &str, shown: &[Option<String>]) -> String {
-    let mut out = head("Sweep");
-    let _ = write!(out, "<h1>Copies on {}</h1>", html(&shorten(site, 160)));
-    let of = |status: &str| totals.statuses.get(status).copied().unwrap_or(0);
-    let all: u64 = totals.statuses.values().sum();
-    let _ = write!(
-        out,
-        "<p class=\"sub\">{} articles with {} sources: {} compared, {} failed, {} excluded, {} skipped, {} late. \
-         <b>{} articles suspected, {} possible.</b></p>",
-        count(totals.articles as u64),
-        count(all),
-        count(of("compared")),
-        count(of("failed")),
-        count(of("excluded")),
-        count(of("skipped")),
-        count(of("late")),
-        count(totals.suspected as u64),
-        count(totals.possible as u64),
-    );
-    chart(&mut out, totals);
-    out.push_str(
-        "<table class=\"list\"><tr><th>#<th>article<th>source<th class=\"n\">confidence<th>verdict<th class=\"n\">score\
-         <th class=\"n\">coverage<th class=\"n\">longest run<th>hints</tr>",
-    );
-    for (at, line) in flagged.iter().enumerate() {
-        row(&mut out, at + 1, line, shown.get(at).is_some_and(Option::is_some));
-    }
-    out.push_str("</table>");
-    if flagged.is_empty() {
-        out.push_str("<p>Nothing was found that stands elsewhere.</p>");
-    }
-    shown.iter().flatten().for_each(|text| out.push_str(text));
-    out.push_str(FOOT);
-    out
+    let of = |status: &str| count(totals.statuses.get(status).copied().unwrap_or(0));
+    let content = html! {
+        h1 { "Copies on " (Web(&shorten(site, 160))) }
+        p.sub {
+            (count(totals.articles as u64)) " articles with " (count(totals.statuses.values().sum())) " sources: "
+            (of("compared")) " compared, " (of("failed")) " failed, " (of("excluded")) " excluded, "
+            (of("skipped")) " skipped, " (of("late")) " late. "
+            b {
+                (count(totals.suspected as u64)) " articles suspected, "
+                (count(totals.possible as u64)) " possible."
+            }
+        }
+        (chart(totals))
+        table.list {
+            tr {
+                th { "#" }
+                th { "article" }
+                th { "source" }
+                th.n { "confidence" }
+                th { "verdict" }
+                th.n { "score" }
+                th.n { "coverage" }
+                th.n { "longest run" }
+                th { "hints" }
+            }
+            @for (at, line) in flagged.iter().enumerate() {
+                (row(at + 1, line, shown.get(at).is_some_and(Option::is_some)))
+            }
+        }
+        @if flagged.is_empty() { p { "Nothing was found that stands elsewhere." } }
+        @for pair in shown.iter().flatten() { (PreEscaped(pair)) }
+    };
+    file("Sweep", STYLE, &content).into_string()
 }
 
 /// The texts of the first pairs, as far as they are there and have room.
@@ -193,9 +193,8 @@ fn shown_pairs(flagged: &[Line], pairs: &Path) -> io::Result<Vec<Option<String>>
     flagged.iter().take(PAIRS).map(&mut read).collect()
 }
 
-fn row(out: &mut String, at: usize, line: &Line, is_shown: bool) {
+fn row(at: usize, line: &Line, is_shown: bool) -> Markup {
     let number = Pair::of(&line.article, &line.source).number();
-    let number = if is_shown { format!("<a href=\"#source-{number}\">{at}</a>") } else { at.to_string() };
     // The stronger of both.
     let band = if line.band == "suspected" { &line.band } else { &line.evidence.verdict };
     let mut hints = Vec::new();
@@ -207,47 +206,46 @@ fn row(out: &mut String, at: usize, line: &Line, is_shown: bool) {
     if let Some(licence) = &line.licence {
         hints.push(format!("licence: {}", licence.kind));
     }
-    let _ = write!(
-        out,
-        "<tr class=\"{band}\"><td>{number}<td>{}<td>{}<td class=\"n\">{:.1} %<td>{}<td class=\"n\">{:.2}\
-         <td class=\"n\">{:.1} %<td class=\"n\">{:.0} words<td>{}</tr>",
-        address(&line.article),
-        address(&line.source),
-        100.0 * line.confidence,
-        html(&line.evidence.verdict),
-        line.evidence.score,
-        100.0 * line.evidence.coverage,
-        line.evidence.longest_run,
-        html(&hints.join("; ")),
-    );
+    html! {
+        tr class=(Web(band)) {
+            td { @if is_shown { a href={ "#source-" (number) } { (at) } } @else { (at) } }
+            td { (address(&line.article)) }
+            td { (address(&line.source)) }
+            td.n { (format!("{:.1} %", 100.0 * line.confidence)) }
+            td { (Web(&line.evidence.verdict)) }
+            td.n { (format!("{:.2}", line.evidence.score)) }
+            td.n { (format!("{:.1} %", 100.0 * line.evidence.coverage)) }
+            td.n { (format!("{:.0} words", line.evidence.longest_run)) }
+            td { (Web(&hints.join("; "))) }
+        }
+    }
 }
 
 /// What became of the sources, as one bar.
-fn chart(out: &mut String, totals: &Totals) {
+fn chart(totals: &Totals) -> Markup {
     let all: u64 = totals.statuses.values().sum();
     if all == 0 {
-        return;
+        return Markup::default();
     }
-    out.push_str(
-        "<svg viewBox=\"0 0 1000 34\" width=\"100%\" role=\"img\" aria-label=\"Sources by status\">",
-    );
-    let (mut x, mut labels) = (0.0, String::new());
-    for (at, (status, number)) in totals.statuses.iter().enumerate() {
+    let (mut x, mut parts) = (0.0, Vec::new());
+    for (status, number) in &totals.statuses {
         let width = 1000.0 * *number as f64 / all as f64;
-        let _ = write!(
-            out,
-            "<rect x=\"{x:.1}\" y=\"0\" width=\"{width:.1}\" height=\"14\" fill=\"currentColor\" opacity=\"{:.2}\"><title>{}: {number}</title></rect>",
-            0.75 - 0.15 * at as f64,
-            html(status),
-        );
-        if width > 70.0 {
-            let _ = write!(
-                labels,
-                "<text x=\"{x:.1}\" y=\"30\" font-size=\"13\" fill=\"currentColor\">{} {number}</text>",
-                html(status)
-            );
-        }
+        parts.push((x, width, status, number));
         x += width;
     }
-    let _ = write!(out, "{labels}</svg>");
+    html! {
+        svg viewBox="0 0 1000 34" width="100%" role="img" aria-label="Sources by status" {
+            @for (at, (x, width, status, number)) in parts.iter().enumerate() {
+                rect x=(format!("{x:.1}")) y="0" width=(format!("{width:.1}")) height="14" fill="currentColor"
+                    opacity=(format!("{:.2}", 0.75 - 0.15 * at as f64)) {
+                    title { (Web(status)) ": " (number) }
+                }
+            }
+            @for (x, _, status, number) in parts.iter().filter(|(_, width, ..)| *width > 70.0) {
+                text x=(format!("{x:.1}")) y="30" font-size="13" fill="currentColor" {
+                    (Web(status)) " " (number)
+                }
+            }
+        }
+    }
 }

@@ -7,9 +7,10 @@ use std::time::Duration;
 use huntsman_store::Durability;
 use serde_json::Value;
 
-use super::chain::assemble;
+use super::assembly::{Assembled, Registered, assemble};
 use super::commits::Commits;
 use super::crawler::Crawler;
+use crate::component::Component;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::event::Observer;
@@ -18,24 +19,17 @@ use crate::frontier::{DiskFrontier, DiskLimits, DynFrontier, Frontier, MemoryFro
 use crate::job::{Job, Persist};
 use crate::log;
 use crate::logging::Log;
-use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
+use crate::middleware::{DownloaderMiddleware, SpiderMiddleware};
 use crate::pace::Pace;
 use crate::pipeline::{DynPipeline, Pipeline};
 use crate::plugin::Plugin;
 use crate::report::CrawlReport;
-use crate::settings::{JobSync, Layer, Layers, Profile, Settings};
+use crate::settings::{JobSync, Layer, Layers, Profile, Settings, SettingsGroup, SettingsTable};
 use crate::spider::Spider;
 use crate::stats::Stats;
 
-/// A component that is made when the settings are known; `None` means it is not configured.
-type Make<T> = Box<dyn FnOnce(&Settings) -> Result<Option<T>> + Send>;
-
-pub(crate) struct Component<T> {
-    pub(crate) name: &'static str,
-    pub(crate) order: i32,
-    pub(crate) make: Make<T>,
-    pub(crate) built_in: bool,
-}
+/// Something that is made when the settings are known.
+pub(crate) type Make<T> = Box<dyn FnOnce(&Settings) -> Result<T> + Send>;
 
 /// Puts a crawler together. Methods take and return `self`; what is wrong is said by [`CrawlerBuilder::build`].
 pub struct CrawlerBuilder<S: Spider> {
@@ -43,12 +37,11 @@ pub struct CrawlerBuilder<S: Spider> {
     pub(crate) layers: Layers,
     pub(crate) error: Option<Error>,
     pub(crate) downloader: Option<Make<Box<dyn DynDownloader>>>,
-    pub(crate) frontier: Option<Make<Box<dyn DynFrontier>>>,
-    pub(crate) middlewares: Vec<Component<Box<dyn DynDownloaderMiddleware>>>,
-    pub(crate) spider_middlewares: Vec<Component<Box<dyn SpiderMiddleware>>>,
+    pub(crate) frontier: Option<Box<dyn DynFrontier>>,
+    pub(crate) registered: Vec<Registered>,
+    pub(crate) table: SettingsTable,
     pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
-    pub(crate) observers: Vec<Box<dyn Observer>>,
-    pub(crate) made_observers: Vec<Make<Box<dyn Observer>>>,
+    pub(crate) observers: Vec<Arc<dyn Observer>>,
     pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<Job>,
     pub(crate) parts: Vec<Box<dyn Persist>>,
@@ -65,11 +58,10 @@ impl<S: Spider> CrawlerBuilder<S> {
             error: None,
             downloader: None,
             frontier: None,
-            middlewares: Vec::new(),
-            spider_middlewares: Vec::new(),
+            registered: Vec::new(),
+            table: SettingsTable::default(),
             pipelines: Vec::new(),
             observers: Vec::new(),
-            made_observers: Vec::new(),
             pace: None,
             job: None,
             parts: Vec::new(),
@@ -85,9 +77,7 @@ impl<S: Spider> CrawlerBuilder<S> {
 
     /// Sets one setting in a layer.
     pub fn set_in(mut self, layer: Layer, name: &str, value: impl Into<Value>) -> Self {
-        if let Err(error) = self.layers.set(layer, name, value) {
-            self.error.get_or_insert(error);
-        }
+        self.layers.set(layer, name, value);
         self
     }
 
@@ -106,9 +96,7 @@ impl<S: Spider> CrawlerBuilder<S> {
 
     /// Uses a profile.
     pub fn profile(mut self, profile: Profile) -> Self {
-        if let Err(error) = self.layers.set_all(Layer::Profile, profile.values()) {
-            self.error.get_or_insert(error);
-        }
+        self.layers.set_profile(profile);
         self
     }
 
@@ -127,41 +115,44 @@ impl<S: Spider> CrawlerBuilder<S> {
         self.set("concurrent_requests", requests)
     }
 
-    /// Adds a downloader middleware.
-    pub fn middleware<M: DownloaderMiddleware>(self, middleware: M) -> Self {
-        let (name, order) = (middleware.name(), middleware.order());
-        self.middleware_with(name, order, move |_| Ok(Some(middleware)))
+    /// Adds a component that is made from the settings; `None` leaves it out, though its settings stay known. A component of the same
+    /// name that was added before is replaced.
+    pub fn component<C: Component>(
+        mut self,
+        make: impl FnOnce(&Settings) -> Result<Option<C>> + Send + 'static,
+    ) -> Self {
+        self.registered.retain(|other| !(other.is_component && other.name == C::NAME));
+        self.registered.push(Registered::component(make));
+        self.with_settings::<C::Settings>()
     }
 
-    /// Adds a downloader middleware that is made from the settings; `None` leaves it out.
-    pub fn middleware_with<M: DownloaderMiddleware>(
-        mut self,
-        name: &'static str,
-        order: i32,
-        make: impl FnOnce(&Settings) -> Result<Option<M>> + Send + 'static,
-    ) -> Self {
-        let make: Make<Box<dyn DynDownloaderMiddleware>> =
-            Box::new(move |settings| Ok(make(settings)?.map(|m| Box::new(m) as _)));
-        self.middlewares.push(Component { name, order, make, built_in: false });
+    /// Makes settings known that something else than a component reads: a pipeline, or a spider.
+    pub fn with_settings<G: SettingsGroup>(mut self) -> Self {
+        if let Some(twice) = G::TABLE
+            .iter()
+            .find(|info| self.table.get(info.name).is_some_and(|known| !std::ptr::eq(known, *info)))
+        {
+            let what = format!("setting {}: two parts of the crawl declare it", twice.name);
+            self.error.get_or_insert(Error::usage(what));
+        }
+        self.table.add::<G>();
+        self
+    }
+
+    /// The settings that are known: the engine's, and those of the components so far.
+    pub fn settings_table(&self) -> &SettingsTable {
+        &self.table
+    }
+
+    /// Adds a downloader middleware.
+    pub fn middleware<M: DownloaderMiddleware>(mut self, middleware: M) -> Self {
+        self.registered.push(Registered::downloader(middleware));
         self
     }
 
     /// Adds a spider middleware.
-    pub fn spider_middleware<M: SpiderMiddleware>(self, middleware: M) -> Self {
-        let (name, order) = (middleware.name(), middleware.order());
-        self.spider_middleware_with(name, order, move |_| Ok(Some(middleware)))
-    }
-
-    /// Adds a spider middleware that is made from the settings; `None` leaves it out.
-    pub fn spider_middleware_with<M: SpiderMiddleware>(
-        mut self,
-        name: &'static str,
-        order: i32,
-        make: impl FnOnce(&Settings) -> Result<Option<M>> + Send + 'static,
-    ) -> Self {
-        let make: Make<Box<dyn SpiderMiddleware>> =
-            Box::new(move |settings| Ok(make(settings)?.map(|m| Box::new(m) as _)));
-        self.spider_middlewares.push(Component { name, order, make, built_in: false });
+    pub fn spider_middleware<M: SpiderMiddleware>(mut self, middleware: M) -> Self {
+        self.registered.push(Registered::spider(middleware));
         self
     }
 
@@ -173,16 +164,7 @@ impl<S: Spider> CrawlerBuilder<S> {
 
     /// Adds an observer of events.
     pub fn observer(mut self, observer: impl Observer) -> Self {
-        self.observers.push(Box::new(observer));
-        self
-    }
-
-    /// Adds an observer that is made from the settings, after the middlewares; `None` leaves it out.
-    pub fn observer_with<O: Observer>(
-        mut self,
-        make: impl FnOnce(&Settings) -> Result<Option<O>> + Send + 'static,
-    ) -> Self {
-        self.made_observers.push(Box::new(move |settings| Ok(make(settings)?.map(|o| Box::new(o) as _))));
+        self.observers.push(Arc::new(observer));
         self
     }
 
@@ -207,13 +189,13 @@ impl<S: Spider> CrawlerBuilder<S> {
         mut self,
         make: impl FnOnce(&Settings) -> Result<D> + Send + 'static,
     ) -> Self {
-        self.downloader = Some(Box::new(move |settings| Ok(Some(Box::new(make(settings)?) as _))));
+        self.downloader = Some(Box::new(move |settings| Ok(Box::new(make(settings)?) as _)));
         self
     }
 
     /// Uses another frontier.
     pub fn frontier(mut self, frontier: impl Frontier) -> Self {
-        self.frontier = Some(Box::new(move |_| Ok(Some(Box::new(frontier) as _))));
+        self.frontier = Some(Box::new(frontier));
         self
     }
 
@@ -257,39 +239,30 @@ impl<S: Spider> CrawlerBuilder<S> {
             return Err(error);
         }
         for (name, value) in self.spider.settings() {
-            self.layers.set(Layer::Spider, name, value)?;
+            self.layers.set(Layer::Spider, name, value);
         }
-        let settings = self.layers.resolve()?;
+        let settings = self.layers.resolve(&self.table)?;
         if self.logs && !Log::new().start(&settings)?.is_installed {
             log::warn!(
                 "a log is installed already: log_level, log_format and log_file of this crawl have no effect"
             );
         }
         let make = self.downloader.ok_or_else(|| Error::usage("the crawler has no downloader"))?;
-        let downloader = make(&settings)?.ok_or_else(|| Error::usage("the downloader is not configured"))?;
-        let frontier = match self.frontier {
-            Some(make) => make(&settings)?,
-            None => None,
-        };
+        let downloader = make(&settings)?;
         let order = settings.scheduler_order;
-        let frontier = frontier.unwrap_or_else(|| Box::new(MemoryFrontier::new(order)));
-        let overrides = &settings.downloader_middlewares;
-        let (middlewares, downloader_infos) =
-            assemble(self.middlewares, overrides, "downloader_middlewares", &settings)?;
-        let overrides = &settings.spider_middlewares;
-        let (spider_middlewares, spider_infos) =
-            assemble(self.spider_middlewares, overrides, "spider_middlewares", &settings)?;
-        for make in self.made_observers {
-            self.observers.extend(make(&settings)?);
-        }
-        log::debug!(downloader = ?downloader_infos, spider = ?spider_infos, "components");
+        let frontier = self.frontier.unwrap_or_else(|| Box::new(MemoryFrontier::new(order)));
+        let Assembled { downloader_chain, spider_chain, observers, parts, needs, components, infos } =
+            assemble(self.registered, &settings)?;
+        self.observers.extend(observers);
+        self.parts.extend(parts);
+        log::debug!(downloader = ?infos.0, spider = ?infos.1, "components");
         let limits = DiskLimits { requests: settings.frontier_memory_limit.max(1), ..DiskLimits::default() };
         let durability = match settings.job_sync {
             JobSync::Process => Durability::Process,
             JobSync::Full => Durability::Full,
         };
         let (sender, messages) = tokio::sync::mpsc::unbounded_channel();
-        let cx = Context::new(settings, Stats::default(), self.observers, Some(sender));
+        let cx = Context::new(settings, Stats::default(), self.observers, components, Some(sender));
         let (frontier, job) = match self.job {
             None => (frontier, None),
             Some(job) => {
@@ -308,13 +281,14 @@ impl<S: Spider> CrawlerBuilder<S> {
             spider: self.spider,
             downloader,
             frontier,
-            middlewares,
-            spider_middlewares,
+            downloader_chain,
+            spider_chain,
+            page_needs: needs,
             pipelines: self.pipelines,
             pace: self.pace,
             job,
             takes_signals: self.takes_signals,
-            components: (downloader_infos, spider_infos),
+            infos,
         })
     }
 
@@ -328,8 +302,7 @@ impl<S: Spider> CrawlerBuilder<S> {
 
     /// Marks everything added so far as built-in: of equal order, built-in goes first.
     pub fn built_in(mut self) -> Self {
-        self.middlewares.iter_mut().for_each(|m| m.built_in = true);
-        self.spider_middlewares.iter_mut().for_each(|m| m.built_in = true);
+        self.registered.iter_mut().for_each(|component| component.is_built_in = true);
         self
     }
 }

@@ -1,85 +1,18 @@
-//! The middleware chains: built-in and own components in order, and one request's way through them.
+//! The downloader chain: the way of one request through the middlewares and the network.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
-
-use super::builder::Component;
+use super::assembly::Placed;
 use super::send::Sender;
 use crate::context::Context;
 use crate::drop::DropReason;
-use crate::error::{Error, Result};
+use crate::error::Error;
 use crate::fetch::{FetchError, FetchErrorKind};
 use crate::log;
 use crate::middleware::{DynDownloaderMiddleware, OnException, OnRequest, OnResponse};
 use crate::request::Request;
 use crate::response::Response;
-use crate::settings::{Settings, nearest};
-
-/// A component in its place.
-pub(crate) struct Placed<T> {
-    pub(crate) name: &'static str,
-    pub(crate) order: i32,
-    pub(crate) part: T,
-}
-
-/// Name, order and state of a component, for `settings --components` and the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ComponentInfo {
-    /// Name in records and settings.
-    pub name: &'static str,
-    /// Place in the chain; `None` if switched off or not configured.
-    pub order: Option<i32>,
-}
-
-/// Makes the components, applies the order table of the settings, and sorts.
-pub(crate) fn assemble<T>(
-    components: Vec<Component<T>>,
-    overrides: &BTreeMap<String, Value>,
-    setting: &str,
-    settings: &Settings,
-) -> Result<(Vec<Placed<T>>, Vec<ComponentInfo>)> {
-    for name in overrides.keys() {
-        if !components.iter().any(|component| component.name == name) {
-            let hint = nearest(name, components.iter().map(|component| component.name))
-                .map_or(String::new(), |near| format!("; did you mean {near}?"));
-            return Err(Error::usage(format!("setting {setting}: no component is called {name}{hint}")));
-        }
-    }
-    let mut chain = Vec::new();
-    let mut infos = Vec::new();
-    for component in components {
-        let name = component.name;
-        let order = match overrides.get(name) {
-            None => Some(component.order),
-            Some(Value::String(word)) if word == "off" => None,
-            Some(Value::Null | Value::Bool(false)) => None,
-            Some(value) => match value.as_i64().and_then(|order| i32::try_from(order).ok()) {
-                Some(order) => Some(order),
-                None => {
-                    let what =
-                        format!("setting {setting}: {name} = {value}: give an order number or \"off\"");
-                    return Err(Error::usage(what));
-                }
-            },
-        };
-        let made = match order {
-            Some(_) => {
-                (component.make)(settings).map_err(|error| error.context(format!("building {name}")))?
-            }
-            None => None,
-        };
-        infos.push(ComponentInfo { name, order: order.filter(|_| made.is_some()) });
-        if let (Some(part), Some(order)) = (made, order) {
-            chain.push((component.built_in, Placed { name, order, part }));
-        }
-    }
-    // Of equal order, built-in goes first, then by name.
-    chain.sort_by_key(|(built_in, placed)| (placed.order, !built_in, placed.name));
-    infos.sort_by_key(|info| (info.order.is_none(), info.order, info.name));
-    Ok((chain.into_iter().map(|(_, placed)| placed).collect(), infos))
-}
 
 /// How the way of a request through the chain and the network ended.
 #[expect(clippy::large_enum_variant, reason = "moved once per page; a box would be an allocation per page")]
@@ -94,7 +27,7 @@ pub(crate) enum Exchanged {
 
 /// The downloader side: middlewares in increasing order, then the network.
 pub(crate) struct Chain {
-    pub(crate) middlewares: Vec<Placed<Box<dyn DynDownloaderMiddleware>>>,
+    pub(crate) middlewares: Vec<Placed<Arc<dyn DynDownloaderMiddleware>>>,
 }
 
 impl Chain {

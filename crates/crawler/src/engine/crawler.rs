@@ -6,8 +6,10 @@ use std::sync::atomic::AtomicBool;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
 
-use super::chain::{Chain, ComponentInfo, Placed};
+use super::assembly::{ComponentInfo, Placed};
+use super::chain::Chain;
 use super::commits::Commits;
+use super::core::{Core, Counters};
 use super::gate::Gate;
 use super::given_back::GivenBack;
 use super::handle::Handle as CrawlHandle;
@@ -17,9 +19,9 @@ use super::known_links::KnownLinks;
 use super::run::{Ran, Run};
 use super::send::Sender;
 use super::tasks;
-use super::visit::{Core, Counters};
 use super::watch;
 use crate::active::ActiveBytes;
+use crate::component::{Component, PageNeeds};
 use crate::context::{Context, Exchange, Message};
 use crate::error::{Error, Result};
 use crate::event::Event;
@@ -42,13 +44,14 @@ pub struct Crawler<S: Spider> {
     pub(crate) spider: S,
     pub(crate) downloader: Box<dyn DynDownloader>,
     pub(crate) frontier: Box<dyn DynFrontier>,
-    pub(crate) middlewares: Vec<Placed<Box<dyn DynDownloaderMiddleware>>>,
-    pub(crate) spider_middlewares: Vec<Placed<Box<dyn SpiderMiddleware>>>,
+    pub(crate) downloader_chain: Vec<Placed<Arc<dyn DynDownloaderMiddleware>>>,
+    pub(crate) spider_chain: Vec<Placed<Arc<dyn SpiderMiddleware>>>,
+    pub(crate) page_needs: PageNeeds,
     pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
     pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<(Job, Arc<Commits>)>,
     pub(crate) takes_signals: bool,
-    pub(crate) components: (Vec<ComponentInfo>, Vec<ComponentInfo>),
+    pub(crate) infos: (Vec<ComponentInfo>, Vec<ComponentInfo>),
 }
 
 impl<S: Spider> Crawler<S> {
@@ -59,7 +62,12 @@ impl<S: Spider> Crawler<S> {
 
     /// Downloader and spider middlewares with their places.
     pub fn components(&self) -> (&[ComponentInfo], &[ComponentInfo]) {
-        (&self.components.0, &self.components.1)
+        (&self.infos.0, &self.infos.1)
+    }
+
+    /// A component of the crawl by its type; `None` if it is not configured.
+    pub fn component<C: Component>(&self) -> Option<Arc<C>> {
+        self.cx.component()
     }
 
     /// Crawls until nothing is left, a limit is reached, or somebody stops it.
@@ -85,8 +93,9 @@ impl<S: Spider> Crawler<S> {
             spider,
             downloader,
             frontier,
-            middlewares,
-            spider_middlewares,
+            downloader_chain,
+            spider_chain,
+            page_needs,
             pipelines,
             pace,
             job,
@@ -104,8 +113,9 @@ impl<S: Spider> Crawler<S> {
         let active = ActiveBytes::default();
         let (job, commits) = job.unzip();
         let core = Arc::new(Core {
-            chain: Chain { middlewares },
-            spider_chain: spider_middlewares,
+            chain: Chain { middlewares: downloader_chain },
+            spider_chain,
+            page_needs,
             sender: Sender::new(downloader, &cx, pace, active.clone()),
             counters: Counters::new(&cx),
             active: active.clone(),
@@ -191,6 +201,7 @@ impl<S: Spider> Crawler<S> {
             version: env!("CARGO_PKG_VERSION"),
             losses: cx.losses(),
             stats: stats.snapshot(),
+            components: cx.components(),
         })
     }
 }

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use http::Extensions;
 use huntsman_html::ScanOptions;
 
+use super::core::Core;
 use super::items::panic_message;
-use super::visit::Core;
 use crate::drop::{DropReason, DropState};
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::log;
+use crate::meta;
 use crate::middleware::{OnFollow, OnPage};
 use crate::output::{Output, Resolved};
 use crate::page::{GivenRequests, Page};
@@ -68,8 +69,8 @@ impl<S: Spider> Core<S> {
     fn parse(self: &Arc<Self>, request: Request, response: Response) -> Parsed<S::Item> {
         let settings = self.cx.settings();
         let options = ScanOptions {
-            text: settings.page_text || settings.near_dup_enabled,
-            blocks: settings.page_blocks || settings.avoid_dup_content_enabled,
+            text: settings.page_text || self.page_needs.text,
+            blocks: settings.page_blocks || self.page_needs.blocks,
             ..ScanOptions::links_only()
         };
         let mut page = Page::with_options(request, response, options);
@@ -249,7 +250,7 @@ impl<S: Spider> Core<S> {
                 self.refuse(request, "engine", reason);
                 return false;
             }
-            request.depth = if request.meta_flag("depth_reset") { 0 } else { depth };
+            request.depth = if request.meta_flag(meta::DEPTH_RESET) { 0 } else { depth };
             request.referer.get_or_insert_with(|| Arc::clone(&referer));
             if let Some(reason) = self.offsite(request, &domains) {
                 self.refuse(request, "offsite", reason);

@@ -7,10 +7,11 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
+use super::core::Core;
 use super::limits::Limits;
 use super::quota::Quota;
 use super::seeds::Seeds;
-use super::visit::{Core, VisitEnd};
+use super::visit::{Visit, VisitEnd};
 use crate::clock::Timestamp;
 use crate::context::{Message, Overview};
 use crate::drop::{DropReason, DropState, Dropped};
@@ -21,6 +22,7 @@ use crate::host::HostKey;
 use crate::host_stats::HostNow;
 use crate::log;
 use crate::losses::LossKind;
+use crate::meta;
 use crate::middleware::OnFollow;
 use crate::report::HostReport;
 use crate::request::Request;
@@ -331,7 +333,7 @@ impl<S: Spider> Run<S> {
             self.core.cx.emit(&Event::SchedulerEmpty);
         }
         let id = lease.id;
-        let task = self.visits.spawn(Arc::clone(&self.core).visit(lease, ticket)).id();
+        let task = self.visits.spawn(Visit::run(Arc::clone(&self.core), lease, ticket)).id();
         self.leased.insert(task, (id, host));
         Ok(())
     }
@@ -471,7 +473,7 @@ impl<S: Spider> Run<S> {
         let mut requests = Vec::with_capacity(batch.len());
         for request in batch {
             match request {
-                Ok(request) => requests.push(request.meta("is_start_request", true)),
+                Ok(request) => requests.push(request.with_meta(meta::IS_START_REQUEST, true)),
                 Err(error) => {
                     log::error!("start request: {error}");
                     self.core.cx.stats().inc("start_errors");
@@ -501,7 +503,7 @@ impl<S: Spider> Run<S> {
                     Ok(OnFollow::Drop(reason)) => reason,
                     Err(error) => DropReason::failed("middleware_error").detail(error.to_string()),
                 };
-                if request.meta_flag("is_start_request") {
+                if request.meta_flag(meta::IS_START_REQUEST) {
                     let why = reason.detail.clone().unwrap_or_else(|| reason.reason.to_string());
                     let url = redacted(request.url.as_str()).into_owned();
                     core.seed_failed(&url, &why);
@@ -548,7 +550,7 @@ impl<S: Spider> Run<S> {
         for (host, _) in hosts {
             let _settling = self.core.settling().await;
             let failed = drain(&self.core, &host, None, |request| {
-                let reason = request.meta_str("parked_reason").unwrap_or("host_parked").to_owned();
+                let reason = request.meta_text(meta::PARKED_REASON).unwrap_or("host_parked").to_owned();
                 DropReason::failed(reason).detail("parked until nothing else was left to do")
             });
             self.failed_seeds.extend(failed.await?);
@@ -596,7 +598,7 @@ async fn drain<S: Spider>(
         let mut settled = Vec::with_capacity(leased.len());
         for lease in leased {
             let reason = why(&lease.request);
-            if lease.request.depth == 0 && lease.request.meta_flag("is_start_request") {
+            if lease.request.depth == 0 && lease.request.meta_flag(meta::IS_START_REQUEST) {
                 if reason.state == DropState::Failed {
                     core.seed_failed(lease.request.requested_url(), &reason.reason);
                 }

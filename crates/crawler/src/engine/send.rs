@@ -1,7 +1,5 @@
 //! Sending: every request that goes to the network takes a start from the scheduler, however it came about.
 
-use std::cell::Cell;
-
 use tokio::sync::oneshot;
 
 use crate::active::{ActiveBytes, Held};
@@ -9,17 +7,13 @@ use crate::context::{Context, Message};
 use crate::event::Event;
 use crate::fetch::{DynDownloader, FetchError, FetchErrorKind, Watch};
 use crate::host_stats::HostStats;
+use crate::meta;
 use crate::pace::{Flight, Pace};
 use crate::request::Request;
 use crate::response::Response;
 use crate::retry_after::wait_asked_for;
 use crate::schedule::{Outcome, Ticket};
 use crate::stats::Counter;
-
-tokio::task_local! {
-    /// The start that came with the lease of this visit, until the first send of its host takes it.
-    pub(crate) static TURN: Cell<Option<Ticket>>;
-}
 
 /// The last step before the network.
 pub(crate) struct Sender {
@@ -86,7 +80,7 @@ impl Sender {
                     status,
                     latency,
                     retry_after: if slows { wait_asked_for(&response.headers, cx.now()) } else { None },
-                    adjust_delay: !request.meta_flag("autothrottle_dont_adjust_delay"),
+                    adjust_delay: !request.meta_flag(meta::AUTOTHROTTLE_DONT_ADJUST_DELAY),
                 }
             }
             Err(error) => {
@@ -113,7 +107,7 @@ async fn start(
     pace: Option<&Pace>,
 ) -> Result<(Ticket, Option<Flight>), FetchError> {
     let host = request.host();
-    let mut held = TURN.try_with(Cell::take).ok().flatten();
+    let mut held = cx.take_turn();
     loop {
         match held {
             Some(ticket) if ticket.host == host && !ticket.is_void() => {

@@ -9,6 +9,7 @@ use url::Url;
 
 use crate::clock::Timestamp;
 use crate::host::HostKey;
+use crate::meta;
 use crate::request::{Fingerprint, FoundBy, Request, Rest};
 
 /// A request without its slot and its priority, which the queue knows.
@@ -39,7 +40,6 @@ const LINK: u8 = 8;
 const SITEMAP: u8 = 16;
 
 /// The key of `meta` that the engine sets for start requests.
-const IS_START: &str = "is_start_request";
 
 #[derive(Debug)]
 struct Rare {
@@ -78,7 +78,7 @@ impl Packed {
             slot: _,
             fingerprint: _,
         } = request;
-        let is_start = meta.len() == 1 && meta.get(IS_START) == Some(&Value::Bool(true));
+        let is_start = meta.len() == 1 && meta.get(meta::IS_START_REQUEST.name()) == Some(&Value::Bool(true));
         if is_start {
             meta.clear();
         }
@@ -154,7 +154,7 @@ impl Packed {
             request.rest = rare.rest.clone();
         }
         if self.flags & START != 0 {
-            request.meta.insert(IS_START.to_owned(), true.into());
+            request.set_meta(meta::IS_START_REQUEST, true);
         }
         request.assign_slot(host.clone());
         let [high, low] = self.fingerprint;
@@ -189,7 +189,7 @@ mod tests {
         found.found_by = FoundBy::Link;
         let mut listed = plain.clone();
         listed.found_by = FoundBy::Sitemap;
-        let start = plain.clone().meta(IS_START, true);
+        let start = plain.clone().with_meta(meta::IS_START_REQUEST, true);
         let full = plain
             .clone()
             .method(Method::POST)
@@ -200,7 +200,7 @@ mod tests {
             .errback("oops")
             .cb_kwarg("page", 3)
             .cookie("a", "b")
-            .meta(IS_START, true)
+            .with_meta(meta::IS_START_REQUEST, true)
             .meta("proxy", "http://p:1")
             .after(Duration::from_secs(5))
             .unfiltered();

@@ -8,6 +8,7 @@ use hashbrown::HashMap;
 use super::Order;
 use crate::clock::Timestamp;
 use crate::host::HostKey;
+use crate::meta;
 use crate::request::Request;
 
 /// Where a request stands among those of its host: what makes the order of [`Order`], and what brings a released
@@ -31,9 +32,9 @@ impl Place {
 
     /// The place of a request that came as number `sequence`.
     pub(super) fn of(request: &Request, order: Order, sequence: u64) -> Self {
-        let is_start = request.depth == 0 && request.meta_flag("is_start_request");
+        let is_start = request.depth == 0 && request.meta_flag(meta::IS_START_REQUEST);
         let score = match order {
-            Order::BestFirst => !ascending(request.meta_f64("score").unwrap_or(0.0)),
+            Order::BestFirst => !ascending(request.meta_value(meta::SCORE).unwrap_or(0.0)),
             Order::Bfs | Order::Dfs => 0,
         };
         // Start requests keep their own order, also depth first (ENG-6).

@@ -1,4 +1,4 @@
-//! Certificates that are recorded instead of refused: what the system would say of each, by the certificate.
+//! The authorities that a client trusts, and certificates that are recorded instead of refused: what the system would say of each, by the certificate.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use hashbrown::HashMap;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme, SupportedProtocolVersion};
 use rustls_platform_verifier::Verifier;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -125,27 +125,93 @@ impl ServerCertVerifier for Recorder {
     }
 }
 
-/// A configuration of TLS that records bad certificates.
-///
-/// # Errors
-/// The system's certificates cannot be read.
-pub(crate) fn recording(
-    bad: Arc<BadCertificates>,
-    versions: &[&'static SupportedProtocolVersion],
-    http2: bool,
-) -> Result<ClientConfig> {
-    let provider: Arc<CryptoProvider> = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let judge = Verifier::new(Arc::clone(&provider)).map_err(Error::from)?;
-    let mut config = ClientConfig::builder_with_provider(provider)
-        .with_protocol_versions(versions)?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Recorder { judge, bad }))
-        .with_no_client_auth();
-    config.alpn_protocols = match http2 {
-        true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
-        false => vec![b"http/1.1".to_vec()],
-    };
-    Ok(config)
+/// Lets every certificate pass, unread.
+#[derive(Debug)]
+struct Unverified(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Unverified {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        // Servers choose among these; more than the provider could verify, as nothing is verified.
+        let more = [
+            SignatureScheme::ECDSA_NISTP521_SHA512,
+            SignatureScheme::ED448,
+            SignatureScheme::RSA_PKCS1_SHA1,
+            SignatureScheme::ECDSA_SHA1_Legacy,
+        ];
+        self.0.signature_verification_algorithms.supported_schemes().into_iter().chain(more).collect()
+    }
+}
+
+/// The certificates that a client accepts.
+#[derive(Clone, Debug)]
+pub(crate) enum Trust {
+    /// Those that the system accepts.
+    System,
+    /// All; errors that the system finds in them are recorded.
+    Recorded(Arc<BadCertificates>),
+    /// All, and nothing is recorded.
+    All,
+    /// None: the client is for connections without TLS, and reading the certificates of the system takes milliseconds.
+    None,
+}
+
+impl Trust {
+    /// A configuration of TLS with the provider `ring`. It is named, and not the process's: a library neither needs nor sets one.
+    ///
+    /// # Errors
+    /// The system's certificates cannot be read.
+    pub(crate) fn config(
+        self,
+        versions: &[&'static SupportedProtocolVersion],
+        http2: bool,
+    ) -> Result<ClientConfig> {
+        let provider: Arc<CryptoProvider> = Arc::new(rustls::crypto::ring::default_provider());
+        let system = || Verifier::new(Arc::clone(&provider)).map_err(Error::from);
+        let builder =
+            ClientConfig::builder_with_provider(Arc::clone(&provider)).with_protocol_versions(versions)?;
+        let judged = |judge| builder.clone().dangerous().with_custom_certificate_verifier(judge);
+        let builder = match self {
+            Self::System => judged(Arc::new(system()?)),
+            Self::Recorded(bad) => judged(Arc::new(Recorder { judge: system()?, bad })),
+            Self::All => judged(Arc::new(Unverified(Arc::clone(&provider)))),
+            Self::None => builder.with_root_certificates(RootCertStore::empty()),
+        };
+        let mut config = builder.with_no_client_auth();
+        config.alpn_protocols = match http2 {
+            true => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+            false => vec![b"http/1.1".to_vec()],
+        };
+        Ok(config)
+    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ use rustls::version::{TLS12, TLS13};
 use tower::util::MapFutureLayer;
 
 use super::attempt::watched;
-use super::certificates::{self, BadCertificates};
+use super::certificates::{BadCertificates, Trust};
 use super::deadline::Deadlines;
 use super::failure::describe;
 use super::network::{Names, Network};
@@ -98,33 +98,32 @@ impl Recipe {
     /// A client with its own connections. Without TLS it trusts no authority: reading the certificate store takes
     /// milliseconds, and many crawls never meet https.
     fn client(&self, proxy: Option<&Arc<Proxy>>, tls: bool, most_idle: usize) -> Result<Client, FetchError> {
-        let mut builder = self.builder(proxy, tls, most_idle);
-        if tls && proxy.is_none() && self.verify == VerifyCertificates::Record {
-            let versions: Vec<_> = [(tls::Version::TLS_1_2, &TLS12), (tls::Version::TLS_1_3, &TLS13)]
-                .into_iter()
-                .filter(|(version, _)| (self.min_tls..=self.max_tls).contains(version))
-                .map(|(_, supported)| supported)
-                .collect();
-            let config = certificates::recording(Arc::clone(&self.bad_certificates), &versions, self.http2)
-                .map_err(|error| {
-                let message = format!("certificates cannot be verified: {error}");
-                FetchError::new(FetchErrorKind::Tls, message).with_source(error.into_boxed())
-            })?;
-            builder = builder.map(|builder| builder.tls_backend_preconfigured(config));
-        }
-        builder.and_then(ClientBuilder::build).map_err(|error| {
+        let trust = match self.verify {
+            VerifyCertificates::No => Trust::All,
+            _ if !tls => Trust::None,
+            VerifyCertificates::Record if proxy.is_none() => {
+                Trust::Recorded(Arc::clone(&self.bad_certificates))
+            }
+            VerifyCertificates::Record | VerifyCertificates::Yes => Trust::System,
+        };
+        let versions: Vec<_> = [(tls::Version::TLS_1_2, &TLS12), (tls::Version::TLS_1_3, &TLS13)]
+            .into_iter()
+            .filter(|(version, _)| (self.min_tls..=self.max_tls).contains(version))
+            .map(|(_, supported)| supported)
+            .collect();
+        let config = trust.config(&versions, self.http2).map_err(|error| {
+            let message = format!("certificates cannot be verified: {error}");
+            FetchError::new(FetchErrorKind::Tls, message).with_source(error.into_boxed())
+        })?;
+        let builder = self.builder(proxy, most_idle);
+        builder.and_then(|builder| builder.tls_backend_preconfigured(config).build()).map_err(|error| {
             let kind = if tls { FetchErrorKind::Tls } else { FetchErrorKind::InvalidRequest };
             let message = format!("the HTTP client cannot be made: {}", describe(&error));
             FetchError::new(kind, message).with_source(error)
         })
     }
 
-    fn builder(
-        &self,
-        proxy: Option<&Arc<Proxy>>,
-        tls: bool,
-        most_idle: usize,
-    ) -> reqwest::Result<ClientBuilder> {
+    fn builder(&self, proxy: Option<&Arc<Proxy>>, most_idle: usize) -> reqwest::Result<ClientBuilder> {
         let names = Names { network: Arc::clone(&self.network), proxy: proxy.cloned() };
         let mut builder = Client::builder()
             .no_proxy()
@@ -148,15 +147,9 @@ impl Recipe {
             .http2_max_header_list_size(u32::try_from(self.header_bytes).unwrap_or(u32::MAX))
             .http2_initial_stream_window_size(STREAM_WINDOW)
             .http2_initial_connection_window_size(CONNECTION_WINDOW)
-            .tls_version_min(self.min_tls)
-            .tls_version_max(self.max_tls)
-            .tls_danger_accept_invalid_certs(self.verify == VerifyCertificates::No)
             .tls_info(true);
         if !self.http2 {
             builder = builder.http1_only();
-        }
-        if !tls {
-            builder = builder.tls_certs_only([]);
         }
         if let Some(proxy) = proxy {
             builder = builder.proxy(proxy.for_client()?);

@@ -3,6 +3,9 @@
 //! Every stage is pushed what arrived and gives what it can, so that a bomb ends at the limit with little read and
 //! little kept. Limits hold for what each stage gives, not only for the last one: a coding inside a coding could
 //! else burn time without giving a byte.
+//!
+//! The formats are those of flate2, brotli-decompressor and zstd. reqwest would decode with them as well, but has no limit for the decoded bytes and
+//! does not tell the bytes on the wire.
 
 use bytes::Bytes;
 use http::{HeaderMap, header};

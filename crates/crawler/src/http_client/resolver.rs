@@ -17,7 +17,7 @@ use super::failure::{Failure, OUT_OF_FILES_WAIT, describe, is_out_of_files};
 use crate::error::{Error, Result};
 use crate::fetch::FetchErrorKind;
 use crate::log;
-use crate::settings::Settings;
+use crate::settings::EngineSettings;
 
 /// Least time that an answer is kept, whatever its TTL says.
 const LEAST_TTL: Duration = Duration::from_secs(60);
@@ -59,7 +59,7 @@ struct Fixed {
 impl Resolver {
     /// By the settings `resolve`, `dnscache_size` and `dns_timeout`. Without a system configuration
     /// (`/etc/resolv.conf`) the C library is asked, which blocks a thread per look-up and tells no TTL.
-    pub(crate) fn new(settings: &Settings) -> Result<Self> {
+    pub(crate) fn new(settings: &EngineSettings) -> Result<Self> {
         let fixed = settings.resolve.iter().map(|entry| Fixed::parse(entry)).collect::<Result<_>>()?;
         let timeout = limit(settings.dns_timeout);
         let cache = Mutex::new(Cache::new(settings.dnscache_size));

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use huntsman_detect::urlparts;
+use huntsman_text::urlparts;
 use regex::Regex;
 use url::Url;
 

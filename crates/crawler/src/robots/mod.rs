@@ -8,6 +8,10 @@
 //! room: frequent typing errors of `Disallow` count, a missing colon is forgiven, unknown lines are passed over.
 //! Beyond the RFC: `Crawl-delay`, `Request-rate`, `Sitemap`.
 //!
+//! Two libraries were measured on 41 cases from the published rules. texting_robots 0.2.2 decides 38 as they are published, gives no line for its decision and
+//! may give an infinite delay; a differential test compares with it. robotstxt decides 40, but one rule of 60 times `a*` against a path of 2 kB takes it 5
+//! to 12 seconds, where texting_robots takes 14 us.
+//!
 //! ```
 //! use huntsman_crawler::robots::Robots;
 //!

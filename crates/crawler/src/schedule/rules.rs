@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::autothrottle::AutoThrottle;
 use crate::host::HostKey;
-use crate::settings::{LatencyEstimate, Settings, SlotSettings, seconds};
+use crate::settings::{EngineSettings, LatencyEstimate, SlotSettings, seconds};
 
 /// Most that a jitter may lengthen a gap: a hundred times the delay. A setting above it is a mistake.
 const MAX_JITTER: f64 = 100.0;
@@ -48,7 +48,7 @@ pub(super) struct Own {
 }
 
 impl Rules {
-    pub(super) fn new(settings: &Settings, seed: u64) -> Self {
+    pub(super) fn new(settings: &EngineSettings, seed: u64) -> Self {
         let mut exact = BTreeMap::new();
         let mut suffixes = BTreeMap::new();
         for (pattern, own) in &settings.download_slots {
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn the_exact_name_wins_and_then_the_longest_suffix() {
-        let mut settings = Settings::default();
+        let mut settings = EngineSettings::default();
         let slot = |delay| SlotSettings { delay: Some(delay), ..SlotSettings::default() };
         for (pattern, delay) in
             [("a.b.example", 1.0), ("*.b.example", 2.0), ("*.example", 3.0), ("B.Example", 4.0)]
@@ -147,27 +147,27 @@ mod tests {
 
     #[test]
     fn draws_repeat_with_the_seed_and_differ_without() {
-        let rules = Rules::new(&Settings::default(), 7);
+        let rules = Rules::new(&EngineSettings::default(), 7);
         let host = HostKey::new("a.example");
         let draws: Vec<f32> = (0..100).map(|n| rules.draw(&host, n)).collect();
         assert!(draws.iter().all(|u| (0.0..1.0).contains(u)));
         let mean = draws.iter().sum::<f32>() / 100.0;
         assert!((0.4..0.6).contains(&mean), "{mean}");
-        let again = Rules::new(&Settings::default(), 7);
+        let again = Rules::new(&EngineSettings::default(), 7);
         assert_eq!(again.draw(&host, 3), draws[3]);
         assert_ne!(again.draw(&HostKey::new("b.example"), 3), draws[3]);
-        assert_ne!(Rules::new(&Settings::default(), 8).draw(&host, 3), draws[3]);
+        assert_ne!(Rules::new(&EngineSettings::default(), 8).draw(&host, 3), draws[3]);
     }
 
     #[test]
     fn senseless_settings_are_bounded() {
-        let settings = Settings {
+        let settings = EngineSettings {
             download_delay: f64::NAN,
             download_delay_jitter: f64::INFINITY,
             concurrent_requests_per_domain: 0,
             autothrottle_enabled: true,
             autothrottle_target_concurrency: 0.0,
-            ..Settings::default()
+            ..EngineSettings::default()
         };
         let rules = Rules::new(&settings, 0);
         assert_eq!((rules.delay, rules.jitter, rules.concurrency), (Duration::ZERO, 0.0, u32::MAX));

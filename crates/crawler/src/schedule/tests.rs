@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::clock::Timestamp;
 use crate::context::Politeness;
 use crate::host::HostKey;
-use crate::settings::{Settings, SlotSettings};
+use crate::settings::{EngineSettings, SlotSettings};
 
 use super::{Learnt, Next, Outcome, Scheduler, SlotState, Ticket};
 
@@ -27,13 +27,13 @@ fn host(name: &str) -> HostKey {
 }
 
 /// One request at a time, `delay` seconds apart, no jitter.
-fn every(delay: f64) -> Settings {
-    Settings { download_delay: delay, download_delay_jitter: 0.0, ..Settings::default() }
+fn every(delay: f64) -> EngineSettings {
+    EngineSettings { download_delay: delay, download_delay_jitter: 0.0, ..EngineSettings::default() }
 }
 
 /// `concurrency` at a time without a delay.
-fn at_once(concurrency: usize) -> Settings {
-    Settings { concurrent_requests_per_domain: concurrency, ..every(0.0) }
+fn at_once(concurrency: usize) -> EngineSettings {
+    EngineSettings { concurrent_requests_per_domain: concurrency, ..every(0.0) }
 }
 
 fn answer(status: u16) -> Outcome {

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::Settings;
-use crate::error::{Error, Result};
+use super::{EngineSettings, Profile, Settings, SettingsGroup, SettingsTable};
+use crate::error::Result;
 
 /// A source of settings, lowest priority first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,171 +42,77 @@ impl Layer {
     }
 }
 
-/// Settings by layer: a later layer wins; within a layer the later call.
+/// Settings by layer: a later layer wins; within a layer the later call. Names and values are checked when they are resolved, because the
+/// components that declare them may be added later.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
+    profile: Profile,
     values: Vec<(Layer, String, Value)>,
 }
 
 impl Layers {
+    /// Uses the values of a profile, below all layers but the defaults.
+    pub fn set_profile(&mut self, profile: Profile) {
+        self.profile = profile;
+    }
+
     /// Sets one value in a layer.
-    ///
-    /// # Errors
-    /// The name is unknown (the nearest known one is named), or the value has the wrong type.
-    pub fn set(&mut self, layer: Layer, name: &str, value: impl Into<Value>) -> Result<()> {
-        let value = value.into();
-        let name = name.to_ascii_lowercase();
-        check(&name, &value)?;
-        self.values.push((layer, name, value));
-        Ok(())
+    pub fn set(&mut self, layer: Layer, name: &str, value: impl Into<Value>) {
+        self.values.push((layer, name.to_ascii_lowercase(), value.into()));
     }
 
-    /// Sets several values in a layer.
-    ///
-    /// # Errors
-    /// As [`Layers::set`].
-    pub fn set_all(&mut self, layer: Layer, values: Map<String, Value>) -> Result<()> {
-        values.into_iter().try_for_each(|(name, value)| self.set(layer, &name, value))
+    /// The default of a setting and what every layer says of it, the winner last.
+    pub fn explain(&self, name: &str, table: &SettingsTable) -> Vec<(Layer, Value)> {
+        let default = table.get(name).map(|info| (Layer::Default, (info.default)()));
+        let of_name =
+            |(layer, key, value): (Layer, &str, &Value)| (key == name).then(|| (layer, value.clone()));
+        let profile = table.profile(self.profile);
+        let said = self.all(&profile).into_iter().filter_map(of_name);
+        default.into_iter().chain(said).collect()
     }
 
-    /// Sets one value given as text (`--set key=value`): JSON if it is, else a string; lists may be comma-separated.
-    ///
-    /// # Errors
-    /// As [`Layers::set`].
-    pub fn set_text(&mut self, layer: Layer, name: &str, text: &str) -> Result<()> {
-        let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
-        let list = || Value::from(text.split(',').map(|part| part.trim().to_owned()).collect::<Vec<_>>());
-        let candidates = [value, Value::from(text), list()];
-        let name = name.to_ascii_lowercase();
-        match candidates.iter().find(|value| check(&name, value).is_ok()) {
-            Some(value) => self.set(layer, &name, value.clone()),
-            None => check(&name, &candidates[0]),
-        }
-    }
-
-    /// The value of a setting and every layer that set it, the winner last.
-    pub fn explain(&self, name: &str) -> Vec<(Layer, Value)> {
-        let mut all: Vec<_> = self
-            .values
-            .iter()
-            .filter(|(_, key, _)| key == name)
-            .map(|(layer, _, value)| (*layer, value.clone()))
-            .collect();
-        all.sort_by_key(|(layer, _)| *layer);
-        if let Some(default) = Settings::default().get(name) {
-            all.insert(0, (Layer::Default, default));
-        }
+    /// What all layers say, the lowest priority first.
+    fn all<'a>(&'a self, profile: &'a Map<String, Value>) -> Vec<(Layer, &'a str, &'a Value)> {
+        let profile = profile.iter().map(|(name, value)| (Layer::Profile, name.as_str(), value));
+        let values = self.values.iter().map(|(layer, name, value)| (*layer, name.as_str(), value));
+        let mut all: Vec<_> = profile.chain(values).collect();
+        all.sort_by_key(|(layer, ..)| *layer);
         all
     }
 
     /// The typed settings.
     ///
     /// # Errors
-    /// A value out of range; the error names the setting.
-    pub fn resolve(&self) -> Result<Settings> {
-        let mut all = match serde_json::to_value(Settings::default())? {
-            Value::Object(all) => all,
-            _ => Map::new(),
-        };
-        let mut values: Vec<_> = self.values.iter().collect();
-        values.sort_by_key(|(layer, ..)| *layer);
-        for (_, name, value) in values {
-            match (all.get_mut(name), value) {
-                // Tables merge: a project names one middleware or slot, the rest stays.
-                (Some(Value::Object(old)), Value::Object(new)) => {
-                    // HTTP knows no case in names, so neither does what replaces what.
-                    if name == "default_request_headers" {
-                        old.retain(|name, _| !new.keys().any(|other| other.eq_ignore_ascii_case(name)));
-                    }
-                    old.extend(new.clone());
-                }
-                _ => drop(all.insert(name.clone(), value.clone())),
+    /// A name is not in the table (the nearest one that is, is named), a value has the wrong type, or is out of its range; the error
+    /// names the setting.
+    pub fn resolve(&self, table: &SettingsTable) -> Result<Settings> {
+        let profile = table.profile(self.profile);
+        let mut given = Map::new();
+        for (_, name, value) in self.all(&profile) {
+            table.check(name, value)?;
+            // Tables merge: a project names one middleware or slot, the rest stays.
+            let Value::Object(new) = value else {
+                given.insert(name.to_owned(), value.clone());
+                continue;
+            };
+            let default = || table.get(name).map(|info| (info.default)());
+            let old = given.remove(name).or_else(default);
+            let mut merged = match old {
+                Some(Value::Object(old)) => old,
+                _ => Map::new(),
+            };
+            // HTTP knows no case in names, so neither does what replaces what.
+            if table.get(name).is_some_and(|info| info.is_headers()) {
+                merged.retain(|name, _| !new.keys().any(|other| other.eq_ignore_ascii_case(name)));
             }
+            merged.extend(new.clone());
+            given.insert(name.to_owned(), Value::Object(merged));
         }
-        let settings: Settings = serde_json::from_value(Value::Object(all))?;
-        validate(&settings)?;
-        Ok(settings)
+        let mut values = table.complete(&given)?;
+        let engine = EngineSettings::read(&values)?;
+        EngineSettings::TABLE.iter().for_each(|info| drop(values.remove(info.name)));
+        Ok(Settings { engine, values })
     }
-}
-
-/// Whether the name is known and the value fits its type.
-fn check(name: &str, value: &Value) -> Result<()> {
-    if !Settings::table().iter().any(|info| info.name == name) {
-        let known = Settings::table().iter().map(|info| info.name);
-        let hint = nearest(name, known).map_or(String::new(), |near| format!("; did you mean {near}?"));
-        return Err(Error::usage(format!("unknown setting {name}{hint}")));
-    }
-    let mut one = Map::new();
-    one.insert(name.to_owned(), value.clone());
-    match serde_json::from_value::<Settings>(Value::Object(one)) {
-        Ok(_) => Ok(()),
-        Err(cause) => {
-            let kind = Settings::table().iter().find(|info| info.name == name).map_or("", |info| info.kind);
-            let (shown, cause) = (Settings::shown(name, value.clone()), cause.to_string());
-            // The cause repeats the value.
-            let cause = if shown == *value { format!("{cause} ") } else { String::new() };
-            Err(Error::usage(format!("setting {name} = {shown}: {cause}(it is a {kind})")))
-        }
-    }
-}
-
-fn validate(settings: &Settings) -> Result<()> {
-    let fail = |name: &str, what: &str| Err(Error::usage(format!("setting {name}: {what}")));
-    let times = [
-        ("download_delay", settings.download_delay),
-        ("download_delay_jitter", settings.download_delay_jitter),
-        ("requests_per_second", settings.requests_per_second),
-        ("proxy_requests_per_second", settings.proxy_requests_per_second),
-        ("download_timeout", settings.download_timeout),
-        ("connect_timeout", settings.connect_timeout),
-        ("first_byte_timeout", settings.first_byte_timeout),
-        ("read_idle_timeout", settings.read_idle_timeout),
-        ("dns_timeout", settings.dns_timeout),
-        ("autothrottle_start_delay", settings.autothrottle_start_delay),
-        ("autothrottle_max_delay", settings.autothrottle_max_delay),
-        ("retry_after_max", settings.retry_after_max),
-        ("max_parked_wait", settings.max_parked_wait),
-        ("closespider_timeout", settings.closespider_timeout),
-    ];
-    if let Some((name, value)) = times.into_iter().find(|(_, value)| !value.is_finite() || *value < 0.0) {
-        return fail(name, &format!("{value} is not a finite number of at least 0"));
-    }
-    if settings.autothrottle_target_concurrency <= 0.0 {
-        return fail("autothrottle_target_concurrency", "must be greater than 0");
-    }
-    if settings.concurrent_requests_per_domain == 0 {
-        return fail("concurrent_requests_per_domain", "must be at least 1");
-    }
-    if http::HeaderValue::from_str(&settings.user_agent).is_err() {
-        return fail("user_agent", "not allowed as a header value");
-    }
-    if !matches!(settings.tls_max_version.as_str(), "1.2" | "1.3") {
-        return fail("tls_max_version", "use 1.2 or 1.3");
-    }
-    if !matches!(settings.tls_min_version.as_str(), "1.2" | "1.3") {
-        return fail("tls_min_version", "use 1.2 or 1.3");
-    }
-    Ok(())
-}
-
-/// The known name that is nearest to a mistyped one by edit distance, if it is near at all.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let distance = |other: &str| {
-        let other: Vec<char> = other.chars().collect();
-        let mut row: Vec<usize> = (0..=other.len()).collect();
-        for (i, a) in name.chars().enumerate() {
-            let mut diagonal = row[0];
-            row[0] = i + 1;
-            for (j, b) in other.iter().enumerate() {
-                let replaced = diagonal + usize::from(a != *b);
-                diagonal = row[j + 1];
-                row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-            }
-        }
-        row[other.len()]
-    };
-    let limit = (name.chars().count() / 3).max(2);
-    known.map(|other| (distance(other), other)).filter(|(d, _)| *d <= limit).min().map(|(_, other)| other)
 }
 
 #[cfg(test)]
@@ -214,13 +120,41 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    crate::settings! {
+        /// Settings of a component.
+        struct OwnSettings {
+            /// Tries.
+            own_times: u32 = 2, broad = 1;
+            /// Credentials.
+            own_logins: Vec<String> = Vec::new(), secret;
+            /// A password.
+            own_password: String = String::new(), secret;
+            /// A proxy.
+            own_proxy: Option<String> = None, secret;
+            /// Headers.
+            own_headers: std::collections::BTreeMap<String, String> =
+                std::collections::BTreeMap::from([("Accept".to_owned(), "*/*".to_owned())]), headers;
+        }
+    }
+
+    fn table() -> SettingsTable {
+        let mut table = SettingsTable::default();
+        table.add::<OwnSettings>();
+        table
+    }
+
+    fn set_text(layers: &mut Layers, name: &str, text: &str) -> Result<()> {
+        layers.set(Layer::CommandLine, name, table().parse(name, text)?);
+        Ok(())
+    }
+
     #[test]
     fn certificates_are_verified_recorded_or_not_looked_at() {
         use crate::settings::VerifyCertificates as V;
         let resolved = |text: &str| {
             let mut layers = Layers::default();
-            layers.set_text(Layer::CommandLine, "download_verify_certificates", text)?;
-            layers.resolve().map(|settings| settings.download_verify_certificates)
+            set_text(&mut layers, "download_verify_certificates", text)?;
+            layers.resolve(&table()).map(|settings| settings.download_verify_certificates)
         };
         for (text, value) in [("true", V::Yes), ("record", V::Record), ("false", V::No)] {
             assert_eq!(resolved(text).unwrap(), value);
@@ -233,69 +167,99 @@ mod tests {
     #[test]
     fn a_later_layer_wins_whatever_the_order_of_calls() {
         let mut layers = Layers::default();
-        layers.set(Layer::CommandLine, "download_delay", 3.0).unwrap();
-        layers.set(Layer::Project, "download_delay", 2.0).unwrap();
-        layers.set(Layer::Profile, "retry_times", 1).unwrap();
-        let settings = layers.resolve().unwrap();
-        assert_eq!((settings.download_delay, settings.retry_times), (3.0, 1));
+        layers.set(Layer::CommandLine, "download_delay", 3.0);
+        layers.set(Layer::Project, "download_delay", 2.0);
+        layers.set(Layer::Command, "own_times", 1);
+        let settings = layers.resolve(&table()).unwrap();
+        assert_eq!((settings.download_delay, settings.of::<OwnSettings>().own_times), (3.0, 1));
         let explained: Vec<_> =
-            layers.explain("download_delay").into_iter().map(|(layer, _)| layer).collect();
+            layers.explain("download_delay", &table()).into_iter().map(|(layer, _)| layer).collect();
         assert_eq!(explained, [Layer::Default, Layer::Project, Layer::CommandLine]);
     }
 
     #[test]
+    fn a_profile_has_the_values_that_each_setting_declares_for_it() {
+        let mut layers = Layers::default();
+        layers.set_profile(Profile::Broad);
+        let settings = layers.resolve(&table()).unwrap();
+        assert_eq!((settings.concurrent_requests, settings.of::<OwnSettings>().own_times), (256, 1));
+        layers.set(Layer::Command, "own_times", 7);
+        assert_eq!(layers.resolve(&table()).unwrap().of::<OwnSettings>().own_times, 7);
+        let explained = layers.explain("own_times", &table());
+        assert_eq!(
+            explained,
+            [(Layer::Default, json!(2)), (Layer::Profile, json!(1)), (Layer::Command, json!(7))]
+        );
+    }
+
+    #[test]
     fn an_unknown_name_gets_the_nearest_known_one() {
-        let error = Layers::default().set(Layer::Project, "donwload_delay", 1).unwrap_err();
+        let mut layers = Layers::default();
+        layers.set(Layer::Project, "donwload_delay", 1);
+        let error = layers.resolve(&table()).unwrap_err();
         assert!(error.to_string().contains("did you mean download_delay?"), "{error}");
         assert!(error.is_usage());
     }
 
     #[test]
+    fn a_setting_of_a_component_that_is_not_there_is_unknown() {
+        let mut layers = Layers::default();
+        layers.set(Layer::Project, "own_times", 1);
+        assert!(layers.resolve(&SettingsTable::default()).unwrap_err().is_usage());
+    }
+
+    #[test]
     fn a_wrong_type_is_named() {
-        let error = Layers::default().set_text(Layer::CommandLine, "retry_times", "often").unwrap_err();
-        assert!(error.to_string().contains("retry_times"), "{error}");
+        let error = set_text(&mut Layers::default(), "own_times", "often").unwrap_err();
+        assert!(error.to_string().contains("own_times"), "{error}");
+        let mut layers = Layers::default();
+        layers.set(Layer::Project, "own_times", "often");
+        let error = layers.resolve(&table()).unwrap_err();
+        assert!(error.to_string().contains("own_times"), "{error}");
     }
 
     #[test]
     fn text_becomes_numbers_words_and_lists() {
         let mut layers = Layers::default();
-        layers.set_text(Layer::CommandLine, "retry_http_codes", "[500, 503]").unwrap();
-        layers.set_text(Layer::CommandLine, "exclude", "*/a/*, */b/*").unwrap();
-        layers.set_text(Layer::CommandLine, "user_agent", "12345").unwrap();
-        layers.set_text(Layer::CommandLine, "slot_by", "registrable_domain").unwrap();
-        let settings = layers.resolve().unwrap();
-        assert_eq!(settings.retry_http_codes, [500, 503]);
-        assert_eq!(settings.exclude, ["*/a/*", "*/b/*"]);
+        for (name, text) in [
+            ("fingerprint_headers", "[\"a\", \"b\"]"),
+            ("strip_query_params", "utm_*, gclid"),
+            ("user_agent", "12345"),
+            ("slot_by", "registrable_domain"),
+        ] {
+            set_text(&mut layers, name, text).unwrap();
+        }
+        let settings = layers.resolve(&table()).unwrap();
+        assert_eq!(settings.fingerprint_headers, ["a", "b"]);
+        assert_eq!(settings.strip_query_params, ["utm_*", "gclid"]);
         assert_eq!(settings.user_agent, "12345");
     }
 
     #[test]
     fn tables_merge_over_the_layers() {
         let mut layers = Layers::default();
-        layers.set(Layer::Project, "downloader_middlewares", json!({"retry": 545})).unwrap();
-        layers.set(Layer::CommandLine, "downloader_middlewares", json!({"redirect": "off"})).unwrap();
-        assert_eq!(layers.resolve().unwrap().downloader_middlewares.len(), 2);
+        layers.set(Layer::Project, "downloader_middlewares", json!({"retry": 545}));
+        layers.set(Layer::CommandLine, "downloader_middlewares", json!({"redirect": "off"}));
+        assert_eq!(layers.resolve(&table()).unwrap().downloader_middlewares.len(), 2);
     }
 
     #[test]
     fn credentials_are_not_shown_and_not_in_errors_either() {
         let hidden = json!("***");
-        assert_eq!(Settings::shown("proxy", json!("http://u:SECRET@p:1")), hidden);
-        assert_eq!(Settings::shown("proxy", Value::Null), Value::Null);
-        assert_eq!(Settings::shown("http_auth", json!(["https://h=u:SECRET"])), hidden);
-        assert_eq!(Settings::shown("http_auth", json!([])), json!([]));
-        assert_eq!(Settings::shown("user_agent", json!("a")), json!("a"));
+        let shown = |name, value| table().shown(name, value);
+        assert_eq!(shown("own_proxy", json!("http://u:SECRET@p:1")), hidden);
+        assert_eq!(shown("own_proxy", Value::Null), Value::Null);
+        assert_eq!(shown("own_logins", json!(["https://h=u:SECRET"])), hidden);
+        assert_eq!(shown("own_logins", json!([])), json!([]));
+        assert_eq!(shown("user_agent", json!("a")), json!("a"));
         let headers = json!({"Accept": "a/a", "X-Api-Key": "SECRET"});
-        assert_eq!(
-            Settings::shown("default_request_headers", headers),
-            json!({"Accept": "a/a", "X-Api-Key": "***"})
-        );
+        assert_eq!(shown("own_headers", headers), json!({"Accept": "a/a", "X-Api-Key": "***"}));
         for (name, value) in [
-            ("http_auth", json!("https://h=u:SECRET")),
-            ("httpauth_pass", json!({"a": "SECRET"})),
-            ("default_request_headers", json!({"Authorization": ["SECRET"]})),
+            ("own_logins", json!("https://h=u:SECRET")),
+            ("own_password", json!({"a": "SECRET"})),
+            ("own_headers", json!({"Authorization": ["SECRET"]})),
         ] {
-            let error = Layers::default().set(Layer::Project, name, value).unwrap_err().to_string();
+            let error = table().check(name, &value).unwrap_err().to_string();
             assert!(error.contains(name) && !error.contains("SECRET"), "{error}");
         }
     }
@@ -303,21 +267,19 @@ mod tests {
     #[test]
     fn names_of_default_headers_replace_each_other_whatever_their_case() {
         let mut layers = Layers::default();
-        let set =
-            |layers: &mut Layers, layer, value| layers.set(layer, "default_request_headers", value).unwrap();
-        set(&mut layers, Layer::Project, json!({"accept": "a/a", "X-One": "1"}));
-        set(&mut layers, Layer::CommandLine, json!({"ACCEPT-language": "de", "x-one": "2"}));
-        let headers = layers.resolve().unwrap().default_request_headers;
+        layers.set(Layer::Project, "own_headers", json!({"accept": "a/a", "X-One": "1"}));
+        layers.set(Layer::CommandLine, "own_headers", json!({"ACCEPT-language": "de", "x-one": "2"}));
+        let headers = layers.resolve(&table()).unwrap().of::<OwnSettings>().own_headers;
         let expected = [("ACCEPT-language", "de"), ("accept", "a/a"), ("x-one", "2")];
         assert_eq!(headers, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
     }
 
     #[test]
     fn every_profile_resolves() {
-        for profile in super::super::Profile::ALL {
+        for profile in Profile::ALL {
             let mut layers = Layers::default();
-            layers.set_all(Layer::Profile, profile.values()).unwrap();
-            layers.resolve().unwrap();
+            layers.set_profile(profile);
+            layers.resolve(&table()).unwrap();
         }
     }
 }

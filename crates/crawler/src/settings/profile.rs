@@ -1,7 +1,6 @@
-//! Profiles: named bundles of settings, below the project file in priority.
+//! Profiles: named bundles of settings, below the project file in priority. Each setting declares its value in a profile.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
 
 /// A named bundle of settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -29,51 +28,6 @@ impl Profile {
             Self::Audit => "audit",
             Self::Broad => "broad",
             Self::Test => "test",
-        }
-    }
-
-    /// The values that differ from the polite defaults.
-    pub fn values(self) -> Map<String, Value> {
-        let values = match self {
-            Self::Polite => json!({}),
-            Self::Audit => json!({
-                "concurrent_requests_per_domain": 5,
-                "download_delay": 0.0,
-                "download_delay_jitter": 0.0,
-                "autothrottle_enabled": true,
-                "autothrottle_target_concurrency": 5.0,
-                "autothrottle_start_delay": 0.2,
-                "obey_nofollow": false,
-                "redirect_max_times": 10,
-                "trap_guards": "warn",
-                "max_parked_wait": 30.0,
-            }),
-            Self::Broad => json!({
-                "concurrent_requests": 256,
-                "slot_by": "registrable_domain",
-                "autothrottle_enabled": true,
-                "autothrottle_target_concurrency": 1.0,
-                "autothrottle_start_delay": 1.0,
-                "download_maxsize": 5 << 20,
-                "retry_times": 1,
-                "cookies_enabled": false,
-                "redirect_max_times": 10,
-                "trap_guards": "drop",
-            }),
-            Self::Test => json!({
-                "concurrent_requests_per_domain": 16,
-                "download_delay": 0.0,
-                "download_delay_jitter": 0.0,
-                "robotstxt_obey": false,
-                "obey_nofollow": false,
-                "redirect_max_times": 10,
-                "max_parked_wait": 30.0,
-                "log_level": "debug",
-            }),
-        };
-        match values {
-            Value::Object(map) => map,
-            _ => Map::new(),
         }
     }
 }

@@ -6,10 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::spider::{DEPTH, LABEL};
+use super::spider::LABEL;
 use crate::error::Result;
 use crate::host::{HostKey, SlotBy};
 use crate::job::{Change, Persist};
+use crate::meta;
 use crate::request::{FoundBy, Request};
 use crate::settings::Settings;
 
@@ -70,11 +71,11 @@ pub(super) fn request(mut url: Url, depth: u64, max_bytes: u64) -> Request {
     request.found_by = FoundBy::Sitemap;
     request
         .callback(LABEL)
-        .meta(DEPTH, depth)
-        .meta("depth_reset", true)
-        .meta("download_maxsize", max_bytes)
-        .meta("download_truncate", true)
-        .meta("download_binary", true)
+        .with_meta(meta::SITEMAP_DEPTH, depth)
+        .with_meta(meta::DEPTH_RESET, true)
+        .with_meta(meta::DOWNLOAD_MAXSIZE, max_bytes)
+        .with_meta(meta::DOWNLOAD_TRUNCATE, true)
+        .with_meta(meta::DOWNLOAD_BINARY, true)
 }
 
 impl Persist for SitemapFiles {

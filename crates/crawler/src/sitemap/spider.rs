@@ -9,6 +9,7 @@ use url::Url;
 use super::{Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits, SitemapReport, files};
 use crate::error::{Error, Result};
 use crate::log;
+use crate::meta;
 use crate::output::Output;
 use crate::page::Page;
 use crate::request::{DEFAULT_CALLBACK, FoundBy, Request};
@@ -18,12 +19,6 @@ use crate::spider::{Spider, Start};
 /// The label of requests for sitemaps, for those who look; what tells them is the meta.
 pub(super) const LABEL: &str = "sitemap";
 
-/// The meta that says how many indexes led to a sitemap. Only requests for sitemaps have it.
-pub(crate) const DEPTH: &str = "sitemap_depth";
-/// The meta of a robots.txt that a crawl starts from. One that a document names is none: a chain of them would have no end.
-const ROBOTS: &str = "sitemap_robots";
-/// The meta of a robots.txt that was asked for to find sitemaps: if it names none, `/sitemap.xml` is tried.
-const OR_DEFAULT: &str = "sitemap_or_default";
 /// Bytes of a start document; settings are not known yet when it is made. The limit of sitemaps.org.
 const START_BYTES: u64 = 50 << 20;
 
@@ -210,12 +205,12 @@ impl<S: Spider> Sitemaps<S> {
 
     /// A sitemap that an index or a robots.txt names.
     fn nested(&self, page: &Page, url: Url, nested: &mut Nested, out: &mut Output<S::Item>) {
-        let is_index = !page.request().meta_flag(ROBOTS);
+        let is_index = !page.request().meta_flag(meta::SITEMAP_ROBOTS);
         if is_index && !self.follow.is_empty() && !self.follow.iter().any(|rule| rule.is_match(url.as_str()))
         {
             return;
         }
-        let above = page.request().meta.get(DEPTH).and_then(serde_json::Value::as_u64).unwrap_or(0);
+        let above = page.request().meta_value(meta::SITEMAP_DEPTH).unwrap_or(0);
         let depth = above.saturating_add(u64::from(is_index));
         let settings = out.context().settings();
         if depth > u64::from(settings.sitemap_max_depth) {
@@ -242,7 +237,7 @@ impl<S: Spider> Sitemaps<S> {
 
     /// Where a sitemap is likely to be, for a site that names none.
     fn default_sitemap(&self, robots: &Request, out: &mut Output<S::Item>) {
-        if robots.meta_flag(OR_DEFAULT)
+        if robots.meta_flag(meta::SITEMAP_OR_DEFAULT)
             && let Ok(url) = robots.url.join("/sitemap.xml")
             && let Some(request) = self.files.request(url, 0, out.context().settings())
         {
@@ -263,7 +258,7 @@ impl<S: Spider> Spider for Sitemaps<S> {
             let url = Request::parse(&url)?.url;
             let is_robots = url.path() == "/robots.txt";
             let request = files::request(url, 0, START_BYTES);
-            Ok(if is_robots { request.meta(ROBOTS, true) } else { request })
+            Ok(if is_robots { request.with_meta(meta::SITEMAP_ROBOTS, true) } else { request })
         });
         Start::new(sitemaps.chain(self.inner.start()))
     }
@@ -278,7 +273,7 @@ impl<S: Spider> Spider for Sitemaps<S> {
             }
             return self.inner.parse(page, out);
         }
-        let is_robots = page.request().meta_flag(ROBOTS);
+        let is_robots = page.request().meta_flag(meta::SITEMAP_ROBOTS);
         let report = if is_robots { self.robots(page, out) } else { self.read(page, out) };
         if let Some(told) = &self.told {
             told(page, &report, out);
@@ -320,7 +315,11 @@ impl SitemapFiles {
         let robots =
             url.join("/robots.txt").ok().filter(|robots| matches!(robots.scheme(), "http" | "https"))?;
         let bytes = crate::robots::MAX_BYTES as u64 + 1;
-        Some(files::request(robots, 0, bytes).meta(ROBOTS, true).meta(OR_DEFAULT, true))
+        Some(
+            files::request(robots, 0, bytes)
+                .with_meta(meta::SITEMAP_ROBOTS, true)
+                .with_meta(meta::SITEMAP_OR_DEFAULT, true),
+        )
     }
 }
 

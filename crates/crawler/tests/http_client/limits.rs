@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use huntsman_crawler::{FetchErrorKind, Request};
+use huntsman_crawler::{FetchErrorKind, Request, meta};
 
 use crate::support::{Server, answer, downloader, fetch, get, gzip, page};
 
@@ -75,7 +75,7 @@ async fn the_limit_of_the_request_wins_and_zero_is_none() {
         let response = fetch(&downloader, request().meta("download_maxsize", limit)).await.expect("allowed");
         assert_eq!(response.body.len(), 5_000);
     }
-    let small = request().meta("download_maxsize", 10);
+    let small = request().with_meta(meta::DOWNLOAD_MAXSIZE, 10);
     assert_eq!(fetch(&downloader, small).await.map_err(kind).err(), Some(FetchErrorKind::TooLarge));
 }
 
@@ -92,7 +92,7 @@ async fn a_larger_body_is_cut_where_that_is_asked_for() {
     assert_eq!((&cut.body[..], &cut.flags[..]), (&[b'x'; 10_000][..], &["truncated"][..]));
     let cut = get(&downloader, &zipped.url("/")).await.expect("cut");
     assert_eq!((cut.decoded.as_deref(), &cut.flags[..]), (Some(&[b'y'; 10_000][..]), &["truncated"][..]));
-    let request = Request::parse(&sized.url("/")).unwrap().meta("download_maxsize", 100_000);
+    let request = Request::parse(&sized.url("/")).unwrap().with_meta(meta::DOWNLOAD_MAXSIZE, 100_000);
     assert!(fetch(&downloader, request).await.expect("fits").flags.is_empty());
 }
 

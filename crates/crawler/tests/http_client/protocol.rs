@@ -1,6 +1,6 @@
 //! Answers that break the protocol, lie about their length, or break off.
 
-use huntsman_crawler::{FetchErrorKind as K, Request};
+use huntsman_crawler::{FetchErrorKind as K, Request, meta};
 
 use crate::support::{Server, answer, downloader, fetch, get, page};
 
@@ -249,7 +249,7 @@ async fn types_that_are_not_text_are_left_unread() {
                 }
                 (got, _) => panic!("{media} {path} {status}: {got:?}"),
             }
-            let asked = Request::parse(&server.url(path)).unwrap().meta("download_binary", true);
+            let asked = Request::parse(&server.url(path)).unwrap().with_meta(meta::DOWNLOAD_BINARY, true);
             assert_eq!(fetch(&downloader, asked).await.expect("asked for").body.len(), 3_000);
             let head = Request::parse(&server.url(path)).unwrap().method(http::Method::HEAD);
             let _ = fetch(&downloader, head).await.expect("headers only are always welcome");

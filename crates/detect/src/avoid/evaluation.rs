@@ -5,7 +5,7 @@
 //! [`Gate`](crate::maybedont::Gate), and says what was found and what was lost. A [`Truth`] is a list of the URLs of a real site with the
 //! content of each; it scores the URLs that a crawl downloaded.
 //!
-//! The tests of this crate and `huntsman bench avoid-dup` judge by these.
+//! The tests of this crate and `huntsman-bench avoid-dup` judge by these.
 //!
 //! ```
 //! use huntsman_detect::avoid::Options;

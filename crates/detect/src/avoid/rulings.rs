@@ -1,7 +1,7 @@
 //! What is known of slots beforehand: by the user's word, or because everybody uses them for the same.
 
 use super::shape::{HOST, Name};
-use crate::urlparts::name_matches;
+use huntsman_text::urlparts::name_matches;
 
 /// What the user says about slots of URLs, whatever is learnt.
 ///

@@ -6,7 +6,7 @@ use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::rulings::{Fixed, Rulings};
-use crate::urlparts::{Parts, Separator};
+use huntsman_text::urlparts::{Parts, Separator};
 
 /// Path segments beyond this are one slot, the rest of the path.
 const MOST_SEGMENTS: usize = 16;

@@ -3,7 +3,7 @@
 //! It lower-cases the whole text, deletes every character that is no word character, no white space and no ASCII
 //! hyphen, and splits at white space (`re.sub(r"[^\w\s-]", "", text.lower()).split()` of Python). So punctuation joins
 //! and never splits (`and/or` is `andor`), marks vanish, a paragraph of Chinese is one word. That is not how
-//! [`crate::words`] reads: that one is better and gives other numbers.
+//! [`huntsman_text::words`] reads: that one is better and gives other numbers.
 //!
 //! `\w` of Python is *not* `\w` of the `regex` crate (which has marks and joiners and lacks numbers such as `½`), and its
 //! white space is not [`char::is_whitespace`] (which lacks U+001C to U+001F).

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use url::Url;
 
-use crate::urlparts::{CanonicalOptions, Parts};
+use huntsman_text::urlparts::{CanonicalOptions, Parts};
 
 /// So many parameters of an address count: the first by name. MaybeDont has no such limit; for each parameter the rest of the query is kept,
 /// so hostile addresses would take memory by the square.
@@ -13,7 +13,7 @@ const MAX_PARAMS: usize = 64;
 /// An address taken apart by the rules of MaybeDont 0.1.1.
 ///
 /// - The **identity** is the canonical form of w3lib with fragment and blank values kept: query pairs sorted, escapes in one form. Unlike
-///   [`canonical`](crate::urlparts::canonical) it also keeps the port as written (even `:80`), and the dot at the end of a host name.
+///   [`canonical`](huntsman_text::urlparts::canonical) it also keeps the port as written (even `:80`), and the dot at the end of a host name.
 /// - The **path** is authority and path, without scheme, query and fragment, so `http` and `https` share it.
 /// - The **query** is a map of form-decoded names and values. Blank values are not in it, nor are names that occur more
 ///   than once then; so addresses that differ may have equal paths and queries.

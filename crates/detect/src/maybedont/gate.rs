@@ -8,7 +8,7 @@ use super::address::Address;
 use super::predictor::{DupePredictor, PredictorSettings, SettingsError};
 use super::rows::Row;
 use super::saved::FORMAT;
-use crate::shingles::{ShingleSet, TooCommon};
+use huntsman_text::shingles::{ShingleSet, TooCommon};
 
 /// When a [`Gate`] skips. The defaults are those of MaybeDont 0.1.1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

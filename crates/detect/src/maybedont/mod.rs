@@ -9,7 +9,7 @@
 //!
 //! - An address is canonicalised for questions too, not only for learning.
 //! - Hash functions are others, so two texts of similarity 0.9 may be taken for equal here and not there, or the other way.
-//! - Against hostile pages: texts are cut at [`MAX_SHINGLES`](crate::shingles::MAX_SHINGLES), 64 parameters of an address count, and
+//! - Against hostile pages: texts are cut at [`MAX_SHINGLES`](huntsman_text::shingles::MAX_SHINGLES), 64 parameters of an address count, and
 //!   512 of a path are looked for where they lack.
 //! - Samples, and the coin of the exploration, follow from a seed.
 

@@ -12,7 +12,7 @@ use super::rows::{Counts, Row, Table, Totals};
 use super::state::{Key, PathState, QueryId, State, Symbol, UNKNOWN, without};
 use crate::lsh::{LshIndex, LshParams, PackedIndex};
 use crate::minhash::{PERMUTATIONS, Signature};
-use crate::shingles::{ShingleSet, TooCommon};
+use huntsman_text::shingles::{ShingleSet, TooCommon};
 
 /// Of more pages than these, which are no candidates, a sample of this size is compared, as in MaybeDont 0.1.1.
 const MOST_COMPARED: usize = 200;

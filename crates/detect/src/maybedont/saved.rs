@@ -10,7 +10,7 @@ use super::predictor::{DupePredictor, PredictorSettings};
 use super::rows::Counts;
 use super::state::{Page, State, Symbol};
 use crate::minhash::Signature;
-use crate::shingles::TooCommon;
+use huntsman_text::shingles::TooCommon;
 
 /// The version of the form. Others are refused.
 pub(super) const FORMAT: u32 = 1;

@@ -1,4 +1,4 @@
-//! What the fuzz targets reach of what is private: the bytes of a log, and the answers of a Redis server. For nobody else.
+//! What the fuzz targets reach of what is private: the bytes of a log. For nobody else.
 
 use super::frame::{self, FrameHeader, SegmentHeader};
 
@@ -20,10 +20,4 @@ pub fn records(payload: &[u8]) -> Option<usize> {
         count += group.ok()?.records().count();
     }
     Some(count)
-}
-
-/// The answers of a server, in words, up to the first that is none, and why that is none. `numbers` expects sets of numbers.
-#[cfg(feature = "redis")]
-pub fn answers(stream: impl std::io::Read, numbers: bool) -> (Vec<String>, std::io::ErrorKind) {
-    super::redis::answers(stream, numbers)
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::lang::Lang;
+use huntsman_text::lang::Lang;
 
 /// The name of a part of an index: 1 to 32 of `A-Z`, `0-9`, `_` and `-`.
 ///

@@ -1,4 +1,4 @@
-//! What came of a check.
+//! The result of a check.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::candidates::Subject;
 use super::reading::Reading;
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Checked {

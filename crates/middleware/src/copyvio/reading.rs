@@ -182,6 +182,8 @@ pub enum NoText {
     NoPdf,
     /// There is nothing in it.
     Empty,
+    /// It shows a text that stands at another address.
+    Elsewhere(Url),
 }
 
 impl TextKind {
@@ -234,6 +236,7 @@ impl fmt::Display for NoText {
             NoText::Pdf(error) => error.fmt(f),
             NoText::NoPdf => f.write_str("this build does not read PDF files; build it with the feature pdf"),
             NoText::Empty => f.write_str("it has no text"),
+            NoText::Elsewhere(there) => write!(f, "its text stands elsewhere: {there}"),
         }
     }
 }

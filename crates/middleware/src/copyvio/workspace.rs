@@ -1,23 +1,20 @@
-//! Checks over a network: sources are looked for, and read by a crawl that is kept open.
+//! Checks over a network, any number at once, with the results of earlier ones.
 
-use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, SystemTime};
+use std::sync::Arc;
+use std::time::SystemTime;
 
-use huntsman_crawler::{CrawlReport, CrawlerBuilder, Error, Handle, HttpDownloader, Result};
+use huntsman_crawler::{CrawlReport, CrawlerBuilder, Error, Handle, OnDemand, Result};
 use huntsman_detect::copyvio::SourceStatus;
 use serde_json::{Value, json};
-use tokio::task::JoinHandle;
 
 use super::cache::{Key, SAME};
 use super::candidates::{CandidateSource, Given, Subject};
+use super::check::check;
 use super::checked::Checked;
-use super::desk::Desk;
 use super::pdf::PdfText;
 use super::plan::CheckPlan;
 use super::reading::TextKind;
-use super::session;
-use crate::Defaults;
+use super::source_reader::{SourceReader, SourceResult};
 
 /// Reads sources and compares articles with them: any number of checks at once, at most one request in flight to each registrable
 /// domain over all of them, with robots.txt, the address guard and all limits of a crawl. (The reference's *global* workers; a
@@ -41,57 +38,29 @@ use crate::Defaults;
 /// workspace.finish().await?;
 /// # Ok(()) }
 /// ```
-#[derive(Clone)]
-pub struct Workspace(Arc<Inner>);
-
-struct Inner {
-    desk: Desk,
-    handle: Handle,
-    crawl: Mutex<Option<JoinHandle<Result<CrawlReport>>>>,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.handle.stop("finished");
-    }
-}
+#[derive(Clone, Debug)]
+pub struct Workspace(Arc<SourceReader>);
 
 /// Domains that are asked at once: as many as the reference has workers.
 const WORKERS: usize = 8;
-/// Bytes of texts that are kept for the next checks, and for how long.
-const RECENT_BYTES: usize = 64 << 20;
-const RECENT_LIFE: Duration = Duration::from_secs(600);
 
 impl Workspace {
-    /// Starts the crawl that reads sources: with [`Defaults`], and what `configure` makes of it (settings, another downloader).
+    /// Starts the crawl that reads sources: with [`Defaults`](crate::Defaults), and what `configure` makes of it (settings, another downloader).
     /// Without `pdf`, PDF files have no text.
     ///
     /// # Errors
     /// A setting is unknown or wrong, or this is not within a tokio runtime.
     pub fn start(
         pdf: Option<Arc<dyn PdfText>>,
-        configure: impl FnOnce(CrawlerBuilder<Desk>) -> CrawlerBuilder<Desk>,
+        configure: impl FnOnce(CrawlerBuilder<OnDemand<SourceResult>>) -> CrawlerBuilder<OnDemand<SourceResult>>,
     ) -> Result<Self> {
-        let runtime = tokio::runtime::Handle::try_current()
-            .map_err(|cause| Error::usage(format!("a workspace for checks: {cause}")))?;
-        let desk = Desk::new(pdf, RECENT_BYTES, RECENT_LIFE);
-        let builder = CrawlerBuilder::new(desk.clone())
-            .plugin(Defaults)
-            .downloader_with(HttpDownloader::new)
-            .observer(desk.clone())
-            .middleware(desk.clone());
-        let builder =
-            Self::settings().into_iter().fold(builder, |builder, (name, value)| builder.set(name, value));
-        let crawler = configure(builder).build()?;
-        let handle = crawler.handle();
-        handle.keep_open(true);
-        let closing = desk.clone();
-        let crawl = runtime.spawn(async move {
-            // Also when the crawl is dropped with its runtime.
-            let _closing = ClosingAll(closing);
-            crawler.run().await
-        });
-        Ok(Self(Arc::new(Inner { desk, handle, crawl: Mutex::new(Some(crawl)) })))
+        let with_settings = |builder| {
+            let settings = Self::settings().into_iter();
+            configure(
+                settings.fold(builder, |builder: CrawlerBuilder<_>, (name, value)| builder.set(name, value)),
+            )
+        };
+        Ok(Self(Arc::new(SourceReader::start(pdf, with_settings)?)))
     }
 
     /// The settings that make it what it is, for those who replace all settings in [`start`](Self::start).
@@ -167,12 +136,15 @@ impl Workspace {
         sources: &[Arc<dyn CandidateSource>],
         plan: CheckPlan,
     ) -> Result<Checked> {
-        session::check(&self.0.desk, &self.0.handle, subject, sources, plan).await
+        if self.0.client.is_ended() {
+            return Err(Error::usage("this workspace is finished"));
+        }
+        check(&self.0, subject, sources, &plan).await
     }
 
     /// The crawl that reads, for its stats.
     pub fn handle(&self) -> &Handle {
-        &self.0.handle
+        self.0.client.handle()
     }
 
     /// Ends the reading, and gives its report.
@@ -180,24 +152,6 @@ impl Workspace {
     /// # Errors
     /// The crawl failed as a whole, or was finished before.
     pub async fn finish(&self) -> Result<CrawlReport> {
-        let crawl = self.0.crawl.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let crawl = crawl.ok_or_else(|| Error::usage("this workspace was finished before"))?;
-        self.0.handle.stop("finished");
-        crawl.await?
-    }
-}
-
-impl fmt::Debug for Workspace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workspace").field("desk", &self.0.desk).finish_non_exhaustive()
-    }
-}
-
-/// Closes the checks of a crawl that has ended, in whatever way.
-struct ClosingAll(Desk);
-
-impl Drop for ClosingAll {
-    fn drop(&mut self) {
-        self.0.close_all();
+        self.0.client.finish().await
     }
 }

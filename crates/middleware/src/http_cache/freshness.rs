@@ -7,6 +7,8 @@ use huntsman_crawler::{Request, Response, Settings};
 
 use super::entry::Entry;
 
+use crate::http_cache::HttpCacheSettings;
+
 /// A year: what lasts for ever (RFC 2616, 14.21).
 const YEAR: f64 = 365.0 * 86_400.0;
 /// Part of the age at the time of the answer for which it is fresh if nothing else tells (RFC 9111, 4.2.2).
@@ -67,9 +69,10 @@ fn date(headers: &HeaderMap, name: HeaderName) -> Option<f64> {
 
 impl Freshness {
     pub(crate) fn from_settings(settings: &Settings) -> Self {
-        let ignored = &settings.httpcache_ignore_response_cache_controls;
+        let own: HttpCacheSettings = settings.of();
+        let ignored = &own.httpcache_ignore_response_cache_controls;
         Self {
-            always_store: settings.httpcache_always_store,
+            always_store: own.httpcache_always_store,
             ignored: ignored.iter().map(|name| name.trim().to_ascii_lowercase()).collect(),
         }
     }

@@ -5,6 +5,9 @@ use http::Method;
 use huntsman_crawler::FetchErrorKind;
 use tempfile::TempDir;
 
+use crate::http_cache::HttpCacheSettings;
+use crate::retry::RetrySettings;
+
 struct Cache {
     cache: HttpCache,
     cx: Context,
@@ -13,8 +16,10 @@ struct Cache {
 
 fn settings(folder: &TempDir, change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings::default();
-    settings.httpcache_enabled = true;
-    settings.httpcache_dir = folder.path().join("cache").to_str().unwrap().to_owned();
+    settings.change(|own: &mut HttpCacheSettings| own.httpcache_enabled = true);
+    settings.change(|own: &mut HttpCacheSettings| {
+        own.httpcache_dir = folder.path().join("cache").to_str().unwrap().to_owned()
+    });
     change(&mut settings);
     settings
 }
@@ -29,7 +34,7 @@ impl Cache {
 
     fn rfc(change: impl FnOnce(&mut Settings)) -> Self {
         Self::new(|settings| {
-            settings.httpcache_policy = HttpCachePolicy::Rfc;
+            settings.change(|own: &mut HttpCacheSettings| own.httpcache_policy = HttpCachePolicy::Rfc);
             change(settings);
         })
     }
@@ -109,7 +114,8 @@ async fn the_dummy_policy_stores_and_uses_everything() {
 
 #[tokio::test(start_paused = true)]
 async fn failures_and_cut_off_bodies_are_never_stored() {
-    let cache = Cache::new(|settings| settings.retry_http_codes = vec![418]);
+    let cache =
+        Cache::new(|settings| settings.change(|own: &mut RetrySettings| own.retry_http_codes = vec![418]));
     for status in [500, 503, 599, 408, 429, 418, 206, 304] {
         assert!(cache.get(answer(status, &[], "")).await.starts_with("network"), "{status}");
         assert_eq!(cache.stats(), pairs(&[("firsthand", 1), ("miss", 1), ("uncacheable", 1)]), "{status}");
@@ -129,11 +135,11 @@ async fn failures_and_cut_off_bodies_are_never_stored() {
 #[tokio::test(start_paused = true)]
 async fn some_requests_pass_by() {
     let cache = Cache::new(|settings| {
-        settings.httpcache_ignore_schemes = vec!["FTP".to_owned()];
-        settings.httpcache_ignore_http_codes = vec![404];
+        settings.change(|own: &mut HttpCacheSettings| own.httpcache_ignore_schemes = vec!["FTP".to_owned()]);
+        settings.change(|own: &mut HttpCacheSettings| own.httpcache_ignore_http_codes = vec![404]);
     });
     for asked in [
-        request("http://h/a").meta("dont_cache", true),
+        request("http://h/a").with_meta(meta::DONT_CACHE, true),
         request("http://h/a").header("range", "bytes=0-1").unwrap(),
         request("ftp://h/a"),
     ] {
@@ -169,7 +175,9 @@ async fn the_key_is_method_address_and_body() {
 
 #[tokio::test(start_paused = true)]
 async fn an_old_answer_is_missing() {
-    let cache = Cache::new(|settings| settings.httpcache_expiration_secs = 60.0);
+    let cache = Cache::new(|settings| {
+        settings.change(|own: &mut HttpCacheSettings| own.httpcache_expiration_secs = 60.0)
+    });
     cache.get(answer(200, &[], "one")).await;
     tokio::time::advance(std::time::Duration::from_secs(59)).await;
     assert_eq!(cache.get(answer(200, &[], "two")).await, "cached 200 one");
@@ -183,8 +191,8 @@ async fn without_a_network_what_is_missing_is_dropped() {
     let cache = Cache::rfc(|_| {});
     cache.get(answer(200, &[("etag", "\"1\"")], "one")).await;
     let offline = cache.reopened(|settings| {
-        settings.httpcache_policy = HttpCachePolicy::Rfc;
-        settings.httpcache_ignore_missing = true;
+        settings.change(|own: &mut HttpCacheSettings| own.httpcache_policy = HttpCachePolicy::Rfc);
+        settings.change(|own: &mut HttpCacheSettings| own.httpcache_ignore_missing = true);
     });
     assert_eq!(offline.get(answer(200, &[], "two")).await, "cached 200 one", "stale, but there is no other");
     let missing = offline.exchange(request("http://h/b"), Ok(answer(200, &[], "b"))).await;
@@ -335,7 +343,9 @@ async fn what_was_fetched_with_credentials_is_for_the_same_credentials_only() {
         for (name, is_marked) in
             [("authorization", false), ("cookie", false), ("cookie", true), ("x-api-key", true)]
         {
-            let mut cache = Cache::new(|settings| settings.httpcache_policy = policy);
+            let mut cache = Cache::new(|settings| {
+                settings.change(|own: &mut HttpCacheSettings| own.httpcache_policy = policy)
+            });
             let fresh = |body| Ok(answer(200, &[("cache-control", "max-age=600")], body));
             let none = || Err(FetchError::new(FetchErrorKind::Reset, "nobody is asked"));
             let mine = || with(name, "SECRET-of-mine", is_marked);
@@ -348,7 +358,9 @@ async fn what_was_fetched_with_credentials_is_for_the_same_credentials_only() {
                 assert_eq!(cache.exchange(mine(), none()).await, "cached 200 mine", "{name}");
                 assert_eq!(cache.exchange(yours(), none()).await, "cached 200 yours", "{name}");
                 assert_eq!(cache.get(answer(500, &[], "")).await, "cached 200 public", "{name}");
-                cache = cache.reopened(|settings| settings.httpcache_policy = policy);
+                cache = cache.reopened(|settings| {
+                    settings.change(|own: &mut HttpCacheSettings| own.httpcache_policy = policy)
+                });
             }
             let mut is_told = false;
             let row = &mut |key: &[u8], value: &[u8]| {
@@ -371,7 +383,9 @@ async fn two_caches_have_different_keys_for_the_same_credentials() {
 
 #[tokio::test(start_paused = true)]
 async fn cookies_may_be_left_out_of_the_key() {
-    let cache = Cache::new(|settings| settings.httpcache_bind_cookies = false);
+    let cache = Cache::new(|settings| {
+        settings.change(|own: &mut HttpCacheSettings| own.httpcache_bind_cookies = false)
+    });
     cache.exchange(with("cookie", "a=1", true), Ok(answer(200, &[], "one"))).await;
     assert_eq!(cache.get(answer(500, &[], "")).await, "cached 200 one");
     let other = cache.exchange(with("authorization", "x", true), Ok(answer(200, &[], "two"))).await;
@@ -397,7 +411,9 @@ fn fixture(name: &str) -> std::path::PathBuf {
 async fn write_the_fixture() {
     let path = fixture("httpcache-2.json");
     assert!(!path.exists(), "what an earlier version wrote is not written anew");
-    let cache = Cache::rfc(|settings| settings.httpcache_always_store = true);
+    let cache = Cache::rfc(|settings| {
+        settings.change(|own: &mut HttpCacheSettings| own.httpcache_always_store = true)
+    });
     let page = "<p>many words that repeat</p>".repeat(100).leak();
     let varying = [("cache-control", "max-age=60"), ("vary", "Accept-Language")];
     let asked = |path: &str| request(&format!("http://h/{path}"));
@@ -481,7 +497,9 @@ async fn opens_and_goes_on(name: &str, is_weighed: bool) {
     assert!(directory.find(&request("http://h/vary").url, Some(&Method::POST)).unwrap().is_empty());
     drop(directory);
 
-    let settings = settings(&folder, |settings| settings.httpcache_policy = HttpCachePolicy::Dummy);
+    let settings = settings(&folder, |settings| {
+        settings.change(|own: &mut HttpCacheSettings| own.httpcache_policy = HttpCachePolicy::Dummy)
+    });
     let cache = HttpCache::from_settings(&settings).unwrap().unwrap();
     let cache = Cache { cache, cx: Context::detached(settings), folder };
     let none = || Err(FetchError::new(FetchErrorKind::Reset, "nobody is asked"));
@@ -500,7 +518,8 @@ async fn opens_and_goes_on(name: &str, is_weighed: bool) {
 
 #[tokio::test(start_paused = true)]
 async fn the_bound_holds_and_what_made_room_is_counted() {
-    let cache = Cache::new(|settings| settings.httpcache_max_bytes = 2_000);
+    let cache =
+        Cache::new(|settings| settings.change(|own: &mut HttpCacheSettings| own.httpcache_max_bytes = 2_000));
     let body = "x".repeat(200).leak();
     for n in 0..20 {
         cache.exchange(request(&format!("http://h/{n}")), Ok(answer(200, &[], body))).await;

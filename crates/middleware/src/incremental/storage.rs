@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use huntsman_crawler::{Error, Fingerprint, Request, Result, log};
+use huntsman_crawler::{Error, Fingerprint, Request, Result, log, meta};
 use huntsman_store::{Backend, Batch, Durability, JobDirectory, Store, Writer};
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -36,7 +36,7 @@ const CRAWLS: &[u8] = b"n";
 impl DeltaKey {
     /// By `delta_key` of the request's meta, or by its fingerprint.
     pub(crate) fn of(request: &Request) -> Self {
-        match request.meta_str("delta_key") {
+        match request.meta_text(meta::DELTA_KEY) {
             Some(name) => Self(xxh3_128(name.as_bytes())),
             None => Self(request.fingerprint().0),
         }

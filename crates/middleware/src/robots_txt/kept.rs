@@ -1,11 +1,11 @@
 //! Files in the job: a restart does not ask for them again before their time.
 
 use std::io::Read;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use huntsman_crawler::robots::{MAX_BYTES, Robots, RobotsAgent};
-use huntsman_crawler::{Change, Persist, Result, Settings, Timestamp};
+use huntsman_crawler::{Change, Component, Persist, Result, Timestamp};
 
 use super::{Entry, Inner, Known, Learnt, RobotsTxt};
 
@@ -50,47 +50,19 @@ fn read(kept: &[u8], token: &str) -> Option<(Timestamp, RobotsAgent)> {
     }
 }
 
-/// One value for its place in the chain and in the job.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct SharedRobots(Arc<OnceLock<Option<RobotsTxt>>>);
-
-impl SharedRobots {
-    pub(crate) fn get(&self, settings: &Settings) -> Result<Option<RobotsTxt>> {
-        let made = RobotsTxt::from_settings(settings)?;
-        Ok(self.0.get_or_init(|| made).clone())
-    }
-}
-
 /// The files of a crawl in its job, an entry each.
-#[derive(Debug)]
-pub(crate) struct KeptRobots(SharedRobots);
-
-impl KeptRobots {
-    pub(crate) fn new(robots: SharedRobots) -> Self {
-        Self(robots)
-    }
-
-    fn robots(&self) -> Option<&Inner> {
-        Some(&*self.0.0.get()?.as_ref()?.0)
-    }
-}
-
-impl Persist for KeptRobots {
+impl Persist for RobotsTxt {
     fn name(&self) -> String {
-        RobotsTxt::NAME.to_owned()
+        Self::NAME.to_owned()
     }
 
     fn load(&self, _: Option<&[u8]>) -> Result<()> {
-        if let Some(robots) = self.robots() {
-            robots.cache().changes = Some(Vec::new());
-        }
+        self.0.cache().changes = Some(Vec::new());
         Ok(())
     }
 
     fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
-        if let Some(robots) = self.robots() {
-            robots.restore(key, value, Timestamp::wall());
-        }
+        self.0.restore(key, value, Timestamp::wall());
         Ok(())
     }
 
@@ -99,8 +71,7 @@ impl Persist for KeptRobots {
     }
 
     fn save_entries(&self) -> Result<Vec<Change>> {
-        let changes = self.robots().and_then(|robots| robots.cache().changes.as_mut().map(std::mem::take));
-        Ok(changes.unwrap_or_default())
+        Ok(self.0.cache().changes.as_mut().map(std::mem::take).unwrap_or_default())
     }
 }
 

@@ -7,6 +7,8 @@ use serde_json::Value;
 use super::feed::{Feed, FieldChoice, Format};
 use super::record::object;
 
+use crate::sinks::feed::FeedSettings;
+
 /// Comma-separated values with a header row, UTF-8, RFC 4180 with `\n`.
 ///
 /// The columns are the declared fields, else those of the first item; a warning names fields that have no column, once.
@@ -90,7 +92,8 @@ impl Format for Rows {
     const APPENDS: bool = true;
 
     fn configure(&mut self, settings: &Settings) {
-        self.guard = settings.feed_csv_guard;
+        let own: FeedSettings = settings.of();
+        self.guard = own.feed_csv_guard;
     }
 
     fn begin(&mut self, head: &[u8], fields: &FieldChoice<'_>, out: &mut Vec<u8>) -> Result<()> {

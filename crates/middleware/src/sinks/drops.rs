@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman_crawler::{Dropped, Error, Event, Observer, Persist, Result, log};
-use huntsman_detect::urlparts::canonical_into;
 use huntsman_files as files;
+use huntsman_text::urlparts::canonical_into;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 

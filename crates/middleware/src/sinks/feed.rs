@@ -5,7 +5,9 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use huntsman_crawler::{Context, Error, Event, OnItem, Pipeline, Result, Settings, Timestamp, seconds};
+use huntsman_crawler::{
+    Context, Error, Event, OnItem, Pipeline, Result, Settings, Timestamp, seconds, settings,
+};
 use huntsman_files as files;
 use serde::Serialize;
 
@@ -13,6 +15,18 @@ use super::name::Name;
 use super::position::FilePosition;
 use super::record::Fields;
 use super::target::{Compression, Writer, explain, open_to_append};
+
+settings! {
+    /// Settings of feeds.
+    pub struct FeedSettings {
+        /// Feeds are flushed after so many items, and before a page is settled.
+        feed_flush_items: usize = 1_000;
+        /// Feeds are flushed after so many seconds.
+        feed_flush_interval: f64 = 1.0;
+        /// CSV cells that begin like a formula are neutralised.
+        feed_csv_guard: bool = true;
+    }
+}
 
 /// Turns items into bytes. Implement it for a format of your own and use [`Feed`] for everything else.
 pub trait Format: Default + Send + 'static {
@@ -430,8 +444,9 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
         state.written += 1;
         state.buffered_items += 1;
         let settings = cx.settings();
-        let is_late = cx.now().since(state.flushed_at) >= seconds(settings.feed_flush_interval);
-        if is_late || state.buffered_items >= settings.feed_flush_items || state.buffer.len() >= MAX_BUFFER {
+        let own: FeedSettings = settings.of();
+        let is_late = cx.now().since(state.flushed_at) >= seconds(own.feed_flush_interval);
+        if is_late || state.buffered_items >= own.feed_flush_items || state.buffer.len() >= MAX_BUFFER {
             state.flushed_at = cx.now();
             self.write_out()?;
         }
@@ -642,7 +657,7 @@ mod tests {
             '－1,'＠x,,,\n";
         assert_eq!(bench.text("a.csv"), expected);
         let mut settings = Settings::default();
-        settings.feed_csv_guard = false;
+        settings.change(|own: &mut FeedSettings| own.feed_csv_guard = false);
         let open = Bench { cx: Context::detached(settings), ..bench };
         open.write(Csv::overwrite(open.path("a.csv")).unwrap().join("|"), &items[1..3]).await;
         assert_eq!(open.text("a.csv"), "name,tags,n,extra\n=1+1,,0.5,lost\n@x,+1|2,,\n");
@@ -765,8 +780,8 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn items_are_handed_over_by_number_and_by_time() {
         let mut settings = Settings::default();
-        settings.feed_flush_items = 3;
-        settings.feed_flush_interval = 1.0;
+        settings.change(|own: &mut FeedSettings| own.feed_flush_items = 3);
+        settings.change(|own: &mut FeedSettings| own.feed_flush_interval = 1.0);
         let bench = Bench { folder: tempfile::tempdir().unwrap(), cx: Context::detached(settings) };
         let mut feed: JsonLines<Thing> = JsonLines::create(bench.path("a.jsonl")).unwrap();
         feed.open(&bench.cx).await.unwrap();

@@ -13,7 +13,7 @@ mod xml;
 
 pub use csv::Csv;
 pub use drops::DropLog;
-pub use feed::{Feed, FieldChoice, Format};
+pub use feed::{Feed, FeedSettings, FieldChoice, Format};
 pub use json::Json;
 pub use jsonl::JsonLines;
 pub use position::FilePosition;

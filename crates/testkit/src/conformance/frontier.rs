@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use huntsman_crawler::{
     End, Fingerprint, Frontier, HostKey, Lease, LeaseId, Order, Pushed, Request, Settled, SlotBy, Timestamp,
+    meta,
 };
 
 mod model;
@@ -86,7 +87,7 @@ fn assigned(mut request: Request) -> Request {
 }
 
 fn start(url: &str) -> Request {
-    request(url).meta("is_start_request", true)
+    request(url).with_meta(meta::IS_START_REQUEST, true)
 }
 
 fn at(mut request: Request, due: Timestamp) -> Request {
@@ -469,7 +470,7 @@ pub async fn again_of_a_known_request_is_refused_and_comes_back<F: Frontier>(mak
     let frontier = open(make, Order::Bfs).await;
     push(&frontier, vec![request("http://a.example/1"), request("http://b.example/known")]).await;
     let lease = one(&frontier, "a.example").await;
-    let target = request("http://b.example/known").meta("redirect_times", 1);
+    let target = request("http://b.example/known").with_meta(meta::REDIRECT_TIMES, 1);
     let again = End::Again(Box::new(target.clone()));
     let pushed =
         settle(&frontier, "a.example", lease.id, again, vec![request("http://b.example/known")]).await;

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::recording::{Change, Content, Naming, Node, ROOT, Recording};
-use crate::sites::words::Random;
+use crate::sites::Random;
 
 /// What a disk writes wholly or not at all.
 const SECTOR: usize = 512;

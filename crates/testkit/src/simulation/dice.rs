@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::sites::words::Random;
+use crate::sites::Random;
 
 /// A stream of numbers.
 #[derive(Clone, Debug)]
@@ -46,6 +46,6 @@ impl Dice {
 
     /// So many words.
     pub(super) fn prose(&mut self, words: usize) -> String {
-        crate::sites::words::prose(&mut self.0, words)
+        crate::sites::prose(&mut self.0, words)
     }
 }

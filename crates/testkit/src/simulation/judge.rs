@@ -7,7 +7,7 @@ use std::time::Duration;
 use huntsman_crawler::{
     CrawlReport, DiskFrontier, DiskLimits, Frontier, HostKey, Nested, Order, Request, SlotBy,
 };
-use huntsman_detect::urlparts::canonical;
+use huntsman_text::urlparts::canonical;
 use url::Url;
 
 use super::life::LifeEnd;

@@ -2,7 +2,8 @@
 
 use url::Url;
 
-use super::words::{Random, prose, word};
+use super::random::Random;
+use super::words::{prose, word};
 use crate::answer::Answer;
 use crate::record::Asked;
 use crate::site::{Site, SiteBuilder};

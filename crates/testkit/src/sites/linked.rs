@@ -1,6 +1,7 @@
 //! A connected graph of pages, for counting, throughput and stop-and-resume.
 
-use super::words::{Random, prose, word};
+use super::random::Random;
+use super::words::{prose, word};
 use crate::answer::Answer;
 use crate::site::{Site, SiteBuilder};
 

@@ -1,26 +1,6 @@
 //! Deterministic filler text.
 
-/// A small generator with a good mix (SplitMix64), so that pages need no dependency and never change.
-#[derive(Clone, Debug)]
-pub(crate) struct Random(u64);
-
-impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    pub(crate) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    /// A number below `end`, which is not zero.
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.next() % end.max(1) as u64).expect("smaller than a usize")
-    }
-}
+use super::random::Random;
 
 const SYLLABLES: [&str; 20] = [
     "ba", "ce", "di", "fo", "gu", "ha", "je", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu", "va", "we",

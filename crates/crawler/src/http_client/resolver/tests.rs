@@ -5,8 +5,8 @@ use tokio::net::UdpSocket;
 
 use super::*;
 
-fn settings(resolve: &[&str]) -> Settings {
-    Settings { resolve: resolve.iter().map(|s| (*s).to_owned()).collect(), ..Settings::default() }
+fn settings(resolve: &[&str]) -> EngineSettings {
+    EngineSettings { resolve: resolve.iter().map(|s| (*s).to_owned()).collect(), ..EngineSettings::default() }
 }
 
 /// What the scripted name server says about every name.

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Asks one at a time and fails each time: the waits in between, in seconds, until the host is given up.
-fn waits_until_given_up(settings: &Settings) -> Vec<u64> {
+fn waits_until_given_up(settings: &EngineSettings) -> Vec<u64> {
     let mut s = Scheduler::new(settings, 0);
     s.woken(host("a"), at(0.0));
     let (mut now, mut waits) = (at(0.0), Vec::new());
@@ -32,9 +32,9 @@ fn a_host_that_fails_is_backed_off_then_down_then_probed_then_given_up() {
     assert_eq!(waits_until_given_up(&every(0.0)), [2, 4, 8, 600, 600, 600]);
     // The delay is the base of the waits, and the wait after the first failure.
     assert_eq!(waits_until_given_up(&every(10.0)), [10, 20, 40, 60, 600, 600, 600]);
-    let none = Settings { host_max_cooldowns: 0, ..every(0.0) };
+    let none = EngineSettings { host_max_cooldowns: 0, ..every(0.0) };
     assert_eq!(waits_until_given_up(&none), [2, 4, 8]);
-    let never = Settings { host_max_failures: 0, ..every(0.0) };
+    let never = EngineSettings { host_max_failures: 0, ..every(0.0) };
     assert_eq!(waits_until_given_up(&never)[..7], [2, 4, 8, 16, 32, 60, 60]);
 }
 
@@ -125,7 +125,8 @@ fn retry_after_puts_one_host_to_sleep_up_to_the_cap() {
 
 #[test]
 fn retry_after_beyond_the_cap_is_not_believed_and_the_host_goes_on_at_doubled_delay() {
-    let throttled = Settings { autothrottle_enabled: true, autothrottle_start_delay: 2.0, ..every(2.0) };
+    let throttled =
+        EngineSettings { autothrottle_enabled: true, autothrottle_start_delay: 2.0, ..every(2.0) };
     for settings in [every(2.0), throttled] {
         for years in [121, 10 * 365 * 86_400, u64::MAX] {
             let mut s = Scheduler::new(&settings, 0);

@@ -14,9 +14,9 @@ struct Seen {
     active: usize,
 }
 
-fn settings(rng: &mut StdRng) -> Settings {
+fn settings(rng: &mut StdRng) -> EngineSettings {
     let pick = |rng: &mut StdRng, values: &[f64]| values[rng.random_range(0..values.len())];
-    Settings {
+    EngineSettings {
         concurrent_requests: rng.random_range(0..20),
         concurrent_requests_per_domain: rng.random_range(0..6),
         download_delay: pick(rng, &[0.0, 0.001, 0.3, 1.0]),
@@ -26,7 +26,7 @@ fn settings(rng: &mut StdRng) -> Settings {
         autothrottle_max_delay: 20.0,
         host_max_failures: rng.random_range(0..6),
         host_down_cooldown: 30.0,
-        ..Settings::default()
+        ..EngineSettings::default()
     }
 }
 

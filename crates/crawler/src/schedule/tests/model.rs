@@ -155,9 +155,9 @@ fn run(seed: u64, steps: usize) {
     let mut rng = StdRng::seed_from_u64(seed);
     let delay = [0, 1, 250_000, 1_000_000][rng.random_range(0..4usize)];
     let (limit, concurrency) = (rng.random_range(1..12), rng.random_range(1..5));
-    let settings = Settings {
+    let settings = EngineSettings {
         concurrent_requests: limit,
-        ..Settings { concurrent_requests_per_domain: concurrency, ..every(delay as f64 / 1e6) }
+        ..EngineSettings { concurrent_requests_per_domain: concurrency, ..every(delay as f64 / 1e6) }
     };
     let mut s = Scheduler::new(&settings, seed);
     let mut model = Model {

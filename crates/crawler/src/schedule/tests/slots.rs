@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn a_host_with_a_long_queue_does_not_hold_back_nine_short_ones() {
-    let settings = Settings { concurrent_requests_per_domain: 8, ..every(0.0) };
+    let settings = EngineSettings { concurrent_requests_per_domain: 8, ..every(0.0) };
     let mut s = Scheduler::new(&settings, 0);
     let mut queued: HashMap<HostKey, u32> = (1..10).map(|n| (host(&format!("h{n}")), 10)).collect();
     queued.insert(host("h0"), 100_000);
@@ -67,7 +67,7 @@ fn hosts_that_hang_do_not_hold_back_one_that_answers() {
 
 fn hosts_that_hang(failure: Outcome) {
     // 40 silent hosts, each of whose requests ends by a timeout of 15 s, and one that answers in 10 ms.
-    let mut s = Scheduler::new(&Settings { concurrent_requests: 16, ..at_once(2) }, 0);
+    let mut s = Scheduler::new(&EngineSettings { concurrent_requests: 16, ..at_once(2) }, 0);
     for n in 0..40 {
         s.woken(host(&format!("silent{n:02}")), at(0.0));
     }
@@ -102,7 +102,7 @@ fn hosts_that_hang(failure: Outcome) {
 
 #[test]
 fn a_quarter_of_the_places_is_kept_for_hosts_that_answer() {
-    let mut s = Scheduler::new(&Settings { concurrent_requests: 8, ..at_once(2) }, 0);
+    let mut s = Scheduler::new(&EngineSettings { concurrent_requests: 8, ..at_once(2) }, 0);
     for (name, outcome) in [("answers", answer(200)), ("fails", HOST_FAILURE)] {
         s.woken(host(name), at(0.0));
         let ticket = fetch(&mut s, at(0.0));
@@ -134,7 +134,7 @@ fn a_quarter_of_the_places_is_kept_for_hosts_that_answer() {
 
 #[test]
 fn failing_hosts_get_all_places_when_nobody_else_has_work() {
-    let mut s = Scheduler::new(&Settings { concurrent_requests: 4, ..at_once(1) }, 0);
+    let mut s = Scheduler::new(&EngineSettings { concurrent_requests: 4, ..at_once(1) }, 0);
     for n in 0..8 {
         s.woken(host(&format!("h{n}")), at(0.0));
     }

@@ -7,12 +7,12 @@ use crate::settings::LatencyEstimate;
 
 use super::*;
 
-fn last(target_concurrency: f64, delay: f64) -> Settings {
-    Settings { autothrottle_estimate: LatencyEstimate::Last, ..throttled(target_concurrency, delay) }
+fn last(target_concurrency: f64, delay: f64) -> EngineSettings {
+    EngineSettings { autothrottle_estimate: LatencyEstimate::Last, ..throttled(target_concurrency, delay) }
 }
 
-fn throttled(target_concurrency: f64, delay: f64) -> Settings {
-    Settings {
+fn throttled(target_concurrency: f64, delay: f64) -> EngineSettings {
+    EngineSettings {
         autothrottle_enabled: true,
         autothrottle_start_delay: 5.0,
         autothrottle_target_concurrency: target_concurrency,
@@ -21,7 +21,7 @@ fn throttled(target_concurrency: f64, delay: f64) -> Settings {
 }
 
 /// Delays of a slot after each (latency, status), asked one at a time as the delay allows.
-fn trace(settings: &Settings, answers: &[(f64, u16)]) -> Vec<f64> {
+fn trace(settings: &EngineSettings, answers: &[(f64, u16)]) -> Vec<f64> {
     let mut s = Scheduler::new(settings, 0);
     s.woken(host("a"), at(0.0));
     let mut now = at(0.0);
@@ -179,8 +179,9 @@ fn refusals_slow_the_host_without_autothrottle_and_good_answers_forgive() {
 
 #[test]
 fn refusals_that_were_in_flight_together_double_the_delay_once() {
-    for settings in [at_once(8), Settings { concurrent_requests_per_domain: 8, ..throttled(1.0, 0.0) }] {
-        let settings = Settings { autothrottle_start_delay: 0.0, ..settings };
+    for settings in [at_once(8), EngineSettings { concurrent_requests_per_domain: 8, ..throttled(1.0, 0.0) }]
+    {
+        let settings = EngineSettings { autothrottle_start_delay: 0.0, ..settings };
         let mut s = Scheduler::new(&settings, 0);
         s.woken(host("a"), at(0.0));
         let tickets: Vec<Ticket> = (0..8).map(|_| fetch(&mut s, at(0.0))).collect();
@@ -241,7 +242,7 @@ fn what_a_host_taught_is_noted_and_holds_in_the_next_run() {
 
 #[test]
 fn a_learnt_delay_stays_within_the_settings_of_the_next_run() {
-    let mut s = Scheduler::new(&Settings { autothrottle_max_delay: 10.0, ..every(2.0) }, 0);
+    let mut s = Scheduler::new(&EngineSettings { autothrottle_max_delay: 10.0, ..every(2.0) }, 0);
     let learnt = |delay| Learnt { delay: Duration::from_secs(delay), sleep_until: at(0.0) };
     s.resume_with([(host("slow"), learnt(60)), (host("quick"), learnt(1))].into_iter().collect());
     s.woken(host("slow"), at(0.0));

@@ -30,7 +30,7 @@ fn the_first_start_at_time_zero_counts() {
 
 #[test]
 fn concurrent_starts_are_spaced_by_the_delay_as_well() {
-    let mut s = Scheduler::new(&Settings { concurrent_requests_per_domain: 3, ..every(1.0) }, 0);
+    let mut s = Scheduler::new(&EngineSettings { concurrent_requests_per_domain: 3, ..every(1.0) }, 0);
     s.woken(host("a"), at(0.0));
     let mut tickets = Vec::new();
     for n in 0..3 {
@@ -46,7 +46,7 @@ fn concurrent_starts_are_spaced_by_the_delay_as_well() {
 
 #[test]
 fn jitter_only_lengthens_a_gap() {
-    let mut s = Scheduler::new(&Settings { download_delay_jitter: 0.5, ..every(1.0) }, 42);
+    let mut s = Scheduler::new(&EngineSettings { download_delay_jitter: 0.5, ..every(1.0) }, 42);
     s.woken(host("a"), at(0.0));
     let (mut now, mut gaps) = (at(0.0), Vec::new());
     for _ in 0..200 {
@@ -78,7 +78,7 @@ fn an_unused_start_costs_no_delay() {
 
 #[test]
 fn an_unused_start_gives_nothing_back_once_a_later_one_was_granted() {
-    let mut s = Scheduler::new(&Settings { concurrent_requests_per_domain: 2, ..every(5.0) }, 0);
+    let mut s = Scheduler::new(&EngineSettings { concurrent_requests_per_domain: 2, ..every(5.0) }, 0);
     s.woken(host("a"), at(0.0));
     let one = fetch(&mut s, at(0.0));
     let _two = fetch(&mut s, at(5.0));
@@ -208,7 +208,7 @@ fn the_gap_counts_from_the_last_start_that_was_sent_before_the_crawl_delay() {
 
 #[test]
 fn a_late_sending_moves_the_next_start() {
-    let mut s = Scheduler::new(&Settings { concurrent_requests_per_domain: 2, ..every(1.0) }, 0);
+    let mut s = Scheduler::new(&EngineSettings { concurrent_requests_per_domain: 2, ..every(1.0) }, 0);
     s.woken(host("a"), at(0.0));
     let one = fetch(&mut s, at(0.0));
     assert_eq!(wait(&mut s, at(0.0)), at(1.0));
@@ -240,7 +240,7 @@ fn only_stricter_rules_void_tickets() {
         ("another host", |s| s.adjust(&host("b"), Politeness::SleepUntil(at(9.0)), at(1.0)), false),
     ];
     for (name, change, expected) in cases {
-        let mut s = Scheduler::new(&Settings { concurrent_requests_per_domain: 4, ..every(1.0) }, 0);
+        let mut s = Scheduler::new(&EngineSettings { concurrent_requests_per_domain: 4, ..every(1.0) }, 0);
         s.woken(host("a"), at(0.0));
         let ticket = fetch(&mut s, at(0.0));
         change(&mut s);
@@ -288,7 +288,7 @@ fn a_pause_grants_nothing_and_loses_nothing() {
 
 #[test]
 fn all_places_taken_is_idle_and_not_a_time() {
-    let mut s = Scheduler::new(&Settings { concurrent_requests: 2, ..at_once(1) }, 0);
+    let mut s = Scheduler::new(&EngineSettings { concurrent_requests: 2, ..at_once(1) }, 0);
     for name in ["a", "b", "c"] {
         s.woken(host(name), at(0.0));
     }
@@ -311,7 +311,7 @@ fn a_clock_that_goes_back_changes_nothing() {
 
 #[test]
 fn a_ticket_that_is_dropped_gives_its_place_back_but_not_its_delay() {
-    let mut s = Scheduler::new(&Settings { concurrent_requests: 1, ..every(2.0) }, 0);
+    let mut s = Scheduler::new(&EngineSettings { concurrent_requests: 1, ..every(2.0) }, 0);
     s.woken(host("a"), at(0.0));
     drop(fetch(&mut s, at(0.0)));
     assert_eq!(wait(&mut s, at(1.0)), at(2.0));

@@ -6,10 +6,12 @@
 //! that can be closed first is, and what is left open stays as literal text.
 
 mod parser;
+mod pieces;
 mod strip;
 mod tags;
 
 use parser::parse;
+use pieces::Pieces;
 
 /// A wiki page, read once.
 ///
@@ -22,7 +24,7 @@ use parser::parse;
 /// ```
 #[derive(Debug)]
 pub struct Wikitext<'t> {
-    pieces: parser::Pieces<'t>,
+    pieces: Pieces<'t>,
 }
 
 /// What is read of a page. Pages of MediaWiki have at most 2 MiB.

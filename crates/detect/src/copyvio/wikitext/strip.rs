@@ -3,7 +3,7 @@
 use huntsman_html::{Context, decode};
 
 use super::super::words::trim;
-use super::parser::{Frame, Kind, NONE, Piece, Pieces};
+use super::pieces::{Frame, Kind, NONE, Piece, Pieces};
 use super::tags::INVISIBLE;
 
 /// Characters of wikitext from which on the value of a template is kept.

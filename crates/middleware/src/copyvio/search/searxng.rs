@@ -1,12 +1,12 @@
 //! SearXNG: `GET {base}/search?q=..&format=json` (docs.searxng.org, "Search API").
 
+use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderValue, StatusCode, header};
 use huntsman_crawler::{Request, Response};
 use serde_json::Value;
 use url::Url;
 
 use super::{Refusal, field_of_each, json_of, unexpected};
-use crate::base64;
 
 pub(super) const NAME: &str = "SearXNG";
 
@@ -32,7 +32,7 @@ fn basic(base: &Url) -> Option<HeaderValue> {
     }
     let decoded = |part: &str| percent_decoded(part);
     let pair = format!("{}:{}", decoded(base.username()), decoded(password.unwrap_or_default()));
-    let mut value = HeaderValue::from_str(&format!("Basic {}", base64::encode(pair.as_bytes()))).ok()?;
+    let mut value = HeaderValue::from_str(&format!("Basic {}", BASE64_STANDARD.encode(pair))).ok()?;
     value.set_sensitive(true);
     Some(value)
 }

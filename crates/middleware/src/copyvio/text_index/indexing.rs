@@ -1,7 +1,7 @@
 //! Adding the pages of a crawl to an index.
 
 use huntsman_crawler::{
-    Context, CrawlerBuilder, Error, OnPage, Page, Persist, Plugin, Result, Settings, Spider,
+    Component, Context, CrawlerBuilder, Error, Hooks, OnPage, Page, Persist, Plugin, Result, Spider,
     SpiderMiddleware, log,
 };
 use huntsman_detect::lang::Lang;
@@ -24,11 +24,6 @@ pub struct IndexPages {
 }
 
 impl IndexPages {
-    /// The name in settings and records.
-    pub const NAME: &'static str = "index_pages";
-    /// The place in the spider chain: behind what leaves pages out.
-    pub const ORDER: i32 = 58;
-
     /// Adds to an index, which whoever made it closes after the crawl.
     pub fn new(index: TextIndex) -> Self {
         Self { index }
@@ -50,15 +45,17 @@ impl IndexPages {
     }
 }
 
+impl Component for IndexPages {
+    const NAME: &'static str = "index_pages";
+    type Settings = ();
+
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+        // Behind the components that leave pages out.
+        hooks.spider(58).persist()
+    }
+}
+
 impl SpiderMiddleware for IndexPages {
-    fn name(&self) -> &'static str {
-        Self::NAME
-    }
-
-    fn order(&self) -> i32 {
-        Self::ORDER
-    }
-
     fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
         if !page.response().status.is_success() || page.request().is_sitemap() || !page.kind().is_textual() {
             return Ok(OnPage::Parse);
@@ -96,8 +93,6 @@ impl Persist for IndexPages {
 
 impl Plugin for IndexPages {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
-        let same = self.clone();
-        let with_settings = move |_: &Settings| Ok(Some(same.clone()));
-        builder.persist(self).spider_middleware_with(Self::NAME, Self::ORDER, with_settings)
+        builder.component(move |_| Ok(Some(self)))
     }
 }

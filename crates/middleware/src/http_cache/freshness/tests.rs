@@ -8,6 +8,8 @@ use url::Url;
 
 use super::*;
 
+use crate::http_cache::HttpCacheSettings;
+
 const NOW: i64 = 1_700_000_000;
 
 /// Headers of a row: `;` between them, and a signed number for a date is seconds from now.
@@ -170,8 +172,10 @@ fn what_is_fresh() {
 #[test]
 fn directives_of_answers_can_be_ignored() {
     let mut settings = Settings::default();
-    settings.httpcache_ignore_response_cache_controls =
-        ["No-Store", "no-cache", "must-revalidate"].map(str::to_owned).to_vec();
+    settings.change(|own: &mut HttpCacheSettings| {
+        own.httpcache_ignore_response_cache_controls =
+            ["No-Store", "no-cache", "must-revalidate"].map(str::to_owned).to_vec();
+    });
     let rules = Freshness::from_settings(&settings);
     let row = "date: -5; cache-control: no-store, no-cache, must-revalidate, max-age=60";
     assert!(rules.stores(&response(200, row)));

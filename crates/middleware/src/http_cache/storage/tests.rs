@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, StatusCode, Version};
-use huntsman_crawler::Settings;
 use huntsman_store::MemoryStore;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -380,5 +379,5 @@ fn a_cache_whose_format_file_was_lost_is_damage_and_not_begun_anew() {
 
 #[test]
 fn the_default_bound_is_ten_gibibytes() {
-    assert_eq!(Settings::default().httpcache_max_bytes, 10 << 30);
+    assert_eq!(crate::HttpCacheSettings::default().httpcache_max_bytes, 10 << 30);
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use huntsman_crawler::{End, Fingerprint, HostKey, Order, Request, Timestamp};
+use huntsman_crawler::{End, Fingerprint, HostKey, Order, Request, Timestamp, meta};
 
 #[derive(Clone, Debug)]
 struct Entry {
@@ -128,9 +128,9 @@ impl Model {
 type Rank = (i64, bool, f64, i128);
 
 fn rank(request: &Request, sequence: u64, order: Order) -> Rank {
-    let is_start = request.depth == 0 && request.meta_flag("is_start_request");
+    let is_start = request.depth == 0 && request.meta_flag(meta::IS_START_REQUEST);
     let score = match order {
-        Order::BestFirst => -request.meta_f64("score").unwrap_or(0.0),
+        Order::BestFirst => -request.meta_value(meta::SCORE).unwrap_or(0.0),
         Order::Bfs | Order::Dfs => 0.0,
     };
     let sequence = i128::from(sequence);

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use huntsman_crawler::{End, Frontier, HostKey, Lease, LeaseId, Order, Pushed, Request, Settled, Timestamp};
+use huntsman_crawler::{
+    End, Frontier, HostKey, Lease, LeaseId, Order, Pushed, Request, Settled, Timestamp, meta,
+};
 
 use super::model::{Model, Told};
 use super::{NOW, assigned, at, host};
@@ -142,7 +144,7 @@ fn random_request(random: &mut Random, now: Timestamp) -> Request {
     request.depth = random.below(3) as u16;
     match random.below(12) {
         0 => request = request.unfiltered(),
-        1 => request = request.meta("is_start_request", true),
+        1 => request = request.with_meta(meta::IS_START_REQUEST, true),
         2 | 3 => request = request.meta("score", random.below(5) as f64 / 2.0 - 1.0),
         4 => request = at(request, Timestamp(now.0 + random.below(6_000_000) as u64)),
         5 => request = request.method(http::Method::POST).body(vec![random.below(3) as u8]),

@@ -1,0 +1,271 @@
+//! What indexes in a Redis server cost.
+
+use std::collections::BTreeMap;
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use huntsman::dedup::redis::{Layout, RedisIndex, RedisSettings};
+use huntsman::detect::near::{Document, Identity, Language, NearIndex};
+use huntsman::detect::simhash::{Features, SimHash};
+use huntsman_cli::exit::{Failure, Outcome};
+use huntsman_cli::process::program;
+use huntsman_cli::render::{count, say};
+use rand::{RngExt, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
+
+use super::args::SimhashArgs;
+use crate::clock::Watch;
+use crate::sheet::{Sheet, figure, figure_or_none};
+
+/// Indexes of the same number of documents, of one language each.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Redis {
+    pub(super) documents: u64,
+    pub(super) indexes: Vec<RedisCost>,
+}
+
+/// An index of one layout and one kind of ids.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct RedisCost {
+    pub(super) layout: String,
+    /// `below 2^31` or `of 16 digits`.
+    pub(super) ids: String,
+    /// By how much the server's memory grew.
+    pub(super) bytes_per_document: f64,
+    /// What the index counts, by what it is for.
+    pub(super) parts: BTreeMap<String, f64>,
+    /// In batches of 4,096.
+    pub(super) inserts_per_s: f64,
+    /// k = 3, in batches of 1,000.
+    pub(super) queries_per_s: f64,
+    /// k = 3, one by one.
+    pub(super) single_queries_per_s: f64,
+    /// k = 7, in batches of 1,000.
+    pub(super) wide_queries_per_s: f64,
+    /// A query in batches, k = 3: microseconds of a core of this process.
+    pub(super) own_core_us: f64,
+    /// The same of the server, where it was started here and the system tells.
+    pub(super) server_core_us: Option<f64>,
+    /// Until an index that is there is ready.
+    pub(super) open_s: f64,
+}
+
+/// Ids with what they are called.
+const IDS: [(&str, u64); 2] = [("below 2^31", 1_000_000_000), ("of 16 digits", 1_000_000_000_000_000)];
+
+/// A server that ends with this value.
+#[derive(Debug)]
+struct Server {
+    process: Child,
+    url: String,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Server {
+    fn start() -> Outcome<Self> {
+        let starting = |error: std::io::Error| {
+            Failure::crawl(format!(
+                "starting redis-server: {error}; install it, or name a server with --redis URL"
+            ))
+        };
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let port = listener.local_addr()?.port();
+        drop(listener);
+        let mut command = program("redis-server");
+        command.args([
+            "--port",
+            &port.to_string(),
+            "--bind",
+            "127.0.0.1",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+        ]);
+        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().map_err(starting)?;
+        let mut server = Self { process, url: format!("redis://127.0.0.1:{port}") };
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let has_ended = server.process.try_wait().map_err(starting)?.is_some();
+            if has_ended || Instant::now() > deadline {
+                return Err(Failure::crawl("redis-server does not answer; name a server with --redis URL"));
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        Ok(server)
+    }
+
+    /// Microseconds of a core that it took so far, by proc(5) in steps of 10 ms.
+    fn core_us(&self) -> Option<f64> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).ok()?;
+        let times = stat.rsplit(')').next()?.split_ascii_whitespace().skip(11).take(2);
+        Some(times.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() * 10_000.0)
+    }
+}
+
+/// Whether a server can be started here.
+pub(super) fn is_installed() -> bool {
+    let version =
+        program("redis-server").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    version.is_ok_and(|status| status.success())
+}
+
+pub(super) fn run(args: &SimhashArgs) -> Outcome<Redis> {
+    let url = args.redis.as_ref().and_then(Option::as_ref);
+    let mut indexes = Vec::new();
+    for layout in Layout::ALL {
+        for (number, (ids, first)) in IDS.into_iter().enumerate() {
+            say(&format!("redis: {} documents, {layout}, ids {ids}", count(args.redis_documents)));
+            let server = if url.is_none() { Some(Server::start()?) } else { None };
+            let url =
+                server.as_ref().map_or_else(|| url.cloned().unwrap_or_default(), |server| server.url.clone());
+            let settings: RedisSettings = url.parse()?;
+            let settings = match std::env::var("HUNTSMAN_REDIS_PASSWORD") {
+                Ok(password) if server.is_none() => settings.password(password),
+                _ => settings,
+            };
+            let settings = settings.layout(layout).design_size(args.redis_documents);
+            let language = Language::parse(&format!("BENCH-{layout}-{number}"));
+            let language = language.map_err(|_| Failure::crawl("a layout has no name"))?;
+            let cost = measure(args, &settings, language, first, server.as_ref())?;
+            indexes.push(RedisCost { layout: layout.to_string(), ids: ids.to_owned(), ..cost });
+        }
+    }
+    Ok(Redis { documents: args.redis_documents, indexes })
+}
+
+fn measure(
+    args: &SimhashArgs,
+    settings: &RedisSettings,
+    language: Language,
+    first_id: u64,
+    server: Option<&Server>,
+) -> Outcome<RedisCost> {
+    let open = |k| {
+        let identity = Identity::new(k, Features::default())?;
+        Outcome::Ok(RedisIndex::open(settings.clone(), identity)?)
+    };
+    let index = open(3)?;
+    if index.stats()?.languages.contains_key(&language) {
+        return Err(Failure::usage(format!(
+            "--redis {}: there are documents of an earlier run ({language}); name an empty database",
+            settings.address()
+        )));
+    }
+    let memory = || {
+        let memory = index.used_memory()?;
+        memory.map(|bytes| bytes as f64).ok_or_else(|| {
+            Failure::usage(format!("--redis {}: its user may not ask for INFO", settings.address()))
+        })
+    };
+    let documents = args.redis_documents;
+    let (empty, mut random) = (memory()?, Xoshiro256PlusPlus::seed_from_u64(args.seed));
+    let (mut hashes, watch) = (Vec::new(), Watch::start());
+    for start in (0..documents).step_by(4_096) {
+        let batch: Vec<Document> = (start..documents.min(start + 4_096))
+            .map(|id| Document { language, id: (first_id + id * 7).into(), hash: SimHash(random.random()) })
+            .collect();
+        hashes.extend(batch.iter().map(|document| document.hash));
+        index.insert(&batch)?;
+    }
+    let inserts_per_s = documents as f64 / watch.seconds();
+    let bytes_per_document = (memory()? - empty) / documents as f64;
+    let stats = index.stats()?;
+    let of_language = stats.languages.get(&language).map(|language| &language.bytes);
+    let parts = stats.bytes.iter().chain(of_language.into_iter().flatten());
+    let parts = parts.map(|(part, bytes)| ((*part).to_owned(), *bytes as f64 / documents as f64)).collect();
+    // Half of what is asked for is there, two bits away.
+    let mut queries = |number: usize| -> Vec<(Language, SimHash)> {
+        let mut query = || match random.random_bool(0.5) {
+            true => SimHash(hashes[random.random_range(0..hashes.len())].0 ^ 0b101),
+            false => SimHash(random.random()),
+        };
+        (0..number).map(|_| (language, query())).collect()
+    };
+    // A small index is measured by few queries.
+    let rounds = if documents < 10_000 { 1 } else { 5 };
+    let batch_size = (documents as usize / 10).min(1_000);
+    // The best rate of the rounds, and what a query of all of them took of this process.
+    let mut rate = |index: &RedisIndex, batch: usize, batches: usize| {
+        let (mut best, mut core_s) = (0_f64, 0.0);
+        for _ in 0..rounds {
+            let queries = queries(batch * batches);
+            let watch = Watch::start();
+            for queries in queries.chunks(batch) {
+                index.near(queries)?;
+            }
+            best = best.max(queries.len() as f64 / watch.seconds());
+            core_s += watch.core_seconds();
+        }
+        Outcome::Ok((best, core_s * 1e6 / (rounds * batch * batches) as f64))
+    };
+    let before = server.and_then(Server::core_us);
+    let (queries_per_s, own_core_us) = rate(&index, batch_size, 4)?;
+    let after = server.and_then(Server::core_us);
+    let server_core_us =
+        after.zip(before).map(|(after, before)| (after - before) / (rounds * batch_size * 4) as f64);
+    let (single_queries_per_s, _) = rate(&index, 1, batch_size)?;
+    let watch = Watch::start();
+    let wide = open(7)?;
+    let open_s = watch.seconds();
+    let (wide_queries_per_s, _) = rate(&wide, batch_size, 1)?;
+    Ok(RedisCost {
+        layout: String::new(),
+        ids: String::new(),
+        bytes_per_document,
+        parts,
+        inserts_per_s,
+        queries_per_s,
+        single_queries_per_s,
+        wide_queries_per_s,
+        own_core_us,
+        server_core_us,
+        open_s,
+    })
+}
+
+impl Redis {
+    pub(super) fn sheets(&self) -> Vec<Sheet> {
+        let mut sheet = Sheet::new(
+            format!("Redis server, {} documents of one language", count(self.documents)),
+            [
+                "layout",
+                "B a document",
+                "inserts/s",
+                "queries/s, k = 3",
+                "one by one",
+                "k = 7",
+                "us of a core here",
+                "in the server",
+                "open s",
+            ],
+        );
+        for of in &self.indexes {
+            let rate = |rate: f64| count(rate as u64);
+            sheet.row([
+                format!("{}, ids {}", of.layout, of.ids),
+                figure(of.bytes_per_document),
+                rate(of.inserts_per_s),
+                rate(of.queries_per_s),
+                rate(of.single_queries_per_s),
+                rate(of.wide_queries_per_s),
+                figure(of.own_core_us),
+                figure_or_none(of.server_core_us),
+                figure(of.open_s),
+            ]);
+        }
+        vec![
+            sheet.note(
+                "Queries go in batches of 1,000 unless said. Half of them find a document, two bits away.",
+            ),
+        ]
+    }
+}

@@ -1,0 +1,93 @@
+//! Where settings come from, and flags that stand for some: the same for all commands that fetch.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use serde_json::{Value, json};
+
+use super::values::positive_seconds;
+
+/// Where settings come from. Later wins: profile, settings file, `HUNTSMAN_*` variables, flags, `--set`.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Settings")]
+pub(crate) struct SettingsArgs {
+    /// Bundle of settings to start from [default: polite].
+    #[arg(long, value_name = "NAME", value_parser = ["polite", "audit", "broad", "test"])]
+    pub(crate) profile: Option<String>,
+
+    /// Any setting (repeatable); `huntsman settings` lists them.
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// Settings file [default: huntsman.toml in the working directory, if there is one].
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) config: Option<PathBuf>,
+}
+
+/// How requests are sent.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Network")]
+pub(crate) struct NetworkArgs {
+    /// Exception to the address guard, which refuses loopback and private addresses (repeatable; `HOST:*` for any
+    /// port; setting allow_addresses).
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) allow_address: Vec<String>,
+
+    /// Fixed address for a name (repeatable; setting resolve).
+    #[arg(long, value_name = "HOST:PORT:ADDR")]
+    pub(crate) resolve: Vec<String>,
+
+    /// Credentials that are sent to one origin only (repeatable; setting http_auth).
+    #[arg(long, value_name = "ORIGIN=USER:PASSWORD")]
+    pub(crate) auth: Vec<String>,
+
+    /// Header that is sent to one origin only (repeatable; setting secret_headers).
+    #[arg(long, value_name = "ORIGIN=NAME: VALUE")]
+    pub(crate) secret_header: Vec<String>,
+
+    /// Ignores robots.txt, and nofollow in meta elements, headers and links.
+    #[arg(long)]
+    pub(crate) ignore_robots: bool,
+
+    /// Keeps no cookies (setting cookies_enabled).
+    #[arg(long)]
+    pub(crate) no_cookies: bool,
+
+    /// Seconds for a whole request (setting download_timeout).
+    #[arg(long, value_name = "SECS", value_parser = positive_seconds)]
+    pub(crate) timeout: Option<f64>,
+}
+
+/// Settings that flags stand for.
+pub(crate) type Flags = Vec<(&'static str, Value)>;
+
+/// Adds a setting if its flag was given.
+pub(crate) fn set<T: Into<Value>>(flags: &mut Flags, name: &'static str, value: Option<T>) {
+    flags.extend(value.map(|value| (name, value.into())));
+}
+
+/// Adds a list if its flag was given.
+pub(crate) fn list(flags: &mut Flags, name: &'static str, values: &[String]) {
+    if !values.is_empty() {
+        flags.push((name, json!(values)));
+    }
+}
+
+impl NetworkArgs {
+    /// The settings that these flags stand for.
+    pub(crate) fn settings(&self) -> Flags {
+        let mut flags = Flags::new();
+        list(&mut flags, "allow_addresses", &self.allow_address);
+        list(&mut flags, "resolve", &self.resolve);
+        list(&mut flags, "http_auth", &self.auth);
+        list(&mut flags, "secret_headers", &self.secret_header);
+        if self.ignore_robots {
+            flags.extend([("robotstxt_obey", json!(false)), ("obey_nofollow", json!(false))]);
+        }
+        if self.no_cookies {
+            flags.push(("cookies_enabled", json!(false)));
+        }
+        set(&mut flags, "download_timeout", self.timeout);
+        flags
+    }
+}

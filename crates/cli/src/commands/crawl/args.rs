@@ -1,0 +1,397 @@
+//! Flags of `huntsman crawl`, most of which `huntsman sweep` has as well.
+//!
+//! Flags that stand for a setting say which one; [`SiteArgs::settings`] and its neighbours are that mapping.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
+use huntsman::detect::simhash::Features;
+use serde_json::json;
+
+use crate::args::{
+    Flags, NetworkArgs, SettingsArgs, list, listen_address, positive, positive_seconds, seconds, set, share,
+};
+use crate::dedup::{distance, features};
+
+/// Flags of `crawl`.
+#[derive(Debug, Args)]
+pub(crate) struct CrawlArgs {
+    #[command(flatten)]
+    pub(crate) site: SiteArgs,
+
+    /// Compares every page with this article, a file (.txt, .html, .pdf, .wiki) or a URL: how sure one can be that it is copied from
+    /// there.
+    #[arg(long, value_name = "ARTICLE", value_hint = ValueHint::AnyPath)]
+    pub(crate) copyvio: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) index: TextIndexArgs,
+}
+
+/// What is crawled, and how: the same for all commands that crawl sites.
+#[derive(Debug, Args)]
+pub(crate) struct SiteArgs {
+    /// Where to start.
+    #[arg(value_name = "URL", required_unless_present = "seeds", value_hint = ValueHint::Url)]
+    pub(crate) urls: Vec<String>,
+
+    /// File of start URLs, one a line, `#` begins a comment; `-` reads stdin.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) seeds: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+
+    #[command(flatten)]
+    pub(crate) reach: ReachArgs,
+
+    #[command(flatten)]
+    pub(crate) pace: PaceArgs,
+
+    #[command(flatten)]
+    pub(crate) avoid_dup: AvoidDupArgs,
+
+    #[command(flatten)]
+    pub(crate) near_dup: NearDupArgs,
+
+    #[command(flatten)]
+    pub(crate) network: NetworkArgs,
+
+    #[command(flatten)]
+    pub(crate) settings: SettingsArgs,
+}
+
+/// Duplicate contents.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Duplicate contents")]
+pub(crate) struct AvoidDupArgs {
+    /// Learns which parts of URLs do not change the content, and skips downloads that would bring nothing new: `default`, our
+    /// own model, or `reference`, MaybeDont's rules. What was learnt is in rules.json.
+    #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "default")]
+    pub(crate) avoid_dup: Option<AvoidDupArg>,
+
+    /// Pages of a site that are fetched before anything is skipped [default: 300].
+    #[arg(long, value_name = "PAGES", requires = "avoid_dup")]
+    pub(crate) avoid_dup_warmup: Option<u64>,
+
+    /// Skips what is known with more than this probability [default: 0.98].
+    #[arg(long, value_name = "P", requires = "avoid_dup", value_parser = share)]
+    pub(crate) avoid_dup_threshold: Option<f64>,
+
+    /// Share of the skips that is fetched all the same [default: 0.05].
+    #[arg(long, value_name = "SHARE", requires = "avoid_dup", value_parser = share)]
+    pub(crate) avoid_dup_exploration: Option<f64>,
+
+    /// Lets that share fall with the age of a rule, down to this.
+    #[arg(long, value_name = "SHARE", requires = "avoid_dup", value_parser = share)]
+    pub(crate) avoid_dup_exploration_min: Option<f64>,
+
+    /// Never matters: a parameter (`sid`, `utm_*`), a path segment (`/2`, from 0) or `host`. What differs in it only is skipped
+    /// from the start; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "avoid_dup")]
+    pub(crate) avoid_dup_pin: Vec<String>,
+
+    /// Always matters: nothing is skipped because of it; may be repeated.
+    #[arg(long, value_name = "NAME", requires = "avoid_dup")]
+    pub(crate) avoid_dup_forbid: Vec<String>,
+
+    /// Says at the end what is believed of this URL, and why.
+    #[arg(long, value_name = "URL", requires = "avoid_dup", value_hint = ValueHint::Url)]
+    pub(crate) explain: Option<url::Url>,
+}
+
+/// Near-duplicates.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Near-duplicates")]
+pub(crate) struct NearDupArgs {
+    /// Fingerprints the text of every page, and tells which earlier pages of its language it nearly equals: those that differ in
+    /// at most K of 128 bits, 0 to 7 [default K: 3].
+    #[arg(long, value_name = "K", num_args = 0..=1, require_equals = true, default_missing_value = "3", value_parser = distance)]
+    pub(crate) near_dup: Option<u32>,
+
+    /// What texts are seen as: words-log, char5, words3 or words-tf [default: words-log].
+    #[arg(long, value_name = "NAME", requires = "near_dup", value_parser = features)]
+    pub(crate) near_dup_features: Option<Features>,
+
+    /// Pages with fewer words are not flagged [default: 50].
+    #[arg(long, value_name = "N", requires = "near_dup")]
+    pub(crate) near_dup_min_words: Option<usize>,
+
+    /// What happens to a near-duplicate of an earlier page: its record says so (the default), its links are not followed either, or it
+    /// is skipped.
+    #[arg(long, value_name = "WHAT", requires = "near_dup")]
+    pub(crate) on_near_duplicate: Option<OnNearDuplicateArg>,
+}
+
+/// A full-text index.
+#[derive(Debug, Default, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct TextIndexArgs {
+    /// Adds what every page says to the full-text index in this directory, which is made if there is none; any number of crawls may
+    /// add to one, one after the other. Its pages are sources for `copyvio check --index`.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) index: Option<PathBuf>,
+}
+
+/// What happens to a near-duplicate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum OnNearDuplicateArg {
+    /// Its record says so.
+    Flag,
+    /// That, and its links are not followed.
+    NoFollow,
+    /// A drop record with reason near_duplicate takes the place of its page record.
+    Skip,
+}
+
+impl OnNearDuplicateArg {
+    /// The name in settings.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Flag => "flag",
+            Self::NoFollow => "no_follow",
+            Self::Skip => "skip",
+        }
+    }
+}
+
+/// How duplicate contents are avoided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AvoidDupArg {
+    /// Our own model.
+    Default,
+    /// MaybeDont's rules.
+    Reference,
+}
+
+impl AvoidDupArg {
+    /// The name in commands and settings.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Reference => "reference",
+        }
+    }
+}
+
+/// What a crawl writes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Directory for pages.jsonl, drops.jsonl, report.json and state/ [default: ./HOST-crawl]; `-` writes page
+    /// records to stdout and no files.
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Starts anew where the directory holds an earlier crawl, whose files are deleted.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+
+    /// Adds the text of each page, counts its words, and detects its language if none is declared. Without it, `words`
+    /// is null and `lang` is what the page declares.
+    #[arg(long)]
+    pub(crate) text: bool,
+
+    /// Where the queue lives: `redb` or `sled` in the directory, so that an interrupted crawl goes on, or `memory`, where it starts
+    /// anew [default: redb; memory with --profile test and with --out -].
+    #[arg(long, value_name = "STORE")]
+    pub(crate) store: Option<String>,
+
+    /// Exits with 3 when a limit (pages, time, errors) stopped the crawl.
+    #[arg(long)]
+    pub(crate) fail_on_limit: bool,
+
+    /// Serves Prometheus text at /metrics while the crawl runs. A port alone means 127.0.0.1. A metric is named
+    /// huntsman_ and the key of its stat, with _ for everything but letters and digits.
+    #[arg(long, value_name = "ADDR", value_parser = listen_address)]
+    pub(crate) metrics: Option<SocketAddr>,
+
+    /// Lets --metrics listen on an address that other machines reach.
+    #[arg(long, requires = "metrics")]
+    pub(crate) metrics_public: bool,
+
+    /// Seed of all randomness [default: from the system, written to the report] (setting seed).
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+}
+
+/// Which pages a crawl fetches.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Reach")]
+pub(crate) struct ReachArgs {
+    /// Which links are followed, compared with the start URLs [default: host] (setting scope).
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Option<ScopeArg>,
+
+    /// Host that is in scope as well (repeatable; IPv6 in brackets; setting allow_hosts).
+    #[arg(long, value_name = "HOST[:PORT]")]
+    pub(crate) allow_host: Vec<String>,
+
+    /// Follows only URLs that match this glob, or after re: this regular expression (repeatable; setting include).
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) include: Vec<String>,
+
+    /// Does not follow URLs that match this glob or re:expression; wins over --include (repeatable; setting exclude).
+    #[arg(long, value_name = "GLOB")]
+    pub(crate) exclude: Vec<String>,
+
+    /// Fetches only URLs of this list, compared in canonical form; others are skipped as not_listed.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) only: Option<PathBuf>,
+
+    /// Also reads the sitemaps that robots.txt of each start URL's site names (/sitemap.xml if it names none), and fetches
+    /// the pages in them that are in scope. A sitemap is a page of its own, with the number of its entries as `links`.
+    #[arg(long)]
+    pub(crate) sitemaps: bool,
+
+    /// Delivers exactly so many pages at most (setting closespider_pagecount).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) max_pages: Option<u64>,
+
+    /// Follows so many links from a start URL or a sitemap at most; 0 fetches the start URLs, and with --sitemaps what the
+    /// sitemaps list, only (setting depth_limit).
+    #[arg(long, value_name = "N")]
+    pub(crate) max_depth: Option<u16>,
+
+    /// Stops after so many seconds (setting closespider_timeout).
+    #[arg(long, value_name = "SECS", value_parser = positive_seconds)]
+    pub(crate) max_time: Option<f64>,
+}
+
+/// How fast a crawl goes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Pace")]
+pub(crate) struct PaceArgs {
+    /// Seconds between the starts of two requests of one host (setting download_delay).
+    #[arg(long, value_name = "SECS", value_parser = seconds)]
+    pub(crate) delay: Option<f64>,
+
+    /// Requests in flight per host (setting concurrent_requests_per_domain).
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) per_host: Option<u64>,
+
+    /// Requests in flight in all (setting concurrent_requests).
+    #[arg(long, value_name = "N", value_parser = positive)]
+    pub(crate) concurrency: Option<u64>,
+
+    /// Quota of the whole crawl (setting requests_per_second).
+    #[arg(long, value_name = "N", value_parser = positive_seconds)]
+    pub(crate) requests_per_second: Option<f64>,
+}
+
+/// Values of `--scope`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ScopeArg {
+    /// The host of a start URL, any port.
+    Host,
+    /// Scheme, host and port of a start URL.
+    Origin,
+    /// The registrable domain of a start URL.
+    Domain,
+    /// Below the folder of a start URL.
+    Prefix,
+    /// Everything.
+    All,
+}
+
+impl ScopeArg {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Origin => "origin",
+            Self::Domain => "domain",
+            Self::Prefix => "prefix",
+            Self::All => "all",
+        }
+    }
+}
+
+impl SiteArgs {
+    /// The settings that these flags stand for.
+    pub(crate) fn settings(&self) -> Flags {
+        let mut flags = self.network.settings();
+        set(&mut flags, "scope", self.reach.scope.map(ScopeArg::name));
+        list(&mut flags, "allow_hosts", &self.reach.allow_host);
+        list(&mut flags, "include", &self.reach.include);
+        list(&mut flags, "exclude", &self.reach.exclude);
+        set(&mut flags, "closespider_pagecount", self.reach.max_pages);
+        if let Some(depth) = self.reach.max_depth {
+            // A limit that was asked for takes the place of the guard, also where it is wider.
+            flags.extend([("depth_limit", json!(depth)), ("depth_guard", json!(0))]);
+        }
+        set(&mut flags, "closespider_timeout", self.reach.max_time);
+        set(&mut flags, "download_delay", self.pace.delay);
+        set(&mut flags, "concurrent_requests_per_domain", self.pace.per_host);
+        set(&mut flags, "concurrent_requests", self.pace.concurrency);
+        set(&mut flags, "requests_per_second", self.pace.requests_per_second);
+        set(&mut flags, "seed", self.output.seed);
+        if let Some(mode) = self.avoid_dup.avoid_dup {
+            flags.extend([
+                ("avoid_dup_content_enabled", json!(true)),
+                ("avoid_dup_content_mode", json!(mode.name())),
+            ]);
+        }
+        set(&mut flags, "avoid_dup_content_initial_queue_limit", self.avoid_dup.avoid_dup_warmup);
+        set(&mut flags, "avoid_dup_content_threshold", self.avoid_dup.avoid_dup_threshold);
+        set(&mut flags, "avoid_dup_content_exploration", self.avoid_dup.avoid_dup_exploration);
+        set(&mut flags, "avoid_dup_content_exploration_min", self.avoid_dup.avoid_dup_exploration_min);
+        list(&mut flags, "avoid_dup_content_pinned", &self.avoid_dup.avoid_dup_pin);
+        list(&mut flags, "avoid_dup_content_forbidden", &self.avoid_dup.avoid_dup_forbid);
+        if let Some(distance) = self.near_dup.near_dup {
+            flags.extend([("near_dup_enabled", json!(true)), ("near_dup_distance", json!(distance))]);
+        }
+        set(&mut flags, "near_dup_features", self.near_dup.near_dup_features.map(Features::name));
+        set(&mut flags, "near_dup_min_words", self.near_dup.near_dup_min_words);
+        set(&mut flags, "on_near_duplicate", self.near_dup.on_near_duplicate.map(OnNearDuplicateArg::name));
+        flags
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use huntsman::middleware::{CookiesSettings, Defaults, DepthSettings, NofollowSettings, RobotsSettings};
+    use huntsman::{Layer, Layers};
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    fn crawl(line: &str) -> SiteArgs {
+        let words = ["huntsman", "crawl"].into_iter().chain(line.split(' '));
+        match Cli::try_parse_from(words).unwrap().command {
+            Command::Crawl(args) => args.site,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn every_flag_that_stands_for_a_setting_has_a_value_of_its_type() {
+        let args = crawl(
+            "https://a.example/ --scope domain --allow-host b.example:81 --include *a* --exclude *b* --max-pages 5 \
+             --max-depth 2 --max-time 1.5 --delay 0 --per-host 2 --concurrency 3 --allow-address 127.0.0.1:* \
+             --resolve a:80:127.0.0.1 --auth https://a=u:p --ignore-robots --no-cookies --timeout 3 \
+             --requests-per-second 0.5 --seed 7",
+        );
+        let mut layers = Layers::default();
+        for (name, value) in args.settings() {
+            layers.set(Layer::CommandLine, name, value);
+        }
+        let settings = layers.resolve(&Defaults::settings_table()).unwrap();
+        assert_eq!(
+            (settings.closespider_pagecount, settings.of::<DepthSettings>().depth_limit, settings.seed),
+            (5, 2, Some(7))
+        );
+        assert_eq!(settings.allow_addresses, ["127.0.0.1:*"]);
+        assert!(!settings.of::<RobotsSettings>().robotstxt_obey);
+        assert!(!settings.of::<NofollowSettings>().obey_nofollow);
+        assert!(!settings.of::<CookiesSettings>().cookies_enabled);
+    }
+
+    #[test]
+    fn limits_of_nothing_are_refused_with_what_to_use() {
+        let parse = |flag: &str| Cli::try_parse_from(["huntsman", "crawl", "http://a/", flag, "0"]).is_err();
+        assert!(parse("--max-pages") && parse("--max-time") && parse("--per-host") && parse("--timeout"));
+        assert!(!parse("--max-depth") && !parse("--delay"));
+    }
+}

@@ -1,0 +1,79 @@
+//! How the command ends if `huntsman-dedup` fails, in the words of its flags; and its warnings.
+
+use std::path::Path;
+
+use huntsman::dedup::{Error, Source, Warning, Warnings};
+use huntsman::detect::near::{IndexError, IndexErrorKind};
+
+use crate::exit::{Exit, Failure, Outcome};
+use crate::progress::Screen;
+use crate::render::{Style, counted, escape};
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let shown = |path: &Path| escape(&path.to_string_lossy()).into_owned();
+        if let Error::Output(error) = error {
+            return error.into();
+        }
+        match &error {
+            Error::Input { name, message } => Failure::usage(format!("{}: {message}", escape(name))),
+            Error::Unavailable { name, message } => Failure::crawl(format!("{}: {message}", escape(name))),
+            Error::Manifest { path, message } => {
+                Failure::usage(format!("--ids {}: {}", shown(path), escape(message)))
+            }
+            Error::Flags { path, message } => Failure::usage(format!("--flags {}: {message}", shown(path))),
+            Error::FlagsLocked { path } => Failure::crawl(format!(
+                "--flags {}: another process writes it; wait for its end, or name another file",
+                shown(path)
+            )),
+            Error::NoIndex { path } => Failure::usage(format!(
+                "--index {}: there is no index; `huntsman dedup add` and `build` make one",
+                shown(path)
+            )),
+            Error::Index(error) => failure(error),
+            other => Failure::crawl(escape(&other.to_string()).into_owned()),
+        }
+    }
+}
+
+impl From<IndexError> for Failure {
+    fn from(error: IndexError) -> Self {
+        failure(&error)
+    }
+}
+
+/// How the command ends for an error of an index, and what to do about it.
+pub(crate) fn failure(error: &IndexError) -> Failure {
+    let (exit, advice) = match error.kind() {
+        IndexErrorKind::Input | IndexErrorKind::Identity => (Exit::Usage, ""),
+        IndexErrorKind::Locked => (Exit::Crawl, "; wait for its end, then run the same command again"),
+        IndexErrorKind::Unavailable => {
+            (Exit::Crawl, "; nothing is lost: run the same command again when the server is back")
+        }
+        IndexErrorKind::Full => (Exit::Crawl, "; nothing is lost: run the same command again then"),
+        _ => (Exit::Crawl, ""),
+    };
+    Failure { exit, message: format!("index {error}{advice}"), is_broken_pipe: false }
+}
+
+/// The sources that were named. Those that are not there are told before anything is done.
+pub(crate) fn sources(inputs: &[String]) -> Outcome<Vec<Source>> {
+    inputs.iter().map(|input| Ok(Source::find(input)?)).collect()
+}
+
+/// Shows a message as a warning, above the progress line.
+pub(crate) fn show(screen: &Screen, message: &str) {
+    screen.line(&format!("{} {}\n", Style::stderr().yellow("warning:"), escape(message)));
+}
+
+/// Warnings that are shown.
+pub(crate) fn told(screen: &Screen) -> Warnings {
+    let screen = screen.clone();
+    Warnings::new(move |warning| match warning {
+        Warning::ForeignFlags { path, lines } => {
+            let lines = counted(*lines, "line");
+            show(&screen, &format!("{}: {lines} are no flags; they stay, and do not count", path.display()));
+        }
+        other => show(&screen, &other.to_string()),
+    })
+}

@@ -1,0 +1,105 @@
+//! The command `huntsman`: flags, terminal, files.
+//!
+//! The command is a library of its own so that `huntsman-bench` can run commands and print as they do. It is not a way to crawl from a
+//! program: that is the crate `huntsman`, on which everything here stands. Only what the benches need is public.
+//!
+//! ```
+//! use huntsman_cli::render::{Table, count};
+//!
+//! let mut table = Table::right(&[1]);
+//! table.row(["pages", &count(12_345)]);
+//! assert_eq!(table.lines(""), "pages  12 345\n");
+//! ```
+
+// Files are written by `huntsman::files`; see clippy.toml.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod args;
+mod avoid_dup;
+mod commands;
+mod config;
+mod copyvio;
+mod dedup;
+pub mod exit;
+mod html_report;
+mod job;
+mod logging;
+mod markup;
+mod metrics;
+mod output;
+mod panics;
+pub mod process;
+pub mod progress;
+mod prometheus;
+mod reachable;
+pub mod render;
+mod report;
+#[cfg(feature = "pdf")]
+mod sandbox;
+mod seeds;
+mod serve;
+mod server;
+mod signals;
+mod sink;
+mod spider;
+mod sweep;
+mod text_index;
+mod verify;
+
+/// A page makes hundreds of small allocations on one thread and frees some on another: the allocator of the system takes
+/// a sixth of the processor time of a crawl.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+pub use commands::crawl;
+pub use copyvio::pdf_reader;
+
+use crate::exit::{Exit, Outcome};
+
+/// Runs `huntsman` with the arguments of this process.
+pub fn huntsman() -> ExitCode {
+    start(commands::run)
+}
+
+/// Sets up the process, parses its arguments, does the work, and tells on stderr why it could not be done.
+pub fn start<C: Parser>(work: impl FnOnce(C) -> Outcome) -> ExitCode {
+    panics::keep_quiet();
+    process::begin();
+    process::prepare();
+    let cli = match C::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // A reader that went away is no reason to complain.
+            let _ = error.print();
+            return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8));
+        }
+    };
+    match panics::caught(|| work(cli)) {
+        Ok(exit) => exit.into(),
+        Err(failure) if failure.is_broken_pipe => Exit::Done.into(),
+        Err(failure) => {
+            render::say(&format!(
+                "{} {}",
+                render::Style::stderr().red("error:"),
+                render::escape_document(&failure.message)
+            ));
+            failure.exit.into()
+        }
+    }
+}
+
+/// Runs a command of `huntsman` in a process that [`start`] set up. Arguments that are wrong end the process, as they end the command.
+///
+/// # Errors
+/// The command could not do its work.
+pub fn command(arguments: Vec<OsString>) -> Outcome {
+    match args::Cli::try_parse_from([OsString::from("huntsman")].into_iter().chain(arguments)) {
+        Ok(cli) => commands::run(cli),
+        Err(error) => error.exit(),
+    }
+}

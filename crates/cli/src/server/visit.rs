@@ -1,0 +1,123 @@
+//! A request's turn on its connection: its body, with a limit, a deadline and its share of the memory, and what it takes until its end.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use axum::body::{Body, HttpBody};
+use axum::extract::FromRequestParts;
+use axum::response::{IntoResponse, Response};
+use http::header::RETRY_AFTER;
+use http::request::Parts;
+use http::{Request, StatusCode};
+use http_body_util::BodyExt;
+
+use super::places::Place;
+
+/// Time of a whole body.
+pub(super) const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// The turn of a request; every clone is the same one. Handlers take it as an extractor.
+#[derive(Clone, Debug)]
+pub(crate) struct Visit {
+    place: Arc<Place>,
+    has_unread_body: Arc<AtomicBool>,
+}
+
+impl Visit {
+    /// The turn of a request that is the next one of a connection.
+    pub(super) fn begin<B: HttpBody>(place: &Arc<Place>, request: &Request<B>) -> Self {
+        place.begin();
+        let has_unread_body = Arc::new(AtomicBool::new(!request.body().is_end_stream()));
+        Self { place: Arc::clone(place), has_unread_body }
+    }
+
+    /// The request was answered, and its body is gone. False if the client may still be sending it.
+    pub(super) fn end(&self) -> bool {
+        self.place.shrink();
+        !self.has_unread_body.load(Ordering::Relaxed)
+    }
+
+    /// Connections of this server that are open, the own one included.
+    pub(crate) fn connections(&self) -> usize {
+        self.place.connections()
+    }
+
+    /// The request may be answered, whatever it costs: from now on its connection and its body are not given up for newcomers.
+    ///
+    /// # Errors
+    /// There are too many of them.
+    pub(crate) fn let_in(&self) -> Result<(), Untaken> {
+        self.place.let_in().then_some(()).ok_or(Untaken::Busy("too many requests at once"))
+    }
+
+    /// The bytes of the request's body. They take room until the request was answered.
+    ///
+    /// # Errors
+    /// It is larger than `most`, too slow or broken, or there is no room for it.
+    pub(crate) async fn read(&self, body: Body, most: usize) -> Result<Vec<u8>, Untaken> {
+        let read = tokio::time::timeout(BODY_TIME, read(body, &self.place, most)).await;
+        let bytes = read.unwrap_or(Err(Untaken::TooSlow))?;
+        self.has_unread_body.store(false, Ordering::Relaxed);
+        Ok(bytes)
+    }
+}
+
+/// Why the server does not take a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Untaken {
+    /// There is too much of something.
+    Busy(&'static str),
+    /// The body did not come within its time.
+    TooSlow,
+    /// The body has more than so many bytes.
+    TooLarge(usize),
+    /// The body is no body.
+    Broken,
+}
+
+impl IntoResponse for Untaken {
+    fn into_response(self) -> Response {
+        match self {
+            Self::Busy(what) => {
+                let text = format!("{what}; come again in a minute\n");
+                (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "30")], text).into_response()
+            }
+            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body came too slowly\n").into_response(),
+            Self::TooLarge(most) => {
+                (StatusCode::PAYLOAD_TOO_LARGE, format!("a body has at most {most} bytes\n")).into_response()
+            }
+            Self::Broken => (StatusCode::BAD_REQUEST, "the body is broken\n").into_response(),
+        }
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Visit {
+    type Rejection = StatusCode;
+
+    async fn from_request_parts(head: &mut Parts, _: &S) -> Result<Self, StatusCode> {
+        head.extensions.get().cloned().ok_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+}
+
+async fn read(mut body: Body, place: &Place, most: usize) -> Result<Vec<u8>, Untaken> {
+    if body.size_hint().lower() > most as u64 {
+        return Err(Untaken::TooLarge(most));
+    }
+    let mut bytes: Vec<u8> = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|_| Untaken::Broken)?;
+        let Some(data) = frame.data_ref() else { continue };
+        if bytes.len() + data.len() > most {
+            return Err(Untaken::TooLarge(most));
+        }
+        let before = bytes.capacity();
+        bytes.reserve(data.len());
+        // Room for what came, not for what was announced: an announcement costs a client nothing.
+        if !place.grow(bytes.capacity() - before) {
+            return Err(Untaken::Busy("too many bodies at once"));
+        }
+        bytes.extend_from_slice(data);
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,201 @@
+//! The fetches of a client that are queued or on their way, and the callers that wait for them.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::watch;
+
+use super::error::ClientError;
+use crate::drop::Dropped;
+use crate::request::{Fingerprint, Request};
+use crate::response::Response;
+
+/// Meta of a request that callers of a client wait for.
+const META: &str = "client_fetch";
+
+/// Names one fetch of one client. Travels in the meta of its request, through redirects and retries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct FetchId(u64);
+
+impl FetchId {
+    /// The fetch that a request is for. A request that a middleware sends beside it (robots.txt) is for none.
+    pub(crate) fn of(request: &Request) -> Option<Self> {
+        if request.meta.is_empty() || request.is_nested() {
+            return None;
+        }
+        request.meta.get(META)?.as_u64().map(Self)
+    }
+
+    /// Has a request that takes the place of another one answer for the same fetch, also if a middleware made it from nothing.
+    pub(crate) fn hand_on(from: &Request, to: &mut Request) {
+        if let Some(Self(id)) = Self::of(from) {
+            to.meta.insert(META.to_owned(), id.into());
+        }
+    }
+
+    pub(super) fn mark(self, request: Request) -> Request {
+        request.meta(META, self.0)
+    }
+}
+
+/// What makes two requests the same page: fingerprint and label.
+type Key = (Fingerprint, Arc<str>);
+
+type Outcome<T> = Option<Result<T, ClientError>>;
+
+/// All fetches of a client.
+pub(super) struct Fetches<T>(Mutex<Open<T>>);
+
+struct Open<T> {
+    last: u64,
+    fetches: HashMap<FetchId, Arc<Waiting<T>>>,
+    by_key: HashMap<Key, FetchId>,
+    /// Why the crawl has ended, if it has.
+    ended: Option<Arc<str>>,
+}
+
+/// One fetch. Its callers are the receivers of its outcome.
+pub(super) struct Waiting<T> {
+    key: Key,
+    outcome: watch::Sender<Outcome<T>>,
+    has_begun: AtomicBool,
+    /// An answer that is no page, until its record comes.
+    answer: Mutex<Option<Response>>,
+}
+
+/// A place among the callers of a fetch.
+pub(super) struct Joined<T> {
+    pub(super) waiting: Arc<Waiting<T>>,
+    pub(super) outcome: watch::Receiver<Outcome<T>>,
+    /// Of the first caller: the fetch is to be queued under this name.
+    pub(super) to_queue: Option<FetchId>,
+}
+
+impl<T> Waiting<T> {
+    pub(super) fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> Fetches<T> {
+    pub(super) fn new() -> Self {
+        // A job may still have requests of an earlier client: their names must not be those of ours.
+        let last = rand::random::<u64>() >> 1;
+        let open = Open { last, fetches: HashMap::new(), by_key: HashMap::new(), ended: None };
+        Self(Mutex::new(open))
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.open().ended.is_some()
+    }
+
+    /// Waits for a page with its other callers, or as the first one.
+    pub(super) fn join(&self, key: Key) -> Result<Joined<T>, ClientError> {
+        let mut open = self.open();
+        if let Some(reason) = &open.ended {
+            return Err(ClientError::Ended { reason: Arc::clone(reason) });
+        }
+        if let Some(waiting) = open.by_key.get(&key).and_then(|id| open.fetches.get(id)) {
+            let outcome = waiting.outcome.subscribe();
+            return Ok(Joined { waiting: Arc::clone(waiting), outcome, to_queue: None });
+        }
+        open.last += 1;
+        let id = FetchId(open.last);
+        let (sender, outcome) = watch::channel(None);
+        let waiting = Arc::new(Waiting {
+            key: key.clone(),
+            outcome: sender,
+            has_begun: AtomicBool::new(false),
+            answer: Mutex::new(None),
+        });
+        open.by_key.insert(key, id);
+        open.fetches.insert(id, Arc::clone(&waiting));
+        Ok(Joined { waiting, outcome, to_queue: Some(id) })
+    }
+
+    /// Whether anybody waits for a fetch. If nobody does it is forgotten in the same step, so that the next caller starts anew.
+    pub(super) fn is_wanted(&self, id: FetchId) -> bool {
+        self.open().wanted(id).is_some()
+    }
+
+    /// A fetch leaves the queue; whether anybody waits for it.
+    pub(super) fn begin(&self, id: FetchId) -> bool {
+        let mut open = self.open();
+        let wanted = open.wanted(id);
+        wanted.inspect(|waiting| waiting.has_begun.store(true, Ordering::Relaxed)).is_some()
+    }
+
+    /// Returns when nobody has waited for a fetch for as long as `grace`; it is forgotten then.
+    pub(super) async fn given_up(&self, id: FetchId, grace: Duration) {
+        let Some(waiting) = self.open().fetches.get(&id).map(Arc::clone) else { return };
+        loop {
+            waiting.outcome.closed().await;
+            tokio::time::sleep(grace).await;
+            if !self.is_wanted(id) {
+                return;
+            }
+        }
+    }
+
+    /// An answer came that is no page.
+    pub(super) fn answered(&self, id: FetchId, response: Response) {
+        if let Some(waiting) = self.open().fetches.get(&id) {
+            *waiting.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
+        }
+    }
+
+    /// The page of a fetch is there.
+    pub(super) fn deliver(&self, id: FetchId, page: T) {
+        if let Some(waiting) = self.open().remove(id) {
+            waiting.outcome.send_replace(Some(Ok(page)));
+        }
+    }
+
+    /// The request of a fetch ended without a page.
+    pub(super) fn fail(&self, id: FetchId, dropped: &Dropped) {
+        let Some(waiting) = self.open().remove(id) else { return };
+        let response = waiting.answer.lock().unwrap_or_else(PoisonError::into_inner).take().map(Arc::new);
+        let error = ClientError::Dropped { dropped: Arc::new(dropped.clone()), response };
+        waiting.outcome.send_replace(Some(Err(error)));
+    }
+
+    /// The crawl has ended: tells all callers, and those that come later. The first reason counts.
+    pub(super) fn end(&self, reason: &str) {
+        let mut open = self.open();
+        let reason = Arc::clone(open.ended.get_or_insert_with(|| reason.into()));
+        open.by_key.clear();
+        let fetches = std::mem::take(&mut open.fetches);
+        drop(open);
+        for waiting in fetches.into_values() {
+            waiting.outcome.send_replace(Some(Err(ClientError::Ended { reason: Arc::clone(&reason) })));
+        }
+    }
+}
+
+impl<T> Open<T> {
+    fn wanted(&mut self, id: FetchId) -> Option<&Waiting<T>> {
+        if self.fetches.get(&id)?.outcome.receiver_count() == 0 {
+            self.remove(id);
+        }
+        self.fetches.get(&id).map(|waiting| &**waiting)
+    }
+
+    fn remove(&mut self, id: FetchId) -> Option<Arc<Waiting<T>>> {
+        let waiting = self.fetches.remove(&id)?;
+        self.by_key.remove(&waiting.key);
+        Some(waiting)
+    }
+}
+
+impl<T> fmt::Debug for Fetches<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fetches").field("open", &self.open().fetches.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,105 @@
+//! The spider of a client: it follows nothing, and hands each page to those who asked for it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::fetches::{FetchId, Fetches};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::fetch::FetchError;
+use crate::output::Output;
+use crate::page::Page;
+use crate::request::Request;
+use crate::response::Response;
+use crate::spider::{Spider, Start};
+
+/// How long a download goes on after all its callers gave it up.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// The spider of the crawl behind a [`CrawlClient`](crate::CrawlClient): says what callers get of a page.
+///
+/// ```
+/// # use huntsman_crawler::{Context, CrawlClient, CrawlerBuilder, OnDemand, Page, Request};
+/// # use huntsman_testkit::ScriptedDownloader;
+/// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() -> huntsman_crawler::Result<()> {
+/// # let web = ScriptedDownloader::pages([("http://a.test/", "<title>Mills</title>")]);
+/// let titles = OnDemand::reading(|page: &Page, _: &Context| page.title().map(str::to_owned));
+/// let client = CrawlClient::start(CrawlerBuilder::new(titles).downloader(web))?;
+/// let title = client.fetch(Request::parse("http://a.test/")?).await?;
+/// assert_eq!(title.as_deref(), Some("Mills"));
+/// # Ok(()) }
+/// ```
+pub struct OnDemand<T = Response> {
+    read: Box<Read<T>>,
+    pub(super) fetches: Arc<Fetches<T>>,
+    pub(super) grace: Duration,
+}
+
+type Read<T> = dyn Fn(&Page, &Context) -> T + Send + Sync;
+
+impl OnDemand {
+    /// Callers get the response of a page, body and headers. [`Page::new`] makes a page of it that can be scanned and selected from.
+    pub fn new() -> Self {
+        Self::reading(|page, _| page.response().clone())
+    }
+}
+
+impl Default for OnDemand {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> OnDemand<T> {
+    /// Callers get what this function makes of a page: an `Arc`, if a clone of it costs. It is called once for a page, however many callers wait
+    /// for it, on a worker thread of the crawl as a callback is (as many at once as `callback_threads` says), and may branch on
+    /// [`Page::callback`]. A panic in it is an error of that fetch, with reason `callback_panic`.
+    pub fn reading(read: impl Fn(&Page, &Context) -> T + Send + Sync + 'static) -> Self {
+        Self { read: Box::new(read), fetches: Arc::new(Fetches::new()), grace: GRACE }
+    }
+
+    /// How long a download in flight goes on after all its callers gave it up, in case one asks for it again: one second unless said
+    /// otherwise.
+    #[must_use]
+    pub fn grace(mut self, grace: Duration) -> Self {
+        self.grace = grace;
+        self
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Spider for OnDemand<T> {
+    type Item = ();
+
+    fn name(&self) -> &str {
+        "on_demand"
+    }
+
+    fn start(&self) -> Start {
+        Start::none()
+    }
+
+    fn parse(&self, page: &Page, out: &mut Output<()>) -> Result<()> {
+        if let Some(id) = FetchId::of(page.request())
+            && self.fetches.is_wanted(id)
+        {
+            self.fetches.deliver(id, (self.read)(page, out.context()));
+        }
+        Ok(())
+    }
+
+    /// Keeps the answer that is no page for the error, which the record of the drop makes right after this.
+    fn failed(&self, request: &Request, error: &Error, _: &mut Output<()>) -> Result<()> {
+        let response = error.downcast_ref::<FetchError>().and_then(FetchError::response);
+        if let (Some(id), Some(response)) = (FetchId::of(request), response) {
+            self.fetches.answered(id, response.clone());
+        }
+        Ok(())
+    }
+}
+
+impl<T> fmt::Debug for OnDemand<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OnDemand").field("grace", &self.grace).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,199 @@
+//! Components: parts of a crawl that are made once, and registered once with all their hooks.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use crate::event::Observer;
+use crate::job::Persist;
+use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
+use crate::settings::SettingsGroup;
+
+/// A part of a crawl that is made once from the settings, and whose hooks are attached together.
+///
+/// [`CrawlerBuilder::component`](crate::CrawlerBuilder::component) registers it. All hooks are called on the same value: those of a
+/// downloader middleware, of a spider middleware, of an observer of events, and of a part of the job's state. Its settings are known to
+/// the crawl under the names that it declares with [`settings!`](crate::settings!). After the crawl
+/// [`CrawlReport::component`](crate::CrawlReport::component) gives the value back.
+///
+/// ```
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// use huntsman_crawler::meta::MetaKey;
+/// use huntsman_crawler::{
+///     Component, Context, CrawlerBuilder, Hooks, OnFollow, Output, Page, Persist, Request, Result, Settings, SpiderMiddleware,
+///     settings, spider_fn,
+/// };
+///
+/// settings! {
+///     /// Settings of the quota.
+///     pub struct QuotaSettings {
+///         /// Links that are followed in all runs of the crawl; 0 is no limit.
+///         quota_links: u64 = 0, test = 100;
+///     }
+/// }
+///
+/// /// On requests that do not count.
+/// const FREE: MetaKey<bool> = MetaKey::new("quota_free");
+///
+/// /// Follows so many links and no more, also if the crawl is resumed.
+/// struct Quota {
+///     limit: u64,
+///     used: AtomicU64,
+/// }
+///
+/// impl Quota {
+///     fn from_settings(settings: &Settings) -> Result<Option<Self>> {
+///         let limit = settings.of::<QuotaSettings>().quota_links;
+///         Ok((limit > 0).then(|| Self { limit, used: AtomicU64::new(0) }))
+///     }
+/// }
+///
+/// impl Component for Quota {
+///     const NAME: &'static str = "quota";
+///     type Settings = QuotaSettings;
+///
+///     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
+///         hooks.spider(960).persist()
+///     }
+/// }
+///
+/// impl SpiderMiddleware for Quota {
+///     fn process_follow(&self, _: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
+///         if request.meta_flag(FREE) || self.used.fetch_add(1, Ordering::Relaxed) < self.limit {
+///             return Ok(OnFollow::Keep);
+///         }
+///         cx.stats().inc("quota/refused");
+///         Ok(OnFollow::drop("quota"))
+///     }
+/// }
+///
+/// impl Persist for Quota {
+///     fn name(&self) -> String {
+///         Self::NAME.to_owned()
+///     }
+///
+///     fn load(&self, state: Option<&[u8]>) -> Result<()> {
+///         let Some(state) = state else { return Ok(()) };
+///         self.used.store(serde_json::from_slice(state)?, Ordering::Relaxed);
+///         Ok(())
+///     }
+///
+///     fn save(&self) -> Result<Option<Vec<u8>>> {
+///         Ok(Some(serde_json::to_vec(&self.used.load(Ordering::Relaxed))?))
+///     }
+/// }
+///
+/// let spider = spider_fn(["https://site.example/"], |_: &Page, _: &mut Output<()>| -> Result<()> { Ok(()) });
+/// let crawler = CrawlerBuilder::new(spider).component(Quota::from_settings).set("quota_links", 1_000);
+/// assert!(crawler.settings_table().get("quota_links").is_some());
+/// ```
+pub trait Component: Send + Sync + Sized + 'static {
+    /// Its name in settings, stats and records; unique in a crawl.
+    const NAME: &'static str;
+
+    /// The settings that it reads, as declared with [`settings!`](crate::settings!); `()` if there are none.
+    type Settings: SettingsGroup;
+
+    /// Names the hooks that it implements, and where they stand in the chains.
+    fn hooks(hooks: Hooks<Self>) -> Hooks<Self>;
+
+    /// What it wants of the scan of each page; nothing by default.
+    fn page_needs(&self) -> PageNeeds {
+        PageNeeds::default()
+    }
+}
+
+/// What a component wants of the scan of each page, besides links, title and meta data. The scan collects what any of the components wants.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PageNeeds {
+    /// The text.
+    pub text: bool,
+    /// The blocks that the text consists of, with their positions.
+    pub blocks: bool,
+}
+
+impl PageNeeds {
+    /// What either of them wants.
+    pub fn or(self, other: Self) -> Self {
+        Self { text: self.text || other.text, blocks: self.blocks || other.blocks }
+    }
+}
+
+/// Makes a hook of a component.
+type Hook<C, T> = fn(Arc<C>) -> T;
+
+/// A hook with its place in a chain.
+type PlacedHook<C, T> = (i32, Hook<C, Arc<T>>);
+
+/// The hooks of a component.
+#[derive(Debug)]
+pub struct Hooks<C> {
+    pub(crate) downloader: Option<PlacedHook<C, dyn DynDownloaderMiddleware>>,
+    pub(crate) spider: Option<PlacedHook<C, dyn SpiderMiddleware>>,
+    pub(crate) observer: Option<Hook<C, Arc<dyn Observer>>>,
+    pub(crate) persist: Option<Hook<C, Box<dyn Persist>>>,
+}
+
+impl<C> Default for Hooks<C> {
+    fn default() -> Self {
+        Self { downloader: None, spider: None, observer: None, persist: None }
+    }
+}
+
+impl<C: Component> Hooks<C> {
+    /// It is a downloader middleware at this place of the chain, by Scrapy's numbers.
+    pub fn downloader(mut self, order: i32) -> Self
+    where
+        C: DownloaderMiddleware,
+    {
+        self.downloader = Some((order, |component| component));
+        self
+    }
+
+    /// It is a spider middleware at this place of the chain.
+    pub fn spider(mut self, order: i32) -> Self
+    where
+        C: SpiderMiddleware,
+    {
+        self.spider = Some((order, |component| component));
+        self
+    }
+
+    /// It is told of events.
+    pub fn observer(mut self) -> Self
+    where
+        C: Observer,
+    {
+        self.observer = Some(|component| component);
+        self
+    }
+
+    /// It has state in the job, if there is one.
+    pub fn persist(mut self) -> Self
+    where
+        C: Persist,
+    {
+        self.persist = Some(|component| Box::new(component));
+        self
+    }
+}
+
+/// The components of a crawl, by type. Clones are one.
+#[derive(Clone, Default)]
+pub(crate) struct Components(Arc<Vec<Arc<dyn Any + Send + Sync>>>);
+
+impl Components {
+    pub(crate) fn new(components: Vec<Arc<dyn Any + Send + Sync>>) -> Self {
+        Self(Arc::new(components))
+    }
+
+    pub(crate) fn get<C: Component>(&self) -> Option<Arc<C>> {
+        self.0.iter().find_map(|component| Arc::clone(component).downcast().ok())
+    }
+}
+
+impl std::fmt::Debug for Components {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Components").field(&self.0.len()).finish()
+    }
+}

@@ -1,0 +1,215 @@
+//! How a part of a crawl declares its settings.
+
+use serde_json::{Map, Value};
+
+use super::Profile;
+use crate::error::{Error, Result};
+use crate::secrets::is_secret_name;
+
+/// Settings that belong together: those of one component, or of the engine. Made by [`settings!`](crate::settings!).
+pub trait SettingsGroup: Default + Send + 'static {
+    /// What is known of each setting, in the order of the declaration.
+    const TABLE: &'static [SettingInfo];
+
+    /// Reads the group from values by name; a name that is missing has its default.
+    ///
+    /// # Errors
+    /// A value has the wrong type; the error names the setting.
+    fn read(values: &Map<String, Value>) -> Result<Self>;
+
+    /// Refuses values that fit their types, but not each other or their meaning.
+    ///
+    /// # Errors
+    /// What is wrong, with the name of the setting.
+    fn check(&self) -> Result<()>;
+
+    /// All values by name, as JSON.
+    fn values(&self) -> Map<String, Value>;
+}
+
+/// The settings of a component that has none.
+impl SettingsGroup for () {
+    const TABLE: &'static [SettingInfo] = &[];
+
+    fn read(_: &Map<String, Value>) -> Result<Self> {
+        Ok(())
+    }
+
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn values(&self) -> Map<String, Value> {
+        Map::new()
+    }
+}
+
+/// What is known of one setting.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingInfo {
+    /// The key in files and after `--set`.
+    pub name: &'static str,
+    /// The Rust type, for people.
+    pub kind: &'static str,
+    #[doc(hidden)]
+    pub doc: &'static str,
+    #[doc(hidden)]
+    pub words: &'static [&'static str],
+    /// The default: that of the polite profile.
+    pub default: fn() -> Value,
+    /// The value in a profile, if it is another one than the default.
+    pub in_profile: fn(Profile) -> Option<Value>,
+    /// Whether a value has the right type.
+    pub check: fn(&Value) -> serde_json::Result<()>,
+}
+
+impl SettingInfo {
+    /// What the setting does, on one line.
+    pub fn doc(&self) -> String {
+        self.doc.split_whitespace().collect::<Vec<_>>().join(" ")
+    }
+
+    /// Whether it is a table of HTTP header fields: their names know no case.
+    pub fn is_headers(&self) -> bool {
+        self.words.contains(&"headers")
+    }
+
+    /// A value of the setting as it may be shown: what holds credentials is replaced by `***`.
+    pub fn shown(&self, value: Value) -> Value {
+        const HIDDEN: &str = "***";
+        match value {
+            Value::Object(mut headers) if self.is_headers() => {
+                let secret = |name: &String| name.parse().is_ok_and(|name| is_secret_name(&name));
+                headers
+                    .iter_mut()
+                    .filter(|(name, _)| secret(name))
+                    .for_each(|(_, value)| *value = HIDDEN.into());
+                Value::Object(headers)
+            }
+            value if !self.words.contains(&"secret") || value.is_null() => value,
+            Value::Array(values) if values.is_empty() => Value::Array(values),
+            Value::String(text) if text.is_empty() => Value::String(text),
+            _ => HIDDEN.into(),
+        }
+    }
+}
+
+/// Reads one value of a group: the default if it was not set. Called by what [`settings!`](crate::settings!) makes.
+///
+/// # Errors
+/// The value has the wrong type; the error names the setting.
+#[doc(hidden)]
+pub fn read_setting<T: serde::de::DeserializeOwned>(
+    values: &Map<String, Value>,
+    name: &str,
+    default: impl FnOnce() -> T,
+) -> Result<T> {
+    match values.get(name) {
+        None => Ok(default()),
+        Some(value) => {
+            T::deserialize(value).map_err(|cause| Error::usage(format!("setting {name}: {cause}")))
+        }
+    }
+}
+
+/// Declares settings that belong together, as a struct: each with its documentation, name, type, default, and its values in profiles
+/// other than the polite one. Documentation and defaults are what `huntsman settings` and the reference page show.
+///
+/// `checked by` names a function that is given the struct and refuses values that fit their types, but not each other or their meaning.
+/// After the default stand its values in profiles, and the words `secret` for what is not shown and `headers` for a table of header
+/// fields.
+///
+/// ```
+/// huntsman_crawler::settings! {
+///     /// Settings of a middleware of mine.
+///     pub struct GreetingSettings {
+///         /// What pages are greeted with.
+///         greeting: String = "hello".to_owned();
+///         /// Greetings per page at most.
+///         greetings_per_page: u32 = 1, audit = 5, test = 20;
+///     }
+/// }
+/// assert_eq!(GreetingSettings::default().greetings_per_page, 1);
+/// ```
+#[macro_export]
+macro_rules! settings {
+    (
+        $(#[doc = $group_doc:literal])+
+        $vis:vis struct $group:ident $(checked by $check:path)? {
+            $(
+                $(#[doc = $doc:literal])+
+                $name:ident : $kind:ty = $default:expr $(, $word:ident $(= $in_profile:expr)?)*;
+            )+
+        }
+    ) => {
+        $(#[doc = $group_doc])+
+        #[derive(Clone, Debug, PartialEq)]
+        $vis struct $group {
+            $( $(#[doc = $doc])+ pub $name: $kind, )+
+        }
+
+        impl Default for $group {
+            fn default() -> Self {
+                Self { $( $name: $default, )+ }
+            }
+        }
+
+        impl $crate::SettingsGroup for $group {
+            const TABLE: &'static [$crate::SettingInfo] = &[ $( $crate::SettingInfo {
+                name: stringify!($name),
+                kind: stringify!($kind),
+                doc: concat!($($doc, "\n"),+),
+                words: &[$(stringify!($word)),*],
+                default: || {
+                    let value: $kind = $default;
+                    $crate::__private::json(&value)
+                },
+                in_profile: |profile| match profile.name() {
+                    $($( stringify!($word) => {
+                        let value: $kind = $in_profile;
+                        Some($crate::__private::json(&value))
+                    } )?)*
+                    _ => None,
+                },
+                check: |value| $crate::__private::check::<$kind>(value),
+            }, )+ ];
+
+            fn read(
+                values: &$crate::__private::Map<String, $crate::__private::Value>,
+            ) -> $crate::Result<Self> {
+                Ok(Self {
+                    $( $name: $crate::__private::read_setting(values, stringify!($name), || $default)?, )+
+                })
+            }
+
+            fn check(&self) -> $crate::Result<()> {
+                $( $check(self)?; )?
+                Ok(())
+            }
+
+            fn values(&self) -> $crate::__private::Map<String, $crate::__private::Value> {
+                let mut values = $crate::__private::Map::new();
+                $( values.insert(stringify!($name).to_owned(), $crate::__private::json(&self.$name)); )+
+                values
+            }
+        }
+    };
+}
+
+/// What [`settings!`](crate::settings!) calls.
+#[doc(hidden)]
+pub mod private {
+    pub use serde_json::{Map, Value};
+
+    pub use super::read_setting;
+
+    /// A value of a setting as JSON. Types of settings are plain: numbers, texts, lists and tables of these.
+    pub fn json<T: serde::Serialize>(value: &T) -> Value {
+        serde_json::to_value(value).unwrap_or_default()
+    }
+
+    /// Whether a value has the type of a setting.
+    pub fn check<T: serde::de::DeserializeOwned>(value: &Value) -> serde_json::Result<()> {
+        T::deserialize(value).map(drop)
+    }
+}

@@ -1,0 +1,151 @@
+//! The settings that the parts of a crawl have declared.
+
+use serde_json::{Map, Value};
+
+use super::{EngineSettings, Profile, SettingInfo, SettingsGroup};
+use crate::error::{Error, Result};
+
+/// All settings that are known to a crawl: the engine's, and those of its components.
+///
+/// ```
+/// use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
+///
+/// let spider = spider_fn(["https://site.example/"], |_: &Page, _: &mut Output<()>| -> Result<()> { Ok(()) });
+/// let table = CrawlerBuilder::new(spider).settings_table().clone();
+/// assert!(table.get("download_delay").is_some());
+/// let error = table.parse("download_dealy", "3").unwrap_err();
+/// assert!(error.to_string().contains("did you mean download_delay?"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct SettingsTable {
+    groups: Vec<Group>,
+}
+
+/// Values by name.
+type Values = Map<String, Value>;
+
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    table: &'static [SettingInfo],
+    /// Reads the group and gives all its values.
+    read: fn(&Values) -> Result<Values>,
+}
+
+/// The settings of the engine alone.
+impl Default for SettingsTable {
+    fn default() -> Self {
+        let mut table = Self { groups: Vec::new() };
+        table.add::<EngineSettings>();
+        table
+    }
+}
+
+impl SettingsTable {
+    /// Adds a group; one that is there already is not added again.
+    pub fn add<G: SettingsGroup>(&mut self) {
+        let is_known = |group: &Group| std::ptr::eq(group.table, G::TABLE);
+        if !G::TABLE.is_empty() && !self.groups.iter().any(is_known) {
+            self.groups.push(Group {
+                table: G::TABLE,
+                read: |values| {
+                    let group = G::read(values)?;
+                    group.check()?;
+                    Ok(group.values())
+                },
+            });
+        }
+    }
+
+    /// All settings, group by group.
+    pub fn iter(&self) -> impl Iterator<Item = &'static SettingInfo> {
+        self.groups.iter().flat_map(|group| group.table)
+    }
+
+    /// A setting by name.
+    pub fn get(&self, name: &str) -> Option<&'static SettingInfo> {
+        self.iter().find(|info| info.name == name)
+    }
+
+    /// Checks that a setting is known and that a value has its type.
+    ///
+    /// # Errors
+    /// The name is unknown (the nearest known one is named), or the value has the wrong type.
+    pub fn check(&self, name: &str, value: &Value) -> Result<()> {
+        let info = self.named(name)?;
+        (info.check)(value).map_err(|cause| {
+            let (shown, cause) = (info.shown(value.clone()), cause.to_string());
+            // The cause repeats the value.
+            let cause = if shown == *value { format!("{cause} ") } else { String::new() };
+            Error::usage(format!("setting {name} = {shown}: {cause}(it is a {})", info.kind))
+        })
+    }
+
+    /// A value given as text (`--set key=value`): JSON if it is, else a string; lists may be comma-separated.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub fn parse(&self, name: &str, text: &str) -> Result<Value> {
+        let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+        let list = || Value::from(text.split(',').map(|part| part.trim().to_owned()).collect::<Vec<_>>());
+        let info = self.named(name)?;
+        let candidates = [value, Value::from(text), list()];
+        match candidates.iter().find(|value| (info.check)(value).is_ok()) {
+            Some(value) => Ok(value.clone()),
+            None => Err(self.check(name, &candidates[0]).err().unwrap_or_else(|| Error::usage(name))),
+        }
+    }
+
+    /// The values of a profile that differ from the polite defaults.
+    pub fn profile(&self, profile: Profile) -> Values {
+        let named = |info: &SettingInfo| Some((info.name.to_owned(), (info.in_profile)(profile)?));
+        self.iter().filter_map(named).collect()
+    }
+
+    /// A value of a setting as it may be shown: what holds credentials is replaced by `***`.
+    pub fn shown(&self, name: &str, value: Value) -> Value {
+        match self.get(name) {
+            Some(info) => info.shown(value),
+            None => value,
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<&'static SettingInfo> {
+        self.get(name).ok_or_else(|| {
+            let hint = nearest(name, self.iter().map(|info| info.name));
+            let hint = hint.map_or(String::new(), |near| format!("; did you mean {near}?"));
+            Error::usage(format!("unknown setting {name}{hint}"))
+        })
+    }
+
+    /// All values: those that are given, and defaults for the others.
+    ///
+    /// # Errors
+    /// A group does not pass its check.
+    pub(super) fn complete(&self, given: &Values) -> Result<Values> {
+        let mut all = Map::new();
+        for group in &self.groups {
+            all.extend((group.read)(given)?);
+        }
+        Ok(all)
+    }
+}
+
+/// The known name that is nearest to a mistyped one by edit distance, if it is near at all.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let distance = |other: &str| {
+        let other: Vec<char> = other.chars().collect();
+        let mut row: Vec<usize> = (0..=other.len()).collect();
+        for (i, a) in name.chars().enumerate() {
+            let mut diagonal = row[0];
+            row[0] = i + 1;
+            for (j, b) in other.iter().enumerate() {
+                let replaced = diagonal + usize::from(a != *b);
+                diagonal = row[j + 1];
+                row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+            }
+        }
+        row[other.len()]
+    };
+    let limit = (name.chars().count() / 3).max(2);
+    known.map(|other| (distance(other), other)).filter(|(d, _)| *d <= limit).min().map(|(_, other)| other)
+}

@@ -1,0 +1,123 @@
+//! What can go wrong with a run.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use huntsman_detect::near::IndexError;
+
+/// Why a run cannot begin or go on: what, where, and what to do about it.
+///
+/// A document that cannot be read is not such an error, but a [`Bad`](crate::Bad) in its batch.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// What was named as input is not there, or is no name of an input. Nothing was done.
+    Input {
+        /// As it was named.
+        name: String,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The server that has an input does not answer. Nothing was done; it may answer later.
+    Unavailable {
+        /// As it was named.
+        name: String,
+        /// What the server said, and what to do.
+        message: String,
+    },
+    /// The list of ids cannot be read. Nothing was done.
+    Manifest {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// The file of flags cannot be opened or has something else than flags. Nothing was done.
+    Flags {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        message: String,
+    },
+    /// Another process writes the file of flags.
+    FlagsLocked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file of flags could not be read or written.
+    FlagsFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Flags could not be written to where they go if that is no file.
+    Output(io::Error),
+    /// There is no index at the place that was named.
+    NoIndex {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// The index failed.
+    Index(IndexError),
+    /// A thread, or the runtime that asks a bucket, could not be started.
+    Start {
+        /// What was started: `a thread`, `the runtime`.
+        what: &'static str,
+        /// Why it could not be.
+        source: io::Error,
+    },
+    /// A thread that fingerprints panicked, which is a fault in this crate.
+    Panicked,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        match self {
+            Self::Input { name, message } | Self::Unavailable { name, message } => {
+                write!(f, "{name}: {message}")
+            }
+            Self::Manifest { path, message } => write!(f, "list of ids {}: {message}", path.display()),
+            Self::Flags { path, message } => write!(f, "flags {}: {message}", path.display()),
+            Self::FlagsLocked { path } => write!(
+                f,
+                "flags {}: another process writes it; wait for its end, or name another file",
+                path.display()
+            ),
+            Self::FlagsFile { path, source } => {
+                write!(f, "writing the flags to {}: {source}", path.display())?;
+                match source.kind() {
+                    StorageFull | QuotaExceeded | FileTooLarge => {
+                        f.write_str("; make room, then run the same command again")
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Self::Output(source) => write!(f, "{source}"),
+            Self::NoIndex { path } => write!(f, "{}: there is no index", path.display()),
+            Self::Index(error) => write!(f, "index {error}"),
+            Self::Start { what, source } => write!(f, "starting {what}: {source}"),
+            Self::Panicked => f.write_str("a thread that fingerprints ended in a panic; please report it"),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::FlagsFile { source, .. } | Self::Output(source) | Self::Start { source, .. } => {
+                Some(source)
+            }
+            Self::Index(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<IndexError> for Error {
+    fn from(error: IndexError) -> Self {
+        Self::Index(error)
+    }
+}

@@ -1,0 +1,268 @@
+//! The flags: a JSON line for each document with near-duplicates.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::fs::{File, TryLockError};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use huntsman_detect::near::{DocId, Identity, Language, Near};
+use huntsman_detect::simhash::SimHash;
+use huntsman_files as files;
+use serde::{Deserialize, Serialize};
+
+use crate::error::Error;
+use crate::record::Story;
+use crate::time;
+use crate::warning::{Warning, Warnings};
+
+/// A line of flags: a document, and what is near to it.
+#[derive(Debug, Serialize)]
+pub struct FlagLine<'a> {
+    id: &'a DocId,
+    lang: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lang_confidence: Option<f64>,
+    simhash: String,
+    matches: Vec<Match<'a>>,
+    min_distance: u32,
+    k: u32,
+    features: &'static str,
+    ts: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Match<'a> {
+    id: &'a DocId,
+    distance: u32,
+}
+
+impl<'a> FlagLine<'a> {
+    /// The line of a document and what is near to it, the nearest first.
+    pub fn new(story: &'a Story, near: &'a [Near], identity: &Identity) -> Self {
+        let matches: Vec<Match<'_>> =
+            near.iter().map(|near| Match { id: &near.id, distance: near.distance }).collect();
+        Self {
+            id: &story.document.id,
+            lang: &story.lang,
+            lang_confidence: story.lang_confidence,
+            simhash: story.document.hash.to_string(),
+            min_distance: near.first().map_or(0, |near| near.distance),
+            matches,
+            k: identity.k(),
+            features: identity.features().name(),
+            ts: time::now(),
+        }
+    }
+}
+
+/// What is read of a line that is there already.
+#[derive(Deserialize)]
+struct Known {
+    id: DocId,
+    lang: String,
+    simhash: String,
+    matches: Vec<KnownMatch>,
+}
+
+#[derive(Deserialize)]
+struct KnownMatch {
+    id: DocId,
+}
+
+/// Where flags go, and which are there: a file, which is locked as long as this value lives, or anything else that is written to.
+#[derive(Debug)]
+pub struct Flags {
+    out: Out,
+    lines: Vec<u8>,
+    /// Hashes of what was flagged: 16 bytes instead of some hundred.
+    known: HashSet<u128>,
+    pairs: HashSet<u128>,
+    keys: [RandomState; 2],
+}
+
+enum Out {
+    Writer(Box<dyn Write + Send>),
+    File { file: File, path: PathBuf, is_regular: bool },
+}
+
+impl fmt::Debug for Out {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Writer(_) => f.write_str("Writer"),
+            Self::File { path, .. } => f.debug_tuple("File").field(path).finish(),
+        }
+    }
+}
+
+impl Flags {
+    /// Flags to a writer, of which nothing is read. It gets whole lines, some at a time.
+    pub fn to(writer: impl Write + Send + 'static) -> Self {
+        Self::new(Out::Writer(Box::new(writer)))
+    }
+
+    fn new(out: Out) -> Self {
+        let keys = [RandomState::new(), RandomState::new()];
+        Self { out, lines: Vec::new(), known: HashSet::new(), pairs: HashSet::new(), keys }
+    }
+
+    /// Flags behind those that a file has. A last line without its end is what a kill left: it is cut off.
+    ///
+    /// # Errors
+    /// The file cannot be opened or read, another process writes it, or it has something else than flags.
+    pub fn append(path: &Path, warnings: &Warnings) -> Result<Self, Error> {
+        let (file, is_regular) = opened(path)?;
+        let mut flags = Self::new(Out::File { file, path: path.to_owned(), is_regular });
+        if is_regular {
+            flags.read(path, warnings)?;
+        }
+        Ok(flags)
+    }
+
+    /// Flags in place of what a file has.
+    ///
+    /// # Errors
+    /// The file cannot be opened, another process writes it, or it has something else than flags.
+    pub fn replace(path: &Path, warnings: &Warnings) -> Result<Self, Error> {
+        let mut flags = Self::append(path, warnings)?;
+        if let Out::File { file, is_regular: true, .. } = &mut flags.out {
+            file.set_len(0).and_then(|()| file.rewind()).map_err(|error| failed(path, error))?;
+        }
+        flags.known.clear();
+        flags.pairs.clear();
+        Ok(flags)
+    }
+
+    fn read(&mut self, path: &Path, warnings: &Warnings) -> Result<(), Error> {
+        let Out::File { file, .. } = &self.out else { return Ok(()) };
+        let mut reader =
+            BufReader::with_capacity(1 << 16, file.try_clone().map_err(|error| failed(path, error))?);
+        let (mut line, mut number, mut whole, mut foreign) = (Vec::new(), 0_u64, 0_u64, 0_u64);
+        loop {
+            line.clear();
+            let read = reader.read_until(b'\n', &mut line).map_err(|error| failed(path, error))?;
+            if line.last() != Some(&b'\n') {
+                break;
+            }
+            number += 1;
+            whole += read as u64;
+            match serde_json::from_slice::<Known>(&line) {
+                Ok(known) => self.learn(&known),
+                Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
+                Err(_) if number == 1 => {
+                    return Err(foreign_file(path));
+                }
+                Err(_) => foreign += 1,
+            }
+        }
+        if foreign > 0 {
+            warnings.tell(&Warning::ForeignFlags { path: path.to_owned(), lines: foreign });
+        }
+        let Out::File { file, .. } = &mut self.out else { return Ok(()) };
+        if number == 0 && !line.is_empty() && !b"{\"id\":".starts_with(&line[..line.len().min(6)]) {
+            return Err(foreign_file(path));
+        }
+        if !line.is_empty() {
+            warnings.tell(&Warning::TornFlags { path: path.to_owned() });
+        }
+        let cut = file.set_len(whole).and_then(|()| file.seek(SeekFrom::Start(whole)));
+        cut.map(drop).map_err(|error| failed(path, error))
+    }
+
+    fn learn(&mut self, known: &Known) {
+        let (Ok(language), Ok(hash)) = (Language::parse(&known.lang), known.simhash.parse()) else { return };
+        let key = self.key(&language, &known.id, &hash);
+        self.known.insert(key);
+        for other in &known.matches {
+            let key = self.pair(&language, &known.id, &other.id);
+            self.pairs.insert(key);
+        }
+    }
+
+    /// Whether a document was flagged with this fingerprint in an earlier run.
+    pub fn has(&self, story: &Story) -> bool {
+        let document = &story.document;
+        !self.known.is_empty()
+            && self.known.contains(&self.key(&document.language, &document.id, &document.hash))
+    }
+
+    /// Whether `of` was flagged as a near-duplicate of `original` in an earlier run.
+    pub fn has_pair(&self, language: &Language, of: &DocId, original: &DocId) -> bool {
+        !self.pairs.is_empty() && self.pairs.contains(&self.pair(language, of, original))
+    }
+
+    fn key(&self, language: &Language, id: &DocId, hash: &SimHash) -> u128 {
+        self.hash(&(language, id, hash))
+    }
+
+    fn pair(&self, language: &Language, of: &DocId, original: &DocId) -> u128 {
+        self.hash(&(language, of, original))
+    }
+
+    /// Of this process only. Two keys of 64 bits: among a billion flags, one in 10^20 is taken for another.
+    fn hash(&self, value: &impl std::hash::Hash) -> u128 {
+        let [high, low] = &self.keys;
+        u128::from(high.hash_one(value)) << 64 | u128::from(low.hash_one(value))
+    }
+
+    /// Adds a line, which is written by [`flush`](Self::flush).
+    pub fn push(&mut self, line: &FlagLine<'_>) {
+        serde_json::to_writer(&mut self.lines, line)
+            .expect("texts and numbers are JSON, and memory takes them");
+        self.lines.push(b'\n');
+    }
+
+    /// Writes the lines that were added, in whole lines, to where the end of the process by any means loses nothing of them; to
+    /// the disk if `durable`.
+    ///
+    /// # Errors
+    /// The writer fails; the disk is full or fails.
+    pub fn flush(&mut self, durable: bool) -> Result<(), Error> {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        match &mut self.out {
+            Out::Writer(writer) => {
+                writer.write_all(&self.lines).and_then(|()| writer.flush()).map_err(Error::Output)?;
+            }
+            Out::File { file, path, .. } => {
+                file.write_all(&self.lines).map_err(|error| failed(path, error))?;
+            }
+        }
+        self.lines.clear();
+        if durable { self.sync() } else { Ok(()) }
+    }
+
+    /// Makes durable what was written.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn sync(&self) -> Result<(), Error> {
+        match &self.out {
+            Out::File { file, path, .. } => files::sync(file).map_err(|error| failed(path, error)),
+            Out::Writer(_) => Ok(()),
+        }
+    }
+}
+
+fn opened(path: &Path) -> Result<(File, bool), Error> {
+    let named = |error: io::Error| Error::Flags { path: path.to_owned(), message: error.to_string() };
+    let is_there = path.try_exists().map_err(named)?;
+    let is_regular = !is_there || path.metadata().map_err(named)?.is_file();
+    let file = files::open_write(path).map_err(named)?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) if is_regular => Err(Error::FlagsLocked { path: path.to_owned() }),
+        // A file system without locks is no reason not to write.
+        _ => Ok((file, is_regular)),
+    }
+}
+
+fn foreign_file(path: &Path) -> Error {
+    let message = "it has something else than flags; name another file".to_owned();
+    Error::Flags { path: path.to_owned(), message }
+}
+
+fn failed(path: &Path, source: io::Error) -> Error {
+    Error::FlagsFile { path: path.to_owned(), source }
+}

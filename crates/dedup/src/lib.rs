@@ -1,0 +1,75 @@
+//! Near-duplicates among many documents: documents in, flags out.
+//!
+//! [`Source`]s are files of JSON lines, folders of texts, stdin, or objects of a bucket. [`Batches`] reads and fingerprints them with several
+//! threads, in order. [`Dedup`] asks an index what is near to each document, writes a line of [`Flags`] for it, and then inserts it. The index
+//! is in a directory or, with the feature `redis`, in a Redis server that several machines share.
+//!
+//! The order of the last two steps is what a run promises: flags, then the index. If a run is killed in between, the next one finds the flags
+//! written and the documents not indexed, and writes no flag twice.
+//!
+//! It is not an index (that is [`huntsman_detect::near`]), it crawls nothing, and it prints nothing: what happens on the way is told as
+//! [`Warning`]s and [`Counts`]. The command `huntsman dedup` is this crate with flags and a terminal.
+//!
+//! ```
+//! use huntsman_dedup::{Batches, Counts, Dedup, Flags, Missing, Place, Settings, Source, Wanted, Warnings};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # std::fs::write(folder.path().join("today.jsonl"), "{\"id\": 1, \"lang\": \"en\", \"text\": \"the ferry leaves at noon\"}\n")?;
+//! let place = Place::Directory(folder.path().join("index"));
+//! let identity = place.identity(Wanted::default(), Missing::Make)?;
+//! let warnings = Warnings::new(|warning| eprintln!("{warning}"));
+//! let index = place.open(identity, &warnings)?;
+//!
+//! let flags = Flags::append(&folder.path().join("flags.jsonl"), &warnings)?;
+//! let mut dedup = Dedup::new(index, flags).warnings(warnings);
+//! let mut counts = Counts::default();
+//! let input = folder.path().join("today.jsonl");
+//! for batch in Batches::start(Settings::new(vec![Source::File(input)], identity.features()))? {
+//!     let batch = batch?;
+//!     counts.read(&batch);
+//!     dedup.add(batch.stories, &mut counts)?;
+//! }
+//! dedup.finish()?;
+//! assert_eq!((counts.processed, counts.flagged), (1, 0));
+//! # Ok(())
+//! # }
+//! ```
+
+// Files are written by `huntsman_files`; see clippy.toml.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod add;
+mod batch;
+mod counts;
+mod error;
+mod flags;
+mod index;
+mod input;
+mod manifest;
+mod metrics;
+pub mod metrics_file;
+mod record;
+#[cfg(feature = "redis")]
+pub mod redis;
+#[cfg(feature = "s3")]
+mod s3;
+mod spelling;
+mod text;
+mod time;
+mod warning;
+
+pub use add::Dedup;
+pub use batch::{Batch, Batches, Settings, Stop};
+pub use counts::Counts;
+pub use error::Error;
+pub use flags::{FlagLine, Flags};
+pub use index::{Index, Missing, Place, Wanted};
+pub use input::{Broken, Source};
+pub use manifest::Manifest;
+pub use metrics::{Stage, Telemetry};
+pub use record::{Bad, Body, Raw, Reader, Story, Where};
+#[cfg(feature = "s3")]
+pub use s3::Objects;
+pub use spelling::Spellings;
+pub use warning::{Warning, Warnings};

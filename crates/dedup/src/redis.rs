@@ -1,0 +1,204 @@
+//! Indexes in a Redis server, which several machines share.
+//!
+//! [`RedisIndex`] keeps an index in a server or in a cluster, in one of three [`Layout`]s:
+//!
+//! | layout | bytes a document | looks | for |
+//! |---|---|---|---|
+//! | [`Compact`](Layout::Compact) | some 90 | in the server | the default |
+//! | [`Seed`](Layout::Seed) | 190 to 240 | in the server | reading and writing what exists already |
+//! | [`Log`](Layout::Log) | 25 to 30 | in each process, which needs memory of its own | many queries, few machines |
+//!
+//! All of them find the same, exactly what is within k bits. What is stored serves every k up to 7; of the
+//! [`Identity`] only the features are written down and checked.
+//!
+//! Any number of processes on any number of machines may read and write at once, as long as each id is inserted or removed by one
+//! of them at a time. Within a process any number of threads may; those that write take turns.
+//!
+//! What was inserted is in the server's memory. Whether it survives the end of the server is a matter of its persistence: set
+//! `appendonly yes` there. `flush` waits until it is on the server's disk where the server can tell (`WAITAOF`, Redis 7.2).
+//!
+//! Eviction must be off (`maxmemory-policy noeviction`, the default): a server that forgets keys to make room would forget
+//! documents.
+
+mod client;
+mod compact;
+#[doc(hidden)]
+pub mod fuzz;
+mod latest;
+mod link;
+mod log;
+mod meta;
+mod mix;
+mod refusal;
+mod resp;
+mod sample;
+mod seed;
+mod server;
+mod settings;
+mod slots;
+mod tally;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+pub use settings::{HashTag, Layout, ParseHashTagError, ParseLayoutError, RedisSettings};
+
+use self::client::Batch;
+use self::compact::Compact;
+use self::log::Log;
+use self::seed::Seed;
+use self::server::Server;
+use huntsman_detect::near::{DocId, Document, Identity, IndexError, IndexStats, Language, Near, NearIndex};
+use huntsman_detect::simhash::SimHash;
+
+/// How languages are spelt, by their names. Of the compact and the log layout, which may stand in one database.
+const SPELLINGS: &[u8] = b"sh:spellings";
+
+/// An index in a Redis server or in a Redis cluster.
+///
+/// Commands are sent many at a time: the more documents and queries a call has, the less each of them waits. Ask for some hundred at
+/// once. A connection that is lost, also in the middle of a batch, is made again, and what was not answered is sent again, for as
+/// long as [`RedisSettings::patience`] says; nothing is lost or doubled by that.
+///
+/// ```no_run
+/// use huntsman_dedup::redis::RedisIndex;
+/// use huntsman_detect::near::{Document, Identity, Language, NearIndex};
+/// use huntsman_detect::simhash::SimHash;
+/// use huntsman_detect::words::Words;
+///
+/// let index = RedisIndex::open("redis://localhost/3".parse()?, Identity::default())?;
+/// let english = Language::parse("en")?;
+/// let hash = SimHash::of(&Words::of("A text that was fetched today"));
+/// let near = index.near(&[(english, hash)])?;
+/// index.insert(&[Document { language: english, id: 17.into(), hash }])?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct RedisIndex(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    Compact(Compact),
+    Seed(Seed),
+    Log(Log),
+}
+
+/// Hands a call on to the layout.
+macro_rules! layout {
+    ($index:expr, $layout:ident => $call:expr) => {
+        match &$index.0 {
+            Kind::Compact($layout) => $call,
+            Kind::Seed($layout) => $call,
+            Kind::Log($layout) => $call,
+        }
+    };
+}
+
+impl RedisIndex {
+    /// Connects, and opens the index, which is made with its first document. The log layout reads its whole log.
+    ///
+    /// # Errors
+    /// [`Unavailable`](huntsman_detect::near::IndexErrorKind::Unavailable): the server cannot be reached.
+    /// [`Refused`](huntsman_detect::near::IndexErrorKind::Refused): it does not take the credentials, or is not to be trusted.
+    /// [`Identity`](huntsman_detect::near::IndexErrorKind::Identity): what is there is made of other features, or with another [`HashTag`].
+    /// [`Format`](huntsman_detect::near::IndexErrorKind::Format), [`Damaged`](huntsman_detect::near::IndexErrorKind::Damaged): what is there is no index.
+    pub fn open(settings: RedisSettings, identity: Identity) -> Result<Self, IndexError> {
+        let layout = settings.layout;
+        let server = Server::connect(settings)?;
+        Ok(Self(match layout {
+            Layout::Compact => Kind::Compact(Compact::open(server, identity)?),
+            Layout::Seed => Kind::Seed(Seed::open(server, identity)?),
+            Layout::Log => Kind::Log(Log::open(server, identity)?),
+        }))
+    }
+
+    /// The memory that the server uses for everything that is in it, in bytes; the sum of a cluster's nodes.
+    ///
+    /// Nothing if the user may not ask for it (`INFO`).
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub fn used_memory(&self) -> Result<Option<u64>, IndexError> {
+        self.server().used_memory()
+    }
+
+    /// How languages were spelt where documents come from, as far as [`spell`](Self::spell) wrote it down.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or has something else in that place.
+    pub fn spellings(&self) -> Result<BTreeMap<Language, String>, IndexError> {
+        if matches!(self.0, Kind::Seed(_)) {
+            return Ok(BTreeMap::new());
+        }
+        let wrong = || self.server().damaged(SPELLINGS, "no spellings of languages");
+        let values =
+            self.server().client().call(&[b"HGETALL", SPELLINGS])?.into_values().ok_or_else(wrong)?;
+        let text = |value: &Option<Vec<u8>>| std::str::from_utf8(value.as_deref()?).ok().map(str::to_owned);
+        let pair =
+            |pair: &[Option<Vec<u8>>]| Some((Language::parse(&text(&pair[0])?).ok()?, text(&pair[1])?));
+        values.chunks_exact(2).map(pair).collect::<Option<_>>().ok_or_else(wrong)
+    }
+
+    /// Writes down how languages are spelt where documents come from; the first spelling of a language stays. It is for who
+    /// gives languages back as they were, and means nothing to the index. The seed layout keeps none: nothing but what older
+    /// deployments know stands there.
+    ///
+    /// # Errors
+    /// The server cannot be reached, or refuses.
+    pub fn spell<'a>(
+        &self,
+        spellings: impl IntoIterator<Item = (Language, &'a str)>,
+    ) -> Result<(), IndexError> {
+        if matches!(self.0, Kind::Seed(_)) {
+            return Ok(());
+        }
+        let mut batch = Batch::new();
+        for (language, spelling) in spellings {
+            batch.push(&[b"HSETNX", SPELLINGS, language.as_str().as_bytes(), spelling.as_bytes()]);
+        }
+        if batch.is_empty() { Ok(()) } else { self.server().client().run(&batch).map(drop) }
+    }
+
+    fn server(&self) -> &Server {
+        layout!(self, layout => layout.server())
+    }
+}
+
+impl NearIndex for RedisIndex {
+    fn identity(&self) -> &Identity {
+        layout!(self, layout => layout.identity())
+    }
+
+    fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<Near>>, IndexError> {
+        layout!(self, layout => layout.near(queries))
+    }
+
+    fn get(&self, language: &Language, ids: &[DocId]) -> Result<Vec<Option<SimHash>>, IndexError> {
+        layout!(self, layout => layout.get(*language, ids))
+    }
+
+    fn insert(&self, documents: &[Document]) -> Result<(), IndexError> {
+        layout!(self, layout => layout.insert(documents))
+    }
+
+    fn remove(&self, language: &Language, ids: &[DocId]) -> Result<usize, IndexError> {
+        layout!(self, layout => layout.remove(*language, ids))
+    }
+
+    /// As the trait says. Bytes are reckoned from some hundred keys of each kind, and missing if the user may not ask for them
+    /// (`MEMORY USAGE`).
+    fn stats(&self) -> Result<IndexStats, IndexError> {
+        layout!(self, layout => layout.stats())
+    }
+
+    fn for_each(&self, each: &mut dyn FnMut(&Document) -> ControlFlow<()>) -> Result<(), IndexError> {
+        layout!(self, layout => layout.for_each(each))
+    }
+
+    fn flush(&self) -> Result<(), IndexError> {
+        if let Kind::Compact(compact) = &self.0 {
+            compact.flush()?;
+        }
+        self.server().sync()
+    }
+}

@@ -1,0 +1,488 @@
+//! Batches of commands, sent to a server or to the nodes of a cluster, each command until it is answered.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustls::ClientConfig;
+
+use super::link::{self, Link, Unconnected};
+use super::refusal;
+use super::resp::{Reply, Shape, encode};
+use super::settings::RedisSettings;
+use super::slots::{self, Slots};
+use huntsman_detect::near::{IndexError, IndexErrorKind};
+
+/// Commands that are sent together. Each of them has the same effect if it is sent twice.
+#[derive(Debug)]
+pub(super) struct Batch {
+    bytes: Vec<u8>,
+    /// Where each command ends.
+    ends: Vec<usize>,
+    slots: Vec<u16>,
+    shape: Shape,
+}
+
+impl Batch {
+    pub(super) fn new() -> Self {
+        Self::of(Shape::Any)
+    }
+
+    /// A batch whose answers all have a shape.
+    pub(super) fn of(shape: Shape) -> Self {
+        Self { bytes: Vec::new(), ends: Vec::new(), slots: Vec::new(), shape }
+    }
+
+    /// Adds a command: its name, its key, further arguments.
+    pub(super) fn push(&mut self, parts: &[&[u8]]) {
+        self.push_keyed(parts, parts[1]);
+    }
+
+    /// Adds a command whose key is not its first argument.
+    pub(super) fn push_keyed(&mut self, parts: &[&[u8]], key: &[u8]) {
+        encode(&mut self.bytes, parts);
+        self.ends.push(self.bytes.len());
+        self.slots.push(slots::slot(key));
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// How long it is on the wire.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Adds the commands of another batch of the same shape behind its own.
+    fn append(&mut self, other: &Batch) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(&other.bytes);
+        self.ends.extend(other.ends.iter().map(|end| start + end));
+        self.slots.extend_from_slice(&other.slots);
+    }
+
+    fn command(&self, at: usize) -> &[u8] {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.bytes[start..self.ends[at]]
+    }
+}
+
+/// One user of the server: a connection to each node that it needed.
+#[derive(Debug)]
+pub(super) struct Client {
+    settings: Arc<RedisSettings>,
+    tls: Option<Arc<ClientConfig>>,
+    slots: Slots,
+    links: HashMap<u16, Link>,
+    /// The server's numbers for connections that were lost. What they sent may still be on its way; it must not come to pass after
+    /// what is sent again.
+    lost: Vec<(u16, i64)>,
+}
+
+/// Why commands are still without an answer.
+#[derive(Debug)]
+enum Trouble {
+    /// Other nodes have them.
+    Moved,
+    /// The server takes them later.
+    Passing(String),
+    Lost(io::Error),
+}
+
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LAST_PAUSE: Duration = Duration::from_secs(2);
+/// Redirections in a row that are followed at once.
+const FAST_MOVES: u32 = 5;
+
+impl Client {
+    /// Connects, and finds out whether there is a cluster.
+    ///
+    /// # Errors
+    /// The server cannot be reached, which is not tried again, or refuses.
+    pub(super) fn connect(settings: Arc<RedisSettings>) -> Result<Self, IndexError> {
+        let tls = link::tls(&settings)?;
+        let slots = Slots::single((settings.host.clone(), settings.port));
+        let mut client = Self { settings, tls, slots, links: HashMap::new(), lost: Vec::new() };
+        let (since, patience) = (Instant::now(), client.settings.patience);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            match client.link(0) {
+                Ok(_) => break,
+                Err(Unconnected::Never(error)) => return Err(error),
+                // A server that starts is waited for, not one that is not there.
+                Err(Unconnected::Lost(error))
+                    if error.kind() == io::ErrorKind::Other && since.elapsed() < patience =>
+                {
+                    thread::sleep(pause);
+                    pause = (pause * 2).min(LAST_PAUSE);
+                }
+                Err(Unconnected::Lost(error)) => {
+                    let message = format!("no connection: {error}; start the server, or mend the address");
+                    let error = IndexError::new(IndexErrorKind::Unavailable, message).with_source(error);
+                    return Err(error.at(client.settings.address()));
+                }
+            }
+        }
+        // A single server refuses: it has no slots.
+        client.learn_from(0)?;
+        if client.slots.is_cluster() && client.settings.database != 0 {
+            let refusal = refusal::of("ERR SELECT is not allowed in cluster mode");
+            return Err(refusal.at(client.settings.address()));
+        }
+        Ok(client)
+    }
+
+    /// Another user of the same server.
+    pub(super) fn sibling(&self) -> Self {
+        Self {
+            settings: self.settings.clone(),
+            tls: self.tls.clone(),
+            slots: self.slots.clone(),
+            links: HashMap::new(),
+            lost: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_cluster(&self) -> bool {
+        self.slots.is_cluster()
+    }
+
+    /// The answers to all commands, in their order.
+    ///
+    /// # Errors
+    /// No answer within the patience of the settings, or one of the answers is a refusal; the others were carried out.
+    pub(super) fn run(&mut self, batch: &Batch) -> Result<Vec<Reply>, IndexError> {
+        let replies = self.answers(batch)?;
+        match replies
+            .iter()
+            .find_map(|reply| if let Reply::Error(error) = reply { Some(error) } else { None })
+        {
+            Some(error) => Err(self.refused(error)),
+            None => Ok(replies),
+        }
+    }
+
+    /// Carries out batches, each after the one before it: in one go with a single server, which keeps the order.
+    pub(super) fn run_in_order(&mut self, batches: Vec<Batch>) -> Result<(), IndexError> {
+        let mut batches = batches.into_iter().filter(|batch| !batch.is_empty());
+        if self.is_cluster() {
+            return batches.try_for_each(|batch| self.run(&batch).map(drop));
+        }
+        let Some(mut first) = batches.next() else { return Ok(()) };
+        batches.for_each(|batch| first.append(&batch));
+        self.run(&first).map(drop)
+    }
+
+    /// The answer to one command.
+    pub(super) fn call(&mut self, parts: &[&[u8]]) -> Result<Reply, IndexError> {
+        let mut batch = Batch::new();
+        batch.push(parts);
+        Ok(self.run(&batch)?.remove(0))
+    }
+
+    pub(super) fn refused(&self, error: &str) -> IndexError {
+        refusal::of(error).at(self.settings.address())
+    }
+
+    /// The answers to all commands, in their order, refusals among them.
+    pub(super) fn answers(&mut self, batch: &Batch) -> Result<Vec<Reply>, IndexError> {
+        let mut replies: Vec<Option<Reply>> = (0..batch.len()).map(|_| None).collect();
+        let mut open: Vec<usize> = (0..batch.len()).collect();
+        let mut asked: HashMap<usize, u16> = HashMap::new();
+        let mut window = usize::MAX;
+        let mut since: Option<Instant> = None;
+        let mut pause = FIRST_PAUSE;
+        let mut moves = 0;
+        while !open.is_empty() {
+            let now = &open[..open.len().min(window)];
+            let sent = now.len();
+            let trouble = self.round(batch, now, &mut asked, &mut replies)?;
+            let before = open.len();
+            open.retain(|at| replies[*at].is_none());
+            if open.len() < before {
+                (since, pause, moves) = (None, FIRST_PAUSE, 0);
+            }
+            let Some(trouble) = trouble else { continue };
+            let started = *since.get_or_insert_with(Instant::now);
+            if started.elapsed() >= self.settings.patience {
+                return Err(self.unanswered(trouble));
+            }
+            match &trouble {
+                Trouble::Moved if moves < FAST_MOVES => {
+                    moves += 1;
+                    self.learn();
+                    continue;
+                }
+                // What is sent in one go may be what the way does not bear: fewer at a time get through, and count.
+                Trouble::Lost(_) => window = (sent / 4).max(1),
+                _ => {}
+            }
+            tracing::debug!(?trouble, open = open.len(), "redis: trying again");
+            if open.len() == before {
+                thread::sleep(pause);
+                pause = (pause * 2).min(LAST_PAUSE);
+            }
+            if self.slots.is_cluster() {
+                self.learn();
+            }
+        }
+        Ok(replies.into_iter().map(|reply| reply.expect("no command is open")).collect())
+    }
+
+    /// The answers of all nodes that have keys to a command without a key.
+    pub(super) fn each_node(&mut self, parts: &[&[u8]]) -> Result<Vec<(u16, Reply)>, IndexError> {
+        let masters = self.slots.masters();
+        masters.into_iter().map(|node| Ok((node, self.on_node(node, parts)?))).collect()
+    }
+
+    /// The answer of a node, which may be a refusal.
+    pub(super) fn on_node(&mut self, node: u16, parts: &[&[u8]]) -> Result<Reply, IndexError> {
+        let mut command = Vec::new();
+        encode(&mut command, parts);
+        let since = Instant::now();
+        let mut pause = FIRST_PAUSE;
+        loop {
+            let answer = match self.link(node) {
+                Ok(link) => link.send(&command).and_then(|()| link.reply(Shape::Any)),
+                Err(Unconnected::Never(error)) => return Err(error),
+                Err(Unconnected::Lost(error)) => Err(error),
+            };
+            let trouble = match answer {
+                Ok(Reply::Error(error)) if refusal::is_passing(&error) => Trouble::Passing(error),
+                Ok(reply) => return Ok(reply),
+                Err(error) => {
+                    self.drop_link(node);
+                    if link::is_lasting(&error) {
+                        return Err(link::lasting(&self.settings, error));
+                    }
+                    Trouble::Lost(error)
+                }
+            };
+            if since.elapsed() >= self.settings.patience {
+                return Err(self.unanswered(trouble));
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(LAST_PAUSE);
+        }
+    }
+
+    /// The answer to a command that must not be carried out twice; inner error: the connection was lost before it was answered, and
+    /// nobody knows. It comes to pass at the latest before whatever this client sends next.
+    pub(super) fn once(&mut self, parts: &[&[u8]]) -> Result<Result<Reply, IndexError>, IndexError> {
+        let since = Instant::now();
+        let mut command = Batch::new();
+        command.push(parts);
+        let mut pause = FIRST_PAUSE;
+        loop {
+            // A command without effect first: it finds the node, and makes the connection if there is none.
+            let mut probe = Batch::new();
+            probe.push(&[b"EXISTS", parts[1]]);
+            self.run(&probe)?;
+            let Some(node) = self.slots.owner(command.slots[0]) else { continue };
+            let Some(link) = self.links.get_mut(&node) else { continue };
+            let refusal = match link.send(&command.bytes).and_then(|()| link.reply(Shape::Any)) {
+                Ok(Reply::Error(error)) => error,
+                Ok(reply) => return Ok(Ok(reply)),
+                Err(error) => {
+                    self.drop_link(node);
+                    if link::is_lasting(&error) {
+                        return Err(link::lasting(&self.settings, error));
+                    }
+                    return Ok(Err(self.unanswered(Trouble::Lost(error))));
+                }
+            };
+            let is_moving = refusal.starts_with("MOVED ") || refusal.starts_with("ASK ");
+            if !is_moving && !refusal::is_passing(&refusal) || since.elapsed() >= self.settings.patience {
+                return Err(self.refused(&refusal));
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(LAST_PAUSE);
+            self.learn();
+        }
+    }
+
+    fn unanswered(&self, trouble: Trouble) -> IndexError {
+        let seconds = self.settings.patience.as_secs_f64();
+        let error = match trouble {
+            Trouble::Moved => self.refused("MOVED again and again"),
+            Trouble::Passing(error) => refusal::of(&error),
+            Trouble::Lost(error) => {
+                let message = format!(
+                    "connection lost: {error}; tried again for {seconds} s; see whether the server runs and has room, then run the \
+                     same again: what was done is not done twice"
+                );
+                IndexError::new(IndexErrorKind::Unavailable, message).with_source(error)
+            }
+        };
+        error.at(self.settings.address())
+    }
+
+    /// Sends commands to their nodes, all before the first answer is read, and reads what answers there are.
+    fn round(
+        &mut self,
+        batch: &Batch,
+        open: &[usize],
+        asked: &mut HashMap<usize, u16>,
+        replies: &mut [Option<Reply>],
+    ) -> Result<Option<Trouble>, IndexError> {
+        let mut trouble = None;
+        let mut groups: Vec<Vec<(usize, bool)>> = vec![Vec::new(); usize::from(self.slots.len())];
+        for at in open {
+            match (asked.remove(at), self.slots.owner(batch.slots[*at])) {
+                (Some(node), _) => groups[usize::from(node)].push((*at, true)),
+                (None, Some(node)) => groups[usize::from(node)].push((*at, false)),
+                (None, None) => {
+                    trouble = Some(Trouble::Passing("CLUSTERDOWN no node serves the slot".to_owned()))
+                }
+            }
+        }
+        let mut sent = Vec::new();
+        for (node, group) in groups.into_iter().enumerate().filter(|(_, group)| !group.is_empty()) {
+            let node = node as u16;
+            let gathered;
+            let commands = if group.len() == batch.len() && group.iter().all(|(_, asks)| !asks) {
+                &batch.bytes
+            } else {
+                let mut bytes = Vec::new();
+                for (at, asks) in &group {
+                    if *asks {
+                        encode(&mut bytes, &[b"ASKING"]);
+                    }
+                    bytes.extend_from_slice(batch.command(*at));
+                }
+                gathered = bytes;
+                &gathered
+            };
+            let result = match self.link(node) {
+                Ok(link) => link.send(commands),
+                Err(Unconnected::Never(error)) => return Err(error),
+                Err(Unconnected::Lost(error)) => Err(error),
+            };
+            match result {
+                Ok(()) => sent.push((node, group)),
+                Err(error) => {
+                    self.fail(node, error, &mut trouble)?;
+                }
+            }
+        }
+        for (node, group) in sent {
+            if let Err(error) = self.read(node, batch, &group, asked, replies, &mut trouble) {
+                self.fail(node, error, &mut trouble)?;
+            }
+        }
+        Ok(trouble)
+    }
+
+    fn read(
+        &mut self,
+        node: u16,
+        batch: &Batch,
+        group: &[(usize, bool)],
+        asked: &mut HashMap<usize, u16>,
+        replies: &mut [Option<Reply>],
+        trouble: &mut Option<Trouble>,
+    ) -> io::Result<()> {
+        for (at, asks) in group {
+            let link = self.links.get_mut(&node).expect("what was sent to has a link");
+            if *asks {
+                link.reply(Shape::Any)?;
+            }
+            let reply = link.reply(batch.shape)?;
+            let Reply::Error(error) = &reply else {
+                replies[*at] = Some(reply);
+                continue;
+            };
+            let redirection = slots::redirection(error, self.slots.node(node));
+            match (error.split(' ').next(), redirection) {
+                (Some("MOVED"), Some((slot, to))) => {
+                    self.slots.moved(slot, to);
+                    trouble.get_or_insert(Trouble::Moved);
+                }
+                (Some("ASK"), Some((_, to))) => {
+                    asked.insert(*at, self.slots.number(to));
+                    trouble.get_or_insert(Trouble::Moved);
+                }
+                _ if refusal::is_passing(error) => *trouble = Some(Trouble::Passing(error.clone())),
+                // A node that was a master until now: the slots have another one.
+                (Some("READONLY"), _) if self.slots.is_cluster() => {
+                    *trouble = Some(Trouble::Passing(error.clone()));
+                }
+                _ => replies[*at] = Some(reply),
+            }
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, node: u16, error: io::Error, trouble: &mut Option<Trouble>) -> Result<(), IndexError> {
+        self.drop_link(node);
+        if link::is_lasting(&error) {
+            return Err(link::lasting(&self.settings, error));
+        }
+        *trouble = Some(Trouble::Lost(error));
+        Ok(())
+    }
+
+    fn drop_link(&mut self, node: u16) {
+        if let Some(Link { id: Some(id), .. }) = self.links.remove(&node) {
+            self.lost.push((node, id));
+        }
+    }
+
+    /// The connection to a node, made if there is none.
+    fn link(&mut self, node: u16) -> Result<&mut Link, Unconnected> {
+        if !self.links.contains_key(&node) {
+            let address = self.slots.node(node);
+            let mut link =
+                Link::connect(&self.settings, self.tls.as_ref(), address, self.slots.is_cluster())?;
+            for (_, id) in self.lost.iter().filter(|(of, _)| *of == node) {
+                let mut command = Vec::new();
+                encode(&mut command, &[b"CLIENT", b"KILL", b"ID", id.to_string().as_bytes()]);
+                // Whether it was there still, or may be ended by this user, is not asked.
+                let answer = link.send(&command).and_then(|()| link.reply(Shape::Any));
+                answer.map_err(Unconnected::Lost)?;
+            }
+            self.lost.retain(|(of, _)| *of != node);
+            self.links.insert(node, link);
+        }
+        Ok(self.links.get_mut(&node).expect("it was just made"))
+    }
+
+    /// Asks the cluster who serves what. Any node that answers will do; if none does, what was known stays.
+    fn learn(&mut self) {
+        for node in 0..self.slots.len() {
+            if self.learn_from(node).is_ok_and(|learnt| learnt) {
+                return;
+            }
+        }
+    }
+
+    fn learn_from(&mut self, node: u16) -> Result<bool, IndexError> {
+        let mut command = Vec::new();
+        encode(&mut command, &[b"CLUSTER", b"SLOTS"]);
+        let answer = match self.link(node) {
+            Ok(link) => link.send(&command).and_then(|()| link.reply(Shape::Any)),
+            Err(Unconnected::Never(error)) => return Err(error),
+            Err(Unconnected::Lost(error)) => Err(error),
+        };
+        match answer {
+            Ok(reply) => {
+                let from = self.slots.node(node).clone();
+                Ok(self.slots.learn(&from, reply))
+            }
+            Err(error) => {
+                self.drop_link(node);
+                if link::is_lasting(&error) {
+                    return Err(link::lasting(&self.settings, error));
+                }
+                Ok(false)
+            }
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Where the server is, and how the index is laid out in it.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use url::{Host, Url};
+
+use huntsman_detect::near::{IndexError, IndexErrorKind, Language};
+
+/// Where a Redis server is, who asks, and how the index is laid out in it.
+///
+/// Made from an address, `redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?NAME=VALUE&...]`, with `rediss://` for TLS. What can stand in
+/// it behind the `?` has a method each, too: `layout`, `tag`, `design_size` (a number, or `HINDI:4000000` for one language, any
+/// number of times), `ca` (a file of certificates), `patience` and `timeout` in seconds. A cluster is recognised by itself; any of
+/// its nodes will do.
+///
+/// A password in a command line can be read by everybody on the machine: take it from elsewhere and set it with
+/// [`password`](Self::password). It is never shown, neither by `Debug` nor in an error.
+///
+/// ```
+/// use huntsman_dedup::redis::{Layout, RedisSettings};
+///
+/// let settings: RedisSettings = "rediss://crawler@db.example:6380/2?tag=band".parse().unwrap();
+/// let settings = settings.layout(Layout::Log).password("a secret");
+/// assert_eq!(settings.address(), "rediss://db.example:6380/2");
+/// assert!(!format!("{settings:?}").contains("secret"));
+/// assert!("redis://:a secret@host:port".parse::<RedisSettings>().is_err_and(|e| !e.to_string().contains("secret")));
+/// ```
+#[derive(Clone)]
+pub struct RedisSettings {
+    pub(super) host: String,
+    pub(super) port: u16,
+    pub(super) database: u32,
+    pub(super) tls: bool,
+    pub(super) ca: Option<PathBuf>,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) layout: Layout,
+    pub(super) tag: HashTag,
+    pub(super) design_size: u64,
+    pub(super) design_sizes: Vec<(Language, u64)>,
+    pub(super) timeout: Duration,
+    pub(super) patience: Duration,
+    pub(super) segment_bytes: u64,
+}
+
+/// How an index is laid out in a Redis server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Layout {
+    /// Four bands in sets of packed numbers, rows of 24 bytes: some 90 bytes a document. The default.
+    #[default]
+    Compact,
+    /// Eight bands in plain sets of ids, as older deployments have it: some 200 bytes a document, readable by hand.
+    Seed,
+    /// A log of 24 bytes a document in the server; the index itself is in the memory of each process that opens it.
+    Log,
+}
+
+/// Which keys of a Redis Cluster are on one machine: those whose names have the same part in braces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum HashTag {
+    /// All keys of a language, `{HINDI}`: the largest language decides how large a machine must be. The default.
+    #[default]
+    Language,
+    /// All keys of a band of a language, `{HINDI:2}`: documents and their ids are one part each as well.
+    Band,
+    /// Each key for itself, `{HINDI:2:3f}`: the load is even on any number of machines.
+    Bucket,
+}
+
+impl RedisSettings {
+    /// How the index is laid out, [`Layout::Compact`] unless set. Another layout is another index, beside it in the same server.
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// How keys go to the machines of a cluster, [`HashTag::Language`] unless set.
+    ///
+    /// Keys have this form without a cluster, too, so that the data can be moved to one. Of a language that exists it is checked. The
+    /// seed layout's keys are what they are, without braces: in a cluster each of them goes by itself.
+    pub fn tag(mut self, tag: HashTag) -> Self {
+        self.tag = tag;
+        self
+    }
+
+    /// For how many documents of a language the compact layout is made, 1,000,000 unless set; at least 1.
+    ///
+    /// Buckets have 64 to 128 documents then. With more than three times as many, sets outgrow the packed form and take several
+    /// times the memory; with far fewer, each document takes some 400 bytes. It counts when a language gets its first document.
+    pub fn design_size(mut self, documents: u64) -> Self {
+        self.design_size = documents.max(1);
+        self
+    }
+
+    /// As [`design_size`](Self::design_size), for one language.
+    pub fn design_size_of(mut self, language: Language, documents: u64) -> Self {
+        self.design_sizes.push((language, documents.max(1)));
+        self
+    }
+
+    /// Who asks, for servers with access control lists.
+    pub fn user(mut self, name: impl Into<String>) -> Self {
+        self.user = Some(name.into());
+        self
+    }
+
+    /// The password of the user, or of the server (`requirepass`) if no user is set.
+    pub fn password(mut self, password: impl Into<String>) -> Self {
+        self.password = Some(password.into());
+        self
+    }
+
+    /// Certificates in PEM that the server's must go back to, in place of those that the system trusts. Only with `rediss://`.
+    pub fn ca(mut self, file: impl Into<PathBuf>) -> Self {
+        self.ca = Some(file.into());
+        self
+    }
+
+    /// How long an answer may take, 30 s unless set; also for connecting. At least a millisecond.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout.max(Duration::from_millis(1));
+        self
+    }
+
+    /// How long a connection that was lost, or a server that loads its data, is tried again without any answer: 30 s unless set.
+    ///
+    /// Connections are made anew after 50 ms, 100 ms and so on, at most 2 s apart. What was not answered is asked again, which
+    /// doubles nothing.
+    pub fn patience(mut self, patience: Duration) -> Self {
+        self.patience = patience;
+        self
+    }
+
+    /// How long a segment of the log layout grows, 64 MiB unless set. At least 24 bytes, at most 256 MiB.
+    pub fn segment_bytes(mut self, bytes: u64) -> Self {
+        self.segment_bytes = bytes.clamp(24, 256 << 20);
+        self
+    }
+
+    /// Scheme, host, port and database, without credentials, as errors name it.
+    pub fn address(&self) -> String {
+        let scheme = if self.tls { "rediss" } else { "redis" };
+        format!("{scheme}://{}/{}", authority(&self.host, self.port), self.database)
+    }
+
+    pub(super) fn design_size_for(&self, language: Language) -> u64 {
+        let own = self.design_sizes.iter().rev().find(|(name, _)| *name == language);
+        own.map_or(self.design_size, |(_, size)| *size)
+    }
+
+    /// One setting by its name in an address.
+    fn set(self, name: &str, value: &str) -> Result<Self, String> {
+        let seconds = || {
+            let seconds: f64 = value.parse().map_err(|_| format!("{name} is a number of seconds"))?;
+            Duration::try_from_secs_f64(seconds).map_err(|_| format!("{name} is a number of seconds"))
+        };
+        let size = |value: &str| value.parse().map_err(|_| format!("{name} is a number of documents"));
+        match name {
+            "layout" => Ok(self.layout(value.parse().map_err(|error: ParseLayoutError| error.to_string())?)),
+            "tag" => Ok(self.tag(value.parse().map_err(|error: ParseHashTagError| error.to_string())?)),
+            "design_size" => match value.split_once(':') {
+                None => Ok(self.design_size(size(value)?)),
+                Some((language, value)) => {
+                    let language = Language::parse(language).map_err(|error| error.to_string())?;
+                    Ok(self.design_size_of(language, size(value)?))
+                }
+            },
+            "ca" => Ok(self.ca(value)),
+            "patience" => Ok(self.patience(seconds()?)),
+            "timeout" => Ok(self.timeout(seconds()?)),
+            _ => Err("settings are layout, tag, design_size, ca, patience and timeout".to_owned()),
+        }
+    }
+}
+
+impl FromStr for RedisSettings {
+    type Err = IndexError;
+
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// [`Input`](IndexErrorKind::Input): it is none; says why, and does not repeat it, as there may be a password in it.
+    fn from_str(address: &str) -> Result<Self, IndexError> {
+        parse(address).map_err(|why| {
+            let form = "redis://[USER:PASSWORD@]HOST[:PORT][/DB][?tag=...] (rediss:// for TLS)";
+            let message = format!("no address of a Redis server: {why}; it has the form {form}");
+            IndexError::new(IndexErrorKind::Input, message)
+        })
+    }
+}
+
+fn parse(address: &str) -> Result<RedisSettings, String> {
+    let url = Url::parse(address).map_err(|error| error.to_string())?;
+    let tls = match url.scheme() {
+        "redis" => false,
+        "rediss" => true,
+        _ => return Err("it begins with redis:// or rediss://".to_owned()),
+    };
+    let host = match url.host() {
+        // Schemes that are not the web's have no addresses of their own in a URL's eyes.
+        Some(Host::Domain(name)) if !name.is_empty() => name.to_owned(),
+        Some(Host::Ipv4(address)) => address.to_string(),
+        Some(Host::Ipv6(address)) => address.to_string(),
+        _ => return Err("it names no host".to_owned()),
+    };
+    let database = match url.path().trim_matches('/') {
+        "" => 0,
+        path => path.parse().map_err(|_| "behind the / is the number of a database".to_owned())?,
+    };
+    if url.fragment().is_some() {
+        return Err("there is nothing behind a #".to_owned());
+    }
+    let decoded = |text: &str| {
+        let pair = format!("x={}", text.replace('+', "%2B"));
+        let (_, value) = url::form_urlencoded::parse(pair.as_bytes()).next().expect("one pair");
+        value.into_owned()
+    };
+    let mut settings = RedisSettings {
+        host,
+        port: url.port().unwrap_or(6379),
+        database,
+        tls,
+        ca: None,
+        user: Some(url.username()).filter(|user| !user.is_empty()).map(decoded),
+        password: url.password().map(decoded),
+        layout: Layout::default(),
+        tag: HashTag::default(),
+        design_size: 1_000_000,
+        design_sizes: Vec::new(),
+        timeout: Duration::from_secs(30),
+        patience: Duration::from_secs(30),
+        segment_bytes: 64 << 20,
+    };
+    for (name, value) in url.query_pairs() {
+        settings = settings.set(&name, &value)?;
+    }
+    if settings.ca.is_some() && !tls {
+        return Err("ca is for TLS, which rediss:// asks for".to_owned());
+    }
+    Ok(settings)
+}
+
+/// Host and port as they stand in an address: IPv6 in brackets.
+pub(super) fn authority(host: &str, port: u16) -> String {
+    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+}
+
+impl fmt::Debug for RedisSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RedisSettings")
+            .field("address", &self.address())
+            .field("user", &self.user)
+            .field("password", &self.password.as_ref().map(|_| "..."))
+            .field("ca", &self.ca)
+            .field("layout", &self.layout)
+            .field("tag", &self.tag)
+            .field("design_size", &self.design_size)
+            .field("design_sizes", &self.design_sizes)
+            .field("timeout", &self.timeout)
+            .field("patience", &self.patience)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What names no layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParseLayoutError;
+
+/// What names no hash tag.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ParseHashTagError;
+
+impl Layout {
+    /// All layouts, the default first.
+    pub const ALL: [Layout; 3] = [Layout::Compact, Layout::Seed, Layout::Log];
+
+    /// The name in settings: `compact`, `seed`, `log`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Layout::Compact => "compact",
+            Layout::Seed => "seed",
+            Layout::Log => "log",
+        }
+    }
+}
+
+impl HashTag {
+    /// All hash tags, the default first.
+    pub const ALL: [HashTag; 3] = [HashTag::Language, HashTag::Band, HashTag::Bucket];
+
+    /// The name in settings: `language`, `band`, `bucket`.
+    pub fn name(self) -> &'static str {
+        match self {
+            HashTag::Language => "language",
+            HashTag::Band => "band",
+            HashTag::Bucket => "bucket",
+        }
+    }
+}
+
+impl fmt::Display for Layout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for HashTag {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Layout {
+    type Err = ParseLayoutError;
+
+    fn from_str(name: &str) -> Result<Self, ParseLayoutError> {
+        Self::ALL.into_iter().find(|layout| layout.name() == name).ok_or(ParseLayoutError)
+    }
+}
+
+impl FromStr for HashTag {
+    type Err = ParseHashTagError;
+
+    fn from_str(name: &str) -> Result<Self, ParseHashTagError> {
+        Self::ALL.into_iter().find(|tag| tag.name() == name).ok_or(ParseHashTagError)
+    }
+}
+
+impl fmt::Display for ParseLayoutError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("layouts are compact, seed and log")
+    }
+}
+
+impl fmt::Display for ParseHashTagError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("hash tags are language, band and bucket")
+    }
+}
+
+impl std::error::Error for ParseLayoutError {}
+impl std::error::Error for ParseHashTagError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_says_all() {
+        let address = "redis://me:a%2Fb+c%40@[::1]:7000/3?tag=bucket&layout=seed&design_size=5&design_size=hi:9\
+                       &patience=0.5&timeout=2";
+        let settings: RedisSettings = address.parse().expect("an address");
+        assert_eq!(settings.address(), "redis://[::1]:7000/3");
+        assert_eq!(settings.user.as_deref(), Some("me"));
+        assert_eq!(settings.password.as_deref(), Some("a/b+c@"));
+        assert_eq!((settings.layout, settings.tag), (Layout::Seed, HashTag::Bucket));
+        let hindi = Language::parse("hi").expect("a language");
+        let tamil = Language::parse("ta").expect("a language");
+        assert_eq!((settings.design_size_for(hindi), settings.design_size_for(tamil)), (9, 5));
+        assert_eq!(settings.patience, Duration::from_millis(500));
+        let plain: RedisSettings = "redis://localhost".parse().expect("an address");
+        assert_eq!(plain.address(), "redis://localhost:6379/0");
+        assert_eq!((plain.user, plain.password, plain.tls), (None, None, false));
+        let secure: RedisSettings = "rediss://:pw@a.example?ca=/a/b.pem".parse().expect("an address");
+        assert!(secure.tls && secure.user.is_none() && secure.ca == Some(PathBuf::from("/a/b.pem")));
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused_and_never_repeated() {
+        for (wrong, why) in [
+            ("http://me:secret@host", "redis://"),
+            ("redis://me:secret@/0", "host"),
+            ("redis://me:secret@host:70000", "port"),
+            ("redis://me:secret@host/x", "database"),
+            ("redis://me:secret@host/-1", "database"),
+            ("redis://me:secret@host#x", "#"),
+            ("redis://me:secret@host?tags=band", "tag"),
+            ("redis://me:secret@host?tag=all", "band"),
+            ("redis://me:secret@host?layout=all", "compact"),
+            ("redis://me:secret@host?design_size=many", "design_size"),
+            ("redis://me:secret@host?timeout=-1", "timeout"),
+            ("redis://me:secret@host?ca=x", "rediss://"),
+            ("secret", "relative"),
+        ] {
+            let error = wrong.parse::<RedisSettings>().expect_err(wrong);
+            let message = error.to_string();
+            assert_eq!(error.kind(), IndexErrorKind::Input, "{wrong}");
+            assert!(message.contains(why) && !message.contains("secret"), "{wrong}: {message}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let settings: RedisSettings = "redis://me:hush1@host".parse().expect("an address");
+        assert!(!format!("{settings:#?} {}", settings.address()).contains("hush1"));
+        assert!(!format!("{:?}", settings.password("hush2")).contains("hush2"));
+    }
+}

@@ -1,0 +1,552 @@
+//! Objects of a bucket as input: S3, or a server that speaks as it does.
+//!
+//! Listing, fetching and reading go on at the same time: a page of names is listed ahead, and pieces of the next objects are
+//! fetched ahead, as many as [`REQUESTS`] and [`AHEAD`] allow, and read in the order of the names. A piece is asked for by a
+//! request of its own, so that an object of any size is read at the pace of the reader, without a connection that stands still.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, BufRead, Read};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3, AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::list::{PaginatedListOptions, PaginatedListResult, PaginatedListStore};
+use object_store::path::{Error as NameError, Path};
+use object_store::{
+    BackoffConfig, ClientConfigKey, Error, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt,
+    RetryConfig,
+};
+use tokio::runtime::Runtime;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+
+use crate::error::Error as RunError;
+use crate::input::{Entries, Entry, Kind, Open};
+use crate::manifest::Manifest;
+
+/// Bytes that one request asks for at most.
+const PIECE: u64 = 1 << 20;
+/// Bytes that are fetched ahead at most, of all objects.
+const AHEAD: u64 = 16 << 20;
+/// Requests at the same time at most: what keeps small objects from waiting for one round trip each.
+const REQUESTS: usize = 64;
+/// Names of a page, as many as S3 gives at most.
+const PAGE: usize = 1_000;
+const CREDENTIALS: &str = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN";
+
+/// One object, or those under a prefix.
+pub struct Objects {
+    runtime: &'static Runtime,
+    store: Arc<AmazonS3>,
+    bucket: Arc<str>,
+    which: Which,
+}
+
+enum Which {
+    One(ObjectMeta),
+    /// Empty, or with a `/` at its end.
+    Under(Arc<str>),
+}
+
+impl fmt::Debug for Objects {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.which {
+            Which::One(object) => write!(f, "s3://{}/{}", self.bucket, object.location),
+            Which::Under(prefix) => write!(f, "s3://{}/{prefix}", self.bucket),
+        }
+    }
+}
+
+impl Objects {
+    /// Looks what stands at `s3://BUCKET/KEY`: an object, or else the objects under `KEY/`.
+    ///
+    /// # Errors
+    /// It is no such address, there is nothing, or the server cannot be asked.
+    pub fn find(input: &str) -> Result<Self, RunError> {
+        let named = |message: String| RunError::Input { name: input.to_owned(), message };
+        let address = input.strip_prefix("s3://").unwrap_or(input);
+        let (bucket, key) = address.split_once('/').unwrap_or((address, ""));
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+        if bucket.is_empty() || !bucket.bytes().all(is_name) {
+            return Err(named("use s3://BUCKET, s3://BUCKET/PREFIX or s3://BUCKET/KEY".to_owned()));
+        }
+        let runtime = runtime()?;
+        let asking = |error: &Error| {
+            let message = told(error);
+            match is_of_the_server(error) {
+                true => RunError::Unavailable { name: input.to_owned(), message },
+                false => named(message),
+            }
+        };
+        // Who sits before a screen hears soon that nothing answers; what runs for hours waits longer.
+        let quick = connected(bucket, 3, Duration::from_secs(10)).map_err(named)?;
+        let mut denied = None;
+        if !key.is_empty() && !key.ends_with('/') {
+            let path = Path::parse(key).map_err(|error| named(bad_name(&error)))?;
+            match runtime.block_on(quick.head(&path)) {
+                Ok(object) => {
+                    return Self::new(runtime, bucket, Which::One(object)).map_err(named);
+                }
+                Err(Error::NotFound { .. }) => {}
+                // Who may not list is told so of objects that are not there.
+                Err(error @ (Error::PermissionDenied { .. } | Error::Unauthenticated { .. })) => {
+                    denied = Some(error)
+                }
+                Err(error) => return Err(asking(&error)),
+            }
+        }
+        let prefix = if key.is_empty() || key.ends_with('/') { key.to_owned() } else { format!("{key}/") };
+        let options = PaginatedListOptions { max_keys: Some(1), ..PaginatedListOptions::default() };
+        match runtime.block_on(quick.list_paginated(some(&prefix), options)) {
+            // Whether an object of that name can be read is seen later.
+            Err(Error::InvalidPath { .. }) => {}
+            Err(error) => return Err(asking(&error)),
+            Ok(page) if page.result.objects.is_empty() && page.page_token.is_none() => {
+                return Err(match denied {
+                    Some(error) => asking(&error),
+                    None => named("there is neither an object of this name nor one under it".to_owned()),
+                });
+            }
+            Ok(_) => {}
+        }
+        Self::new(runtime, bucket, Which::Under(prefix.into())).map_err(named)
+    }
+
+    fn new(runtime: &'static Runtime, bucket: &str, which: Which) -> Result<Self, String> {
+        let store = connected(bucket, 10, Duration::from_secs(120))?;
+        Ok(Self { runtime, store: Arc::new(store), bucket: bucket.into(), which })
+    }
+
+    /// The objects in the order of their keys, being fetched. Of a document no more is fetched than shows that it is too long.
+    pub(super) fn entries(&self, list: Option<Arc<Manifest>>, max_document: u64) -> Entries {
+        let (out, entries) = mpsc::channel(REQUESTS);
+        let (pages, listed) = mpsc::channel(1);
+        let root = match &self.which {
+            Which::One(object) => {
+                let name = object.location.filename().unwrap_or_default();
+                let page = Page::Objects(vec![object.clone()], Some(Kind::of_named(name)));
+                // There is room for one.
+                let _ = pages.try_send(page);
+                object.location.as_ref().strip_suffix(name).unwrap_or_default().into()
+            }
+            Which::Under(prefix) => {
+                self.runtime.spawn(list_under(Arc::clone(&self.store), Arc::clone(prefix), pages));
+                Arc::clone(prefix)
+            }
+        };
+        let ahead = Ahead {
+            store: Arc::clone(&self.store),
+            bucket: Arc::clone(&self.bucket),
+            root,
+            list: if matches!(self.which, Which::One(_)) { None } else { list },
+            max_document,
+            requests: Arc::new(Semaphore::new(REQUESTS)),
+            bytes: Arc::new(Semaphore::new(AHEAD as usize)),
+            is_gone: Arc::new(AtomicBool::new(false)),
+            out,
+        };
+        self.runtime.spawn(ahead.run(listed));
+        let mut entries = entries;
+        Box::new(std::iter::from_fn(move || entries.blocking_recv()))
+    }
+}
+
+/// Runs requests, from the first input in a bucket to the end of the process.
+fn runtime() -> Result<&'static Runtime, RunError> {
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    if let Some(runtime) = RUNTIME.get() {
+        return Ok(runtime);
+    }
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).thread_name("s3").enable_all().build();
+    let runtime = runtime.map_err(|error| RunError::Start { what: "the runtime", source: error })?;
+    Ok(RUNTIME.get_or_init(|| runtime))
+}
+
+/// A bucket, with what the environment says about region, endpoint and credentials. Nothing is asked yet.
+///
+/// A request is sent `attempts` times at most, or fewer if `AWS_MAX_ATTEMPTS` says so.
+fn connected(bucket: &str, attempts: usize, patience: Duration) -> Result<AmazonS3, String> {
+    let attempts = match std::env::var("AWS_MAX_ATTEMPTS") {
+        Ok(text) => match text.parse() {
+            Ok(most @ 1..=100) => attempts.min(most),
+            _ => return Err(format!("AWS_MAX_ATTEMPTS {text}: use a number from 1 to 100")),
+        },
+        Err(_) => attempts,
+    };
+    let retry = RetryConfig {
+        backoff: BackoffConfig { max_backoff: Duration::from_secs(15), ..BackoffConfig::default() },
+        max_retries: attempts - 1,
+        retry_timeout: patience,
+    };
+    // The client takes its cryptography from the process. Where the program has chosen one, that stays.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
+    let setting =
+        |builder: &AmazonS3Builder, key| builder.get_config_value(&key).filter(|value| !value.is_empty());
+    let endpoint = setting(&builder, AmazonS3ConfigKey::S3Endpoint)
+        .or_else(|| setting(&builder, AmazonS3ConfigKey::Endpoint));
+    if let Some(endpoint) = endpoint {
+        let url =
+            url::Url::parse(&endpoint).map_err(|error| format!("AWS_ENDPOINT_URL {endpoint}: {error}"))?;
+        let is_allowed = setting(&builder, AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp))
+            .is_some_and(|value| ["true", "1", "yes", "on"].contains(&value.to_ascii_lowercase().as_str()));
+        if url.scheme() == "http" && !is_allowed {
+            if !is_loopback(&url) {
+                return Err(format!(
+                    "AWS_ENDPOINT_URL {endpoint} sends texts in the clear; use https://, or set AWS_ALLOW_HTTP=true"
+                ));
+            }
+            builder = builder.with_allow_http(true);
+        }
+    }
+    builder.build().map_err(|error| told(&error))
+}
+
+fn is_loopback(url: &url::Url) -> bool {
+    match url.host() {
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+fn some(prefix: &str) -> Option<&str> {
+    Some(prefix).filter(|prefix| !prefix.is_empty())
+}
+
+/// What was listed.
+enum Page {
+    /// Objects, and what they are if that is not told by their names.
+    Objects(Vec<ObjectMeta>, Option<Kind>),
+    /// An object of this name, which cannot be asked for.
+    Nameless(String, NameError),
+    /// No more can be listed.
+    Broken(Error),
+}
+
+/// Lists page after page. A page with a name that cannot be asked for fails as a whole: it is listed in smaller ones, until the
+/// name stands alone and is passed over.
+async fn list_under(store: Arc<AmazonS3>, prefix: Arc<str>, pages: mpsc::Sender<Page>) {
+    let mut next = PaginatedListOptions::default();
+    let mut most = PAGE;
+    let (hashes, mut seen) = (RandomState::new(), HashSet::new());
+    loop {
+        let options = PaginatedListOptions { max_keys: Some(most), ..next.clone() };
+        let (page, then) = match store.list_paginated(some(&prefix), options).await {
+            // A server that gives a token again, at once or in a circle, would be asked for ever.
+            Ok(PaginatedListResult { page_token: Some(token), .. })
+                if !seen.insert(hashes.hash_one(&token)) =>
+            {
+                let source = "the server says again where to go on, with a token that it gave before".into();
+                (Page::Broken(Error::Generic { store: "S3", source }), None)
+            }
+            Ok(page) => {
+                most = (2 * most).min(PAGE);
+                let then = page.page_token.map(|token| PaginatedListOptions {
+                    page_token: Some(token),
+                    ..PaginatedListOptions::default()
+                });
+                (Page::Objects(page.result.objects, None), then)
+            }
+            Err(Error::InvalidPath { .. }) if most > 1 => {
+                most /= 2;
+                continue;
+            }
+            Err(Error::InvalidPath { source }) => {
+                let name = match &source {
+                    NameError::EmptySegment { path } | NameError::BadSegment { path, .. } => path.clone(),
+                    _ => String::new(),
+                };
+                // From its name on, unless that leads nowhere.
+                let is_next =
+                    name.starts_with(&*prefix) && next.offset.as_ref().is_none_or(|last| *last < name);
+                let then =
+                    PaginatedListOptions { offset: Some(name.clone()), ..PaginatedListOptions::default() };
+                (Page::Nameless(name, source), is_next.then_some(then))
+            }
+            Err(error) => (Page::Broken(error), None),
+        };
+        if pages.send(page).await.is_err() {
+            return;
+        }
+        let Some(then) = then else { return };
+        next = then;
+    }
+}
+
+/// Fetches what is listed, so much ahead of the reader.
+struct Ahead {
+    store: Arc<AmazonS3>,
+    bucket: Arc<str>,
+    /// What is not part of the paths.
+    root: Arc<str>,
+    list: Option<Arc<Manifest>>,
+    max_document: u64,
+    requests: Arc<Semaphore>,
+    bytes: Arc<Semaphore>,
+    /// The server does not answer any more.
+    is_gone: Arc<AtomicBool>,
+    out: mpsc::Sender<Result<Entry, String>>,
+}
+
+/// Nobody reads on.
+struct Unread;
+
+impl Ahead {
+    async fn run(self, mut pages: mpsc::Receiver<Page>) {
+        while let Some(page) = pages.recv().await {
+            let done = match page {
+                Page::Objects(objects, kind) => self.objects(objects, kind).await,
+                Page::Nameless(key, error) => self.nameless(key, &error).await,
+                Page::Broken(error) => {
+                    let message =
+                        format!("the listing broke off: {}; what was listed was read", told(&error));
+                    self.broken(&message).await
+                }
+            };
+            if done.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn objects(&self, objects: Vec<ObjectMeta>, named: Option<Kind>) -> Result<(), Unread> {
+        for object in objects {
+            let Some(path) = object.location.as_ref().strip_prefix(&*self.root) else { continue };
+            let Some(kind) = named.or_else(|| Kind::of(path)) else { continue };
+            if !kind.is_wanted(path, self.list.as_deref()) {
+                continue;
+            }
+            if self.is_gone.load(Ordering::Relaxed) {
+                self.broken("the server does not answer any more; the objects behind those were not read")
+                    .await?;
+                return Err(Unread);
+            }
+            let (pieces, taken) = mpsc::unbounded_channel();
+            let reader = Object { pieces: taken, piece: io::Cursor::default(), _room: None };
+            let shown = self.shown(object.location.as_ref());
+            let open: Open = Box::new(move || Ok(Box::new(reader)));
+            let entry = Entry { shown, path: Some(path.to_owned()), kind, open };
+            self.send(Ok(entry)).await?;
+            let needed = match kind {
+                Kind::Document { .. } => object.size.min(self.max_document + 1),
+                Kind::Lines => object.size,
+            };
+            self.fetch(object, needed, &pieces).await;
+        }
+        Ok(())
+    }
+
+    /// Asks for the pieces of an object, each as soon as there is room. Room is given in the order in which it is taken back: by
+    /// the reader, who takes the first pieces first.
+    async fn fetch(&self, object: ObjectMeta, needed: u64, pieces: &mpsc::UnboundedSender<Piece>) {
+        let object = Arc::new(object);
+        let mut start = 0;
+        while start < needed {
+            let end = needed.min(start + PIECE);
+            let room = u32::try_from(end - start).expect("a piece is small");
+            let room = Arc::clone(&self.bytes).acquire_many_owned(room).await.expect("it is never closed");
+            let request = Arc::clone(&self.requests).acquire_owned().await.expect("it is never closed");
+            let (done, bytes) = oneshot::channel();
+            // An object that is not read to its end, as it is damaged, is not fetched to its end.
+            if pieces.send(Piece { bytes, room }).is_err() {
+                return;
+            }
+            if self.is_gone.load(Ordering::Relaxed) {
+                // It must not look as if the object ended here.
+                let _ = done.send(Err(Broken::of_the_object("the server does not answer any more")));
+                return;
+            }
+            let (store, object, is_gone) =
+                (Arc::clone(&self.store), Arc::clone(&object), Arc::clone(&self.is_gone));
+            tokio::spawn(async move {
+                let piece = piece(&store, &object, start..end).await;
+                drop(request);
+                if piece.as_ref().is_err_and(|error| error.is_of_the_server) {
+                    is_gone.store(true, Ordering::Relaxed);
+                }
+                // Nobody waits for it if the object is not read to its end.
+                let _ = done.send(piece);
+            });
+            start = end;
+        }
+    }
+
+    async fn nameless(&self, key: String, error: &NameError) -> Result<(), Unread> {
+        let path = key.strip_prefix(&*self.root).unwrap_or(&key);
+        let Some(kind) = Kind::of(path).filter(|kind| kind.is_wanted(path, self.list.as_deref())) else {
+            return Ok(());
+        };
+        let message = bad_name(error);
+        let open: Open = Box::new(move || Err(io::Error::other(message)));
+        self.send(Ok(Entry { shown: self.shown(&key), path: Some(path.to_owned()), kind, open })).await
+    }
+
+    async fn broken(&self, what: &str) -> Result<(), Unread> {
+        self.send(Err(format!("{}: {what}", self.shown(&self.root)))).await
+    }
+
+    async fn send(&self, entry: Result<Entry, String>) -> Result<(), Unread> {
+        self.out.send(entry).await.map_err(|_| Unread)
+    }
+
+    fn shown(&self, key: &str) -> Arc<str> {
+        format!("s3://{}/{key}", self.bucket).into()
+    }
+}
+
+/// A piece on its way, and the room that it takes.
+struct Piece {
+    bytes: oneshot::Receiver<Result<Vec<u8>, Broken>>,
+    room: OwnedSemaphorePermit,
+}
+
+/// Why a piece could not be fetched.
+struct Broken {
+    message: String,
+    is_of_the_server: bool,
+}
+
+impl Broken {
+    fn of_the_object(message: &str) -> Self {
+        Self { message: message.to_owned(), is_of_the_server: false }
+    }
+}
+
+async fn piece(store: &AmazonS3, object: &ObjectMeta, range: Range<u64>) -> Result<Vec<u8>, Broken> {
+    let is_all = range.start == 0 && range.end == object.size;
+    let options = GetOptions {
+        if_match: object.e_tag.clone(),
+        range: (!is_all).then(|| GetRange::Bounded(range.clone())),
+        ..GetOptions::default()
+    };
+    let changed = || Broken::of_the_object("it was changed while it was read; run the command again");
+    let failed = |error: Error| match error {
+        Error::NotFound { .. } => {
+            Broken::of_the_object("it is not there any more: it was removed after it was listed")
+        }
+        Error::Precondition { .. } => changed(),
+        error => Broken { message: told(&error), is_of_the_server: is_of_the_server(&error) },
+    };
+    let found = store.get_opts(&object.location, options).await.map_err(failed)?;
+    // Servers without tags of versions are found out by the length.
+    if found.range != range || found.meta.size != object.size {
+        return Err(changed());
+    }
+    let bytes = found.bytes().await.map_err(failed)?;
+    if bytes.len() as u64 != range.end - range.start {
+        return Err(changed());
+    }
+    Ok(bytes.into())
+}
+
+/// Reads an object.
+struct Object {
+    pieces: mpsc::UnboundedReceiver<Piece>,
+    piece: io::Cursor<Vec<u8>>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl Read for Object {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.fill_buf()?;
+        self.piece.read(buffer)
+    }
+}
+
+impl BufRead for Object {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        if self.piece.position() >= self.piece.get_ref().len() as u64 {
+            // Its room is free before the next one is waited for.
+            self.piece = io::Cursor::default();
+            self._room = None;
+            if let Some(Piece { bytes, room }) = self.pieces.blocking_recv() {
+                let lost = || io::Error::other("its fetch ended in a panic; please report it");
+                let bytes = bytes.blocking_recv().map_err(|_| lost())?;
+                self.piece = io::Cursor::new(bytes.map_err(|broken| io::Error::other(broken.message))?);
+                self._room = Some(room);
+            }
+        }
+        self.piece.fill_buf()
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.piece.consume(bytes);
+    }
+}
+
+/// Whether it would be no different with another object.
+fn is_of_the_server(error: &Error) -> bool {
+    let Error::Generic { .. } = error else { return false };
+    // What the server says by itself of a request is about that request.
+    code(&error.to_string())
+        .is_none_or(|code| ["InternalError", "ServiceUnavailable", "SlowDown"].contains(&code))
+}
+
+/// The value of an element in what a server sent.
+fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = text.split_once(&format!("<{name}>"))?;
+    Some(rest.split_once(&format!("</{name}>"))?.0).filter(|value| value.len() < 1_000)
+}
+
+fn code(text: &str) -> Option<&str> {
+    element(text, "Code")
+}
+
+/// An error in a line: what the server says, or what is at the bottom of it, and what to do.
+fn told(error: &Error) -> String {
+    let text = error.to_string();
+    let said = match (code(&text), element(&text, "Message")) {
+        (Some(code), Some(message)) => format!("{code}: {}", message.trim_end_matches('.')),
+        (Some(code), None) => code.to_owned(),
+        _ if text.contains("/latest/") => "no credentials".to_owned(),
+        _ => match error {
+            Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => "access is denied".to_owned(),
+            _ => bottom(error),
+        },
+    };
+    let advice = match code(&text) {
+        Some("NoSuchBucket") => "check its name, AWS_REGION and AWS_ENDPOINT_URL".to_owned(),
+        Some("InvalidAccessKeyId" | "SignatureDoesNotMatch" | "ExpiredToken" | "InvalidToken") => {
+            format!("check {CREDENTIALS}")
+        }
+        Some("PermanentRedirect" | "AuthorizationHeaderMalformed" | "TemporaryRedirect") => {
+            "check AWS_REGION".to_owned()
+        }
+        Some("AccessDenied") => format!("check {CREDENTIALS}, and whether they may list and read it"),
+        Some(_) => "see what the server means by it".to_owned(),
+        None if said == "no credentials" => format!(
+            "set {CREDENTIALS} (`aws configure export-credentials --format env` prints them), or \
+             AWS_SKIP_SIGNATURE=true to read a public bucket without"
+        ),
+        None if text.contains("AccessKey") => format!("check {CREDENTIALS}"),
+        None if text.contains("region") => "check AWS_REGION".to_owned(),
+        None if matches!(error, Error::PermissionDenied { .. } | Error::Unauthenticated { .. }) => {
+            format!("check {CREDENTIALS}, and whether they may list and read it")
+        }
+        None => "check AWS_ENDPOINT_URL and the network".to_owned(),
+    };
+    format!("{said}; {advice}")
+}
+
+/// The error that caused the others.
+fn bottom(error: &Error) -> String {
+    let mut bottom: &dyn std::error::Error = error;
+    while let Some(source) = bottom.source() {
+        bottom = source;
+    }
+    bottom.to_string()
+}
+
+fn bad_name(error: &NameError) -> String {
+    let why = match error {
+        NameError::EmptySegment { .. } => "it has two slashes in a row",
+        _ => "it has a segment `.` or `..`, or a control character",
+    };
+    format!("an object of this name cannot be asked for, as {why}; copy it to another name")
+}

@@ -1,0 +1,101 @@
+//! How languages were spelt in the input, so that `export` gives them back so.
+//!
+//! An index has one name for a language, `ENGLISH` for `en`. A directory keeps the first spelling of each beside the index, a Redis
+//! server in a key of its own; the seed layout of Redis keeps none.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use huntsman_detect::near::Language;
+
+use crate::index::Index;
+use crate::warning::{Warning, Warnings};
+
+pub(crate) const FILE: &str = "spellings.json";
+/// No index has so many languages.
+const MOST: usize = 100_000;
+
+/// The codes of languages that have names of their own in an index.
+const CODES: [(&str, &str); 10] = [
+    ("HINDI", "hi"),
+    ("BENGALI", "bn"),
+    ("MARATHI", "mr"),
+    ("TAMIL", "ta"),
+    ("MALAYALAM", "ml"),
+    ("TELUGU", "te"),
+    ("GUJARATI", "gu"),
+    ("ODIA", "or"),
+    ("PUNJABI", "pa"),
+    ("ENGLISH", "en"),
+];
+
+/// The first spelling of each language.
+#[derive(Debug, Default)]
+pub struct Spellings {
+    path: Option<PathBuf>,
+    #[cfg(feature = "redis")]
+    index: Option<Arc<Index>>,
+    known: BTreeMap<Language, Box<str>>,
+    is_changed: bool,
+}
+
+impl Spellings {
+    /// Those of an index in a directory; of others see [`Self::set_index`].
+    pub fn of(directory: Option<&Path>, warnings: &Warnings) -> Self {
+        let path = directory.map(|directory| directory.join(FILE));
+        let read = path.as_deref().and_then(|path| std::fs::read(path).ok());
+        let known = read.and_then(|json| {
+            let known = serde_json::from_slice::<BTreeMap<Language, Box<str>>>(&json);
+            known.map_err(|error| warnings.tell(&Warning::DamagedSpellings(error))).ok()
+        });
+        Self { path, known: known.unwrap_or_default(), ..Self::default() }
+    }
+
+    /// Takes those of an index in a server, which go before what was learnt, and keeps them there.
+    #[cfg_attr(not(feature = "redis"), expect(unused_variables, reason = "a directory has them in a file"))]
+    pub fn set_index(&mut self, index: &Arc<Index>, warnings: &Warnings) {
+        #[cfg(feature = "redis")]
+        if let Index::Redis(redis) = &**index {
+            match redis.spellings() {
+                Ok(known) => {
+                    self.known.extend(known.into_iter().map(|(language, lang)| (language, lang.into())))
+                }
+                Err(error) => warnings.tell(&Warning::Spellings(error)),
+            }
+            self.index = Some(Arc::clone(index));
+        }
+    }
+
+    /// Keeps a spelling if it is the first one of its language.
+    pub fn learn(&mut self, language: Language, lang: &str) {
+        if !self.known.contains_key(&language) && self.known.len() < MOST {
+            self.known.insert(language, lang.into());
+            self.is_changed = true;
+        }
+    }
+
+    /// The spelling of a language: the first one, else its code.
+    pub fn spelt<'a>(&'a self, language: &'a Language) -> &'a str {
+        let name = language.as_str();
+        let code = || CODES.iter().find(|(other, _)| *other == name).map(|(_, code)| *code);
+        self.known.get(language).map(|lang| &**lang).or_else(code).unwrap_or(name)
+    }
+
+    /// Writes them down. They are a convenience: a disk that does not take them is told, and no more.
+    pub fn save(&mut self, warnings: &Warnings) {
+        #[cfg(feature = "redis")]
+        if let (Some(Index::Redis(redis)), true) = (self.index.as_deref(), self.is_changed) {
+            match redis.spell(self.known.iter().map(|(language, lang)| (*language, &**lang))) {
+                Ok(()) => self.is_changed = false,
+                Err(error) => warnings.tell(&Warning::Spellings(error)),
+            }
+        }
+        let Some(path) = self.path.as_deref().filter(|_| self.is_changed) else { return };
+        let json = serde_json::to_vec_pretty(&self.known).unwrap_or_default();
+        match huntsman_files::write(path, json) {
+            Ok(()) => self.is_changed = false,
+            Err(source) => warnings.tell(&Warning::SpellingsFile { path: path.to_owned(), source }),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! A check: looks for the sources of an article, reads them, and compares each.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use huntsman_crawler::Result;
+use huntsman_detect::copyvio::SourceStatus;
+
+use super::candidates::{CandidateSource, Subject};
+use super::checked::Checked;
+use super::comparison::{Comparison, Parts};
+use super::plan::CheckPlan;
+use super::questions::{self, Questions};
+use super::source_reader::SourceReader;
+use super::sources::{Source, SourceText, Sources};
+
+/// Compares an article with the sources that `finders` find for it.
+///
+/// Questions are put one after the other; meanwhile the sources that were found are read and compared as they come. The end is when all of
+/// that is done, when a violation was found and one is enough, or when the time is over. Whatever is under way then is dropped: a question, a
+/// source that waits for its host or for its comparison.
+///
+/// # Errors
+/// A comparison panicked.
+pub(crate) async fn check(
+    reader: &SourceReader,
+    subject: Arc<Subject>,
+    finders: &[Arc<dyn CandidateSource>],
+    plan: &CheckPlan,
+) -> Result<Checked> {
+    let start = Instant::now();
+    let mut time_is_over = pin!(tokio::time::sleep(plan.max_time));
+    let comparison = Comparison::begin(Arc::clone(&subject), plan.clone()).await?;
+    let are_wanted = !comparison.is_too_small();
+    let questions = questions::plan(&subject, finders, if are_wanted { plan.max_queries } else { 0 });
+    let mut questions = Questions::new(&subject, &questions);
+    let mut sources = Sources::new(&subject, plan);
+    let mut comparing = FuturesUnordered::new();
+    let mut errors = Vec::new();
+    loop {
+        let asks = questions.are_left() && !comparison.has_violation();
+        if !asks && comparing.is_empty() {
+            break;
+        }
+        tokio::select! {
+            biased;
+            () = &mut time_is_over => break,
+            Some(compared) = comparing.next(), if !comparing.is_empty() => {
+                let (number, status) = compared?;
+                sources.settle(number, status);
+            }
+            Some(answer) = questions.next(), if asks => match answer.found {
+                Ok(candidates) => for candidate in candidates {
+                    let are_wanted = are_wanted && !comparison.has_violation();
+                    if let Some(source) = sources.accept(candidate, &answer.by, are_wanted) {
+                        comparing.push(compare(source, reader, &comparison, plan));
+                    }
+                },
+                Err(error) => errors.push((answer.by, error.to_string())),
+            },
+        }
+    }
+    drop(comparing);
+    let (result, Parts { found, found_by, short_circuit }) = comparison.finish(sources).await?;
+    Ok(Checked {
+        short_circuit,
+        possible_miss: questions.may_have_missed(),
+        found,
+        found_by,
+        queries: questions.queries(),
+        errors,
+        time: start.elapsed(),
+        ..Checked::of(result)
+    })
+}
+
+/// Reads a source, unless its text is known, and compares it. Returns its number and its status.
+async fn compare(
+    source: Source,
+    reader: &SourceReader,
+    comparison: &Comparison,
+    plan: &CheckPlan,
+) -> Result<(usize, SourceStatus)> {
+    let Source { number, name, text } = source;
+    let (reading, known) = match text {
+        SourceText::Known(reading) => (Ok(reading), true),
+        SourceText::At(url) => (reader.read(&url, plan.source_time, comparison.violation()).await, false),
+    };
+    let status = match reading {
+        Ok(reading) => comparison.compare(name, reading, known).await?,
+        Err(status) => status,
+    };
+    Ok((number, status))
+}

@@ -1,0 +1,26 @@
+//! Work that takes processor time.
+
+use std::num::NonZero;
+use std::sync::LazyLock;
+use std::thread::available_parallelism;
+
+use huntsman_crawler::Result;
+use tokio::sync::Semaphore;
+
+/// One permit for each core of the machine.
+static CORES: LazyLock<Semaphore> =
+    LazyLock::new(|| Semaphore::new(available_parallelism().map_or(1, NonZero::get)));
+
+/// Does work on a blocking thread, as many pieces at once in this process as there are cores; others wait. Work that has begun goes on to its
+/// end if the future is dropped.
+///
+/// # Errors
+/// The work panicked.
+pub(crate) async fn on_core<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    let core = CORES.acquire().await.expect("it is never closed");
+    let work = move || {
+        let _core = core;
+        work()
+    };
+    Ok(tokio::task::spawn_blocking(work).await?)
+}

@@ -1,0 +1,147 @@
+//! Reads sources: each page once for all checks that want it, and not again for some minutes.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use huntsman_crawler::{
+    ClientError, Context, CrawlClient, CrawlerBuilder, Fetch, HttpDownloader, OnDemand, Page, Request, Result,
+};
+use huntsman_detect::copyvio::SourceStatus;
+use tokio::sync::watch;
+use url::Url;
+
+use super::full_text::{FULL_TEXT, feed_text, full_text_url};
+use super::pdf::PdfText;
+use super::reading::{NoText, Reading};
+use super::recent::Recent;
+use super::text_only::TextOnly;
+use crate::Defaults;
+
+/// The result of fetching a source: what its page says, or why that is nothing.
+pub type SourceResult = Result<Arc<Reading>, NoText>;
+
+/// Bytes of texts that are kept for the next checks, and for how long.
+const RECENT_BYTES: usize = 64 << 20;
+const RECENT_LIFE: Duration = Duration::from_secs(600);
+/// How long a download goes on when no check waits for it any more.
+const GRACE: Duration = Duration::from_millis(200);
+/// Addresses that a page's text is followed to.
+const MOST_STEPS: usize = 3;
+
+/// Reads sources for any number of checks.
+#[derive(Debug)]
+pub(crate) struct SourceReader {
+    pub(crate) client: CrawlClient<SourceResult>,
+    recent: Arc<Mutex<Recent>>,
+}
+
+impl SourceReader {
+    /// Starts the crawl that fetches the sources.
+    ///
+    /// # Errors
+    /// Those of [`CrawlClient::start`].
+    pub(crate) fn start(
+        pdf: Option<Arc<dyn PdfText>>,
+        configure: impl FnOnce(CrawlerBuilder<OnDemand<SourceResult>>) -> CrawlerBuilder<OnDemand<SourceResult>>,
+    ) -> Result<Self> {
+        let recent = Arc::new(Mutex::new(Recent::new(RECENT_BYTES, RECENT_LIFE)));
+        let keep = Arc::clone(&recent);
+        let reading = move |page: &Page, cx: &Context| {
+            let reading = Arc::new(read(page, cx, pdf.as_deref())?);
+            // Before the checks get it: one that asks in between finds the fetch or the text, and does not fetch it again.
+            locked(&keep).keep(page.request().requested_url(), &reading, Instant::now());
+            Ok(reading)
+        };
+        let builder = CrawlerBuilder::new(OnDemand::reading(reading).grace(GRACE))
+            .plugin(Defaults)
+            .downloader_with(HttpDownloader::new)
+            .middleware(TextOnly)
+            .observer(TextOnly);
+        Ok(Self { client: CrawlClient::start(configure(builder))?, recent })
+    }
+
+    /// Reads a source, whose download may take `time`. A page that only shows a text is followed to where that text stands.
+    ///
+    /// # Errors
+    /// The status of a source without a text: failed; skipped, if it was still in the queue when `over` became true; late, if the crawl has
+    /// ended.
+    pub(crate) async fn read(
+        &self,
+        url: &Url,
+        time: Duration,
+        mut over: watch::Receiver<bool>,
+    ) -> Result<Arc<Reading>, SourceStatus> {
+        let mut fetch = match self.ask(Request::get(url.clone()), time) {
+            Asked::Known(reading) => return Ok(reading),
+            Asked::Fetch(fetch) => fetch,
+        };
+        let is_over = async { drop(over.wait_for(|over| *over).await) };
+        let fetched = tokio::select! {
+            biased;
+            fetched = &mut fetch => fetched,
+            () = is_over => {
+                if fetch.is_queued() {
+                    return Err(SourceStatus::Skipped);
+                }
+                fetch.await
+            }
+        };
+        self.follow_to_full_text(fetched, time).await
+    }
+
+    /// The text of a page that was fetched, or of the page that has the text it shows.
+    async fn follow_to_full_text(
+        &self,
+        mut fetched: Result<SourceResult, ClientError>,
+        time: Duration,
+    ) -> Result<Arc<Reading>, SourceStatus> {
+        for _ in 0..MOST_STEPS {
+            let Ok(Err(NoText::Elsewhere(there))) = fetched else { break };
+            fetched = match self.ask(Request::get(there).callback(FULL_TEXT), time) {
+                Asked::Known(reading) => return Ok(reading),
+                Asked::Fetch(fetch) => fetch.await,
+            };
+        }
+        match fetched {
+            Ok(Ok(reading)) => Ok(reading),
+            Ok(Err(why)) => Err(SourceStatus::Failed(why.to_string())),
+            Err(ClientError::Dropped { dropped, .. }) => Err(SourceStatus::Failed(match &dropped.detail {
+                // A download that `TextOnly` stopped: it says why by itself.
+                Some(why) if dropped.component == TextOnly::NAME => why.clone(),
+                _ => dropped.why(),
+            })),
+            Err(_) => Err(SourceStatus::Late),
+        }
+    }
+
+    /// What was read a moment ago, or a fetch of it.
+    fn ask(&self, request: Request, time: Duration) -> Asked {
+        // Until the fetch is asked for, no text is put there.
+        let recent = locked(&self.recent);
+        match recent.get(request.url.as_str(), Instant::now()) {
+            Some(reading) => Asked::Known(reading),
+            None => Asked::Fetch(self.client.fetch(request.meta("download_timeout", time.as_secs_f64()))),
+        }
+    }
+}
+
+enum Asked {
+    Known(Arc<Reading>),
+    Fetch(Fetch<SourceResult>),
+}
+
+/// What a page says, unless that lies elsewhere.
+fn read(page: &Page, cx: &Context, pdf: Option<&dyn PdfText>) -> Result<Reading, NoText> {
+    let reading = match feed_text(page) {
+        Some(text) => Ok(Reading { text, ..Reading::default() }),
+        None => Reading::of_page(page, cx, pdf),
+    };
+    match full_text_url(page, reading.is_err()) {
+        Some(there) => Err(NoText::Elsewhere(there)),
+        None => reading,
+    }
+}
+
+fn locked(recent: &Mutex<Recent>) -> MutexGuard<'_, Recent> {
+    recent.lock().unwrap_or_else(PoisonError::into_inner)
+}

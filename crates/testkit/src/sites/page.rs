@@ -1,0 +1,41 @@
+//! Pages that depend on nothing but what is asked for.
+
+use http::header::{CONTENT_TYPE, LOCATION};
+use http::{HeaderValue, Response, StatusCode, Uri};
+
+/// A page, as any server can send it.
+pub type Page = Response<String>;
+
+/// Status 200 with a page.
+pub(crate) fn html(body: String) -> Page {
+    page(StatusCode::OK, "text/html; charset=utf-8", body)
+}
+
+/// Status 404 with a page.
+pub(crate) fn missing(body: String) -> Page {
+    page(StatusCode::NOT_FOUND, "text/html; charset=utf-8", body)
+}
+
+/// A status with a text.
+pub(crate) fn text(status: StatusCode, body: &str) -> Page {
+    page(status, "text/plain; charset=utf-8", body.to_owned())
+}
+
+/// A permanent redirect to an address, which has no signs that a header may not have.
+pub(crate) fn redirect(to: &str) -> Page {
+    let mut answer = text(StatusCode::MOVED_PERMANENTLY, "moved\n");
+    answer.headers_mut().extend(HeaderValue::from_str(to).ok().map(|to| (LOCATION, to)));
+    answer
+}
+
+fn page(status: StatusCode, content_type: &'static str, body: String) -> Page {
+    let mut page = Response::new(body);
+    *page.status_mut() = status;
+    page.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    page
+}
+
+/// The first value of a parameter in the query, as sent.
+pub(crate) fn query<'a>(asked: &'a Uri, name: &str) -> Option<&'a str> {
+    asked.query()?.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+}

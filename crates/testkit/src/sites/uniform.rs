@@ -1,0 +1,112 @@
+//! Pages of one size, one connected graph, made when they are asked for: the site of `huntsman bench crawl`.
+//!
+//! Page `i` is `/p/<i mod 100>/<i>.html` and links to `i + 1`, `2i` and `2i + 1` (so the depth is about log2 of the
+//! number of pages) and to pages drawn from `i`.
+
+use std::fmt::Write as _;
+
+use http::{StatusCode, Uri};
+
+use super::boats::sentences;
+use super::page::{self, Page};
+use super::random::Random;
+
+/// Sentences to draw from; making text afresh would cost the server more than the crawler.
+const POOL: usize = 4_000;
+
+/// A generated site of pages of one size.
+#[derive(Debug)]
+pub struct Uniform {
+    pages: u64,
+    bytes: usize,
+    links: u64,
+    pool: Vec<String>,
+}
+
+impl Uniform {
+    /// So many pages with so many kilobytes and links each.
+    pub fn new(pages: u64, kilobytes: u64, links: u64) -> Self {
+        let mut random = Random::new(2024);
+        let pool = (0..POOL).map(|_| sentences(&mut random, 3)).collect();
+        Self { pages, bytes: usize::try_from(kilobytes * 1_000).unwrap_or(usize::MAX), links, pool }
+    }
+
+    /// The path of a page.
+    pub fn path(index: u64) -> String {
+        format!("/p/{}/{index}.html", index % 100)
+    }
+
+    /// What is answered to a request for an address.
+    pub fn answer(&self, asked: &Uri) -> Page {
+        match self.index(asked.path()) {
+            Some(index) => page::html(self.page(index)),
+            None => page::text(StatusCode::NOT_FOUND, "no such page\n"),
+        }
+    }
+
+    fn index(&self, path: &str) -> Option<u64> {
+        let (folder, name) = path.strip_prefix("/p/")?.split_once('/')?;
+        let index: u64 = name.strip_suffix(".html")?.parse().ok()?;
+        (index < self.pages && folder.parse() == Ok(index % 100)).then_some(index)
+    }
+
+    fn targets(&self, index: u64) -> Vec<u64> {
+        let mut random = Random::new(index);
+        let mut targets =
+            vec![(index + 1) % self.pages, 2 * index % self.pages, (2 * index + 1) % self.pages];
+        targets.extend((3..self.links).map(|_| random.next() % self.pages));
+        targets
+    }
+
+    fn page(&self, index: u64) -> String {
+        let mut random = Random::new(!index);
+        let mut out = String::with_capacity(self.bytes + 2_000);
+        let _ = writeln!(
+            out,
+            "<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>Page {index}</title>\
+             <link rel=\"stylesheet\" href=\"/s.css\"><meta name=\"description\" content=\"Generated page {index}\">\
+             </head><body><main><h1>Page {index}</h1>"
+        );
+        let mut targets = self.targets(index).into_iter().peekable();
+        while out.len() < self.bytes || targets.peek().is_some() {
+            let _ = write!(out, "<div class=\"b c{}\"><p id=\"x{}\">", out.len() % 5, out.len());
+            out.push_str(&self.pool[random.below(POOL)]);
+            out.push(' ');
+            if let Some(target) = targets.next() {
+                let _ =
+                    write!(out, "<a href=\"{}\" title=\"to {target}\">page {target}</a>", Self::path(target));
+            }
+            out.push_str("</p></div>\n");
+        }
+        out.push_str("</main><footer><p>The same on all pages.</p></footer></body></html>\n");
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeSet, VecDeque};
+
+    use super::*;
+
+    #[test]
+    fn every_page_is_reached_from_the_first_one() {
+        let site = Uniform::new(500, 1, 4);
+        let (mut seen, mut queue) = (BTreeSet::from([0]), VecDeque::from([0]));
+        while let Some(index) = queue.pop_front() {
+            queue.extend(site.targets(index).into_iter().filter(|target| seen.insert(*target)));
+        }
+        assert_eq!(seen.len(), 500);
+    }
+
+    #[test]
+    fn pages_have_the_size_and_the_links_that_were_asked_for() {
+        let site = Uniform::new(50, 20, 40);
+        let body = site.answer(&Uri::from_static("/p/7/7.html")).into_body();
+        assert!((20_000..22_000).contains(&body.len()), "{}", body.len());
+        assert_eq!(body.matches("<a href=").count(), 40);
+        for unknown in ["/p/0/7.html", "/p/50/50.html", "/", "/p/x/y.html"] {
+            assert_eq!(site.answer(&Uri::from_static(unknown)).status(), 404, "{unknown}");
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! Words, languages and shingles of texts; parts and canonical form of URLs.
+//!
+//! This is what a crawler and the detectors of duplicates must agree on: what a word is, which language a text is in, and when two URLs are
+//! one. Texts and parsed URLs go in, plain values come out, the same on every machine and in every version.
+//!
+//! It is not a detector: nothing here compares two pages or remembers one (see `huntsman-detect`). It does not read HTML (see
+//! `huntsman-html`), parses no URLs (that is the crate `url`), and knows no network, no files and no runtime.
+//!
+//! ```
+//! use huntsman_text::lang;
+//! use huntsman_text::urlparts::canonical;
+//! use huntsman_text::words::Words;
+//! use url::Url;
+//!
+//! let words = Words::of("Crawlers follow links, and links lead to pages.");
+//! assert_eq!(words.iter().take(3).collect::<Vec<_>>(), ["crawlers", "follow", "links"]);
+//!
+//! assert_eq!(lang::detect("irrelevant", Some("en-GB")).lang.code(), "en");
+//!
+//! let url = |text| canonical(&Url::parse(text).unwrap());
+//! assert_eq!(url("http://example.org/?b=2&a=1#top"), url("http://EXAMPLE.org:80/?a=1&b=2"));
+//! ```
+
+pub mod lang;
+pub mod shingles;
+pub mod urlparts;
+pub mod words;

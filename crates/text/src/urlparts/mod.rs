@@ -1,0 +1,16 @@
+//! What an address is made of, and the form in which two addresses are compared.
+//!
+//! - [`canonical`] and [`canonical_into`]: the comparison form. Never send it: it is for keys.
+//! - [`Parts`]: host, path segments with their parameters, query pairs, in their order, raw and decoded.
+//! - [`guard`]: the shapes of a path by which a crawler recognises a trap.
+//!
+//! Parsing addresses is not done here: everything starts from a [`url::Url`], which has lower-cased the scheme
+//! and the host, resolved dot segments and dropped the default port.
+
+mod canonical;
+pub mod guard;
+mod parts;
+
+pub use canonical::name_matches;
+pub use canonical::{CanonicalOptions, canonical, canonical_into};
+pub use parts::{Pair, Pairs, Parts, Segment, Segments, Separator};

@@ -1,0 +1,328 @@
+//! The words of a text, normalised once for all detectors.
+//!
+//! A word is a segment between word boundaries (UAX 29) with at least one alphanumeric character, of the text in NFKC,
+//! without U+200C, U+200D, U+FEFF and U+00AD, in full lower case, each run of white space taken for one space, and
+//! the word trimmed: NFKC makes a space and U+0345 of U+037A, which UAX 29 keeps together, and no word begins with
+//! a space here.
+//!
+//! White space always separates, so the work is done token by token. Most tokens of most pages are ASCII letters and
+//! digits with punctuation around; they need none of the above. That is several times faster than normalising the
+//! whole text, and gives the same words.
+
+use std::fmt;
+
+use unicode_normalization::UnicodeNormalization;
+use unicode_segmentation::UnicodeSegmentation;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// The words of a text in their order, each with a 128-bit hash.
+///
+/// The hash is XXH3-128 with seed 0 of the word's UTF-8 bytes: it is the same on every machine and in every version.
+///
+/// ```
+/// use huntsman_text::words::Words;
+///
+/// let words = Words::of("Hello, \"WORLD\": can't stop!");
+/// assert_eq!(words.iter().collect::<Vec<_>>(), ["hello", "world", "can't", "stop"]);
+/// assert_eq!(words.hashes()[0], Words::of("(hello)").hashes()[0]);
+/// ```
+#[derive(Clone, Default)]
+pub struct Words {
+    /// The words one after the other, a space behind each.
+    text: String,
+    /// Where each word ends in `text`.
+    ends: Vec<usize>,
+    hashes: Vec<u128>,
+    /// For tokens that must be normalised; empty between calls.
+    scratch: String,
+}
+
+impl Words {
+    /// The words of `text`.
+    pub fn of(text: &str) -> Self {
+        let mut words = Words::default();
+        words.extend(text);
+        words
+    }
+
+    /// Adds the words of `text` behind those that are there: the next block of a page. The end of a block ends a word.
+    pub fn extend(&mut self, text: &str) {
+        let Words { text: all, ends, hashes, scratch } = self;
+        scan(text, scratch, &mut |word| {
+            all.push_str(word);
+            ends.push(all.len());
+            hashes.push(xxh3_128(word.as_bytes()));
+            all.push(' ');
+        });
+    }
+
+    /// Forgets all words and keeps the memory for the next text.
+    pub fn clear(&mut self) {
+        self.text.clear();
+        self.ends.clear();
+        self.hashes.clear();
+    }
+
+    /// How many words there are, repeated ones counted each time.
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    /// Whether there is no word.
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    /// The word at a position.
+    pub fn get(&self, index: usize) -> Option<&str> {
+        let end = *self.ends.get(index)?;
+        Some(&self.text[self.start(index)..end])
+    }
+
+    /// The words in their order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + Clone {
+        (0..self.len()).map(|index| &self.text[self.start(index)..self.ends[index]])
+    }
+
+    /// The hashes of the words, in their order.
+    pub fn hashes(&self) -> &[u128] {
+        &self.hashes
+    }
+
+    /// All words joined by one space.
+    pub fn joined(&self) -> &str {
+        self.text.strip_suffix(' ').unwrap_or(&self.text)
+    }
+
+    fn start(&self, index: usize) -> usize {
+        index.checked_sub(1).map_or(0, |before| self.ends[before] + 1)
+    }
+}
+
+impl fmt::Debug for Words {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let start: Vec<&str> = self.iter().take(8).collect();
+        f.debug_struct("Words").field("len", &self.len()).field("start", &start).finish_non_exhaustive()
+    }
+}
+
+/// How many words `text` has, without keeping them.
+pub fn count(text: &str) -> usize {
+    let mut count = 0;
+    scan(text, &mut String::new(), &mut |_| count += 1);
+    count
+}
+
+/// Classes of bytes, as bits.
+const SPACE: u8 = 1;
+const ALPHANUMERIC: u8 = 2;
+const UPPER: u8 = 4;
+/// ASCII punctuation, which belongs to no word at its ends. `_` joins words instead (UAX 29, ExtendNumLet), at the ends
+/// too.
+const PUNCTUATION: u8 = 8;
+const NOT_ASCII: u8 = 16;
+
+const CLASS: [u8; 256] = {
+    let mut table = [0; 256];
+    let mut byte = 0_u8;
+    loop {
+        table[byte as usize] = match byte {
+            b if b.is_ascii_whitespace() => SPACE,
+            b if b.is_ascii_uppercase() => ALPHANUMERIC | UPPER,
+            b if b.is_ascii_alphanumeric() => ALPHANUMERIC,
+            b'_' => 0,
+            b if b.is_ascii_punctuation() => PUNCTUATION,
+            128.. => NOT_ASCII,
+            _ => 0,
+        };
+        if byte == 255 {
+            break table;
+        }
+        byte += 1;
+    }
+};
+
+/// Calls `word` with each word of `text`. `scratch` is empty before and after.
+fn scan(text: &str, scratch: &mut String, word: &mut impl FnMut(&str)) {
+    let bytes = text.as_bytes();
+    // The end of the text ends a token too.
+    let class = |at: usize| bytes.get(at).map_or(SPACE, |byte| CLASS[usize::from(*byte)]);
+    let mut at = 0;
+    while at < bytes.len() {
+        if class(at) & SPACE != 0 {
+            at += 1;
+            continue;
+        }
+        let token = at;
+        while class(at) & PUNCTUATION != 0 {
+            at += 1;
+        }
+        let start = at;
+        let mut seen = 0;
+        while class(at) & ALPHANUMERIC != 0 {
+            seen |= class(at);
+            at += 1;
+        }
+        let end = at;
+        while class(at) & PUNCTUATION != 0 {
+            at += 1;
+        }
+        if class(at) & SPACE != 0 {
+            // The usual token: letters and digits with punctuation around.
+            if start < end {
+                in_lower_case(&text[start..end], seen & UPPER != 0, scratch, word);
+            }
+            continue;
+        }
+        while class(at) & SPACE == 0 {
+            seen |= class(at);
+            at += 1;
+        }
+        if seen & NOT_ASCII == 0 {
+            let word_end = bytes[..at].iter().rposition(|byte| CLASS[usize::from(*byte)] & PUNCTUATION == 0);
+            let end = word_end.map_or(start, |last| last + 1);
+            in_lower_case(&text[start..end], true, scratch, &mut |token| segments(token, word));
+        } else {
+            normalise(&text[token..at], scratch);
+            segments(scratch, word);
+            scratch.clear();
+        }
+    }
+}
+
+/// Calls `word` with an ASCII text in lower case.
+fn in_lower_case(text: &str, has_upper: bool, scratch: &mut String, word: &mut impl FnMut(&str)) {
+    if has_upper {
+        scratch.push_str(text);
+        scratch.make_ascii_lowercase();
+        word(scratch);
+        scratch.clear();
+    } else {
+        word(text);
+    }
+}
+
+fn segments(text: &str, word: &mut impl FnMut(&str)) {
+    text.unicode_words().map(str::trim).filter(|w| !w.is_empty()).for_each(word);
+}
+
+/// NFKC, without the invisible characters, lower case, into `out`.
+fn normalise(token: &str, out: &mut String) {
+    out.extend(token.nfkc().filter(|c| !matches!(c, '\u{200c}' | '\u{200d}' | '\u{feff}' | '\u{ad}')));
+    // By the whole string, as a sigma at the end of a word has a lower case of its own.
+    if out.chars().any(char::is_uppercase) || out.contains(|c: char| c.to_lowercase().ne([c])) {
+        *out = out.to_lowercase();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand_xoshiro::SplitMix64;
+    use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+    use super::*;
+
+    fn words(text: &str) -> Vec<String> {
+        Words::of(text).iter().map(str::to_owned).collect()
+    }
+
+    /// The definition, word by word, over the whole text.
+    fn naive(text: &str) -> Vec<String> {
+        let text: String =
+            text.nfkc().filter(|c| !matches!(c, '\u{200c}' | '\u{200d}' | '\u{feff}' | '\u{ad}')).collect();
+        let text = text.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ");
+        text.unicode_words().map(|w| w.trim().to_owned()).filter(|w| !w.is_empty()).collect()
+    }
+
+    #[test]
+    fn words_of_many_scripts() {
+        for (text, expected) in [
+            ("", &[][..]),
+            (" \t\n", &[]),
+            ("Hello, world!", &["hello", "world"]),
+            ("(\"'quoted'\")", &["quoted"]),
+            ("can't stop 3.14 a.b_c _x_ __", &["can't", "stop", "3.14", "a.b_c", "_x_"]),
+            ("hello\u{200d} WOR\u{ad}LD\u{feff}", &["hello", "world"]),
+            ("ﬁne café Ⅷ", &["fine", "café", "viii"]),
+            ("cafe\u{301}", &["café"]),
+            ("a\u{a0}b\u{3000}c\u{2028}d\u{85}e\u{b}f", &["a", "b", "c", "d", "e", "f"]),
+            ("ΟΔΟΣ ΟΔΟΣ.", &["οδος", "οδος"]),
+            ("İstanbul", &["i\u{307}stanbul"]),
+            ("नई प्रारंभ में", &["नई", "प्रारंभ", "में"]),
+            ("日本 カタカナ", &["日", "本", "カタカナ"]),
+            ("x-ray R2D2 C++ #3", &["x", "ray", "r2d2", "c", "3"]),
+        ] {
+            assert_eq!(words(text), expected, "{text:?}");
+            assert_eq!(naive(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn no_word_begins_with_a_space() {
+        // U+037A is a space and U+0345 in NFKC.
+        assert_eq!(
+            words("α\u{37a} \u{37a}β x\u{37a}y"),
+            ["α", "\u{345}", "\u{345}", "β", "x", "\u{345}", "y"].map(lower)
+        );
+        assert_eq!(words("\u{37a}"), naive("\u{37a}"));
+
+        fn lower(word: &str) -> String {
+            word.to_lowercase()
+        }
+    }
+
+    #[test]
+    fn token_by_token_is_the_definition() {
+        // Every 1 to 4 of these in a row: letters of several classes, marks, joiners, spaces, numbers.
+        let pieces = [
+            "a", "B", "1", " ", "'", ".", "_", "-", ",", "\u{a0}", "é", "Σ", "\u{301}", "\u{345}", "\u{37a}",
+            "\u{200d}", "\u{ad}", "क", "ि", "日", "ア", "\u{2028}", "\u{b}", "ﬁ", "א", "\"", "🇩", "😀", "İ",
+            "\u{b4}", "\u{1c}",
+        ];
+        let n = pieces.len();
+        for code in 0..n * n * n {
+            let text = [pieces[code % n], pieces[code / n % n], pieces[code / n / n]].concat();
+            assert_eq!(words(&text), naive(&text), "{text:?}");
+        }
+        let mut random = SplitMix64::seed_from_u64(0x5eed_0901);
+        for _ in 0..20_000 {
+            let mut text = String::new();
+            for _ in 0..4 + random.next_u64() % 12 {
+                text.push_str(pieces[random.next_u64() as usize % n]);
+            }
+            assert_eq!(words(&text), naive(&text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn hashes_are_fixed() {
+        let words = Words::of("The the");
+        assert_eq!(words.hashes(), [xxh3_128(b"the"); 2]);
+        // The value itself: it is stored in indexes.
+        assert_eq!(Words::of("hello").hashes(), [0xb5e9_c1ad_071b_3e7f_c779_cfaa_5e52_3818]);
+    }
+
+    #[test]
+    fn blocks_are_separate_and_memory_is_reused() {
+        let mut words = Words::of("one two");
+        words.extend("Three");
+        assert_eq!((words.len(), words.get(2), words.get(3)), (3, Some("three"), None));
+        assert_eq!(words.joined(), "one two three");
+        words.clear();
+        assert!(words.is_empty());
+        assert_eq!(words.joined(), "");
+        words.extend("x");
+        assert_eq!(words.iter().collect::<Vec<_>>(), ["x"]);
+        assert_eq!(count("one, two – three"), 3);
+    }
+
+    #[test]
+    fn one_endless_word_is_linear() {
+        for piece in ["a", "é", "\u{301}", "a'", "日", "\u{200d}", "a\u{301}'"] {
+            // Work that grows with the square of the length would not end.
+            let long = piece.repeat(1_000_000 / piece.len());
+            let words = Words::of(&long);
+            assert!(words.joined().len() <= 2 * long.len(), "{piece:?}");
+        }
+    }
+}

@@ -1,0 +1,79 @@
+#!/bin/sh
+# Installs what the tests need on a Debian machine: packages of the system, and a Prometheus and an S3 server in the target folder.
+# `./setup.sh --check` installs nothing: it names what is missing and fails.
+set -eu
+cd "$(dirname "$0")"
+
+is_check=false
+[ "${1:-}" != --check ] || is_check=true
+missing=
+
+# Both are for tests only: nothing is installed into the system, and no service starts.
+tools="${CARGO_TARGET_DIR:-target}/test-tools"
+moto=5.2.5
+PATH="$PATH:$tools/prometheus/usr/bin:$tools/moto-$moto/bin"
+
+as_root() {
+    if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
+}
+
+has() { command -v "$1" >/dev/null 2>&1; }
+
+updated=false
+update() {
+    if ! has apt-get; then
+        echo "missing:$missing. apt-get is not here: install them by the package manager of this machine" >&2
+        exit 1
+    fi
+    $updated || as_root apt-get update -qq
+    updated=true
+}
+
+package() { # package NAME: a package of Debian is needed
+    missing="$missing $1"
+    $is_check || {
+        update
+        as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "$1"
+    }
+}
+
+need() { has "$1" || package "$2"; } # need COMMAND PACKAGE
+
+need cargo cargo
+need cc gcc
+# Tests of indexes in Redis start servers of their own.
+need redis-server redis-server
+need redis-cli redis-tools
+# Tests of crashes see the system calls of the binary.
+need strace strace
+# Tests of pages look at them in a browser.
+need chromium chromium
+need chromedriver chromium-driver
+# Tests of power cuts, and the S3 server.
+need python3 python3
+
+if ! has prometheus || ! has promtool; then
+    missing="$missing prometheus"
+    $is_check || {
+        update
+        mkdir -p "$tools"
+        rm -rf "$tools/prometheus" "$tools"/prometheus_*.deb
+        (cd "$tools" && apt-get download -qq prometheus && dpkg -x prometheus_*.deb prometheus && rm prometheus_*.deb)
+    }
+fi
+
+if ! has moto_server; then
+    missing="$missing moto_server"
+    $is_check || {
+        python3 -c 'import ensurepip, venv' 2>/dev/null || package python3-venv
+        mkdir -p "$tools"
+        rm -rf "$tools/moto-$moto"
+        python3 -m venv "$tools/moto-$moto"
+        "$tools/moto-$moto/bin/pip" install -q --disable-pip-version-check "moto[s3]==$moto" "flask==3.1.3" "flask-cors==6.0.5"
+    }
+fi
+
+if $is_check && [ -n "$missing" ]; then
+    echo "missing:$missing. To install them: ./setup.sh" >&2
+    exit 1
+fi
