@@ -34,7 +34,7 @@
 //!         println!("{}: {why}", page.get_url());
 //!         continue;
 //!     }
-//! A page that was fetched.
+//!     // A page.
 //! }
 //! # }
 //! ```

@@ -18,7 +18,7 @@ use crate::schedule::{Outcome, Ticket};
 use crate::stats::Counter;
 
 tokio::task_local! {
-    /// The start that came with the lease of this visit, until the first request to its host uses it.
+    /// The start that came with the lease of this visit, until the first send of its host takes it.
     pub(crate) static TURN: Cell<Option<Ticket>>;
 }
 

@@ -210,8 +210,8 @@ impl Slot {
         self.learnt_delay.max(self.crawl_delay().unwrap_or_default())
     }
 
-    /// The limit of requests in flight: one with a crawl delay, because such a host asks for one request at a time,
-    /// and one until a host that failed has answered again.
+    /// The limit of requests in flight: one while a crawl delay is in force, and one until a host that failed has
+    /// answered again.
     pub(super) fn concurrency(&self, rules: &Rules) -> u32 {
         if self.crawl_delay().is_some() || self.failures > 0 {
             return 1;

@@ -108,7 +108,7 @@ async fn a_log_that_panics_costs_lines_of_the_log_and_nothing_else() {
     assert_eq!(web.requests().len(), 20);
 }
 
-/// A downloader that cancels every request although the crawl is not stopped.
+/// A downloader that cancels every request of `/cursed` although the crawl is not stopped.
 struct Cancels(Arc<AtomicUsize>);
 
 impl Downloader for Cancels {
