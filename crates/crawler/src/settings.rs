@@ -24,8 +24,8 @@ pub use table::{SettingsTable, nearest};
 use crate::settings;
 
 settings! {
-    /// Settings of the engine and the HTTP client, typed. Times are seconds, sizes are bytes, 0 means no limit where a limit is meant. Defaults
-    /// are the polite profile.
+    /// Settings of the engine and the HTTP client, typed. Times are in seconds and sizes in bytes; for a limit, 0 means
+    /// no limit. Defaults are those of the polite profile.
     pub struct EngineSettings checked by check_engine {
         /// Downloads in flight in the whole crawl.
         concurrent_requests: usize = 16, broad = 256;
