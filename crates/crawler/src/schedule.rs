@@ -167,8 +167,8 @@ pub enum Outcome {
         status: u16,
         /// Time from sending the request to receiving the headers.
         latency: Duration,
-        /// Its `Retry-After`, counted from now. It is obeyed on 429, 503 and 3xx, and ignored if it exceeds
-        /// `retry_after_max`.
+        /// Its `Retry-After`, counted from now. It is obeyed on 429, 503 and 3xx, unless it exceeds `retry_after_max`: a
+        /// longer one is not believed.
         retry_after: Option<Duration>,
         /// Whether AutoThrottle may learn from the latency; `autothrottle_dont_adjust_delay` forbids it.
         adjust_delay: bool,
