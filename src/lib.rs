@@ -1,6 +1,6 @@
-//! Huntsman: a polite, fast crawler framework whose crawls know what is copied.
+//! Huntsman: a polite, fast crawler framework that recognises duplicate content while it crawls.
 //!
-//! This crate is the facade: it puts the polite stack of middlewares and the HTTP client around a spider.
+//! This crate is the facade: it combines a spider with the HTTP client and the built-in, polite middlewares.
 //!
 //! ```no_run
 //! use huntsman::prelude::*;
@@ -33,7 +33,7 @@
 //! }
 //! ```
 
-// Files are written by `huntsman_files`; see clippy.toml.
+// Files are written through `huntsman_files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 #[cfg(feature = "spider")]
@@ -48,7 +48,7 @@ pub use huntsman_middleware as middleware;
 pub use huntsman_store as store;
 pub use huntsman_text as text;
 
-/// What a spider author types every day.
+/// The names that most spiders need.
 pub mod prelude {
     pub use std::time::Duration;
 

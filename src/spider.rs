@@ -1,7 +1,7 @@
 //! AvoidDup, robots.txt and politeness for crawls of the [`spider`](https://crates.io/crates/spider) crate.
 //!
-//! The spider crate decides what is crawled (scope, depth, budget, lists, subscriptions); a crawl of Huntsman beside it does the
-//! downloads. Three lines more than without:
+//! The spider crate decides what is crawled (scope, depth, budget, lists, subscriptions); a crawl of Huntsman that
+//! runs beside it does the downloads. That takes three more lines:
 //!
 //! ```no_run
 //! use huntsman::spider::Fetcher;
@@ -17,14 +17,15 @@
 //! # }
 //! ```
 //!
-//! Every request goes through the whole chain of [`Defaults`], as in a crawl of our own:
-//! robots.txt, AvoidDup, delays and back-off per host, retries, redirects, cookies, the address guard, all limits. So it is
-//! configured here, by [settings](crate::Settings), and what a `Website` says about the network (user agent, headers, proxies,
-//! delay, time-outs, retries, redirects, robots.txt, sitemaps) is not used.
+//! Every request goes through the whole chain of [`Defaults`], as in a crawl of Huntsman itself: robots.txt,
+//! AvoidDup, delays and back-off per host, retries, redirects, cookies, the address guard, all limits. The network is
+//! therefore configured by Huntsman's [settings](crate::Settings); the network options of a `Website` (user agent,
+//! headers, proxies, delay, time-outs, retries, redirects, robots.txt, sitemaps) are not used.
 //!
-//! What was not fetched comes as a page without a body: with status 204 if a rule decided against it (a known content,
-//! robots.txt), else with the status of the answer or one of the spider crate's own codes (521 refused, 523 lost, 524 too slow,
-//! 525 no such name, 599 others). [`not_fetched`] tells such pages and says why; subscribers pass over them:
+//! A request that was not fetched gives a page without a body. Its status is 204 if a rule decided against the
+//! request (known content, robots.txt), else the status of the response or one of the spider crate's own codes (521
+//! refused, 523 lost, 524 too slow, 525 no such name, 599 others). [`not_fetched`] recognises such pages and gives
+//! the reason; subscribers should skip them:
 //!
 //! ```no_run
 //! # async fn read(mut pages: tokio::sync::broadcast::Receiver<spider::page::Page>) {
@@ -40,18 +41,19 @@
 //!
 //! # What the spider crate's queue means for AvoidDup
 //!
-//! A request that is put off (likely known, to be skipped, waiting for a page on its way) waits within Huntsman's queue, where it
-//! holds one of the permits of `with_concurrency_limit`. When all permits wait, they are decided: nothing else could come that
-//! speaks against them. So a skip is taken back only as long as it waits; once its page was given as 204, the
-//! spider crate asks for it no more, whatever is learnt later. With more permits more is learnt before a skip is final: give at least
-//! the downloads in flight that the settings allow a host, better some times as many.
+//! A postponed request (its content is probably known, it is to be skipped, or it waits for a page in flight) waits
+//! in Huntsman's queue, and meanwhile holds one of the permits of `with_concurrency_limit`. When all permits are held
+//! by waiting requests, those are decided at once, because no further evidence could arrive. A skip can therefore be
+//! revoked only while the request waits; once its page was returned with 204, the spider crate does not ask for it
+//! again, whatever is learnt later. With more permits, more is learnt before a skip is final: set at least the number
+//! of downloads in flight that the settings allow per host, better several times as many.
 //!
-//! A host that rests (`Retry-After`, down, robots.txt unreachable) has the requests for it wait, `max_parked_wait` at most after the last
-//! thing that happened.
+//! Requests to a host that pauses (`Retry-After`, down, robots.txt unreachable) wait, but no longer than
+//! `max_parked_wait` after the last activity of the crawl.
 //!
-//! Links are learnt from pages as they come, before the spider crate applies its lists to them.
+//! Links are learnt from pages as they arrive, before the spider crate applies its lists to them.
 
-/// The version of the spider crate that this is made for.
+/// The supported version of the spider crate.
 pub use spider as spider_rs;
 
 use std::collections::VecDeque;
@@ -75,17 +77,18 @@ use url::Url;
 
 /// Header of a page that was not fetched: the reason, as in drop records.
 const REASON: HeaderName = HeaderName::from_static("x-huntsman-not-fetched");
-/// The same in words.
+/// Header of a page that was not fetched: the reason as a sentence.
 const DETAIL: HeaderName = HeaderName::from_static("x-huntsman-detail");
-/// Bytes of a detail that travel in a header.
+/// Greatest length of a detail in a header, in bytes.
 const MOST_DETAIL: usize = 2_000;
-/// Records that [`Fetcher::dropped`] gives.
+/// Greatest number of records that [`Fetcher::dropped`] returns.
 const MOST_DROPPED: usize = 10_000;
 
-/// Downloads for `Website`s of the spider crate; cheap to clone. It may serve several: they share what is learnt, and the
-/// politeness towards each host. A later crawl of the same site wants a new one: this one has its pages.
+/// Downloads for `Website`s of the spider crate; cheap to clone. It may serve several websites: they share what is
+/// learnt, and the politeness towards each host. A later crawl of the same site needs a new fetcher, because this one
+/// knows its pages already.
 ///
-/// Ends with [`finish`](Self::finish), or when the last clone and all websites that it is attached to are dropped.
+/// It ends with [`finish`](Self::finish), or when the last clone and all websites that it is attached to are dropped.
 #[derive(Clone)]
 pub struct Fetcher {
     client: CrawlClient,
@@ -93,12 +96,13 @@ pub struct Fetcher {
 }
 
 impl Fetcher {
-    /// Starts the crawl that does the downloads: with [`Defaults`], AvoidDup switched on, and what `configure` makes of it (settings,
-    /// middlewares, observers such as [`DropLog`](crate::middleware::sinks::DropLog), another downloader). Not with a job: the spider
-    /// crate would ask for all pages again, and a model that knows them would skip them.
+    /// Starts the crawl that does the downloads: with [`Defaults`], AvoidDup switched on, and the changes that
+    /// `configure` makes (settings, middlewares, observers such as [`DropLog`](crate::middleware::sinks::DropLog),
+    /// another downloader). It must not have a job: the spider crate would ask for all pages again, and a model that
+    /// knows them would skip them.
     ///
     /// # Errors
-    /// A setting is unknown or wrong, a component cannot be made, or this is not within a tokio runtime.
+    /// A setting is unknown or invalid, a component cannot be created, or there is no tokio runtime.
     pub fn start(
         configure: impl FnOnce(CrawlerBuilder<OnDemand>) -> CrawlerBuilder<OnDemand>,
     ) -> Result<Self> {
@@ -108,14 +112,14 @@ impl Fetcher {
             .downloader_with(HttpDownloader::new)
             .observer(drops.clone())
             .spider_middleware(LearnLinks)
-            // Answers of all kinds are the spider crate's to judge.
+            // The spider crate itself judges responses of every status.
             .set("httperror_allow_all", true)
             .set("avoid_dup_content_enabled", true);
         Ok(Self { client: CrawlClient::start(configure(builder))?, drops })
     }
 
-    /// Has a website download through this, in `crawl` and `crawl_raw` (not in those that drive a browser). Switches off its own
-    /// robots.txt and sitemaps, which would go past it.
+    /// Makes a website download through this fetcher, in `crawl` and `crawl_raw` (but not in the methods that drive a
+    /// browser). Switches off the website's own robots.txt and sitemaps, which would bypass the fetcher.
     pub fn attach(&self, website: &mut Website) {
         website
             .with_shared_remote_fetcher(Arc::new(self.clone()))
@@ -123,7 +127,8 @@ impl Fetcher {
             .with_ignore_sitemap(true);
     }
 
-    /// What AvoidDup learnt: totals, rules, what it thinks of a URL. `None` if the settings switch it off.
+    /// The AvoidDup component with all that it learnt: totals, rules, its estimate for a URL. `None` if the settings
+    /// switch it off.
     pub fn avoid_dup(&self) -> Option<Arc<AvoidDup>> {
         self.client.component()
     }
@@ -133,13 +138,13 @@ impl Fetcher {
         self.drops.all().iter().cloned().collect()
     }
 
-    /// The crawl beside the spider crate's, for its stats and the politeness of hosts.
+    /// The handle of the crawl that does the downloads: stats, politeness of hosts.
     pub fn handle(&self) -> &Handle {
         self.client.handle()
     }
 
-    /// Ends the downloads, and gives their report. Requests that are still on their way are waited for (`drain_timeout`); those that
-    /// come later are answered as not fetched, reason `closed`.
+    /// Ends the downloads and returns their report. Requests in flight may end within `drain_timeout`; later requests
+    /// are answered as not fetched, with reason `closed`.
     ///
     /// # Errors
     /// The crawl failed as a whole, or was finished before.
@@ -196,8 +201,9 @@ impl Observer for Drops {
     }
 }
 
-/// Tells AvoidDup of the links of a page, as if they were followed: where a link stands may tell what it leads to. This happens before the
-/// page is handed over, since the spider crate asks for the links as soon as it has the page.
+/// Reports the links of a page to AvoidDup as if they were followed, because the position of a link may be evidence
+/// of its content. This happens before the page is handed over, since the spider crate asks for the links as soon as
+/// it has the page.
 struct LearnLinks;
 
 impl SpiderMiddleware for LearnLinks {
@@ -205,7 +211,7 @@ impl SpiderMiddleware for LearnLinks {
         "learn_links"
     }
 
-    /// The last one: what others skip teaches nothing.
+    /// Runs last, so that it does not learn from pages that other middlewares skip.
     fn order(&self) -> i32 {
         10_000
     }
@@ -233,10 +239,11 @@ fn site_of(url: &Url) -> Option<&str> {
     registrable_domain(url).or(url.host_str())
 }
 
-/// A page as the spider crate takes it.
+/// Converts a response to a page of the spider crate.
 fn fetched(response: Response) -> PageResponse {
     let mut headers = response.headers;
-    // Of the body as it was sent, which is decoded by now; and what only we may say.
+    // The body is already decoded, so headers about its transfer are removed; so are the headers that only this
+    // module may set.
     for name in [&CONTENT_ENCODING, &CONTENT_LENGTH, &TRANSFER_ENCODING, &REASON, &DETAIL] {
         headers.remove(name);
     }
@@ -249,7 +256,7 @@ fn fetched(response: Response) -> PageResponse {
     }
 }
 
-/// A page that was not fetched, with the reason in its headers.
+/// A page that stands for a request that was not fetched, with the reason in its headers.
 fn none(reason: &str, detail: &str, status: StatusCode) -> PageResponse {
     let mut headers = HeaderMap::new();
     headers.insert(REASON, header_value(reason));
@@ -257,13 +264,13 @@ fn none(reason: &str, detail: &str, status: StatusCode) -> PageResponse {
     PageResponse {
         status_code: status,
         headers: Some(headers),
-        // An empty body with a status of success would be made a 504 otherwise.
+        // Otherwise the spider crate would turn an empty body with a success status into 504.
         content_truncated: status.is_success(),
         ..PageResponse::default()
     }
 }
 
-/// The status of a page that was dropped.
+/// The status for a request that was dropped.
 fn status_of(dropped: &Dropped) -> StatusCode {
     if dropped.state == DropState::Skipped {
         return StatusCode::NO_CONTENT;
@@ -284,24 +291,25 @@ fn status_of_failure(reason: &str) -> StatusCode {
     StatusCode::from_u16(code).unwrap_or(StatusCode::BAD_GATEWAY)
 }
 
-/// A text as it may stand in a header: cut, without control characters.
+/// A text made safe for a header: cut to its limit, without control characters.
 fn header_value(text: &str) -> HeaderValue {
     let cut = text.floor_char_boundary(MOST_DETAIL);
     let clean: String = text[..cut].chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     HeaderValue::from_bytes(clean.as_bytes()).unwrap_or(HeaderValue::from_static(""))
 }
 
-/// Why a page is none.
+/// Why a request was not fetched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotFetched {
     /// The stable name in snake_case of drop records: `duplicate_content`, `robots`, `dns`, ...
     pub reason: String,
-    /// A sentence for people: for `duplicate_content` the rule, its evidence, and the page that it is thought to equal. May be empty.
+    /// A sentence for people: for `duplicate_content` the rule, its evidence, and the page that it is assumed to
+    /// equal. May be empty.
     pub detail: String,
 }
 
 impl NotFetched {
-    /// Whether its content is known already.
+    /// Whether the reason is that its content is already known.
     pub fn is_duplicate(&self) -> bool {
         self.reason == "duplicate_content"
     }
@@ -314,7 +322,7 @@ impl fmt::Display for NotFetched {
     }
 }
 
-/// Why a page that a [`Fetcher`] gave was not fetched; `None` if it was.
+/// Why a page that a [`Fetcher`] returned was not fetched; `None` if it was fetched.
 pub fn not_fetched(page: &spider::page::Page) -> Option<NotFetched> {
     let headers = page.headers.as_ref()?;
     let text = |name| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());

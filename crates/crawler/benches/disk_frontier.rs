@@ -1,9 +1,9 @@
 //! Cost of the frontier on disk, and what it holds in memory. `cargo bench -p huntsman-crawler --features sled --bench
 //! disk_frontier [-- URLS HOSTS]`.
 //!
-//! The promises: ten million queued requests open in less than 10 s and 500 MB (JOB-6), and a request costs at most twice
-//! as much among ten million as among a hundred thousand. Every case runs in a process of its own, because a process does
-//! not give back all that it took.
+//! The limits: ten million queued requests open in less than 10 s and 500 MB, and a request costs at most twice as
+//! much among ten million as among a hundred thousand. Every case runs in a separate process, because a process does
+//! not release all memory that it used.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,9 +14,9 @@ use huntsman_crawler::{Backend, DiskFrontier, DiskLimits, End, Frontier, Order, 
 use huntsman_store::JobDirectory;
 use huntsman_testkit::load::{hosts, links_of};
 
-/// Links of one page.
+/// Number of links per page.
 const BATCH: usize = 50;
-/// Requests that are leased and settled.
+/// Number of requests that are leased and settled.
 const DONE: usize = 100_000;
 
 fn main() {

@@ -1,8 +1,8 @@
-//! What one fetch costs in processor time: a page of 21 KB over a kept connection on loopback.
+//! Measures the processor time of one fetch: a page of 21 KB over a kept connection on loopback.
 //!
-//! `cargo bench -p huntsman-crawler --bench fetch`; a number as argument is the fetches at once (default 8). The
-//! server is a process of its own, so that its time does not count. The first line is the bare HTTP library with
-//! the same headers: the difference is what limits, guard, deadlines and decoding cost.
+//! `cargo bench -p huntsman-crawler --bench fetch`; a number as argument is the number of concurrent fetches (default
+//! 8). The server is a separate process, so that its time does not count. The first line is the bare HTTP library
+//! with the same headers: the difference is the cost of limits, guard, deadlines and decoding.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -93,7 +93,7 @@ where
     }
 }
 
-/// Processor time of all threads, from the scheduler's own account.
+/// Processor time of all threads, as accounted by the kernel's scheduler.
 fn processor_micros() -> Option<f64> {
     let mut sum = 0.0;
     for thread in std::fs::read_dir("/proc/self/task").ok()? {
@@ -103,7 +103,7 @@ fn processor_micros() -> Option<f64> {
     Some(sum)
 }
 
-/// Bytes of the page.
+/// Size of the page in bytes.
 const PAGE: usize = 21_000;
 
 struct Served {

@@ -1,8 +1,8 @@
 //! Memory and cost of the frontier in memory. `cargo bench -p huntsman-crawler --bench frontier`.
 //!
-//! The promises: at most 400 bytes for a queued request of a 60-byte URL with depth and referer (SCH-6), at most 40 for
-//! a seen one (DUP-8). Bytes are counted by the allocator, so they are what was asked for; for the first case the
-//! resident set, which has the rounding of malloc in it, is shown beside them. (Later ones reuse what it freed.)
+//! The limits: at most 400 bytes for a queued request of a 60-byte URL with depth and referer, and at most 40 for a
+//! seen one. The allocator counts the bytes that were requested. For the first case the resident set, which includes
+//! the rounding of malloc, is shown as well (later cases reuse memory that the first one freed).
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use huntsman_testkit::load::{CountingAllocator, hosts, links_of};
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 const URLS: usize = 1_000_000;
-/// Links of one page.
+/// Number of links per page.
 const BATCH: usize = 50;
 
 #[tokio::main(flavor = "current_thread")]
@@ -64,7 +64,7 @@ async fn run(count: usize, order: Order, is_first: bool) {
             }
         }
     }
-    // Queues, hosts and leases are empty: what is left is the seen set and the capacity of two small maps.
+    // Queues, hosts and leases are empty: the seen set and the capacity of two small maps remain.
     let seen = ALLOCATOR.bytes() - bytes;
     let each = |seconds: f64| seconds * 1e6 / URLS as f64;
     println!(
@@ -78,7 +78,7 @@ async fn run(count: usize, order: Order, is_first: bool) {
     );
 }
 
-/// Resident bytes of this process; 0 where the system does not tell.
+/// Resident bytes of this process; 0 if the system does not provide them.
 fn resident_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("");

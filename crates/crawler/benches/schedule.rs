@@ -1,7 +1,7 @@
 //! Cost of the scheduler with many hosts. `cargo bench -p huntsman-crawler --bench schedule`.
 //!
-//! The promise (SCH-5): with 100,000 known hosts of which all but one are in their delay window, one `next` takes less
-//! than 100 us.
+//! The limit: with 100,000 known hosts of which all but one are in their delay window, one `next` takes less than 100
+//! us.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ fn run(hosts: u64) {
     for name in &names {
         scheduler.woken(name.clone(), now);
     }
-    // All hosts but one were asked just now.
+    // All hosts but one have just been asked.
     for _ in 0..hosts {
         let Next::Fetch(ticket) = scheduler.next(now) else { panic!("all are ready") };
         scheduler.ended(ticket, ANSWER, now);
@@ -51,7 +51,7 @@ fn run(hosts: u64) {
         scheduler.nothing_due(ticket, None, now);
     }
 
-    // Time goes on: each host is asked when its delay is over.
+    // Time advances: each host is asked when its delay is over.
     let mut steady = Spent::default();
     let mut grants = 0;
     while grants < 100_000 {
@@ -65,7 +65,7 @@ fn run(hosts: u64) {
         }
     }
 
-    // A pause as long as any delay: all hosts are due at the same moment.
+    // After a pause as long as any delay, all hosts are due at the same moment.
     now = now + Duration::from_secs(60);
     let mut burst = Spent::default();
     for _ in 0..hosts.min(100_000) {
@@ -75,7 +75,8 @@ fn run(hosts: u64) {
     println!("{hosts:>9} hosts | {one_ready} | {steady} | {burst} | {bytes:.0}");
 }
 
-/// Times of single calls in microseconds. No worst one: that is the scheduler of the machine, not ours.
+/// Times of single calls in microseconds. The worst one is not reported, because it is caused by the machine's
+/// scheduler.
 #[derive(Default)]
 struct Spent(Vec<f64>);
 
@@ -97,7 +98,7 @@ impl std::fmt::Display for Spent {
     }
 }
 
-/// Resident bytes of this process; 0 where the system does not tell.
+/// Resident bytes of this process; 0 if the system does not provide them.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("");

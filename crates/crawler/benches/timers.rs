@@ -1,7 +1,7 @@
 //! How late timers are while callbacks burn CPU: `cargo bench -p huntsman-crawler --bench timers`.
 //!
-//! Every callback burns 200 ms. Beside it a task sleeps for 10 ms again and again and notes how late it wakes; the same is
-//! measured with callbacks that do nothing. The goal is a worst lateness below 50 ms.
+//! Every callback burns 200 ms. Beside it a task sleeps for 10 ms repeatedly and records how late it wakes; the same
+//! is measured with callbacks that do nothing. The goal is a worst lateness below 50 ms.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ fn main() {
     }
 }
 
-/// Crawls and answers with how late each timer was.
+/// Crawls, and returns how late each timer was.
 async fn lateness(burn: Duration) -> Vec<Duration> {
     let seeds: Vec<String> = (0..PAGES).map(|n| format!("http://h{}.example/{n}", n % 8)).collect();
     let spider = spider_fn(seeds, move |_: &Page, _: &mut Output<()>| {

@@ -1,13 +1,13 @@
-//! Bytes of responses on their way from the network to the end of their callbacks: while there are too many, nothing is
-//! leased.
+//! Counts the bytes of responses between the network and the end of their callbacks. While there are too many, no
+//! request is leased.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A response counts at least this much (Scrapy's `MIN_RESPONSE_SIZE`).
+/// The least size that a response counts with (Scrapy's `MIN_RESPONSE_SIZE`).
 const LEAST: usize = 1_024;
 
-/// The sum; clones are the same.
+/// The sum of all held responses; clones share it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ActiveBytes(Arc<AtomicUsize>);
 
@@ -16,7 +16,7 @@ impl ActiveBytes {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Counts a response until what is answered is dropped.
+    /// Counts a response until the returned value is dropped.
     pub(crate) fn hold(&self, bytes: usize) -> Hold {
         let bytes = bytes.max(LEAST);
         self.0.fetch_add(bytes, Ordering::Relaxed);
@@ -24,7 +24,7 @@ impl ActiveBytes {
     }
 }
 
-/// Bytes that count.
+/// The bytes of one counted response.
 #[derive(Debug)]
 pub(crate) struct Hold {
     bytes: usize,
@@ -37,7 +37,7 @@ impl Drop for Hold {
     }
 }
 
-/// The hold of a response. A copy of the response has none: whoever keeps one holds up nobody.
+/// The count of a response. Clones of the response are not counted, so keeping one does not hold up the crawl.
 #[derive(Debug, Default)]
 pub(crate) struct Held(pub(crate) Option<Hold>);
 

@@ -1,23 +1,23 @@
-//! AutoThrottle: the delay of a host follows how fast it answers.
+//! AutoThrottle: adapts the delay of a host to its latency.
 //!
-//! The rule is Scrapy's ([`latency_rule`]); [`next_delay`] adds what it lacks: a host that answers 429 or 503 is asked
-//! more slowly even if it says so quickly, and a robots.txt delay is never undercut. What the rule takes for the latency
-//! of the host is the median of its last answers ([`Latencies`]), where Scrapy takes the last one. Everything here is pure;
-//! the engine decides when it is called.
+//! The rule is Scrapy's ([`latency_rule`]). [`next_delay`] adds two things: the delay grows when a host answers 429
+//! or 503, even if it does so quickly, and it never falls below a robots.txt delay. The latency that the rule uses is
+//! the median of the last responses ([`Latencies`]), where Scrapy uses the last one alone. All functions here are
+//! pure; the engine decides when to call them.
 
 use std::time::Duration;
 
 /// Settings of AutoThrottle.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AutoThrottle {
-    /// Where a slot begins, unless its download delay is longer: `autothrottle_start_delay`, 5 s.
+    /// The first delay of a slot, unless its download delay is longer: `autothrottle_start_delay`, 5 s.
     pub start_delay: Duration,
-    /// Never more than this: `autothrottle_max_delay`, 60 s.
+    /// The greatest delay: `autothrottle_max_delay`, 60 s.
     pub max_delay: Duration,
-    /// How many requests the host should have at a time, on average: `autothrottle_target_concurrency`, 1. Must be
-    /// greater than 0, see [`validate`](Self::validate).
+    /// The average number of requests that the host should have at a time: `autothrottle_target_concurrency`, 1. Must
+    /// be greater than 0; see [`validate`](Self::validate).
     pub target_concurrency: f64,
-    /// Never less than this: `download_delay`, 0.
+    /// The least delay: `download_delay`, 0.
     pub min_delay: Duration,
 }
 
@@ -32,28 +32,28 @@ impl Default for AutoThrottle {
     }
 }
 
-/// The latencies of the last answers of a host, at most five.
+/// The latencies of the last responses of a host, at most five.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Latencies {
-    /// In microseconds, unordered; a slot is kept for each of a million hosts, so they are small.
+    /// In microseconds, unordered. The type is small because a slot is kept for each of up to a million hosts.
     last: [u32; Self::MOST],
     known: u8,
     oldest: u8,
 }
 
 impl Latencies {
-    /// Answers that are remembered: two that are out of the ordinary do not move the median.
+    /// Number of remembered responses; with five, two outliers do not move the median.
     const MOST: usize = 5;
 
-    /// Adds the latency of another answer; the oldest one is forgotten when there are five.
+    /// Adds the latency of a response; if there are five already, the oldest one is forgotten.
     pub fn push(&mut self, latency: Duration) {
         self.last[usize::from(self.oldest)] = u32::try_from(latency.as_micros()).unwrap_or(u32::MAX);
         self.oldest = (self.oldest + 1) % Self::MOST as u8;
         self.known = (self.known + 1).min(Self::MOST as u8);
     }
 
-    /// The median. Of an even number the lower one of the two in the middle, so that a slow answer among the first ones
-    /// does not decide either. Zero if there was no answer.
+    /// The median. For an even number it is the lower one of the two in the middle, so that one slow response among
+    /// the first ones does not decide. Zero if there were no responses.
     pub fn median(&self) -> Duration {
         let mut sorted = self.last;
         let known = &mut sorted[..usize::from(self.known)];
@@ -63,22 +63,22 @@ impl Latencies {
     }
 }
 
-/// What a response tells about its host.
+/// The properties of a response that AutoThrottle uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Observation {
-    /// From the request sent to the headers received, or what is taken for that.
+    /// Time from sending the request to receiving the headers, or the estimate that is used instead.
     pub latency: Duration,
     /// The status code.
     pub status: u16,
-    /// `Retry-After`, where the response had one.
+    /// `Retry-After`, if the response has one.
     pub retry_after: Option<Duration>,
 }
 
-/// After 429 or 503 the delay is at least this.
+/// The least delay after 429 or 503.
 const MIN_OVERLOAD_DELAY: Duration = Duration::from_secs(1);
 
 impl AutoThrottle {
-    /// Complains about settings that cannot work, naming the setting.
+    /// Refuses invalid settings; the error names the setting.
     ///
     /// # Errors
     ///
@@ -94,17 +94,17 @@ impl AutoThrottle {
         }
     }
 
-    /// The delay of a slot that has seen nothing yet.
+    /// The delay of a slot without any responses.
     pub fn first_delay(&self, crawl_delay: Option<Duration>) -> Duration {
         self.start_delay.max(self.min_delay).max(crawl_delay.unwrap_or_default())
     }
 }
 
-/// The delay after a response: [`latency_rule`], and beyond Scrapy
+/// The delay after a response: [`latency_rule`] with two additions to Scrapy's rule:
 ///
-/// - on 429 and 503 at least `max(2 * current, Retry-After, 1 s)`, up to `max_delay` (Scrapy keeps the delay then,
-///   when the refusal comes quickly);
-/// - never below `crawl_delay`, the robots.txt delay in force, even if that is above `max_delay`.
+/// - on 429 and 503 the delay is at least `max(2 * current, Retry-After, 1 s)`, up to `max_delay` (Scrapy leaves the
+///   delay unchanged if such a response comes quickly);
+/// - it is never below `crawl_delay`, the robots.txt delay in force, even if that is above `max_delay`.
 ///
 /// ```
 /// use std::time::Duration;
@@ -130,13 +130,13 @@ pub fn next_delay(
     delay.max(crawl_delay.unwrap_or_default())
 }
 
-/// Scrapy's rule alone: half-way from the current delay to `latency / target_concurrency`, at once to that if it is
-/// more, between `min_delay` and `max_delay`; and a response other than 200 never makes the delay shorter, as error
-/// pages are quick.
+/// Scrapy's rule alone. The target is `latency / target_concurrency`; the delay moves half-way towards it, or at once
+/// if the target is longer, and stays between `min_delay` and `max_delay`. A response other than 200 never shortens
+/// the delay, because error pages are quick.
 pub fn latency_rule(settings: &AutoThrottle, current: Duration, latency: Duration, status: u16) -> Duration {
     let target = latency.as_secs_f64() / settings.target_concurrency;
     let delay = ((current.as_secs_f64() + target) / 2.0).max(target);
-    // Also where a target of nearly 0 made the number too large for a duration, or not a number.
+    // This also covers a target of nearly 0, which makes the number too large for a duration, or not a number.
     let delay = Duration::try_from_secs_f64(delay).unwrap_or(Duration::MAX);
     let delay = delay.min(settings.max_delay).max(settings.min_delay);
     if status != 200 && delay <= current { current } else { delay }
@@ -154,7 +154,7 @@ mod tests {
         Observation { latency: seconds(latency), status, retry_after: None }
     }
 
-    /// The slot's delay after each (latency, status).
+    /// The delay of the slot after each (latency, status).
     fn trace(settings: &AutoThrottle, responses: &[(f64, u16)], scrapy: bool) -> Vec<f64> {
         let mut delay = settings.first_delay(None);
         let mut step = |&(latency, status): &(f64, u16)| {
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn golden_traces() {
-        // Recorded from Scrapy 2.19's extension.
+        // Recorded from the extension of Scrapy 2.19.
         let default = AutoThrottle::default();
         assert_eq!(trace(&default, &[(0.2, 200); 6], true), [2.6, 1.4, 0.8, 0.5, 0.35, 0.275]);
         let mixed = [(0.2, 200), (0.1, 404), (2.0, 404), (8.0, 503), (0.1, 200), (0.1, 200)];

@@ -1,6 +1,6 @@
-//! A client: a crawl that stays open and fetches what its callers ask for.
+//! A client: a crawl that stays open and fetches pages on request of its callers.
 //!
-//! It is no second way to the network: a fetch is a request of a crawl, with everything that a crawl does with requests.
+//! A fetch does not bypass the crawl: it is a request of the crawl, and is treated like any other.
 
 mod error;
 mod fetches;
@@ -29,21 +29,25 @@ use crate::response::Response;
 use fetches::{Fetches, Waiting};
 use hooks::{Cancelling, Outcomes, Wanted};
 
-/// Fetches pages on demand, as politely as a crawl: each request goes through the queue, the slot of its host, robots.txt, the
-/// middlewares and all limits of the crawl behind the client. Cheap to clone; all clones are one client.
+/// Fetches pages on demand, as politely as a crawl: each request goes through the queue, the slot of its host,
+/// robots.txt, the middlewares and all limits of the crawl behind the client. The client is cheap to clone, and all
+/// clones share one crawl.
 ///
-/// - **Sharing.** Callers that ask for one page while it is queued or on its way share one fetch: one page is what has the same
-///   fingerprint ([`Fingerprinter`]: method, address, body) and the same [callback label](Request::callback()). Priority, meta and
-///   headers are those of the first caller's request. A page that was fetched before is fetched again.
-/// - **Giving up.** A caller that drops its [`Fetch`] has given it up. Once all callers have, a request in the queue is dropped when its
-///   turn comes (reason `not_wanted`, nothing is sent), and a download in flight ends after a grace of one second
-///   ([`OnDemand::grace`]), if nobody asks for the page again meanwhile.
-/// - **Deadlines** are the caller's: `tokio::time::timeout(time, client.fetch(request))`. They include the time in the queue. The limits
-///   of a single download are settings and meta of the crawl, such as `download_timeout`.
-/// - **The end.** [`finish`](Self::finish) ends the crawl, as do its limits, [`Handle::stop`], a fatal error, and the drop of the last clone
-///   and the last fetch. Callers that still wait then get [`ClientError::Ended`]; so does every later one.
+/// - **Sharing.** Callers that ask for the same page while it is queued or in flight share one fetch. Two requests
+///   are for the same page if they have the same fingerprint ([`Fingerprinter`]: method, URL, body) and the same
+///   [callback label](Request::callback()). Priority, meta and headers are those of the first caller's request. A
+///   page that was fetched before is fetched again.
+/// - **Giving up.** A caller gives up a page by dropping its [`Fetch`]. Once all callers of a page have done so, a
+///   queued request is dropped when its turn comes (reason `not_wanted`, nothing is sent), and a download in flight
+///   ends after a grace period of one second ([`OnDemand::grace`]), unless a caller asks for the page again
+///   meanwhile.
+/// - **Deadlines** are set by the caller: `tokio::time::timeout(time, client.fetch(request))`. They include the time
+///   in the queue. The limits of a single download are settings and meta of the crawl, such as `download_timeout`.
+/// - **The end.** The crawl ends by [`finish`](Self::finish), by its limits, by [`Handle::stop`], by a fatal error,
+///   or when the last clone and the last fetch are dropped. Callers that still wait then get [`ClientError::Ended`],
+///   and so does every later one.
 ///
-/// What a client costs beside its crawl: one small entry for each page that is queued or on its way.
+/// Besides its crawl, a client costs one small entry for each page that is queued or in flight.
 ///
 /// ```
 /// # use huntsman_crawler::{ClientError, CrawlClient, CrawlerBuilder, OnDemand, Request};
@@ -75,10 +79,10 @@ impl<T> Drop for Inner<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> CrawlClient<T> {
-    /// Starts the crawl, as a task of the present tokio runtime. It stays open when it has nothing to do.
+    /// Starts the crawl, as a task of the current tokio runtime. It stays open when it has nothing to do.
     ///
     /// # Errors
-    /// Those of [`CrawlerBuilder::build`]; or this is not within a tokio runtime.
+    /// Those of [`CrawlerBuilder::build`], or there is no tokio runtime.
     pub fn start(mut builder: CrawlerBuilder<OnDemand<T>>) -> Result<Self> {
         let runtime = tokio::runtime::Handle::try_current()
             .map_err(|cause| Error::usage(format!("starting a client: {cause}")))?;
@@ -114,11 +118,12 @@ impl<T: Clone + Send + Sync + 'static> CrawlClient<T> {
         self.0.handle.context().component()
     }
 
-    /// Asks for a page. The request is queued by this call, and skips the duplicate filter; the future waits for what becomes of it.
+    /// Asks for a page. This call queues the request, which skips the duplicate filter; the future waits for the
+    /// result.
     ///
     /// # Errors
-    /// Of the future: [`ClientError::Dropped`] if there is no page, with the reason and the answer where there is one;
-    /// [`ClientError::Ended`] if the crawl ended before.
+    /// The future fails with [`ClientError::Dropped`] if there is no page (with the reason, and the response if there
+    /// is one), and with [`ClientError::Ended`] if the crawl ended first.
     pub fn fetch(&self, request: Request) -> Fetch<T> {
         let request = request.unfiltered();
         let key = (self.0.fingerprinter.of(&request), Arc::clone(&request.callback));
@@ -129,7 +134,7 @@ impl<T: Clone + Send + Sync + 'static> CrawlClient<T> {
         if let Some(id) = joined.to_queue {
             self.0.handle.push(id.mark(request));
         }
-        // While somebody waits, the crawl goes on.
+        // The crawl stays alive while a caller waits.
         let client = self.clone();
         let mut outcome = joined.outcome;
         let outcome = async move {
@@ -141,21 +146,22 @@ impl<T: Clone + Send + Sync + 'static> CrawlClient<T> {
         Fetch { outcome: Box::pin(outcome), waiting: Some(joined.waiting) }
     }
 
-    /// The crawl of the client: its stats, the politeness of hosts. Requests that are pushed through it are crawled, and nobody gets
-    /// their pages.
+    /// The handle of the client's crawl: stats, politeness of hosts. Requests that are pushed through it are crawled,
+    /// but no caller gets their pages.
     pub fn handle(&self) -> &Handle {
         &self.0.handle
     }
 
-    /// Whether the crawl has ended: every fetch is [`ClientError::Ended`].
+    /// Whether the crawl has ended; every fetch then fails with [`ClientError::Ended`].
     pub fn is_ended(&self) -> bool {
         self.0.fetches.is_ended()
     }
 
-    /// Ends the crawl, and gives its report. Downloads in flight may end within `drain_timeout`, and their callers get their pages; those
-    /// of queued requests get [`ClientError::Ended`].
+    /// Ends the crawl and returns its report. Downloads in flight may end within `drain_timeout`, and their callers
+    /// get their pages; callers of queued requests get [`ClientError::Ended`].
     ///
     /// # Errors
+    /// The crawl failed as a whole, or was finished before.
     /// The crawl failed as a whole, or was finished before.
     pub async fn finish(&self) -> Result<CrawlReport> {
         let crawl = self.0.crawl.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -177,7 +183,8 @@ impl<T> fmt::Debug for CrawlClient<T> {
     }
 }
 
-/// A page that was asked for; a future of what the client's [`OnDemand`] makes of it. Dropping it gives the page up.
+/// A page that was asked for: a future of the value that the client's [`OnDemand`] makes of the page. Dropping it
+/// gives up the page.
 #[must_use = "a fetch that is dropped is given up"]
 pub struct Fetch<T = Response> {
     outcome: BoxFuture<'static, Result<T, ClientError>>,
@@ -186,8 +193,8 @@ pub struct Fetch<T = Response> {
 }
 
 impl<T> Fetch<T> {
-    /// Whether it still waits in the queue: nothing was done for it, and giving it up saves all of its cost. Once it has left the queue
-    /// this stays false, also while a retry or a redirect of it waits there.
+    /// Whether the request still waits in the queue: no work was done for it, and giving it up saves all of its cost.
+    /// Once the request has left the queue this stays false, even while a retry or a redirect of it waits there.
     pub fn is_queued(&self) -> bool {
         self.waiting.as_ref().is_some_and(|waiting| !waiting.has_begun())
     }
@@ -207,7 +214,7 @@ impl<T> fmt::Debug for Fetch<T> {
     }
 }
 
-/// Tells all callers that the crawl has ended, if its task is dropped with the runtime.
+/// Tells all callers that the crawl has ended, in case its task is dropped together with the runtime.
 struct Ending<T>(Arc<Fetches<T>>);
 
 impl<T> Drop for Ending<T> {

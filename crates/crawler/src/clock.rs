@@ -1,4 +1,4 @@
-//! The crawl's clock: one monotonic time line that tests can pause and that a job can store.
+//! The crawl's clock: one monotonic time line that tests can pause and whose timestamps a job can store.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -9,16 +9,16 @@ use crate::simulated;
 
 /// A point in time, in microseconds since the Unix epoch.
 ///
-/// All waiting in the engine is computed on timestamps of one [`Clock`], so a jump of the wall clock neither
-/// stalls nor hurries a crawl, and a stored timestamp still means something after a restart.
+/// All waiting in the engine is computed from timestamps of one [`Clock`], so a jump of the wall clock neither delays
+/// nor hastens a crawl, and a stored timestamp is still meaningful after a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Timestamp(pub u64);
 
 impl Timestamp {
-    /// The end of time: later than every real timestamp.
+    /// The largest timestamp, later than every real one.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The present wall-clock time. The engine uses [`Clock::now`] instead.
+    /// The current wall-clock time. The engine uses [`Clock::now`] instead.
     pub fn wall() -> Self {
         let now = || Self(micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));
         simulated::wall().unwrap_or_else(now)
@@ -78,17 +78,17 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Starts at the present wall-clock time and is monotonic from then on.
+    /// Starts at the current wall-clock time and is monotonic from then on.
     pub fn start() -> Self {
         Self { start: Instant::now(), epoch: Timestamp::wall() }
     }
 
-    /// The present time.
+    /// The current time.
     pub fn now(&self) -> Timestamp {
         self.epoch + self.start.elapsed()
     }
 
-    /// The runtime instant of a timestamp, for sleeping; far futures are cut to a year.
+    /// The runtime instant of a timestamp, for sleeping; limited to a year from now.
     pub fn instant(&self, at: Timestamp) -> Instant {
         const YEAR: Duration = Duration::from_secs(365 * 86_400);
         self.start + at.since(self.epoch).min(YEAR)

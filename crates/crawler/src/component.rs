@@ -1,4 +1,4 @@
-//! Components: parts of a crawl that are made once, and registered once with all their hooks.
+//! Components: parts of a crawl that are created once, and registered once with all their hooks.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -8,12 +8,12 @@ use crate::job::Persist;
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
 use crate::settings::SettingsGroup;
 
-/// A part of a crawl that is made once from the settings, and whose hooks are attached together.
+/// A part of a crawl that is created once from the settings, and attached with all its hooks together.
 ///
-/// [`CrawlerBuilder::component`](crate::CrawlerBuilder::component) registers it. All hooks are called on the same value: those of a
-/// downloader middleware, of a spider middleware, of an observer of events, and of a part of the job's state. Its settings are known to
-/// the crawl under the names that it declares with [`settings!`](crate::settings!). After the crawl
-/// [`CrawlReport::component`](crate::CrawlReport::component) gives the value back.
+/// [`CrawlerBuilder::component`](crate::CrawlerBuilder::component) registers it. All hooks are called on the same
+/// value: those of a downloader middleware, of a spider middleware, of an observer of events, and of a part of the
+/// job's state. The crawl knows its settings by the names that it declares with [`settings!`](crate::settings!).
+/// After the crawl [`CrawlReport::component`](crate::CrawlReport::component) returns the value.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -88,41 +88,42 @@ use crate::settings::SettingsGroup;
 /// assert!(crawler.settings_table().get("quota_links").is_some());
 /// ```
 pub trait Component: Send + Sync + Sized + 'static {
-    /// Its name in settings, stats and records; unique in a crawl.
+    /// The name of the component in settings, stats and records; unique in a crawl.
     const NAME: &'static str;
 
     /// The settings that it reads, as declared with [`settings!`](crate::settings!); `()` if there are none.
     type Settings: SettingsGroup;
 
-    /// Names the hooks that it implements, and where they stand in the chains.
+    /// Names the hooks that the component implements, and their places in the chains.
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self>;
 
-    /// What it wants of the scan of each page; nothing by default.
+    /// What the component needs from the scan of each page; nothing by default.
     fn page_needs(&self) -> PageNeeds {
         PageNeeds::default()
     }
 }
 
-/// What a component wants of the scan of each page, besides links, title and meta data. The scan collects what any of the components wants.
+/// What a component needs from the scan of each page, besides links, title and meta data. The scan collects
+/// everything that at least one component needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageNeeds {
-    /// The text.
+    /// The text of the page.
     pub text: bool,
     /// The blocks that the text consists of, with their positions.
     pub blocks: bool,
 }
 
 impl PageNeeds {
-    /// What either of them wants.
+    /// What at least one of the two needs.
     pub fn or(self, other: Self) -> Self {
         Self { text: self.text || other.text, blocks: self.blocks || other.blocks }
     }
 }
 
-/// Makes a hook of a component.
+/// Makes a hook from a component.
 type Hook<C, T> = fn(Arc<C>) -> T;
 
-/// A hook with its place in a chain.
+/// A hook and its place in the chain.
 type PlacedHook<C, T> = (i32, Hook<C, Arc<T>>);
 
 /// The hooks of a component.
@@ -141,7 +142,7 @@ impl<C> Default for Hooks<C> {
 }
 
 impl<C: Component> Hooks<C> {
-    /// It is a downloader middleware at this place of the chain, by Scrapy's numbers.
+    /// The component is a downloader middleware at this place of the chain, by Scrapy's numbers.
     pub fn downloader(mut self, order: i32) -> Self
     where
         C: DownloaderMiddleware,
@@ -150,7 +151,7 @@ impl<C: Component> Hooks<C> {
         self
     }
 
-    /// It is a spider middleware at this place of the chain.
+    /// The component is a spider middleware at this place of the chain.
     pub fn spider(mut self, order: i32) -> Self
     where
         C: SpiderMiddleware,
@@ -159,7 +160,7 @@ impl<C: Component> Hooks<C> {
         self
     }
 
-    /// It is told of events.
+    /// The component receives events.
     pub fn observer(mut self) -> Self
     where
         C: Observer,
@@ -168,7 +169,7 @@ impl<C: Component> Hooks<C> {
         self
     }
 
-    /// It has state in the job, if there is one.
+    /// The component has state in the job, if there is a job.
     pub fn persist(mut self) -> Self
     where
         C: Persist,
@@ -178,7 +179,7 @@ impl<C: Component> Hooks<C> {
     }
 }
 
-/// The components of a crawl, by type. Clones are one.
+/// The components of a crawl, by type. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Components(Arc<Vec<Arc<dyn Any + Send + Sync>>>);
 

@@ -1,4 +1,4 @@
-//! What every component can reach: stats, settings, the clock, and the crawl it is part of.
+//! The context that every component gets: stats, settings, the clock, and the crawl that it is part of.
 
 use std::fs::File;
 use std::future::Future;
@@ -31,7 +31,7 @@ use crate::simulated::is_simulated;
 use crate::state::State;
 use crate::stats::Stats;
 
-/// Given to every hook; cheap to clone.
+/// Passed to every hook; cheap to clone.
 #[derive(Clone)]
 pub struct Context(Arc<Shared>, Turn);
 
@@ -51,8 +51,9 @@ pub(crate) struct Shared {
     components: Components,
     durable: DurableFiles,
     cpu: Arc<CpuPool>,
-    /// To the engine's loop; absent in a detached context. Unbounded: senders are the visits (bounded by the number in
-    /// flight), and hooks and handles, which send a few messages per page at most.
+    /// Sends to the engine's loop; absent in a detached context. The channel is unbounded: its senders are the
+    /// visits, whose number is limited by the requests in flight, and hooks and handles, which send at most a few
+    /// messages per page.
     messages: Option<mpsc::UnboundedSender<Message>>,
     /// Set while the engine runs; weak, because the engine holds the context.
     exchange: OnceLock<Weak<dyn Exchange>>,
@@ -67,60 +68,60 @@ pub(crate) trait Exchange: Send + Sync {
     ) -> BoxFuture<'static, Result<Response, FetchError>>;
 }
 
-/// What the engine's loop is told.
+/// A message to the engine's loop.
 #[derive(Debug)]
 pub(crate) enum Message {
-    /// Take no more requests; end for this reason.
+    /// Lease no more requests, and end for this reason.
     Stop(String),
-    /// End now, without waiting for what is in flight.
+    /// End now, without waiting for requests in flight.
     Abort,
     Pause,
     Resume,
-    /// Whether the crawl stays open when nothing is left to do.
+    /// Whether the crawl stays open when it has nothing to do.
     KeepOpen(bool),
-    /// Queue requests that no page led to.
+    /// Queue requests that were not found on a page.
     Push(Vec<Request>),
-    /// Answers when it is in force.
+    /// Change the politeness of a slot; replies when the change is in force.
     Politeness(HostKey, Politeness, Option<oneshot::Sender<()>>),
-    /// A granted start ended.
+    /// A granted start has ended.
     Ended(Ticket, Outcome),
     /// A visit needs another start.
     Start(HostKey, oneshot::Sender<Ticket>),
-    /// Hosts that went from no work to some.
+    /// Hosts whose queue is no longer empty.
     Woken(Vec<HostKey>),
-    /// The items of a page passed the pipelines.
+    /// This many items of a page passed the pipelines.
     Items(u64),
-    /// Answers how far the crawl is.
+    /// Replies with the state of the crawl.
     Overview(oneshot::Sender<Overview>),
-    /// Answers with a report for each of the busiest hosts.
+    /// Replies with a report for each of the busiest hosts.
     Hosts(oneshot::Sender<Vec<HostReport>>),
-    /// A part that the crawl cannot go on without failed.
+    /// A part that the crawl depends on has failed.
     Fatal(Error),
 }
 
-/// How far the crawl is, for the line of progress.
+/// The state of the crawl, for the progress line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Overview {
     /// Requests in the queue.
     pub(crate) queued: u64,
-    /// Hosts with requests in flight or in the queue, other than those that are down.
+    /// Hosts with requests in flight or in the queue, except hosts that are down.
     pub(crate) hosts_active: usize,
-    /// Hosts that are down or given up.
+    /// Hosts that are down or were given up.
     pub(crate) hosts_down: usize,
 }
 
-/// A change of the politeness of one slot while the crawl runs.
+/// A change of the politeness of one slot during the crawl.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Politeness {
-    /// The delay that robots.txt asks for; while it is in force there is one request at a time.
+    /// The delay that robots.txt asks for; while it is in force, the slot has at most one request in flight.
     CrawlDelay(Duration),
-    /// Another delay between starts.
+    /// A new delay between starts.
     Delay(Duration),
-    /// Another number of requests in flight.
+    /// A new limit of requests in flight.
     Concurrency(usize),
-    /// No request before this time.
+    /// No request is sent before this time.
     SleepUntil(Timestamp),
-    /// The host is refused for good: its queue is dropped for this reason.
+    /// The host is given up for good: its queue is dropped for this reason.
     GiveUp(&'static str),
 }
 
@@ -164,7 +165,7 @@ impl Context {
         self.1.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
-    /// A context without an engine, for tests of components: downloads fail, control messages go nowhere.
+    /// A context without an engine, for tests of components: downloads fail, and control messages are discarded.
     pub fn detached(settings: Settings) -> Self {
         Self::new(settings, Stats::default(), Vec::new(), Components::default(), None)
     }
@@ -184,17 +185,18 @@ impl Context {
         &self.0.stats
     }
 
-    /// What the crawl lost so far.
+    /// The losses of the crawl so far.
     pub fn losses(&self) -> Vec<Loss> {
         self.0.losses.all()
     }
 
-    /// Counts a loss; `what` tells which one, with the reason. Answers whether it is the first of its kind and name.
+    /// Counts a loss; `what` describes it, with the reason. Returns whether it is the first loss of this kind and
+    /// name.
     pub(crate) fn lost(&self, kind: LossKind, name: &str, what: impl FnOnce() -> String) -> bool {
         self.0.losses.add(kind, name, what)
     }
 
-    /// Counts an address that a guard against traps cut, and warns of the first one of each guard.
+    /// Counts a URL that a guard against traps refused, and logs a warning for the first one of each guard.
     pub(crate) fn guarded(&self, url: &str, reason: &DropReason) {
         let Some(setting) = reason.guard else { return };
         let (url, why) = (redacted(url), reason.detail.as_deref().unwrap_or(&reason.reason));
@@ -207,14 +209,15 @@ impl Context {
         }
     }
 
-    /// What the spider wants to find again when its job goes on.
+    /// State that the spider gets back when its job is resumed.
     pub fn state(&self) -> &State {
         &self.0.state
     }
 
-    /// Makes a file durable before every commit of the job, for as long as the `Arc` lives: for files that pipelines write, so
-    /// that a power cut loses no item of a settled page. A pipeline that keeps its position in the job does so in
-    /// [`Persist::sync`](crate::Persist::sync) instead. Without a job nothing is done. An error calls the file by this name.
+    /// Makes a file durable before every commit of the job, for as long as the `Arc` lives. This is for files that
+    /// pipelines write, so that a power cut loses no item of a settled page. A pipeline that stores its position in
+    /// the job does so in [`Persist::sync`](crate::Persist::sync) instead. Without a job this has no effect. Errors
+    /// refer to the file by `name`.
     pub fn keep_durable(&self, name: impl Into<String>, file: &Arc<File>) {
         self.0.durable.add(name.into(), file);
     }
@@ -228,7 +231,7 @@ impl Context {
         &self.0.clock
     }
 
-    /// The present time on the crawl's clock.
+    /// The current time on the crawl's clock.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
     }
@@ -242,12 +245,12 @@ impl Context {
         self.0.components.clone()
     }
 
-    /// The seed of all randomness: what is random is decided as a hash of it and of the thing decided on.
+    /// The seed of all randomness: a random decision is a hash of the seed and of the thing that is decided on.
     pub fn seed(&self) -> u64 {
         self.0.seed
     }
 
-    /// Whether the crawl takes no more requests; long work should end.
+    /// Whether the crawl takes no more requests; long work should end then.
     pub fn is_stopping(&self) -> bool {
         self.0.stopping.load(Ordering::Relaxed) > 0
     }
@@ -256,7 +259,7 @@ impl Context {
         self.0.stopping.store(1, Ordering::Relaxed);
     }
 
-    /// Tells all observers; a panic in one is caught and counted.
+    /// Sends an event to all observers; a panic in an observer is caught and counted.
     pub fn emit(&self, event: &Event<'_>) {
         self.0.losses.event(event);
         for observer in &self.0.observers {
@@ -264,7 +267,7 @@ impl Context {
         }
     }
 
-    /// Why an observer does not want a request queued, if one does not.
+    /// The reason why an observer does not want a request to be queued, if there is one.
     pub(crate) fn veto(&self, request: &Request) -> Option<DropReason> {
         self.0.observers.iter().find_map(|observer| match self.caught(|| observer.on_schedule(request)) {
             Some(OnFollow::Drop(reason)) => Some(reason),
@@ -272,7 +275,7 @@ impl Context {
         })
     }
 
-    /// What the observers make of a part of a download.
+    /// The decision of the observers about a part of a download.
     pub(crate) fn judge_download(&self, ask: impl Fn(&dyn Observer) -> OnDownload) -> OnDownload {
         let mut answers = self.0.observers.iter().filter_map(|observer| self.caught(|| ask(&**observer)));
         answers.find(|answer| *answer != OnDownload::Continue).unwrap_or_default()
@@ -286,16 +289,16 @@ impl Context {
         answer.ok()
     }
 
-    /// Whether anybody listens: lets hot paths skip building an event.
+    /// Whether there are observers; hot paths skip building an event if there are none.
     pub(crate) fn has_observers(&self) -> bool {
         !self.0.observers.is_empty()
     }
 
-    /// Waits for a future from synchronous code (a callback): blocks this worker thread and lends its place to another
-    /// callback meanwhile.
+    /// Waits for a future from synchronous code (a callback). It blocks this worker thread and lets another callback
+    /// run meanwhile.
     ///
     /// # Panics
-    /// When called from asynchronous code.
+    /// If it is called from asynchronous code.
     pub fn wait<F: Future>(&self, future: F) -> F::Output {
         if is_simulated() {
             return future
@@ -305,11 +308,11 @@ impl Context {
         self.0.cpu.lend(|| tokio::runtime::Handle::current().block_on(future))
     }
 
-    /// Fetches a request through the downloader chain and the slot of its host, and gives the response back in place.
-    /// Redirects and retries are followed as in the crawl.
+    /// Fetches a request through the downloader chain and the slot of its host, and returns the response to the
+    /// caller. Redirects and retries are followed as in the crawl.
     ///
     /// # Errors
-    /// The download failed, a middleware dropped it, or there is no engine.
+    /// The download failed, a middleware dropped the request, or there is no engine.
     pub async fn download(&self, request: Request) -> Result<Response, FetchError> {
         match self.0.exchange.get().and_then(Weak::upgrade) {
             Some(exchange) => exchange.download(request, self.clone()).await,
@@ -319,34 +322,34 @@ impl Context {
         }
     }
 
-    /// Changes the politeness of a slot, and returns when the change is in force: requests that have not been sent by then keep
-    /// to it.
+    /// Changes the politeness of a slot, and returns when the change is in force. Requests that have not been sent by
+    /// then follow it.
     pub async fn politeness(&self, host: &HostKey, change: Politeness) {
         let (done, in_force) = oneshot::channel();
         self.tell(Message::Politeness(host.clone(), change, Some(done)));
-        // Without an engine, or after its end, there is nothing to be in force.
+        // Without an engine, or after its end, no change can come into force.
         let _ = in_force.await;
     }
 
-    /// Asks the crawl to stop with a finish reason: nothing more is leased, what is in flight ends.
+    /// Asks the crawl to stop with a finish reason: no more requests are leased, and requests in flight may end.
     pub fn stop(&self, reason: &str) {
         self.tell(Message::Stop(reason.to_owned()));
     }
 
-    /// Queues requests that no page led to.
+    /// Queues requests that were not found on a page.
     pub fn push(&self, requests: Vec<Request>) {
         self.tell(Message::Push(requests));
     }
 
-    /// How far the crawl is; `None` if there is no engine that could tell.
+    /// The state of the crawl; `None` if there is no engine.
     pub(crate) async fn overview(&self) -> Option<Overview> {
         let (sender, overview) = oneshot::channel();
         self.tell(Message::Overview(sender));
         overview.await.ok()
     }
 
-    /// A report for each of the busiest hosts (`stats_top_hosts`), busiest first, as it is now; none without an engine.
-    /// The length of their queues is in the report at the end only, and 0 here.
+    /// A report for each of the busiest hosts (`stats_top_hosts`) at this moment, busiest first; empty without an
+    /// engine. Queue lengths are 0 here; only the report at the end has them.
     pub async fn hosts(&self) -> Vec<HostReport> {
         let (sender, hosts) = oneshot::channel();
         self.tell(Message::Hosts(sender));
@@ -355,7 +358,7 @@ impl Context {
 
     pub(crate) fn tell(&self, message: Message) {
         if let Some(messages) = &self.0.messages {
-            // The engine may have ended: then there is nobody to tell.
+            // The engine may have ended; the message is then dropped.
             let _ = messages.send(message);
         }
     }

@@ -1,8 +1,8 @@
-//! CPU work off the reactor: at most as many callbacks at once as there are cores.
+//! Runs CPU work outside the reactor: at most as many callbacks at once as there are cores.
 //!
-//! Jobs wait in a queue and one blocking task drains all of it, so that under load the hand-over between threads costs
-//! once per batch and not once per page. Blocking tasks, and not threads of our own, because the paused clock of tests
-//! stands still while one runs.
+//! Jobs wait in a queue that one blocking task empties, so that under load the hand-over between threads costs once
+//! per batch and not once per page. The pool uses blocking tasks instead of its own threads, because the paused clock
+//! of tests stands still while a blocking task runs.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -14,11 +14,11 @@ use crate::simulated::blocking;
 type Job = Box<dyn FnOnce() + Send>;
 
 thread_local! {
-    /// Whether this thread runs a job in place, on an I/O thread.
+    /// Whether this thread is running a job in place, on an I/O thread.
     static IN_PLACE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a job on the I/O thread that this is called on.
+/// Runs a job on the current I/O thread.
 pub(crate) fn in_place<T>(job: impl FnOnce() -> T) -> T {
     struct Leave;
     impl Drop for Leave {
@@ -53,8 +53,8 @@ impl CpuPool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a job. The job reports its result itself, by a channel that it owns; a panic in it is caught here and drops
-    /// that channel.
+    /// Queues a job. The job reports its result through a channel that it owns; a panic in it is caught here, and the
+    /// channel is dropped.
     pub(crate) fn spawn(self: &Arc<Self>, job: impl FnOnce() + Send + 'static) {
         let mut state = self.lock();
         state.jobs.push_back(Box::new(job));
@@ -83,15 +83,16 @@ impl CpuPool {
                     }
                 }
             };
-            // The job's own catch turns a panic into an error of its page; this one keeps the drainer alive.
+            // The job itself catches panics and turns them into errors of its page; this catch keeps the draining
+            // task alive.
             let _ = catch_unwind(AssertUnwindSafe(job));
         }
     }
 
-    /// Gives the permit of this job back while `wait` blocks, and takes one again afterwards.
+    /// Releases the permit of this job while `wait` blocks, and takes one again afterwards.
     pub(crate) fn lend<T>(self: &Arc<Self>, wait: impl FnOnce() -> T) -> T {
         if IN_PLACE.get() {
-            // An I/O thread has no permit; its other tasks move to another thread meanwhile.
+            // An I/O thread has no permit to release; its other tasks move to another thread meanwhile.
             return tokio::task::block_in_place(wait);
         }
         let replace = {

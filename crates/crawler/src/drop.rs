@@ -1,4 +1,5 @@
-//! Why a request ended without a page: a value that is counted, recorded and explained, not an error.
+//! The reason why a request ended without a page. It is a value that is counted, recorded and explained, and not an
+//! error.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,13 +15,13 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::secrets::redacted;
 
-/// Whether the web failed us or we decided against the request.
+/// Whether a request failed or was rejected by a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DropState {
-    /// It was tried and no page came.
+    /// The request was tried, but there was no page.
     Failed,
-    /// A rule decided against it.
+    /// A rule rejected the request.
     Skipped,
 }
 
@@ -31,17 +32,18 @@ pub struct DropReason {
     pub state: DropState,
     /// Stable name in snake_case; part of the output format.
     pub reason: Cow<'static, str>,
-    /// What a person wants to know beyond the reason: the robots line, the limit, the cause.
+    /// A detail for people: the robots.txt line, the limit, the cause.
     pub detail: Option<String>,
-    /// Status of the answer, if one came.
+    /// Status of the response, if there was one.
     pub status: Option<StatusCode>,
-    /// The setting of the guard against traps that decided, if one did: what it cuts is told in the report.
+    /// The setting of the guard against traps that rejected the request, if one did; the report lists what guards
+    /// rejected.
     pub guard: Option<&'static str>,
-    /// The error behind it, for the spider's `failed`.
+    /// The error that caused the drop, for the spider's `failed`.
     pub(crate) cause: Cause,
 }
 
-/// An error that is no part of what a reason is equal to.
+/// An error that is ignored when reasons are compared.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cause(Option<Arc<Error>>);
 
@@ -54,8 +56,8 @@ impl PartialEq for Cause {
 impl Eq for Cause {}
 
 impl DropReason {
-    /// A rule decided against the request. Free text instead of a snake_case name becomes the detail of the reason
-    /// `dropped`.
+    /// A rule rejected the request. If `reason` is free text instead of a snake_case name, it becomes the detail of
+    /// the reason `dropped`.
     pub fn skipped(reason: impl Into<Cow<'static, str>>) -> Self {
         let reason = reason.into();
         let is_name = !reason.is_empty()
@@ -76,19 +78,19 @@ impl DropReason {
         self
     }
 
-    /// Says that a guard against traps decided, and which setting is its limit.
+    /// Marks that a guard against traps rejected the request; `setting` is the setting with its limit.
     pub fn guard(mut self, setting: &'static str) -> Self {
         self.guard = Some(setting);
         self
     }
 
-    /// Adds the error behind it.
+    /// Adds the error that caused the drop.
     pub(crate) fn because(mut self, error: Error) -> Self {
         self.cause = Cause(Some(Arc::new(error)));
         self
     }
 
-    /// Adds the answer that came, for the spider's `failed`.
+    /// Adds the response, for the spider's `failed`.
     pub(crate) fn answered(self, response: Response) -> Self {
         match self.state {
             DropState::Failed => {
@@ -99,12 +101,12 @@ impl DropReason {
         }
     }
 
-    /// What the spider's `failed` is told: the error behind it, or the reason as one.
+    /// The error for the spider's `failed`: the cause, or an error made of the reason.
     pub(crate) fn error(&self) -> Arc<Error> {
         self.cause.0.clone().unwrap_or_else(|| Arc::new(FetchError::of_drop(self).into()))
     }
 
-    /// Adds the status of the answer.
+    /// Adds the status of the response.
     pub fn status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
         self
@@ -114,13 +116,13 @@ impl DropReason {
 /// The record of one dropped request, as written to `drops.jsonl`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Dropped {
-    /// The URL as it entered the queue (before redirects).
+    /// The URL under which the request entered the queue (before redirects).
     pub url: String,
     /// Failed or skipped.
     pub state: DropState,
     /// Stable reason in snake_case.
     pub reason: Cow<'static, str>,
-    /// Name of the component that decided.
+    /// Name of the component that dropped the request.
     pub component: Cow<'static, str>,
     /// A sentence for people.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -129,12 +131,12 @@ pub struct Dropped {
     pub referer: Option<String>,
     /// Links followed from the seed.
     pub depth: u16,
-    /// Status of the answer, if one came.
+    /// Status of the response, if there was one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<u16>,
-    /// When it was decided, RFC 3339.
+    /// Time of the drop, RFC 3339.
     pub at: String,
-    /// The fetch of a client that the request was for.
+    /// The client's fetch that the request belongs to.
     #[serde(skip)]
     pub(crate) fetch: Option<FetchId>,
 }
@@ -161,7 +163,7 @@ impl Dropped {
         }
     }
 
-    /// The reason, with its detail or else the status: `robots: Disallow: /private`, `http_status: 404`.
+    /// The reason with its detail, or else with the status: `robots: Disallow: /private`, `http_status: 404`.
     pub fn why(&self) -> String {
         match (&self.detail, self.status) {
             (Some(detail), _) => format!("{}: {detail}", self.reason),

@@ -1,4 +1,4 @@
-//! The engine: the builder, the loop, and the path of a page.
+//! The engine: the builder, the main loop, and the processing of a page.
 
 mod assembly;
 mod builder;

@@ -1,4 +1,4 @@
-//! The error of the crate: opaque, with a sentence for people and the cause behind it.
+//! The error of the crate: an opaque type with a message for people and the cause.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -7,7 +7,7 @@ use tokio::task::JoinError;
 
 use crate::secrets::redacted;
 
-/// Result with [`Error`] as the default error.
+/// A `Result` with [`Error`] as the default error.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 type Cause = Box<dyn StdError + Send + Sync + 'static>;
@@ -15,7 +15,7 @@ type Cause = Box<dyn StdError + Send + Sync + 'static>;
 /// An error of a crawl, of a component, or of user code.
 ///
 /// Every standard error converts into it with `?`, so callbacks can use any library. For that reason it does not
-/// implement `std::error::Error` itself; [`Error::into_boxed`] gives one that does.
+/// implement `std::error::Error` itself; [`Error::into_boxed`] converts it into a type that does.
 pub struct Error(Box<Inner>);
 
 struct Inner {
@@ -25,7 +25,7 @@ struct Inner {
 }
 
 impl Error {
-    /// An error with a message: what was being done, to which thing, and what to do.
+    /// An error with a message, which should name the operation, its object, and what to do about it.
     pub fn msg(message: impl Into<String>) -> Self {
         Self(Box::new(Inner { message: Some(message.into()), cause: None, usage: false }))
     }
@@ -35,7 +35,7 @@ impl Error {
         Self(Box::new(Inner { message: Some(message.into()), cause: None, usage: true }))
     }
 
-    /// Puts what was being done in front of the error.
+    /// Prepends a description of the operation that failed.
     pub fn context(self, doing: impl Into<String>) -> Self {
         let usage = self.0.usage;
         Self(Box::new(Inner { message: Some(doing.into()), cause: Some(self.into_boxed()), usage }))
@@ -91,19 +91,20 @@ impl fmt::Display for Error {
         let mut cause: Option<&(dyn StdError + 'static)> = self.0.cause.as_deref().map(|c| c as _);
         while let Some(error) = cause {
             let text = said_by(error);
-            // Some errors tell their cause in their own words, too.
+            // Some errors already include the text of their cause.
             if !told.ends_with(&text) {
                 write!(f, "{}{text}", if told.is_empty() { "" } else { ": " })?;
                 told = text;
             }
-            // A wrapped error of ours has printed its own chain.
+            // A wrapped [`Error`] has already printed its chain of causes.
             cause = if error.is::<Boxed>() { None } else { error.source() };
         }
         Ok(())
     }
 }
 
-/// What an error says; of a task that panicked only that it did, for the text of a panic is about the inside of a library.
+/// The text of an error. For a task that panicked it says only that, because the panic message is about the inside of
+/// a library.
 fn said_by(error: &(dyn StdError + 'static)) -> String {
     match error.downcast_ref::<JoinError>() {
         Some(ended) if ended.is_panic() => "its task panicked".to_owned(),
@@ -111,7 +112,7 @@ fn said_by(error: &(dyn StdError + 'static)) -> String {
     }
 }
 
-/// The same sentence as `Display`, so that `fn main() -> Result<()>` prints something readable.
+/// Prints the same text as `Display`, so that `fn main() -> Result<()>` prints a readable message.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

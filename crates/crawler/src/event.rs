@@ -1,4 +1,4 @@
-//! Events: what happens in a crawl, told to observers in line, and the few places where an observer may decide.
+//! Events: the crawl reports what happens to observers, synchronously, and in a few places an observer may decide.
 
 use http::{HeaderMap, StatusCode};
 
@@ -10,60 +10,61 @@ use crate::middleware::OnFollow;
 use crate::request::Request;
 use crate::response::Response;
 
-/// Something that happened. Borrowed: an observer copies what it keeps.
+/// Something that happened. Events borrow their values; an observer copies what it keeps.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Event<'a> {
-    /// The engine starts; nothing was queued yet.
+    /// The engine starts; no request has been queued yet.
     EngineStarted,
-    /// The engine is done; sinks are closed.
+    /// The engine has ended; sinks are closed.
     EngineStopped,
-    /// Components are open, crawling begins. `resumed` requests were in the frontier.
+    /// Components are open and the crawl begins. `resumed` requests were in the frontier.
     SpiderOpened {
         /// Requests that the frontier held when it was opened.
         resumed: u64,
     },
-    /// Nothing is queued, in flight or being processed.
+    /// No request is queued, in flight or being processed.
     SpiderIdle,
     /// The crawl ended for a reason.
     SpiderClosed {
         /// Finish reason.
         reason: &'a str,
     },
-    /// The callback failed or panicked; the crawl goes on.
+    /// The callback failed or panicked; the crawl continues.
     SpiderError {
         /// The request of the page.
         request: &'a Request,
-        /// What the callback said.
+        /// The message of the error.
         error: &'a str,
     },
-    /// The last queued request was taken: the queue is empty, requests may be in flight.
+    /// The last queued request was taken: the queue is empty, but requests may be in flight.
     SchedulerEmpty,
-    /// A request goes to the frontier, which drops it if it is a duplicate. See [`Observer::on_schedule`] for a veto.
+    /// A request is passed to the frontier, which drops it if it is a duplicate. See [`Observer::on_schedule`] for a
+    /// veto.
     RequestScheduled {
         /// The request.
         request: &'a Request,
     },
-    /// A request goes to the network.
+    /// A request is sent to the network.
     RequestReachedDownloader {
         /// The request.
         request: &'a Request,
     },
-    /// The download ended, well or not.
+    /// The download ended, successfully or not.
     RequestLeftDownloader {
         /// The request.
         request: &'a Request,
         /// Why it failed, if it did.
         error: Option<&'a FetchError>,
     },
-    /// A response came from the downloader, before the middlewares.
+    /// A response arrived from the downloader; the middlewares have not seen it yet.
     ResponseDownloaded {
         /// Its request.
         request: &'a Request,
         /// The response.
         response: &'a Response,
     },
-    /// A response passed the middlewares and goes to the spider.
+    /// A response passed the middlewares and is handed to the spider.
     ResponseReceived {
         /// Its request.
         request: &'a Request,
@@ -74,41 +75,41 @@ pub enum Event<'a> {
     PageDelivered {
         /// Its request.
         request: &'a Request,
-        /// Items that its callback gave.
+        /// Number of items that its callback gave.
         items: u64,
         /// What spider middlewares left in the extensions of the page.
         found: &'a Extensions,
     },
-    /// A request that was in the queue ended without a page. Once per request.
+    /// A queued request ended without a page. Sent once per request.
     RequestDropped(&'a Dropped),
-    /// A request that a page led to was refused before it entered the queue (offsite, depth, length, ...).
+    /// A request that was found on a page was refused before it entered the queue (offsite, depth, length, ...).
     RequestRefused(&'a Dropped),
     /// An item passed all pipelines.
     ItemScraped,
     /// A pipeline dropped an item.
     ItemDropped {
-        /// Why.
+        /// The reason.
         reason: &'a str,
     },
-    /// A pipeline failed on an item; the item is lost, the crawl goes on.
+    /// A pipeline failed on an item; the item is lost, and the crawl continues.
     ItemError {
-        /// What the pipeline said.
+        /// The message of the error.
         error: &'a str,
     },
     /// A file of a feed, or standard output, was closed.
     FeedSlotClosed {
         /// Its name.
         name: &'a str,
-        /// Items that were written to it.
+        /// Number of items that were written to it.
         items: u64,
-        /// Why it could not be finished, if so.
+        /// The error, if the file could not be finished.
         error: Option<&'a str>,
     },
-    /// A feed is done: its last file is closed.
+    /// A feed has ended: its last file is closed.
     FeedExporterClosed {
         /// The name of the feed, with its parameters.
         name: &'a str,
-        /// Items that were written to all its files.
+        /// Number of items that were written to all its files.
         items: u64,
     },
     /// A robots.txt was fetched and parsed.
@@ -118,37 +119,37 @@ pub enum Event<'a> {
         /// `Sitemap:` lines, resolved.
         sitemaps: &'a [String],
     },
-    /// A robots.txt line forbids a URL.
+    /// A line of robots.txt forbids a URL.
     RobotsBlocked {
         /// The URL.
         url: &'a str,
-        /// The line that decides, as written.
+        /// The line that forbids it, as written.
         line: &'a str,
     },
-    /// Memory passed a limit.
+    /// Memory use exceeded a limit.
     MemoryWarning {
-        /// Resident bytes.
+        /// Resident memory in bytes.
         rss: u64,
     },
 }
 
-/// What becomes of a download of which a part came.
+/// What to do with a download of which a part was received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnDownload {
-    /// It goes on.
+    /// The download continues.
     #[default]
     Continue,
-    /// It ends here: what came is delivered, with the flag `download_stopped`.
+    /// The download ends: the received part is delivered, with the flag `download_stopped`.
     Deliver,
-    /// It ends here: the request is dropped as skipped, `download_stopped`.
+    /// The download ends: the request is dropped as skipped, with the reason `download_stopped`.
     Drop,
 }
 
-/// Is told every event, in line: it must be quick, and a panic in it is caught and counted. One that has to wait sends
-/// to a channel.
+/// Receives every event, synchronously. It must be quick, and a panic in it is caught and counted; an observer that
+/// has to wait sends the event to a channel.
 ///
-/// A closure is an observer that only listens. The other methods decide; of several observers the first that does not let
-/// things go on has decided, and later ones are not asked.
+/// A closure is an observer that only receives events. The other methods may decide. If there are several observers,
+/// the first decision other than "continue" is final, and the later ones are not asked.
 ///
 /// ```
 /// # use huntsman_crawler::{Event, Observer, OnDownload, Request};
@@ -165,23 +166,24 @@ pub enum OnDownload {
 /// }
 /// ```
 pub trait Observer: Send + Sync + 'static {
-    /// One event.
+    /// Receives one event.
     fn event(&self, event: &Event<'_>);
 
-    /// A request is about to enter the queue: a start request, a link, one that was pushed, or one that takes the place of
-    /// another (a retry, a redirect). A veto is recorded like a refusal of a middleware, with the component `observer`.
+    /// Called when a request is about to enter the queue: a start request, a link, a pushed request, or a request
+    /// that replaces another one (a retry, a redirect). A veto is recorded like a refusal of a middleware, with the
+    /// component `observer`.
     fn on_schedule(&self, request: &Request) -> OnFollow {
         let _ = request;
         OnFollow::Keep
     }
 
-    /// Status and headers of an answer came; nothing of its body was read.
+    /// Called when status and headers of a response were received; nothing of its body was read yet.
     fn on_headers(&self, request: &Request, status: StatusCode, headers: &HeaderMap) -> OnDownload {
         let _ = (request, status, headers);
         OnDownload::Continue
     }
 
-    /// A part of a body came, as on the wire: before it is decoded.
+    /// Called for each received part of a body, as on the wire, before it is decoded.
     fn on_bytes(&self, request: &Request, bytes: &[u8]) -> OnDownload {
         let _ = (request, bytes);
         OnDownload::Continue

@@ -1,4 +1,4 @@
-//! The downloader trait and its errors: one request in, one response or one reason out.
+//! The downloader trait and its errors: a downloader turns one request into one response or one error.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -15,13 +15,15 @@ use crate::event::OnDownload;
 use crate::request::Request;
 use crate::response::Response;
 
-/// Sends one request and reads one answer. No redirects, retries, cookies or politeness: those are above it.
+/// Sends one request and reads one response. Redirects, retries, cookies and politeness are handled by the layers
+/// above.
 pub trait Downloader: Send + Sync + 'static {
-    /// Fetches; the body of the response is as received, and limits hold while it streams.
+    /// Fetches a request. The body of the response is as received, and limits are enforced while it streams.
     fn fetch(&self, request: &Request) -> impl Future<Output = Result<Response, FetchError>> + Send;
 
-    /// As [`Downloader::fetch`], and asks after the headers and after each part of the body whether to go on. A downloader
-    /// without this is never stopped in the middle; one that wraps another hands the watch on.
+    /// Like [`Downloader::fetch`], but asks `watch` after the headers and after each part of the body whether to
+    /// continue. A downloader without its own implementation is never stopped in the middle; a downloader that wraps
+    /// another one passes the watch on.
     fn fetch_watched(
         &self,
         request: &Request,
@@ -31,14 +33,14 @@ pub trait Downloader: Send + Sync + 'static {
         self.fetch(request)
     }
 
-    /// The address that a host name resolves to, for slots by address; `None` if the downloader cannot tell.
+    /// The address that a host name resolves to, for slots by address; `None` if the downloader does not know it.
     fn address(&self, host: &str) -> impl Future<Output = Option<IpAddr>> + Send {
         let _ = host;
         async { None }
     }
 }
 
-/// Those who want to see a download while it comes: the observers of the crawl, or nobody.
+/// Lets the observers of the crawl follow a download while it is received; there may be none.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watch<'a>(Option<(&'a Context, &'a Request)>);
 
@@ -47,7 +49,7 @@ impl<'a> Watch<'a> {
         Self(Some((cx, request)))
     }
 
-    /// Status and headers came; whether to read the body.
+    /// Reports that status and headers were received. Returns whether to read the body.
     pub fn headers(&self, status: StatusCode, headers: &HeaderMap) -> OnDownload {
         match self.0 {
             Some((cx, request)) => {
@@ -57,7 +59,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// A part of the body came, as on the wire; whether to read on.
+    /// Reports a received part of the body, as on the wire. Returns whether to continue reading.
     pub fn bytes(&self, bytes: &[u8]) -> OnDownload {
         match self.0 {
             Some((cx, request)) => cx.judge_download(|observer| observer.on_bytes(request, bytes)),
@@ -68,7 +70,7 @@ impl<'a> Watch<'a> {
 
 pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Object-safe twin of [`Downloader`].
+/// Object-safe version of [`Downloader`].
 pub(crate) trait DynDownloader: Send + Sync {
     fn fetch<'a>(&'a self, request: &'a Request) -> BoxFuture<'a, Result<Response, FetchError>>;
     fn fetch_watched<'a>(
@@ -101,47 +103,47 @@ impl<T: Downloader> DynDownloader for T {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FetchErrorKind {
-    /// The request cannot be sent (scheme, header, method).
+    /// The request cannot be sent because of its scheme, a header or its method.
     InvalidRequest,
     /// The scheme is not allowed.
     Scheme,
-    /// The address guard refused the address of the host.
+    /// The address guard refused the host's address.
     AddressRefused,
     /// The name does not resolve.
     Dns,
-    /// No connection: refused, unreachable.
+    /// No connection: the host refused it or is unreachable.
     Connect,
     /// The TLS handshake failed, or the certificate is not valid.
     Tls,
-    /// Connection plus handshake took too long.
+    /// Connect plus handshake took too long.
     ConnectTimeout,
-    /// No headers in time.
+    /// The headers did not arrive in time.
     FirstByteTimeout,
-    /// Silence within the body.
+    /// No data arrived for too long while the body was read.
     IdleTimeout,
     /// The whole request took too long.
     TotalTimeout,
     /// The connection was lost before the headers were complete.
     Reset,
-    /// Fewer bytes than declared, or a broken chunk.
+    /// The body has fewer bytes than declared, or a broken chunk.
     Incomplete,
-    /// The answer breaks the protocol.
+    /// The response violates the protocol.
     BadResponse,
-    /// The status is not one that the spider asked for: neither 2xx nor allowed by it.
+    /// The status is neither 2xx nor one that the spider allows.
     HttpStatus,
-    /// The body is larger than allowed, on the wire or decoded.
+    /// The body is larger than allowed, either on the wire or decoded.
     TooLarge,
-    /// The body is not what its content coding says, or codings are stacked too deep.
+    /// The body does not match its content coding, or too many codings are stacked.
     Decode,
-    /// A type that is not asked for; the body was not read.
+    /// The media type is not wanted; the body was not read.
     ContentType,
-    /// An observer had the download stopped.
+    /// An observer stopped the download.
     Stopped,
-    /// All callers of a client gave the page up.
+    /// All callers of a client gave up the page.
     NotWanted,
     /// The proxy refused or failed.
     Proxy,
-    /// A middleware failed or decided against the request.
+    /// A middleware failed or dropped the request.
     Middleware,
     /// The crawl was stopped.
     Cancelled,
@@ -176,7 +178,7 @@ impl FetchErrorKind {
         }
     }
 
-    /// The kind of a drop reason, if the reason is the name of one.
+    /// The kind that a drop reason names, if it names one.
     pub(crate) fn of_reason(reason: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == reason)
     }
@@ -207,7 +209,7 @@ impl FetchErrorKind {
     ];
 }
 
-/// A failed download: a kind to branch on, a sentence to read, the cause behind it.
+/// A failed download: a kind to branch on, a message to read, and the cause.
 #[derive(Debug)]
 pub struct FetchError {
     kind: FetchErrorKind,
@@ -219,7 +221,7 @@ pub struct FetchError {
 }
 
 impl FetchError {
-    /// An error of a kind, with what happened.
+    /// An error of a kind, with a message that says what happened.
     pub fn new(kind: FetchErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -237,20 +239,20 @@ impl FetchError {
         self
     }
 
-    /// Adds the status of an answer whose body failed.
+    /// Adds the status of a response whose body failed.
     pub fn with_status(mut self, status: StatusCode) -> Self {
         self.status = Some(status);
         self
     }
 
-    /// Adds the answer, which came and is not handed to `parse`.
+    /// Adds the response, which was received but is not passed to `parse`.
     pub(crate) fn with_response(mut self, response: Response) -> Self {
         self.status = Some(response.status);
         self.response = Some(Box::new(response));
         self
     }
 
-    /// The error of a request that ended for a reason.
+    /// The error of a request that was dropped for the given reason.
     pub(crate) fn of_drop(reason: &DropReason) -> Self {
         let kind = FetchErrorKind::of_reason(&reason.reason).unwrap_or(FetchErrorKind::Middleware);
         let what = match (&reason.detail, reason.status) {
@@ -261,23 +263,23 @@ impl FetchError {
         Self { status: reason.status, ..Self::new(kind, format!("{}: {what}", reason.reason)) }
     }
 
-    /// Says that the request had been sent when it failed: a POST is not retried then.
+    /// Marks that the request had been sent when it failed; a POST is not retried then.
     pub fn after_sending(mut self) -> Self {
         self.request_sent = true;
         self
     }
 
-    /// The kind.
+    /// The kind of failure.
     pub fn kind(&self) -> FetchErrorKind {
         self.kind
     }
 
-    /// Status of the answer, if headers came.
+    /// Status of the response, if headers were received.
     pub fn status(&self) -> Option<StatusCode> {
         self.status
     }
 
-    /// The answer with its headers and body, if one came and was whole: that of a status which is not handed to `parse`.
+    /// The response with headers and body, if it was received completely but its status is not passed to `parse`.
     pub fn response(&self) -> Option<&Response> {
         self.response.as_deref()
     }
@@ -287,37 +289,37 @@ impl FetchError {
         self.request_sent
     }
 
-    /// Any of the four deadlines passed.
+    /// Whether any of the four deadlines passed.
     pub fn is_timeout(&self) -> bool {
         use FetchErrorKind as K;
         matches!(self.kind, K::ConnectTimeout | K::FirstByteTimeout | K::IdleTimeout | K::TotalTimeout)
     }
 
-    /// The host could not be reached at all.
+    /// Whether the host could not be reached at all.
     pub fn is_connect(&self) -> bool {
         use FetchErrorKind as K;
         matches!(self.kind, K::Connect | K::ConnectTimeout | K::Dns | K::Tls)
     }
 
-    /// The name did not resolve.
+    /// Whether the name did not resolve.
     pub fn is_dns(&self) -> bool {
         self.kind == FetchErrorKind::Dns
     }
 
-    /// Another try may succeed: the network failed, not the answer's content.
+    /// Whether another try may succeed, because the network failed and not the content of the response.
     pub fn is_transient(&self) -> bool {
         use FetchErrorKind as K;
         self.is_timeout()
             || matches!(self.kind, K::Dns | K::Connect | K::Tls | K::Reset | K::Incomplete | K::Proxy)
     }
 
-    /// The host itself is at fault, for host health: it could not be reached. A connection that is reset or falls silent may be
-    /// the fault of the one page that was asked for, and must not cost the host its other pages.
+    /// Whether host health counts this as a failure of the host: it could not be reached. A connection that is reset
+    /// or falls silent may be the fault of one page, and must not cost the host its other pages.
     pub fn is_host_failure(&self) -> bool {
         self.is_connect()
     }
 
-    /// The record of a request that ended by this error.
+    /// The drop reason of a request that ended with this error.
     pub fn drop_reason(&self) -> DropReason {
         use FetchErrorKind as K;
         let skipped = matches!(
@@ -334,7 +336,7 @@ impl FetchError {
         }
     }
 
-    /// As [`FetchError::drop_reason`], with this error behind it.
+    /// Like [`FetchError::drop_reason`], with this error as the cause.
     pub(crate) fn into_drop(self) -> DropReason {
         let reason = self.drop_reason();
         let doing = reason.reason.clone();

@@ -1,4 +1,5 @@
-//! The frontier: work per host, what was seen, and what is leased out. It knows no politeness and no clock.
+//! The frontier: the queue of each host, the seen set, and the leased requests. It knows neither politeness nor the
+//! clock.
 
 use std::future::Future;
 
@@ -18,40 +19,40 @@ pub(crate) use disk::SavedQueue;
 pub use disk::{DiskFrontier, DiskLimits};
 pub use memory::MemoryFrontier;
 
-/// Names one lease of one request; unique within a frontier.
+/// Identifies one lease of one request; unique within a frontier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LeaseId(pub u64);
 
-/// A request handed out to be worked on.
+/// A request that was handed out for processing.
 #[derive(Debug)]
 pub struct Lease {
-    /// To be given back with [`Settled`].
+    /// To be returned with [`Settled`].
     pub id: LeaseId,
-    /// The work.
+    /// The request.
     pub request: Request,
 }
 
-/// The answer to [`Frontier::lease`].
+/// The result of [`Frontier::lease`].
 #[derive(Debug, Default)]
 pub struct Leased {
-    /// At most as many as asked for, in the order of the queue.
+    /// The leased requests, at most as many as asked for, in the order of the queue.
     pub leases: Vec<Lease>,
     /// Requests of the host that are due now and were not handed out.
     pub due: u64,
-    /// When the first delayed request of the host is due, if there is one.
+    /// When the first delayed request of the host is due, if there is a delayed one.
     pub next_at: Option<Timestamp>,
 }
 
 /// How a lease ends.
 #[derive(Debug)]
 pub enum End {
-    /// The request is done, delivered or dropped.
+    /// The request is done: its page was delivered, or it was dropped.
     Done,
-    /// This request takes its place: a retry or a redirect, maybe of another host. It keeps the identity of the
-    /// work: unless it is `unfiltered`, its fingerprint is tested and inserted, and if it was known already the request
-    /// comes back in [`Pushed::refused`].
+    /// This request replaces the leased one: a retry or a redirect, possibly to another host. Unless it is
+    /// `unfiltered`, its fingerprint is tested and inserted; if it was already known, the request is returned in
+    /// [`Pushed::refused`].
     Again(Box<Request>),
-    /// Not worked on: back to where it was.
+    /// The request was not processed and returns to its place in the queue.
     Release,
 }
 
@@ -64,26 +65,26 @@ pub struct Settled {
     pub host: HostKey,
     /// How it ended.
     pub end: End,
-    /// Requests that the page led to; stored in the same atomic step.
+    /// Requests found on its page; they are stored in the same atomic step.
     pub children: Vec<Request>,
 }
 
-/// What happened to pushed requests.
+/// The result of pushing requests.
 #[derive(Debug, Default)]
 pub struct Pushed {
-    /// Accepted into the queue.
+    /// Number of requests that were accepted into the queue.
     pub accepted: u64,
-    /// Known already.
+    /// Number of requests that were already known.
     pub duplicates: u64,
-    /// Hosts whose first work is due earlier than before the call, each once: nothing queued became something, only
-    /// delayed work became work that is due or is due earlier. A host with due work is not among them. Delayed requests
-    /// count as due once a lease has seen them so.
+    /// Hosts whose first request is due earlier than before the call, each listed once: the queue was empty and is no
+    /// longer, or it had only delayed requests and now has one that is due or due earlier. A host that had a due
+    /// request is not listed. A delayed request counts as due once a lease has seen that it is.
     pub woken: Vec<HostKey>,
-    /// Requests of [`End::Again`] whose fingerprint was known already; not among the duplicates.
+    /// Requests of [`End::Again`] whose fingerprint was already known; not counted as duplicates.
     pub refused: Vec<Request>,
 }
 
-/// In which order the requests of one priority of one host leave.
+/// The order of requests of one priority within a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Order {
@@ -96,22 +97,24 @@ pub enum Order {
     BestFirst,
 }
 
-/// Storage of work per host.
+/// Storage of the queued requests of each host.
 ///
-/// `push` dedupes and enqueues in one step: as two calls it would race, and a crash between the two would lose the
-/// URL for ever. Slot and fingerprint of a request are assigned by the engine before it comes here
-/// ([`Request::host`], [`Request::fingerprint`]).
+/// `push` deduplicates and enqueues in one step: two separate calls would race, and a crash between them would lose
+/// the URL for ever. The engine assigns slot and fingerprint of a request before it is pushed ([`Request::host`],
+/// [`Request::fingerprint`]).
 ///
 /// Within a host, requests leave by priority (higher first), then by [`Order`]; start requests (depth 0 with
-/// `meta["is_start_request"]`) go after others of equal priority. Delayed requests (`not_before`) are skipped until they are due.
+/// `meta["is_start_request"]`) leave after others of equal priority. Delayed requests (`not_before`) are skipped
+/// until they are due.
 pub trait Frontier: Send + Sync + 'static {
-    /// Opens the queue; leases left by a dead run are work again. Answers with the hosts that have work, and how much.
+    /// Opens the queue; requests that a crashed run had leased are queued again. Returns the hosts with queued
+    /// requests, and how many each has.
     fn open(&self) -> impl Future<Output = Result<Vec<(HostKey, u64)>>> + Send;
 
-    /// Dedupes and enqueues.
+    /// Deduplicates and enqueues requests.
     fn push(&self, batch: Vec<Request>) -> impl Future<Output = Result<Pushed>> + Send;
 
-    /// Hands out at most `max` requests of a host that are due at `now`.
+    /// Leases at most `max` requests of a host that are due at `now`.
     fn lease(
         &self,
         host: &HostKey,
@@ -119,17 +122,17 @@ pub trait Frontier: Send + Sync + 'static {
         now: Timestamp,
     ) -> impl Future<Output = Result<Leased>> + Send;
 
-    /// Ends leases and stores their children, atomically per call.
+    /// Ends leases and stores their children; each call is atomic.
     fn settle(&self, batch: Vec<Settled>) -> impl Future<Output = Result<Pushed>> + Send;
 
-    /// Whether a fingerprint was seen, as far as the frontier can tell at once: `false` means "not known". Lets callbacks drop
-    /// the many links to known pages before anything is spent on them; `push` and `settle` decide all the same.
+    /// Whether a fingerprint was seen, as far as the frontier can tell at once: `false` means "not known". Callbacks
+    /// use it to discard the many links to known pages cheaply; `push` and `settle` check again in any case.
     fn is_seen(&self, fingerprint: Fingerprint) -> bool {
         let _ = fingerprint;
         false
     }
 
-    /// Number of queued requests, delayed ones included, leased ones not.
+    /// Number of queued requests, including delayed ones, without leased ones.
     fn len(&self) -> u64;
 
     /// Whether no request is queued.
@@ -137,7 +140,7 @@ pub trait Frontier: Send + Sync + 'static {
         self.len() == 0
     }
 
-    /// May this process work on the host? Always true unless the queue is shared.
+    /// Whether this process may work on the host. Always true unless the queue is shared.
     fn claim(&self, host: &HostKey) -> impl Future<Output = Result<bool>> + Send {
         let _ = host;
         async { Ok(true) }
@@ -148,13 +151,14 @@ pub trait Frontier: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// Whether queued work outlives the process; if not, the engine records what is left over when a crawl is stopped.
+    /// Whether queued requests outlive the process. If not, the engine records the remaining requests when a crawl is
+    /// stopped.
     fn is_durable(&self) -> bool {
         false
     }
 }
 
-/// Object-safe twin of [`Frontier`].
+/// Object-safe version of [`Frontier`].
 pub(crate) trait DynFrontier: Send + Sync {
     fn open(&self) -> BoxFuture<'_, Result<Vec<(HostKey, u64)>>>;
     fn push(&self, batch: Vec<Request>) -> BoxFuture<'_, Result<Pushed>>;

@@ -23,8 +23,8 @@ impl HostKey {
         }
     }
 
-    /// The key of a URL: its host, or its registrable domain. [`SlotBy::Ip`] needs a resolver and is treated as
-    /// host here; the engine replaces it by the address.
+    /// The key of a URL: its host, or its registrable domain. [`SlotBy::Ip`] needs a resolver and is treated as host
+    /// here; the engine later replaces the host by the address.
     pub fn of(url: &Url, by: SlotBy) -> Self {
         let host = url.host_str().unwrap_or("").trim_end_matches('.');
         match by {
@@ -57,21 +57,22 @@ impl std::borrow::Borrow<str> for HostKey {
     }
 }
 
-/// What a politeness slot is keyed by (`slot_by`).
+/// What identifies a politeness slot (`slot_by`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SlotBy {
     /// The host name (default).
     #[default]
     Host,
-    /// The registrable domain by the public suffix list: `a.example.co.uk` and `b.example.co.uk` share a slot.
+    /// The registrable domain according to the public suffix list: `a.example.co.uk` and `b.example.co.uk` share a
+    /// slot.
     RegistrableDomain,
     /// The address that the host resolves to.
     Ip,
 }
 
-/// The registrable domain of a URL's host (public suffix plus one label); none for IP addresses, for bare suffixes
-/// and for single-label names.
+/// The registrable domain of a URL's host (public suffix plus one label); `None` for IP addresses, bare suffixes and
+/// single-label names.
 pub fn registrable_domain(url: &Url) -> Option<&str> {
     let Some(Host::Domain(host)) = url.host() else { return None };
     psl::domain_str(host.trim_end_matches('.'))

@@ -1,4 +1,4 @@
-//! Stats per host: the busiest hosts by name, all others together, in bounded memory.
+//! Stats per host in bounded memory: the busiest hosts by name, and all others together.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,16 +17,16 @@ use latency::Latencies;
 
 /// Longest stored error message, in bytes.
 const MAX_ERROR: usize = 200;
-/// Hosts that are counted for each that is reported: so a host that is busy late finds its place among those that were
-/// busy early.
+/// Number of hosts that are counted for each one that is reported, so that a host that becomes busy late can still
+/// overtake those that were busy early.
 const COUNTED_PER_REPORTED: usize = 4;
 
-/// Requests, answers and latencies per host (`stats_top_hosts`).
+/// Counts requests, responses and latencies per host (`stats_top_hosts`).
 ///
-/// Four times as many hosts are counted as are reported. When another one comes, the least busy one is folded into the
-/// rest, and the new one inherits its rank (the Space-Saving sketch of Metwally, Agrawal and El Abbadi, 2005): a host
-/// with more than a share of `1 / (4 * top)` of all requests is always among them. What a host did before it was counted
-/// stays in the rest; the sum over all reports is exact.
+/// Four times as many hosts are counted as are reported. When another host appears, the least busy one is merged into
+/// the rest, and the new host inherits its rank (the Space-Saving sketch of Metwally, Agrawal and El Abbadi, 2005). A
+/// host with more than a share of `1 / (4 * top)` of all requests is therefore always counted. Requests of a host
+/// before it was counted remain in the rest; the sum over all reports is exact.
 ///
 /// A host takes about half a kilobyte; recording takes a lock for a fraction of a microsecond.
 #[derive(Debug)]
@@ -43,7 +43,8 @@ struct State {
 
 #[derive(Clone, Debug, Default)]
 struct Counts {
-    /// Requests, with those of the hosts that were here before: what decides who is folded.
+    /// Number of requests, including those of hosts that this one replaced; the host with the lowest rank is merged
+    /// first.
     rank: u64,
     requests: u64,
     statuses: BTreeMap<u16, u64>,
@@ -53,28 +54,28 @@ struct Counts {
     last_error: Option<String>,
 }
 
-/// What only others know of a host, for its report.
+/// Values for the report of a host that come from other parts of the crawl.
 #[derive(Clone, Copy, Debug)]
 pub struct HostNow {
-    /// Delay between starts in force.
+    /// Delay between starts that is in force.
     pub delay: Duration,
-    /// Requests still queued.
+    /// Requests that are still queued.
     pub queued: u64,
-    /// How its slot is.
+    /// The state of its slot.
     pub state: SlotState,
 }
 
 impl HostStats {
-    /// The name under which all hosts that have no report of their own are reported.
+    /// The name of the report that sums up all hosts without a report of their own.
     pub const REST: &'static str = "(rest)";
 
-    /// Stats that report the `top` busiest hosts.
+    /// Stats that report the `top` busiest hosts by name.
     pub fn new(top: usize) -> Self {
         Self { top, state: Mutex::default() }
     }
 
-    /// An answer came: its status, the bytes of its body on the wire, and the time from the request sent to the headers
-    /// received.
+    /// Records a response: its status, the bytes of its body on the wire, and the time from sending the request to
+    /// receiving the headers.
     pub fn record_answer(&self, host: &HostKey, status: u16, bytes: u64, latency: Duration) {
         self.record(host, |counts| {
             *counts.statuses.entry(status).or_default() += 1;
@@ -83,7 +84,7 @@ impl HostStats {
         });
     }
 
-    /// No answer came.
+    /// Records a download without a response.
     pub fn record_failure(&self, host: &HostKey, kind: FetchErrorKind, message: &str) {
         self.record(host, |counts| {
             *counts.failures.entry(kind.name()).or_default() += 1;
@@ -93,7 +94,7 @@ impl HostStats {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Counts that a panic left half added are still counts.
+        // If a panic interrupted an update, the counts are still usable.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -116,8 +117,8 @@ impl HostStats {
         }
     }
 
-    /// A report for each of the busiest hosts, busiest first, and one for [`REST`](Self::REST) if there is any. `now`
-    /// tells what is known elsewhere.
+    /// A report for each of the busiest hosts, busiest first, and one for [`REST`](Self::REST) if other hosts had
+    /// requests. `now` supplies the values that other parts of the crawl know.
     pub fn reports(&self, now: impl Fn(&HostKey) -> HostNow) -> Vec<HostReport> {
         let state = self.lock();
         let mut hosts: Vec<(&HostKey, &Counts)> = state.hosts.iter().collect();
@@ -144,7 +145,7 @@ impl HostStats {
 }
 
 impl State {
-    /// Folds the least busy host into the rest; the answer is its rank. A scan of a few hundred.
+    /// Merges the least busy host into the rest and returns its rank. This scans a few hundred entries.
     fn fold_least(&mut self) -> u64 {
         let least = self.hosts.iter().min_by_key(|(_, counts)| counts.rank).map(|(host, _)| host.clone());
         let Some(counts) = least.and_then(|host| self.hosts.remove(&host)) else { return 0 };
@@ -221,7 +222,7 @@ mod tests {
     #[test]
     fn the_busiest_hosts_are_found_among_many_and_nothing_is_lost() {
         let stats = HostStats::new(3);
-        // Three busy hosts, one of them late, between a great many that come once.
+        // Three busy hosts, one of which appears late, among a great many hosts with one request each.
         let mut requests = 0u64;
         for n in 0..100_000u32 {
             let name = match n % 10 {

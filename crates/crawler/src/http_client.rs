@@ -1,8 +1,8 @@
-//! The HTTP client: one request over pooled connections, with limits that hold while the answer streams.
+//! The HTTP client: sends one request over pooled connections, and enforces limits while the response streams.
 //!
-//! It stands on reqwest. What is ours: the resolver with its guard, which judges the very addresses that are connected
-//! to; the deadlines and the limits; the decoders; and what an error means.
-//! No redirects, retries, cookies, caches or politeness here: those are above.
+//! It is built on reqwest. This module adds the resolver with the address guard, which judges exactly the addresses
+//! that are connected to; the deadlines and limits; the decoders; and the classification of errors. Redirects,
+//! retries, cookies, caches and politeness are handled by the layers above.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -53,40 +53,39 @@ use resolver::Resolver;
 pub use certificates::CertificateError;
 pub use decode::{DecodeLimits, Decoded, decode_body};
 
-/// Proxies whose connections are kept.
+/// Number of proxies whose connections are kept.
 const MOST_PROXIES: usize = 64;
 
-/// Silent retries when a pooled connection turns out to have been closed by the server. The retry has a connection of its
-/// own, so what happens to it is the server's answer.
+/// Number of silent retries when the server turns out to have closed a pooled connection. The retry uses a new
+/// connection, so a failure of it is reported.
 const MOST_STALE: usize = 1;
 
-/// The downloader that speaks HTTP/1.1 and HTTP/2, directly or through proxies.
+/// The downloader for HTTP/1.1 and HTTP/2, directly or through proxies.
 ///
-/// It reads of a request's meta: `proxy` (URL of an http, https, socks5 or socks5h proxy), `download_timeout`
-/// (seconds), `download_maxsize` and `download_warnsize` (bytes, 0 is off), `download_truncate` and
-/// `download_binary` (true). `resolve` entries are honoured by host and port; the address guard judges them too.
-/// A proxy's own address is not judged.
+/// It reads these keys of a request's meta: `proxy` (URL of an http, https, socks5 or socks5h proxy),
+/// `download_timeout` (seconds), `download_maxsize` and `download_warnsize` (bytes, 0 is off), `download_truncate`
+/// and `download_binary` (true). `resolve` entries are matched by host and port; the address guard judges their
+/// addresses, too. It does not judge the address of a proxy.
 ///
-/// Sent are the headers of the request, `Host` and the framing of a body; a request without `Accept` gets `*/*`,
-/// which means the same.
+/// It sends the headers of the request, `Host` and the framing of a body; a request without `Accept` gets `*/*`,
+/// which has the same meaning.
 ///
-/// Of the timings, `connect` includes the TLS handshake and `tls` is not told apart. The certificate is that of a
-/// direct connection: none is known through a proxy.
+/// Of the timings, `connect` includes the TLS handshake, and `tls` is not measured separately. The certificate is
+/// only known for direct connections, not through a proxy.
 ///
-/// Flags on responses: `truncated`, `partial`, `dataloss`, `unknown_encoding`, `unread` for a body that was
-/// left alone because of its type, `download_stopped` for one that an observer
-/// wanted no more of, and `bad_certificate` where that is recorded and not refused, with a [`CertificateError`] in the
-/// extensions.
+/// Flags on responses: `truncated`; `partial`; `dataloss`; `unknown_encoding`; `unread` if the body was not read
+/// because of its type; `download_stopped` if an observer stopped the download; and `bad_certificate`, with a
+/// [`CertificateError`] in the extensions, if bad certificates are recorded and not refused.
 pub struct HttpDownloader {
     network: Arc<Network>,
     recipe: Recipe,
     direct: Route,
-    /// Least recently used first.
+    /// Routes through proxies, least recently used first.
     proxied: Mutex<Vec<(Box<str>, Arc<Route>)>>,
     rules: Rules,
 }
 
-/// What the settings say about each request.
+/// The rules from the settings that apply to each request.
 struct Rules {
     deadlines: Deadlines,
     limits: BodyLimits,
@@ -97,10 +96,10 @@ struct Rules {
 }
 
 impl HttpDownloader {
-    /// A client by the settings; nothing is opened yet.
+    /// A client configured by the settings; no connection is opened yet.
     ///
     /// # Errors
-    /// A setting cannot be understood: `resolve`, `allow_addresses`, `tls_min_version`, `tls_max_version`, `bind_address`.
+    /// A setting is not valid: `resolve`, `allow_addresses`, `tls_min_version`, `tls_max_version`, `bind_address`.
     pub fn new(settings: &Settings) -> Result<Self> {
         let deadlines = Deadlines::of(settings);
         let network = Arc::new(Network {
@@ -128,17 +127,18 @@ impl HttpDownloader {
         Ok(Self { network, recipe, direct: Route::new(None), proxied: Mutex::new(Vec::new()), rules })
     }
 
-    /// Whether the address of a URL may be connected to: it resolves, and the guard lets at least one address pass.
-    /// Nothing is connected to. Without a proxy in mind: through one, the proxy resolves the name.
+    /// Checks that the client may connect to the host of a URL: its name resolves, and the guard accepts at least one
+    /// address. No connection is made. The check is for direct connections; with a proxy, the proxy resolves the
+    /// name.
     ///
     /// # Errors
-    /// As a download would fail: the name does not resolve, or the address is refused.
+    /// The same as those of a download: the name does not resolve, or the address is refused.
     pub async fn check(&self, url: &Url) -> Result<(), FetchError> {
         let (host, port) = target_of(url)?;
         self.network.permitted(host, port).await.map(drop).map_err(|failure| unsent(&failure))
     }
 
-    /// The route through a proxy; the least recently used one is forgotten when there are too many.
+    /// The route through a proxy; if there are too many routes, the least recently used one is dropped.
     fn through(&self, address: &str) -> Result<Arc<Route>, FetchError> {
         let mut proxied = self.proxied.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = proxied.iter().position(|(known, _)| &**known == address) {
@@ -209,7 +209,8 @@ impl Downloader for HttpDownloader {
                     stale += 1;
                     pooled.client = route.fresh(&self.recipe, way.https)?;
                 }
-                // Not the host's fault: room is made, and the connect timeout bounds the waiting.
+                // The host is not at fault: the process is out of files. Free some; the connect timeout limits the
+                // waiting.
                 Err(error) if is_out_of_files(&error) && start.elapsed() < deadlines.connect => {
                     self.direct.forget();
                     route.forget();
@@ -230,10 +231,10 @@ impl Downloader for HttpDownloader {
 }
 
 impl Rules {
-    /// A request in the form of the HTTP library.
+    /// Converts a request to one of the HTTP library.
     fn outgoing(&self, request: &Request, way: &Way<'_>) -> reqwest::Request {
         let mut url = request.url.clone();
-        // User and password never leave this machine.
+        // User and password are never sent.
         if !url.username().is_empty() || url.password().is_some() {
             url.set_username("").and_then(|()| url.set_password(None)).expect("http has an authority");
         }
@@ -247,8 +248,8 @@ impl Rules {
         outgoing
     }
 
-    /// Takes out what must not be sent: framing is the client's, Proxy-Authorization is for a proxy that reads
-    /// the request, and secrets are not for servers that could be anybody.
+    /// Removes headers that must not be sent: the client sets the framing itself, Proxy-Authorization is only for a
+    /// proxy that reads the request, and credentials must not go to a server whose identity is not proven.
     fn cleanse(&self, headers: &mut HeaderMap, way: &Way<'_>) {
         if headers.is_empty() {
             return;
@@ -269,7 +270,7 @@ impl Rules {
         }
     }
 
-    /// Checks the headers of an answer and reads its body.
+    /// Checks the headers of a response and reads its body.
     async fn read(
         &self,
         request: &Request,
@@ -344,7 +345,8 @@ impl Rules {
         Ok(response)
     }
 
-    /// Whether the headers say that the body is neither markup nor text, and nobody asked for such.
+    /// Whether the headers say that the body is neither markup nor text, and the request does not ask for binary
+    /// bodies.
     fn leaves_unread(&self, request: &Request, headers: &HeaderMap) -> bool {
         if self.binary || request.meta_flag(meta::DOWNLOAD_BINARY) {
             return false;
@@ -359,7 +361,7 @@ impl Rules {
     }
 }
 
-/// Puts a body that was read into the response.
+/// Moves the received body into the response.
 fn take(response: &mut Response, received: body::Received, limits: &BodyLimits) {
     let largest =
         received.decoded.as_ref().map_or(0, |decoded| decoded.body.len() as u64).max(received.wire_bytes);
@@ -385,7 +387,7 @@ fn take(response: &mut Response, received: body::Received, limits: &BodyLimits) 
     }
 }
 
-/// Host and port of what is to be fetched.
+/// Host and port of the URL.
 fn target_of(url: &Url) -> Result<(&str, u16), FetchError> {
     if !matches!(url.scheme(), "http" | "https") {
         let message = format!("the scheme {} is not fetched", url.scheme());
@@ -397,14 +399,14 @@ fn target_of(url: &Url) -> Result<(&str, u16), FetchError> {
     }
 }
 
-/// The error of a request that ended before anything was sent.
+/// The error of a request that failed before anything was sent.
 fn unsent(failure: &Failure) -> FetchError {
     FetchError::new(failure.kind(), failure.to_string())
 }
 
-/// Whether a request may be sent again without anybody noticing: the connection had served before and went away,
-/// probably closed while it idled, or the server said that it did not look at the request (RFC 9110, 9.2.2;
-/// RFC 9113, 8.7).
+/// Whether a request may safely be sent again: either its connection had been used before and was lost, probably
+/// because the server closed it while it was idle, or the server said that it did not process the request (RFC 9110,
+/// 9.2.2; RFC 9113, 8.7).
 fn may_resend(error: &reqwest::Error, way: &Way<'_>, method: &Method, may_be_reused: bool) -> bool {
     let verdict = failure::judge(error, way);
     verdict.unprocessed || verdict.lost && method.is_idempotent() && may_be_reused

@@ -1,4 +1,4 @@
-//! A job: what a crawl keeps on disk to go on after its end, a stop or a crash.
+//! A job: the state that a crawl keeps on disk, so that it can be resumed after its end, a stop or a crash.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,26 +9,27 @@ use huntsman_store::{Backend, JobDirectory, Store};
 
 use crate::error::{Error, Result};
 
-/// The directory in which the state of a crawl lives: queue, seen set, stats, and what parts of the crawl keep there by
-/// [`Persist`]. One process at a time.
+/// The directory that holds the state of a crawl: queue, seen set, stats, and the state of components that implement
+/// [`Persist`]. Only one process may use it at a time.
 ///
-/// Given to [`CrawlerBuilder::job`](crate::CrawlerBuilder::job), the crawl goes on where the last one on the directory
-/// ended, however that ended. Every `job_commit_interval` seconds one atomic batch is written: pages settled, their links,
-/// the positions of feeds and all state stand as of one moment. After a crash the pages since the last commit are fetched
-/// again, and nothing is lost or doubled in feeds that keep their position in the job.
+/// With [`CrawlerBuilder::job`](crate::CrawlerBuilder::job) the crawl continues where the last crawl in the directory
+/// ended, however that crawl ended. Every `job_commit_interval` seconds one atomic batch is written: settled pages,
+/// their links, the positions of feeds and all state are consistent with each other. After a crash the pages since
+/// the last commit are fetched again; nothing is lost or duplicated in feeds that keep their position in the job.
 #[derive(Debug)]
 pub struct Job {
     store: Arc<dyn Store>,
-    /// `None` on a store of one's own.
+    /// `None` if the caller supplied the store.
     directory: Option<JobDirectory>,
     is_new: bool,
 }
 
 impl Job {
-    /// Opens the state of a job, or begins one. The parent of the directory must exist.
+    /// Opens the state of a job, or creates a new one. The parent of the directory must exist.
     ///
     /// # Errors
-    /// Another process works on it, it is damaged, of another backend, or of a newer version; the error says what to do.
+    /// Another process uses the job, or it is damaged, belongs to another backend, or was written by a newer version.
+    /// The error says what to do.
     pub fn open(path: impl AsRef<Path>, backend: Backend) -> Result<Self> {
         let path: PathBuf = path.as_ref().to_owned();
         let directory = JobDirectory::open(&path, backend)
@@ -36,8 +37,8 @@ impl Job {
         Ok(Self { store: directory.store(), is_new: directory.is_new(), directory: Some(directory) })
     }
 
-    /// A job over a store of one's own: a backend that this program does not have, or one that fails on purpose. What keeps
-    /// other processes away from it is up to the caller.
+    /// A job in a store that the caller supplies: for a backend that this program does not have, or for one that
+    /// fails on purpose. The caller must keep other processes away from it.
     ///
     /// # Errors
     /// The store fails.
@@ -50,7 +51,7 @@ impl Job {
         Ok(Self { store, directory: None, is_new })
     }
 
-    /// Whether nothing was stored in it before.
+    /// Whether the job is new, that is, nothing was stored in it before.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
@@ -59,47 +60,47 @@ impl Job {
         Arc::clone(&self.store)
     }
 
-    /// Gives room back, and the directory to others.
+    /// Compacts the store and releases the directory.
     pub(crate) fn close(self) -> Result<()> {
         let Self { store, directory, .. } = self;
-        // The directory gives room back if nobody else has its store.
+        // The directory compacts the store unless it is used elsewhere.
         drop(store);
         directory.map_or(Ok(()), |directory| Ok(directory.close()?))
     }
 }
 
-/// A part of a crawl whose state lives in its job: cookie jars, the position of a feed, the model of a plugin.
+/// A part of a crawl whose state is stored in the job: cookie jars, the position of a feed, the model of a component.
 ///
-/// Registered with [`CrawlerBuilder::persist`](crate::CrawlerBuilder::persist). Without a job nothing is called.
+/// Register it with [`CrawlerBuilder::persist`](crate::CrawlerBuilder::persist). Without a job no method is called.
 pub trait Persist: Send + Sync + 'static {
     /// The key of the state within the job: unique, and the same in every run.
     fn name(&self) -> String;
 
-    /// Takes the state that an earlier run saved; `None` in a new job. Called before anything opens.
+    /// Receives the state that an earlier run saved; `None` in a new job. Called before anything is opened.
     ///
     /// # Errors
     /// The state cannot be used; the crawl does not start.
     fn load(&self, state: Option<&[u8]>) -> Result<()>;
 
-    /// The state of this moment, in which no page is half settled; `None` if it did not change since the last call. Called
-    /// at every commit while the crawl waits, so it must be quick.
+    /// Returns the current state, at a moment when no page is half settled; `None` if it has not changed since the
+    /// last call. Called at every commit while the crawl waits, so it must be quick.
     ///
     /// # Errors
-    /// The state cannot be had; the crawl ends.
+    /// The state cannot be obtained; the crawl ends.
     fn save(&self) -> Result<Option<Vec<u8>>>;
 
-    /// Makes durable what the last [`save`](Self::save) speaks of and keeps elsewhere, as the file of a feed: after a power
-    /// cut the job must not know of what is lost. Called after every `save`, before the commit is written, from a thread that
-    /// may block; the crawl goes on meanwhile. Nothing by default.
+    /// Makes durable everything outside the job that the last [`save`](Self::save) refers to, such as the file of a
+    /// feed; otherwise the job could refer to data that a power cut destroyed. Called after every `save`, before the
+    /// commit is written, on a thread that may block; the crawl continues meanwhile. Does nothing by default.
     ///
     /// # Errors
-    /// It cannot be made durable; nothing is committed, and the crawl ends.
+    /// The data cannot be made durable; nothing is committed, and the crawl ends.
     fn sync(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Takes one entry that an earlier run saved by [`save_entries`](Self::save_entries), after [`load`](Self::load). None by
-    /// default.
+    /// Receives one entry that an earlier run saved with [`save_entries`](Self::save_entries); called after
+    /// [`load`](Self::load). Does nothing by default.
     ///
     /// # Errors
     /// As [`load`](Self::load).
@@ -108,8 +109,9 @@ pub trait Persist: Send + Sync + 'static {
         Ok(())
     }
 
-    /// State of many parts, of which only those are written that changed since the last call: key and new value, `None` for
-    /// one that is gone. None by default. Called as [`save`](Self::save).
+    /// Returns the changed entries of a state that consists of many parts: key and new value of each entry that
+    /// changed since the last call, `None` as the value of a removed entry. Returns none by default. Called like
+    /// [`save`](Self::save).
     ///
     /// # Errors
     /// As [`save`](Self::save).
@@ -118,7 +120,7 @@ pub trait Persist: Send + Sync + 'static {
     }
 }
 
-/// Key and new value of an entry of a [`Persist`]; `None` if it is gone.
+/// Key and new value of an entry of a [`Persist`]; the value is `None` if the entry was removed.
 pub type Change = (Vec<u8>, Option<Vec<u8>>);
 
 impl<T: Persist + ?Sized> Persist for Arc<T> {
@@ -147,10 +149,10 @@ impl<T: Persist + ?Sized> Persist for Arc<T> {
     }
 }
 
-/// A file, with what errors call it.
+/// A file, and its name for error messages.
 type Named = (String, Weak<File>);
 
-/// Files of pipelines: durable before a commit that settles the pages of what is in them.
+/// Files of pipelines. They are made durable before a commit settles the pages whose items they contain.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DurableFiles(Arc<Mutex<Vec<Named>>>);
 
@@ -159,7 +161,7 @@ impl DurableFiles {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push((name, Arc::downgrade(file)));
     }
 
-    /// The files that are still written, with their names.
+    /// The files that are still in use, with their names.
     fn open(&self) -> Vec<(String, Arc<File>)> {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|(_, file)| file.strong_count() > 0);

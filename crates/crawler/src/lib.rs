@@ -1,8 +1,9 @@
 //! The crawl engine of Huntsman: requests, politeness, frontier, middleware traits.
 //!
-//! What it deliberately does not know: duplicates, plagiarism, command lines. It offers hooks; plugins do the rest.
+//! The crate deliberately knows nothing about duplicates, plagiarism or command lines. It offers hooks; components
+//! add the rest.
 
-// Files are written by `huntsman_files`; see clippy.toml.
+// Files are written through `huntsman_files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod active;

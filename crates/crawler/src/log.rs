@@ -1,9 +1,9 @@
-//! Logging that cannot panic: the macros of `tracing`, each behind a catch.
+//! Logging that cannot panic: the macros of `tracing`, with every panic caught.
 //!
-//! A log line is written by the program's subscriber, in the middle of the task that logs. Some subscribers panic, above
-//! all when their output is gone: `spider 2>&1 | head -1` closes the pipe after one line, the subscriber complains on
-//! standard error about the failed write, and that is closed as well. A crawl must not lose a page, let alone a task, over
-//! a line of its log, so every line of the engine and of the built-in components goes through these macros. The line that
+//! The program's subscriber writes a log line in the middle of the task that logs. Some subscribers panic, above all
+//! when their output is gone: `spider 2>&1 | head -1` closes the pipe after one line, and the subscriber reports the
+//! failed write on standard error, which is closed as well. A crawl must not lose a page, let alone a task, because
+//! of a log line, so every line of the engine and of the built-in components goes through these macros. The line that
 //! failed is lost; later lines are tried again.
 //!
 //! ```
@@ -21,10 +21,10 @@ pub use crate::{
     log_debug as debug, log_error as error, log_info as info, log_trace as trace, log_warn as warn,
 };
 
-/// Runs what writes a line, and swallows its panic.
+/// Writes a log line and ignores a panic.
 #[doc(hidden)]
 pub fn guarded(write: impl FnOnce()) {
-    // There is no one to tell: the log is what failed.
+    // The failure cannot be reported, because the log itself failed.
     let _ = catch_unwind(AssertUnwindSafe(write));
 }
 

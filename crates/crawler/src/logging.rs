@@ -1,8 +1,9 @@
-//! The log: text or JSON lines on stderr or in a file, one event a line whatever the web put into its values.
+//! The log: text or JSON lines on stderr or in a file, always one line per event, whatever characters the values
+//! contain.
 //!
-//! A library leaves it to its program whether there is one: nothing here is in force before it is asked for
-//! ([`CrawlerBuilder::with_logging`](crate::CrawlerBuilder::with_logging)). A log that cannot be written (stderr is a pipe that
-//! was closed, the disk is full) loses lines, and nothing else.
+//! Whether there is a log is the program's decision: this one is only active if the program asks for it
+//! ([`CrawlerBuilder::with_logging`](crate::CrawlerBuilder::with_logging)). If the log cannot be written (stderr is a
+//! closed pipe, the disk is full), log lines are lost but the crawl is not affected.
 
 use std::fmt::{self, Write as _};
 use std::fs::File;
@@ -22,10 +23,11 @@ use crate::error::{Error, Result};
 use crate::settings::Settings;
 use crate::terminal::{escape, escape_json, wants_color};
 
-/// Crates whose events `log_level` is about; of others only warnings are shown, unless it names them.
+/// Prefix of the crates that `log_level` applies to. Of other crates only warnings are shown, unless the setting
+/// names them.
 const OURS: &str = "huntsman";
 
-/// Number of events per level, as in the stats `log_count/{LEVEL}`.
+/// Number of events per level, for the stats `log_count/{LEVEL}`.
 #[derive(Clone, Debug, Default)]
 pub struct LogCount(Arc<[AtomicU64; 5]>);
 
@@ -44,7 +46,7 @@ impl LogCount {
         }
     }
 
-    /// The levels that occurred.
+    /// The counts of the levels that occurred.
     pub fn stats(&self) -> impl Iterator<Item = (String, u64)> + use<'_> {
         let name = |index: usize| format!("log_count/{}", LEVELS[index].1);
         let counts = (0..LEVELS.len()).map(move |index| (name(index), self.0[index].load(Ordering::Relaxed)));
@@ -52,10 +54,10 @@ impl LogCount {
     }
 }
 
-/// Takes a line with its line feed.
+/// Writes a line, which includes its line feed.
 type WriteLine = Box<dyn Fn(&str) + Send + Sync>;
 
-/// A log as the settings `log_level`, `log_format` and `log_file` say, to be started once in a process.
+/// A log according to the settings `log_level`, `log_format` and `log_file`, to be started once per process.
 pub struct Log {
     lines: WriteLine,
     color: bool,
@@ -64,7 +66,7 @@ pub struct Log {
 impl Default for Log {
     fn default() -> Self {
         let lines = |line: &str| {
-            // Nobody can be told when stderr is gone; `eprintln!` would panic.
+            // If stderr is gone the failure cannot be reported; `eprintln!` would panic.
             let _ = std::io::stderr().lock().write_all(line.as_bytes());
         };
         Self { lines: Box::new(lines), color: wants_color(&std::io::stderr()) }
@@ -77,31 +79,32 @@ impl fmt::Debug for Log {
     }
 }
 
-/// What became of [`Log::start`].
+/// The result of [`Log::start`].
 #[derive(Clone, Debug)]
 pub struct Started {
-    /// Events of the log so far; none if another log was there.
+    /// Counts of the events so far; zero if another log was installed before.
     pub count: LogCount,
-    /// Whether this log is the one of the process: it stays with another one that was installed before.
+    /// Whether this log was installed; a log that was installed before stays in place.
     pub is_installed: bool,
 }
 
 impl Log {
-    /// A log on stderr, with colours if that is a terminal that knows them.
+    /// A log on stderr, in colour if stderr is a terminal that supports it.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Hands the lines to a function instead of writing them to stderr; settings that name a file win. It must not panic.
+    /// Passes the lines to a function instead of writing them to stderr. A file named by the settings has precedence.
+    /// The function must not panic.
     pub fn lines_to(mut self, lines: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.lines = Box::new(lines);
         self
     }
 
-    /// Installs the log for the whole process. One that is installed already stays.
+    /// Installs the log for the whole process. A log that is already installed stays in place.
     ///
     /// # Errors
-    /// `log_level` or `log_format` are not understood, or `log_file` cannot be opened.
+    /// `log_level` or `log_format` is not valid, or `log_file` cannot be opened.
     pub fn start(self, settings: &Settings) -> Result<Started> {
         let json = match settings.log_format.as_str() {
             "text" => false,
@@ -134,7 +137,7 @@ impl Log {
 fn to_file(file: File) -> WriteLine {
     let file = Mutex::new(file);
     Box::new(move |line| {
-        // In one piece, so that two processes may share a file.
+        // The line is written in one piece, so that two processes may share a file.
         let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
     })
 }
@@ -146,7 +149,7 @@ struct LogLines {
     count: LogCount,
 }
 
-/// `debug`, or levels per component: `info,huntsman_crawler=debug,hyper=info`.
+/// Parses `debug`, or levels per component: `info,huntsman_crawler=debug,hyper=info`.
 fn targets(level: &str) -> Result<Targets> {
     let wrong = || {
         Error::usage(format!(
@@ -158,7 +161,7 @@ fn targets(level: &str) -> Result<Targets> {
     let level = level.trim().to_ascii_lowercase();
     let parsed: Targets = level.parse().map_err(|_| wrong())?;
     match level.split(',').find(|part| !part.contains('=')) {
-        // A bare word that is no level would be taken for the name of a component.
+        // A single word that is not a level would be taken as the name of a component.
         Some(word) => {
             let own = word.trim().parse::<tracing::level_filters::LevelFilter>().map_err(|_| wrong())?;
             let others = own.min(tracing::level_filters::LevelFilter::WARN);
@@ -219,7 +222,7 @@ impl TextFields {
 
 impl Visit for TextFields {
     fn record_str(&mut self, field: &Field, value: &str) {
-        // Quotes where a blank would make the end of the value unclear.
+        // Quotes are added if a blank would make the end of the value ambiguous.
         if field.name() != "message" && value.contains([' ', '"']) {
             self.put(field, &format!("{value:?}"));
         } else {
@@ -279,7 +282,7 @@ impl Visit for JsonFields<'_> {
 mod tests {
     use super::*;
 
-    /// Runs `log` under a log into a file and gives what was written.
+    /// Runs `log` with a log that writes to a file, and returns the contents of the file.
     fn logged(json: bool, log: impl FnOnce()) -> (String, LogCount) {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("log");

@@ -1,4 +1,4 @@
-//! What a crawl lost: counted as it happens, with the first reason of each, so that a report can tell it.
+//! The losses of a crawl: they are counted as they happen, each with its first reason, for the report.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,21 +9,21 @@ use serde::Serialize;
 use crate::event::Event;
 use crate::secrets::redacted;
 
-/// A kind of things that a crawl lost.
+/// A kind of loss, with its count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Loss {
-    /// What was lost.
+    /// The kind.
     pub kind: LossKind,
-    /// The setting of the guard that cut links, or the name of the feed; empty for the others.
+    /// The setting of the guard that refused links, or the name of the feed; empty for other kinds.
     pub name: String,
-    /// How much of it.
+    /// The number of losses.
     pub count: u64,
-    /// The first of them, with the reason.
+    /// The first loss, with its reason.
     pub first: String,
 }
 
-/// What can be lost. A page that fails is none of these: it has a record of its own.
+/// The kinds of losses. A failed page is not among them, because it has a record of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -32,13 +32,13 @@ pub enum LossKind {
     Seeds,
     /// Items on which a pipeline failed.
     ItemsFailed,
-    /// Items that a pipeline dropped.
+    /// Items that a pipeline dropped on purpose.
     ItemsDropped,
-    /// Pages whose callback failed; what it gave before is kept.
+    /// Pages whose callback failed. Items and requests given before the failure are kept.
     Callbacks,
-    /// A file of a feed that could not be finished.
+    /// Files of feeds that could not be finished.
     Feeds,
-    /// Links that a guard against traps cut.
+    /// Links that a guard against traps refused.
     Links,
 }
 
@@ -63,13 +63,13 @@ impl fmt::Display for Loss {
 #[derive(Debug, Default)]
 pub(crate) struct Losses(Mutex<BTreeMap<(LossKind, String), (u64, String)>>);
 
-/// Characters of a first reason that are kept.
+/// Greatest length of a first reason, in characters; longer ones are cut.
 const SHOWN: usize = 300;
-/// Names of one kind that are told apart; feeds may have any number of files.
+/// Greatest number of names that are counted separately within a kind, because feeds may have any number of files.
 const NAMES: usize = 100;
 
 impl Losses {
-    /// Counts a loss. Answers whether it is the first of its kind and name.
+    /// Counts a loss. Returns whether it is the first one of its kind and name.
     pub(crate) fn add(&self, kind: LossKind, name: &str, what: impl FnOnce() -> String) -> bool {
         let mut all = self.lock();
         let key = (kind, name.to_owned());
@@ -84,7 +84,7 @@ impl Losses {
         true
     }
 
-    /// Counts what an event tells of.
+    /// Counts the losses that an event reports.
     pub(crate) fn event(&self, event: &Event<'_>) {
         match event {
             Event::ItemError { error } => self.add(LossKind::ItemsFailed, "", || (*error).to_owned()),
@@ -99,7 +99,7 @@ impl Losses {
         };
     }
 
-    /// All of them, the worst kind first.
+    /// All losses, the worst kind first.
     pub(crate) fn all(&self) -> Vec<Loss> {
         let all = self.lock();
         let loss = |((kind, name), (count, first)): (&(LossKind, String), &(u64, String))| Loss {
@@ -112,7 +112,7 @@ impl Losses {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<(LossKind, String), (u64, String)>> {
-        // A panic while holding the lock leaves counts that are still counts.
+        // If a thread panicked while it held the lock, the counts are still consistent.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
-//! Meta keys: values that travel with a request, are kept in the job, and are read by components.
+//! Meta keys: values that travel with a request, are stored in the job, and are read by components.
 //!
-//! A key has a name, which is what stands in the job and in records, and the type of its value. A component of your own declares its
-//! keys where it is:
+//! A key has a name, which appears in the job and in records, and the type of its value. A component of your own
+//! declares its keys next to its code:
 //!
 //! ```
 //! use huntsman_crawler::Request;
@@ -39,7 +39,7 @@ impl<T> Clone for MetaKey<T> {
 impl<T> Copy for MetaKey<T> {}
 
 impl<T> MetaKey<T> {
-    /// A key of this name. Names are shared by all components of a crawl.
+    /// A key of this name. All components of a crawl share one set of names.
     pub const fn new(name: &'static str) -> Self {
         Self { name, kind: PhantomData }
     }
@@ -109,7 +109,7 @@ impl MetaValue for String {
     }
 }
 
-/// As seconds.
+/// Written as seconds.
 impl MetaValue for Duration {
     fn from_json(value: &Value) -> Option<Self> {
         value.as_f64().map(seconds)
@@ -120,7 +120,7 @@ impl MetaValue for Duration {
     }
 }
 
-/// As a list; elements of another type are left out.
+/// Written as a list; elements of another type are ignored.
 impl MetaValue for Vec<u16> {
     fn from_json(value: &Value) -> Option<Self> {
         let list = value.as_array()?.iter();
@@ -132,7 +132,7 @@ impl MetaValue for Vec<u16> {
     }
 }
 
-/// As a list; elements of another type are left out.
+/// Written as a list; elements of another type are ignored.
 impl MetaValue for Vec<String> {
     fn from_json(value: &Value) -> Option<Self> {
         let list = value.as_array()?.iter();
@@ -154,7 +154,7 @@ impl MetaValue for Value {
     }
 }
 
-// Set by users.
+// Keys that users set.
 
 /// The request is sent whatever robots.txt says.
 pub const DONT_OBEY_ROBOTSTXT: MetaKey<bool> = MetaKey::new("dont_obey_robotstxt");
@@ -162,7 +162,7 @@ pub const DONT_OBEY_ROBOTSTXT: MetaKey<bool> = MetaKey::new("dont_obey_robotstxt
 pub const ALLOW_OFFSITE: MetaKey<bool> = MetaKey::new("allow_offsite");
 /// The request is not retried.
 pub const DONT_RETRY: MetaKey<bool> = MetaKey::new("dont_retry");
-/// Retries of this request, in place of `retry_times`.
+/// Number of retries of this request, in place of `retry_times`.
 pub const MAX_RETRY_TIMES: MetaKey<u64> = MetaKey::new("max_retry_times");
 /// Added to the priority of a retry, in place of `retry_priority_adjust`.
 pub const PRIORITY_ADJUST: MetaKey<i64> = MetaKey::new("priority_adjust");
@@ -170,21 +170,21 @@ pub const PRIORITY_ADJUST: MetaKey<i64> = MetaKey::new("priority_adjust");
 pub const DONT_REDIRECT: MetaKey<bool> = MetaKey::new("dont_redirect");
 /// Meta refreshes of the answer are not followed.
 pub const DONT_METAREFRESH: MetaKey<bool> = MetaKey::new("dont_metarefresh");
-/// Redirects of this request at most; counted down.
+/// Greatest number of redirects of this request; counted down.
 pub const REDIRECT_TTL: MetaKey<u64> = MetaKey::new("redirect_ttl");
-/// No cookies are sent, and none of the answer are kept.
+/// No cookies are sent, and cookies of the response are not stored.
 pub const DONT_MERGE_COOKIES: MetaKey<bool> = MetaKey::new("dont_merge_cookies");
-/// The jar of this request: a text or a number.
+/// The cookie jar of this request: a text or a number.
 pub const COOKIEJAR: MetaKey<Value> = MetaKey::new("cookiejar");
-/// The HTTP cache neither answers the request nor stores its answer.
+/// The HTTP cache neither answers the request nor stores its response.
 pub const DONT_CACHE: MetaKey<bool> = MetaKey::new("dont_cache");
 /// The request has depth 0, wherever it was found.
 pub const DEPTH_RESET: MetaKey<bool> = MetaKey::new("depth_reset");
-/// The slot whose delay and concurrency hold, in place of the host's.
+/// The slot whose delay and concurrency apply, in place of the host's.
 pub const DOWNLOAD_SLOT: MetaKey<String> = MetaKey::new("download_slot");
-/// Time for the whole request; seconds on the wire.
+/// Time limit of the whole request; written as seconds.
 pub const DOWNLOAD_TIMEOUT: MetaKey<Duration> = MetaKey::new("download_timeout");
-/// Largest body after decoding, in bytes; 0 is no limit.
+/// Largest body after decoding, in bytes; 0 means no limit.
 pub const DOWNLOAD_MAXSIZE: MetaKey<u64> = MetaKey::new("download_maxsize");
 /// A body above this many bytes is logged, in place of `download_warnsize`.
 pub const DOWNLOAD_WARNSIZE: MetaKey<u64> = MetaKey::new("download_warnsize");
@@ -192,19 +192,19 @@ pub const DOWNLOAD_WARNSIZE: MetaKey<u64> = MetaKey::new("download_warnsize");
 pub const DOWNLOAD_TRUNCATE: MetaKey<bool> = MetaKey::new("download_truncate");
 /// The body is read even if it is neither markup nor text.
 pub const DOWNLOAD_BINARY: MetaKey<bool> = MetaKey::new("download_binary");
-/// Answers of every status reach the callback.
+/// Responses of every status are passed to the callback.
 pub const HANDLE_HTTPSTATUS_ALL: MetaKey<bool> = MetaKey::new("handle_httpstatus_all");
-/// Answers of these statuses reach the callback, besides 2xx.
+/// Responses of these statuses are passed to the callback, besides 2xx.
 pub const HANDLE_HTTPSTATUS_LIST: MetaKey<Vec<u16>> = MetaKey::new("handle_httpstatus_list");
-/// AutoThrottle does not learn from the answer.
+/// AutoThrottle does not learn from the response.
 pub const AUTOTHROTTLE_DONT_ADJUST_DELAY: MetaKey<bool> = MetaKey::new("autothrottle_dont_adjust_delay");
-/// The proxy of this request, as a URL; `false` or `null` is none.
+/// The proxy of this request, as a URL; `false` or `null` means none.
 pub const PROXY: MetaKey<String> = MetaKey::new("proxy");
 /// User for Basic authentication of this request.
 pub const HTTP_USER: MetaKey<String> = MetaKey::new("http_user");
 /// Password for Basic authentication of this request.
 pub const HTTP_PASS: MetaKey<String> = MetaKey::new("http_pass");
-/// Domain that these credentials are for; without it, the host of the request.
+/// The domain that these credentials are for; by default the host of the request.
 pub const HTTP_AUTH_DOMAIN: MetaKey<String> = MetaKey::new("http_auth_domain");
 /// Names of headers of the request that a redirect to another origin removes.
 pub const SECRET_HEADERS: MetaKey<Vec<String>> = MetaKey::new("secret_headers");
@@ -212,44 +212,44 @@ pub const SECRET_HEADERS: MetaKey<Vec<String>> = MetaKey::new("secret_headers");
 pub const REFERRER_POLICY: MetaKey<String> = MetaKey::new("referrer_policy");
 /// AvoidDup judges the request, if its scope is `marked`.
 pub const AVOID_DUP_CONTENT: MetaKey<bool> = MetaKey::new("avoid_dup_content");
-/// AvoidDup neither judges the request nor learns from its answer.
+/// AvoidDup neither judges the request nor learns from its response.
 pub const DONT_AVOID_DUP_CONTENT: MetaKey<bool> = MetaKey::new("dont_avoid_dup_content");
-/// What Incremental knows the page by, in place of the request's fingerprint.
+/// The key under which Incremental stores the page, in place of the request's fingerprint.
 pub const DELTA_KEY: MetaKey<String> = MetaKey::new("delta_key");
 /// Rank of the request in a best-first crawl; higher goes first.
 pub const SCORE: MetaKey<f64> = MetaKey::new("score");
 
-// Set by the crawl.
+// Keys that the crawl sets.
 
 /// The request is a start request.
 pub const IS_START_REQUEST: MetaKey<bool> = MetaKey::new("is_start_request");
-/// Retries so far.
+/// Number of retries so far.
 pub const RETRY_TIMES: MetaKey<u64> = MetaKey::new("retry_times");
-/// Redirects so far.
+/// Number of redirects so far.
 pub const REDIRECT_TIMES: MetaKey<u64> = MetaKey::new("redirect_times");
-/// The addresses that led here, the first one first.
+/// The URLs that redirected here, the first one first.
 pub const REDIRECT_URLS: MetaKey<Vec<String>> = MetaKey::new("redirect_urls");
 /// The status of each redirect, or `"meta refresh"`.
 pub const REDIRECT_REASONS: MetaKey<Value> = MetaKey::new("redirect_reasons");
-/// Where in the chain of redirects the last change of cookies was.
+/// Position in the chain of redirects at which the cookies last changed.
 pub const REDIRECT_SINCE: MetaKey<u64> = MetaKey::new("redirect_since");
-/// Why the request waits.
+/// Why the request is parked.
 pub const PARKED_REASON: MetaKey<String> = MetaKey::new("parked_reason");
-/// The component that excused the request from the duplicate filter.
+/// The component that exempted the request from the duplicate filter.
 pub const UNFILTERED_BY: MetaKey<String> = MetaKey::new("unfiltered_by");
 /// Referrer policy of the page on which the request was found.
 pub const PAGE_REFERRER_POLICY: MetaKey<String> = MetaKey::new("page_referrer_policy");
-/// The request is for a robots.txt that the crawl wants for itself.
+/// The request is for a robots.txt that the crawl needs for itself.
 pub const IS_ROBOTS_TXT: MetaKey<bool> = MetaKey::new("robots");
-/// The request is for a sitemap, under so many indexes.
+/// The request is for a sitemap; the value is the number of sitemap indexes above it.
 pub const SITEMAP_DEPTH: MetaKey<u64> = MetaKey::new("sitemap_depth");
 /// The request is for a robots.txt that is read for its sitemaps.
 pub const SITEMAP_ROBOTS: MetaKey<bool> = MetaKey::new("sitemap_robots");
-/// `/sitemap.xml` is asked for if the robots.txt names no sitemap.
+/// `/sitemap.xml` is requested if the robots.txt names no sitemap.
 pub const SITEMAP_OR_DEFAULT: MetaKey<bool> = MetaKey::new("sitemap_or_default");
-/// How far AvoidDup put the request back, in hundredths of its probability.
+/// How far AvoidDup postponed the request, in hundredths of its probability.
 pub const AVOID_DUP_DELAYED: MetaKey<u64> = MetaKey::new("avoid_dup_delayed");
-/// How often the request waited for another one that is in flight.
+/// Number of times the request waited for another one that is in flight.
 pub const AVOID_DUP_HELD: MetaKey<u64> = MetaKey::new("avoid_dup_held");
-/// AvoidDup skips the request, unless something speaks against that before it comes up again.
+/// AvoidDup skips the request, unless it learns a reason against that before the request's turn comes again.
 pub const AVOID_DUP_SKIPPED: MetaKey<bool> = MetaKey::new("avoid_dup_skipped");

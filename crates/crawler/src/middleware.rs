@@ -1,8 +1,8 @@
-//! The middleware traits: hooks around a download and around a callback, and what they may answer.
+//! The middleware traits: hooks around a download and around a callback, and their decisions.
 //!
-//! `process_request` runs in increasing order (low is near the engine), `process_response` and `process_exception`
-//! in decreasing order (high is near the network). Hooks take `&self` and `&mut` values: nothing is held across the
-//! fetch, and the engine sees, counts and attributes every drop.
+//! `process_request` runs in increasing order (low is near the engine), `process_response` and `process_exception` in
+//! decreasing order (high is near the network). Hooks take `&self` and `&mut` values, so nothing is borrowed across
+//! the fetch, and the engine sees, counts and attributes every drop.
 
 use std::future::Future;
 
@@ -17,9 +17,9 @@ use crate::response::Response;
 /// What `process_request` decides.
 #[derive(Debug)]
 pub enum OnRequest {
-    /// Go on to the next middleware, or to the network.
+    /// Continue with the next middleware, or with the network.
     Continue,
-    /// Here is the answer: the download is skipped, and all `process_response` hooks still run.
+    /// Use this response: the download is skipped, and all `process_response` hooks still run.
     Respond(Box<Response>),
     /// Queue this request instead.
     Reschedule(Box<Request>),
@@ -28,7 +28,7 @@ pub enum OnRequest {
 }
 
 impl OnRequest {
-    /// Skips the request for a reason (a snake_case name, or free text).
+    /// Drops the request for a reason (a snake_case name, or free text).
     pub fn drop(reason: impl Into<std::borrow::Cow<'static, str>>) -> Self {
         Self::Drop(DropReason::skipped(reason))
     }
@@ -37,7 +37,7 @@ impl OnRequest {
 /// What `process_response` decides.
 #[derive(Debug)]
 pub enum OnResponse {
-    /// Go on to the next middleware, or to the spider.
+    /// Continue with the next middleware, or with the spider.
     Continue,
     /// Stop the chain and queue this request instead.
     Reschedule(Box<Request>),
@@ -46,18 +46,18 @@ pub enum OnResponse {
 }
 
 impl OnResponse {
-    /// Skips the request for a reason (a snake_case name, or free text).
+    /// Drops the request for a reason (a snake_case name, or free text).
     pub fn drop(reason: impl Into<std::borrow::Cow<'static, str>>) -> Self {
         Self::Drop(DropReason::skipped(reason))
     }
 }
 
-/// What `process_exception` decides; the first answer that is not `Pass` wins.
+/// What `process_exception` decides; the first decision other than `Pass` wins.
 #[derive(Debug)]
 pub enum OnException {
-    /// Not mine: ask the next one.
+    /// Leave the decision to the next middleware.
     Pass,
-    /// Here is an answer after all; it goes through the `process_response` chain.
+    /// Use this response instead of the error; it goes through the `process_response` chain.
     Respond(Box<Response>),
     /// Queue this request instead.
     Reschedule(Box<Request>),
@@ -65,7 +65,7 @@ pub enum OnException {
 
 /// Hooks between the engine and the downloader.
 pub trait DownloaderMiddleware: Send + Sync + 'static {
-    /// Name in records, stats and the `downloader_middlewares` setting; the type's name by default.
+    /// Name in records, stats and the setting `downloader_middlewares`; by default the name of the type.
     fn name(&self) -> &'static str {
         short_type_name::<Self>()
     }
@@ -75,7 +75,7 @@ pub trait DownloaderMiddleware: Send + Sync + 'static {
         500
     }
 
-    /// Before the download. An error ends the request as failed, after the `process_exception` chain.
+    /// Called before the download. An error ends the request as failed, after the `process_exception` chain has run.
     fn process_request(
         &self,
         request: &mut Request,
@@ -85,7 +85,7 @@ pub trait DownloaderMiddleware: Send + Sync + 'static {
         async { Ok(OnRequest::Continue) }
     }
 
-    /// After the download, or after another middleware answered.
+    /// Called after the download, or after another middleware returned a response.
     fn process_response(
         &self,
         request: &Request,
@@ -96,7 +96,7 @@ pub trait DownloaderMiddleware: Send + Sync + 'static {
         async { Ok(OnResponse::Continue) }
     }
 
-    /// After the download failed.
+    /// Called after the download failed.
     fn process_exception(
         &self,
         request: &Request,
@@ -111,13 +111,13 @@ pub trait DownloaderMiddleware: Send + Sync + 'static {
 /// What a spider middleware decides about a page.
 #[derive(Debug)]
 pub enum OnPage {
-    /// Hand it on, at last to the spider.
+    /// Pass the page on to the next middleware, and finally to the spider.
     Parse,
-    /// Do not parse it; a `failed` reason calls the spider's `failed`.
+    /// Do not parse the page; if the reason is `failed`, the spider's `failed` is called.
     Skip(DropReason),
 }
 
-/// What a spider middleware decides about a request that leaves a callback.
+/// What a spider middleware decides about a request that a callback gave.
 #[derive(Debug)]
 pub enum OnFollow {
     /// Queue it.
@@ -133,9 +133,9 @@ impl OnFollow {
     }
 }
 
-/// Hooks around the callback. Synchronous: they run beside `parse`, on the worker thread.
+/// Hooks around the callback. They are synchronous and run, like `parse`, on the worker thread.
 pub trait SpiderMiddleware: Send + Sync + 'static {
-    /// Name in records and settings; the type's name by default.
+    /// Name in records and settings; by default the name of the type.
     fn name(&self) -> &'static str {
         short_type_name::<Self>()
     }
@@ -146,19 +146,19 @@ pub trait SpiderMiddleware: Send + Sync + 'static {
         500
     }
 
-    /// A start request, before it is queued.
+    /// Called for a start request, before it is queued.
     fn process_start(&self, request: &mut Request, cx: &Context) -> Result<OnFollow> {
         let _ = (request, cx);
         Ok(OnFollow::Keep)
     }
 
-    /// A page, before the callback.
+    /// Called for a page, before the callback.
     fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
         let _ = (page, cx);
         Ok(OnPage::Parse)
     }
 
-    /// A request that leaves the callback, before it is queued.
+    /// Called for a request that the callback gave, before it is queued.
     fn process_follow(&self, page: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
         let _ = (page, request, cx);
         Ok(OnFollow::Keep)
@@ -172,7 +172,7 @@ pub(crate) fn short_type_name<T: ?Sized>() -> &'static str {
     name.rsplit("::").next().unwrap_or(name)
 }
 
-/// Object-safe twin of [`DownloaderMiddleware`].
+/// Object-safe version of [`DownloaderMiddleware`].
 pub(crate) trait DynDownloaderMiddleware: Send + Sync {
     fn process_request<'a>(
         &'a self,

@@ -1,4 +1,4 @@
-//! What a callback gives: items for the pipelines, requests for the frontier.
+//! The output of a callback: items for the pipelines, requests for the frontier.
 
 use url::Url;
 
@@ -6,45 +6,45 @@ use crate::context::Context;
 use crate::page::Page;
 use crate::request::Request;
 
-/// Takes full batches away.
+/// Sends a full batch to the pipelines and the frontier.
 type Flush<I> = Box<dyn FnMut(Vec<I>, Vec<Request>)>;
 
-/// Tells links to what is queued or done already from new ones.
+/// Tells whether a link leads to a request that is already queued or done, or to a new one.
 type Resolve = Box<dyn Fn(&Page, &str) -> Resolved>;
 
-/// What a link of a page leads to.
+/// The target of a link of a page.
 pub(crate) enum Resolved {
-    /// What is no URL.
+    /// The text is not a URL.
     Invalid,
-    /// A URL of another scheme than http and https.
+    /// A URL with a scheme other than http and https.
     Nowhere,
-    /// What is queued or done.
+    /// A URL that is already queued or done.
     Known,
-    /// Something else, as far as the frontier can tell at once. Without the fragment.
+    /// A URL that is new, as far as the frontier can tell at once. Without the fragment.
     New(Url),
 }
 
-/// Takes items and requests from a callback.
+/// Collects the items and requests of a callback.
 ///
-/// They leave in batches while the callback runs, so a callback may give any number of them: memory stays bounded, and the
-/// call blocks while the pipelines are behind.
+/// They are sent in batches while the callback runs, so a callback may give any number of them: memory stays bounded,
+/// and the call blocks while the pipelines are behind.
 pub struct Output<I> {
     items: Vec<I>,
-    /// Items that were given, those that left included.
+    /// Number of items that were given, including those already sent.
     given: u64,
     requests: Vec<Request>,
     context: Context,
-    /// Takes full batches; `None` in tests and for `failed`.
+    /// Sends full batches; `None` in tests and for `failed`.
     flush: Option<Flush<I>>,
-    /// `None` where nobody knows what is queued.
+    /// `None` if the frontier's content is not available.
     resolve: Option<Resolve>,
 }
 
-/// Items or requests that are kept before they leave in one batch.
+/// Number of items or requests that are collected before they are sent as one batch.
 const BATCH: usize = 1_024;
 
 impl Resolved {
-    /// Without knowledge of what is queued.
+    /// Resolves a link without knowledge of the queue.
     pub(crate) fn of(page: &Page, href: &str) -> Self {
         match page.resolve(href) {
             Err(_) => Self::Invalid,
@@ -58,7 +58,7 @@ impl Resolved {
 }
 
 impl<I> Output<I> {
-    /// An output that keeps everything: what tests of a callback use. Read it with [`Output::into_parts`].
+    /// An output that keeps everything, for tests of a callback. Read it with [`Output::into_parts`].
     pub fn new(context: Context) -> Self {
         Self { items: Vec::new(), given: 0, requests: Vec::new(), context, flush: None, resolve: None }
     }
@@ -80,10 +80,10 @@ impl<I> Output<I> {
         self.flush_if_full();
     }
 
-    /// Follows a URL with a GET request to the default callback. It is the spider's own choice
-    /// ([`FoundBy::Spider`](crate::FoundBy)): the guards against traps let it pass.
+    /// Follows a URL with a GET request to the default callback. It counts as the spider's own request
+    /// ([`FoundBy::Spider`](crate::FoundBy)), so the guards against traps let it pass.
     ///
-    /// What is no page (`mailto:`, `javascript:`, `tel:`: neither http nor https) is passed over and counted in the stat
+    /// A URL that is neither http nor https (`mailto:`, `javascript:`, `tel:`) is ignored and counted in the stat
     /// `links/no_page`.
     pub fn follow(&mut self, url: Url) {
         match url.scheme() {
@@ -92,21 +92,22 @@ impl<I> Output<I> {
         }
     }
 
-    /// Follows several URLs, as [`Output::follow`] does. For all links of a page there is [`Output::follow_links`].
+    /// Follows several URLs like [`Output::follow`]. To follow all links of a page use [`Output::follow_links`].
     pub fn follow_all(&mut self, urls: impl IntoIterator<Item = Url>) {
         for url in urls {
             self.follow(url);
         }
     }
 
-    /// Follows every link of a page with a GET request to the default callback, and answers with the number of its links
-    /// to http and https addresses, repetitions included: what a crawl of a whole site does.
+    /// Follows every link of a page with a GET request to the default callback, as a crawl of a whole site does.
+    /// Returns the number of links to http and https URLs, repetitions included.
     ///
-    /// What is no URL is left out and counted in the stat `links/invalid`. Nobody looks at these links
-    /// ([`FoundBy::Link`](crate::FoundBy)), so the guards against traps do: `depth_guard`, `max_links_per_page` and their kin.
+    /// A link that is not a URL is ignored and counted in the stat `links/invalid`. These links are followed
+    /// automatically ([`FoundBy::Link`](crate::FoundBy)), so the guards against traps judge them: `depth_guard`,
+    /// `max_links_per_page` and similar ones.
     ///
-    /// Much cheaper than the same by hand: links to what is queued or done already cost no request. Fragments are left
-    /// out, they are never sent.
+    /// This is much cheaper than following the links one by one: no request is made for links that are already queued
+    /// or done. Fragments are removed, since they are never sent.
     pub fn follow_links(&mut self, page: &Page) -> usize {
         let mut links = 0;
         for link in page.anchors() {
@@ -122,17 +123,17 @@ impl<I> Output<I> {
         links
     }
 
-    /// Stats, settings, whether the crawl is stopping, and waiting for a future.
+    /// The context of the crawl: stats, settings, whether the crawl is stopping, and waiting for a future.
     pub fn context(&self) -> &Context {
         &self.context
     }
 
-    /// The items and requests that did not leave yet.
+    /// The items and requests that were not sent yet.
     pub fn into_parts(self) -> (Vec<I>, Vec<Request>) {
         (self.items, self.requests)
     }
 
-    /// Items that were given so far.
+    /// Number of items that were given so far.
     pub(crate) fn items_given(&self) -> u64 {
         self.given
     }

@@ -1,4 +1,4 @@
-//! Politeness over several crawls of one process: a host sees one crawler, however many there are.
+//! Politeness across several crawls of one process: together they treat a host as one crawl would.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -11,15 +11,15 @@ use tokio::time::Instant;
 
 use crate::host::HostKey;
 
-/// Hosts that are kept without a look at whether they still matter.
+/// Up to this number of hosts, old ones are not looked for.
 const FEW: usize = 1_024;
 
-/// Starts on each host, shared by the crawls that were given clones of it
+/// The starts on each host, shared by all crawls that were given a clone of it
 /// ([`CrawlerBuilder::pace`](crate::CrawlerBuilder::pace)).
 ///
-/// Between two starts on a host is at least the longer of the delays that the two crawls have for it, and no more requests are
-/// in flight than the stricter of them allows. What only one crawl knows, `Retry-After` and failures, holds for that crawl
-/// only.
+/// Between two starts on a host passes at least the longer of the delays that the two crawls have for it, and the
+/// number of requests in flight stays within the stricter of their limits. What only one crawl knows (`Retry-After`
+/// and failures) applies to that crawl only.
 ///
 /// Hosts whose delay has passed are forgotten. A start costs a lock for a fraction of a microsecond.
 #[derive(Clone, Debug, Default)]
@@ -28,16 +28,16 @@ pub struct Pace(Arc<Shared>);
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// A request ended, or who waited first has started or gone.
+    /// Notifies when a request ended, or when the first of the waiting starts has begun or was cancelled.
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct State {
     hosts: HashMap<HostKey, Entry, foldhash::fast::RandomState>,
-    /// Looked through when there are more hosts.
+    /// When there are more hosts than this, old ones are looked for.
     most: usize,
-    /// Number of the next start that has to wait.
+    /// Number of the next waiting start.
     next: u64,
 }
 
@@ -47,27 +47,27 @@ struct Entry {
     /// The delay of the crawl that made the last start.
     gap: Duration,
     in_flight: u32,
-    /// The least that the crawls with a request in flight allow.
+    /// The smallest limit among the crawls with a request in flight.
     limit: u32,
-    /// Starts that wait, first come first served: a crawl with a short delay would else always be there before one with a
-    /// long delay.
+    /// Waiting starts, served in order of arrival. Otherwise a crawl with a short delay would always be ahead of a
+    /// crawl with a long one.
     waiting: BTreeSet<u64>,
 }
 
-/// A start that waits; it gives up its place when it is dropped.
+/// A waiting start; it leaves the queue when it is dropped.
 struct Place<'a> {
     pace: &'a Pace,
     host: &'a HostKey,
     number: u64,
 }
 
-/// What a start has to wait for.
+/// What a start waits for.
 enum Wait {
     Until(Instant),
     Freed,
 }
 
-/// A request in flight; it ends when this is dropped.
+/// A request in flight; dropping it ends the request.
 #[derive(Debug)]
 pub(crate) struct Flight {
     pace: Pace,
@@ -75,7 +75,7 @@ pub(crate) struct Flight {
 }
 
 impl Pace {
-    /// Without any start so far.
+    /// A pace without any starts so far.
     pub fn new() -> Self {
         Self::default()
     }
@@ -84,7 +84,7 @@ impl Pace {
     pub(crate) async fn start(&self, host: &HostKey, gap: Duration, limit: u32) -> Flight {
         let mut place = None;
         loop {
-            // Listening begins before the look, or the end of a request between the two would be missed.
+            // Listen before the check; otherwise the end of a request between the two would be missed.
             let mut freed = pin!(self.0.freed.notified());
             freed.as_mut().enable();
             let number = place.as_ref().map(|place: &Place<'_>| place.number);
@@ -104,13 +104,13 @@ impl Pace {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic while holding the lock leaves a map that is still a map.
+        // If a thread panicked while it held the lock, the map is still consistent.
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl State {
-    /// Notes a start, or says what it has to wait for.
+    /// Records a start, or returns what it has to wait for.
     fn start(
         &mut self,
         host: &HostKey,
@@ -147,7 +147,7 @@ impl State {
         None
     }
 
-    /// Takes a place among those that wait; the answer is its number, if it has none yet.
+    /// Adds a start to the waiting ones, unless it has a number already. Returns its number.
     fn wait(&mut self, host: &HostKey, number: Option<u64>) -> Option<u64> {
         if number.is_some() {
             return None;
@@ -168,7 +168,7 @@ impl Drop for Place<'_> {
 }
 
 impl Flight {
-    /// The server saw the request at this time only: the gap to the next one counts from there.
+    /// Records that the server received the request only at this time; the gap to the next request counts from there.
     pub(crate) fn sent(&self, at: Instant) {
         if let Some(entry) = self.pace.state().hosts.get_mut(&self.host) {
             entry.last = entry.last.max(at);

@@ -1,6 +1,7 @@
-//! A page: one response, decoded once, scanned once, shared by middlewares, detectors and the spider.
+//! A page: one response that is decoded once, scanned once, and shared by middlewares, detectors and the spider.
 //!
-//! Links, title, meta data and text come from one scan without a tree; the tree is built when a spider selects, once.
+//! Links, title, meta data and text come from one scan without a tree. The tree is built once, when a spider first
+//! uses a selector.
 
 use std::borrow::Cow;
 use std::cell::{Cell, OnceCell, RefCell};
@@ -26,7 +27,7 @@ mod tree;
 pub use element::{Element, Selection};
 pub use link_extractor::{FoundLink, LinkExtractor, NO_PAGES};
 
-/// What a spider sees. Lives on one worker thread; what is expensive is computed at first use and kept.
+/// The page that a spider gets. It lives on one worker thread; expensive values are computed at first use and kept.
 pub struct Page {
     request: Request,
     response: Response,
@@ -41,20 +42,20 @@ pub struct Page {
     lang: OnceCell<Detected>,
     label_read: Cell<bool>,
     links_followed: Cell<usize>,
-    /// What plugins found, for the spider and for other plugins.
+    /// Values that components attached, for the spider and for other components.
     pub extensions: Extensions,
-    /// Requests that are queued as if the callback had given them, also if a middleware skips the page: for middlewares that
-    /// know where an unchanged page leads.
+    /// Requests that are queued as if the callback had given them, even if a middleware skips the page. Middlewares
+    /// that know the links of an unchanged page use this.
     pub follow: Vec<Request>,
 }
 
-/// Put into the extensions of a page by a spider middleware, it is told every request that the page leads to: links to what
-/// is queued or done already too, and before any middleware judges them.
+/// A spider middleware puts this value into the extensions of a page to be told of every request that the page leads
+/// to. That includes links that are already queued or done, and it happens before any middleware judges them.
 #[derive(Clone)]
 pub struct GivenRequests(Arc<dyn Fn(&Request) + Send + Sync>);
 
 impl GivenRequests {
-    /// Calls this function, on the worker of the page.
+    /// Calls this function, on the worker thread of the page.
     pub fn new(told: impl Fn(&Request) + Send + Sync + 'static) -> Self {
         Self(Arc::new(told))
     }
@@ -70,7 +71,7 @@ impl std::fmt::Debug for GivenRequests {
     }
 }
 
-/// The body of a page is binary and has no text.
+/// The error for a binary body, which has no text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BinaryBody {
     /// The page.
@@ -85,7 +86,7 @@ impl std::fmt::Display for BinaryBody {
 
 impl std::error::Error for BinaryBody {}
 
-/// Parses an address whose query is to be encoded in an encoding; UTF-8 if there is no such encoding.
+/// Parses a URL whose query is encoded in the given encoding; UTF-8 if the encoding is unknown.
 pub(crate) fn parse_url(address: &str, base: Option<&Url>, encoding: &str) -> Result<Url, url::ParseError> {
     let encode: &dyn Fn(&str) -> Cow<'_, [u8]> =
         &|query| huntsman_html::encode_query(query, encoding).unwrap_or(Cow::Borrowed(query.as_bytes()));
@@ -99,13 +100,13 @@ struct Document {
 }
 
 impl Page {
-    /// A page of a request and its response, with decoded body.
+    /// A page made of a request and its response with a decoded body.
     pub fn new(request: Request, response: Response) -> Self {
         Self::with_options(request, response, ScanOptions::links_only())
     }
 
-    /// A page whose first scan collects what `options` say, so that detectors that want text and blocks do not cause a
-    /// second pass.
+    /// A page whose first scan collects what `options` name, so that detectors that need text and blocks do not cause
+    /// a second pass.
     pub fn with_options(request: Request, response: Response, options: ScanOptions) -> Self {
         Self {
             request,
@@ -126,7 +127,7 @@ impl Page {
         }
     }
 
-    /// The URL that answered.
+    /// The URL that sent the response.
     pub fn url(&self) -> &Url {
         &self.response.url
     }
@@ -139,27 +140,27 @@ impl Page {
 
     /// The request.
     pub fn request(&self) -> &Request {
-        // Its label may be looked at there.
+        // The caller may read its label there.
         self.label_read.set(true);
         &self.request
     }
 
-    /// The request, for those whose look at its label does not count.
+    /// The request, for callers that must not count as reading the label.
     pub(crate) fn requested(&self) -> &Request {
         &self.request
     }
 
-    /// From now on, whether somebody looks at the label counts.
+    /// Starts over: from now on, reading the label is recorded.
     pub(crate) fn forget_label_reads(&self) {
         self.label_read.set(false);
     }
 
-    /// Whether somebody looked at the label, or may have done so.
+    /// Whether the label was read, or may have been.
     pub(crate) fn label_was_read(&self) -> bool {
         self.label_read.get()
     }
 
-    /// Counts a link that is followed without a look at it; answers with their number.
+    /// Counts a link that is followed automatically, and returns the number of them so far.
     pub(crate) fn count_link(&self) -> usize {
         self.links_followed.set(self.links_followed.get() + 1);
         self.links_followed.get()
@@ -170,12 +171,13 @@ impl Page {
         &self.response
     }
 
-    /// Gives request and response back.
+    /// Returns request and response.
     pub fn into_parts(self) -> (Request, Response) {
         (self.request, self.response)
     }
 
-    /// HTML, XML, JSON, text or binary: by Content-Type, then Content-Disposition, then the URL, then the first bytes.
+    /// The kind of the page (HTML, XML, JSON, text or binary): by Content-Type, then Content-Disposition, then the
+    /// URL, then the first bytes.
     pub fn kind(&self) -> PageKind {
         *self.kind.get_or_init(|| {
             let headers = &self.response.headers;
@@ -189,12 +191,13 @@ impl Page {
         })
     }
 
-    /// The body as text: decoded by header, byte order mark, declaration or detection; empty for binary bodies.
+    /// The body as text, decoded according to header, byte order mark, declaration or detection; empty for binary
+    /// bodies.
     pub fn body_text(&self) -> &str {
         &self.document().text
     }
 
-    /// As [`Page::text`], but a binary body is an error instead of an empty text.
+    /// Like [`Page::text`], but a binary body is an error instead of an empty text.
     ///
     /// # Errors
     /// The body is binary.
@@ -205,7 +208,7 @@ impl Page {
         }
     }
 
-    /// Name of the encoding that the body was decoded from.
+    /// Name of the encoding of the body.
     pub fn encoding(&self) -> &'static str {
         self.document().encoding
     }
@@ -223,7 +226,7 @@ impl Page {
         })
     }
 
-    /// The body as JSON; a byte order mark is no problem.
+    /// The body as JSON; a byte order mark is ignored.
     ///
     /// # Errors
     /// The body is not JSON of that shape.
@@ -232,14 +235,14 @@ impl Page {
             .map_err(|cause| Error::from(cause).context(format!("reading {} as JSON", self.url())))
     }
 
-    /// The scan that serves links and head; also text if the page was made with it.
+    /// The scan for links and head. It also has the text if the page was made with it.
     fn scan(&self) -> (&Scan, &str) {
-        // A sitemap has neither, and may be too large to be decoded as a whole for a look at its head.
+        // A sitemap has neither links nor a head, and may be too large to be decoded as a whole.
         let text = if self.kind().is_markup() && !self.request.is_sitemap() { self.body_text() } else { "" };
         (&self.scan.get_or_init(|| PooledScan::run(text, &self.options)).0, text)
     }
 
-    /// The first title, white space collapsed.
+    /// The first title, with white space collapsed.
     pub fn title(&self) -> Option<&str> {
         let (scan, text) = self.scan();
         scan.title(text)
@@ -261,24 +264,25 @@ impl Page {
         scan.links(text)
     }
 
-    /// How many links were beyond the limit of the scan.
+    /// Number of links beyond the limit of the scan.
     pub fn links_cut(&self) -> usize {
         self.scan().0.links_cut()
     }
 
-    /// The links as absolute http and https URLs, in document order, repetitions included. What is no URL is left out.
+    /// The links as absolute http and https URLs, in document order, repetitions included. Links that are not URLs
+    /// are left out.
     pub fn links(&self) -> Vec<Url> {
         self.anchors().filter_map(|link| self.join(link.href)).collect()
     }
 
-    /// An address of the page as an absolute http or https URL, resolved against its base. Its query is encoded in the
-    /// encoding of the page, as browsers do.
+    /// Resolves an address against the base of the page; `None` unless the result is an http or https URL. The query
+    /// is encoded in the encoding of the page, as browsers do.
     pub fn join(&self, address: &str) -> Option<Url> {
         let url = self.resolve(address).ok()?;
         matches!(url.scheme(), "http" | "https").then_some(url)
     }
 
-    /// An address of the page as an absolute URL of any scheme.
+    /// Resolves an address against the base of the page, for any scheme.
     pub(crate) fn resolve(&self, address: &str) -> Result<Url, url::ParseError> {
         if address.is_ascii() || self.is_utf8() {
             return self.base().join(address);
@@ -286,12 +290,13 @@ impl Page {
         parse_url(address, Some(self.base()), self.encoding())
     }
 
-    /// Whether non-ASCII queries of its links are encoded as UTF-8.
+    /// Whether non-ASCII queries of links of the page are encoded as UTF-8.
     pub(crate) fn is_utf8(&self) -> bool {
         self.encoding() == "UTF-8"
     }
 
-    /// What relative addresses are relative to: the first `base` within the first 4 KiB, else the URL.
+    /// The URL that relative addresses are resolved against: the first `base` within the first 4 KiB, else the URL of
+    /// the page.
     pub fn base(&self) -> &Url {
         const LIMIT: u32 = 4_096; // w3lib's get_base_url
         self.base.get_or_init(|| {
@@ -327,13 +332,13 @@ impl Page {
         scan.meta_refresh(text)
     }
 
-    /// Images, scripts, frames, media and forms, if the page was made to collect them.
+    /// Images, scripts, frames, media and forms, if the page was made with the option to collect them.
     pub fn resources(&self) -> impl ExactSizeIterator<Item = ResourceLink<'_>> + Clone {
         let (scan, text) = self.scan();
         scan.resources(text)
     }
 
-    /// A scan that has the text: the first one if it was made with text, else one of its own.
+    /// A scan that includes the text: the first one if it was made with text, else a second one.
     fn text_scan(&self) -> &Scan {
         if self.options.text {
             return self.scan().0;
@@ -342,7 +347,8 @@ impl Page {
         &self.text_scan.get_or_init(|| PooledScan::run(self.body_text(), &options)).0
     }
 
-    /// The text that a reader sees: one line per block, white space collapsed. For JSON and plain text the body.
+    /// The text that a reader sees: one line per block, with white space collapsed. For JSON and plain text it is the
+    /// body.
     pub fn text(&self) -> &str {
         match self.kind() {
             PageKind::Html | PageKind::Xml => self.text_scan().text(),
@@ -351,8 +357,8 @@ impl Page {
         }
     }
 
-    /// The text that is the page's own, in pieces: without menus, headers, footers and asides, as its landmarks tell
-    /// ([`Scan::content`]). What has no markup is its own text.
+    /// The page's own text in pieces: without menus, headers, footers and asides, as recognised by its landmarks
+    /// ([`Scan::content`]). For a body without markup it is the whole text.
     pub fn content(&self) -> impl Iterator<Item = &str> + Clone {
         let scan = self.kind().is_markup().then(|| self.text_scan());
         let plain = if scan.is_none() { self.text() } else { "" };
@@ -360,17 +366,17 @@ impl Page {
         scan.into_iter().flat_map(Scan::content).chain(plain)
     }
 
-    /// The words of the text, normalised and hashed once for all who read them.
+    /// The words of the text, normalised and hashed once for all readers.
     pub fn words(&self) -> &Words {
         self.words.get_or_init(|| Words::of(self.text()))
     }
 
-    /// The language: declared, else guessed from the text.
+    /// The language: the declared one, else a guess from the text.
     pub fn lang(&self) -> &Detected {
         self.lang.get_or_init(|| lang::detect(self.text(), self.declared_lang()))
     }
 
-    /// The scan itself with the document it belongs to, for detectors that read blocks.
+    /// The scan and the document it belongs to, for detectors that read blocks.
     pub fn scanned(&self) -> (&Scan, &str) {
         self.scan()
     }

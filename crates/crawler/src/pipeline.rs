@@ -1,4 +1,4 @@
-//! Item pipelines: one task owns each of them, hence `&mut self` and no locks.
+//! Item pipelines. One task owns each of them, so they take `&mut self` and need no locks.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -10,41 +10,42 @@ use crate::fetch::BoxFuture;
 /// What a pipeline does with an item.
 #[derive(Debug)]
 pub enum OnItem<I> {
-    /// Hands it on to the next pipeline.
+    /// Passes the item on to the next pipeline.
     Keep(I),
-    /// Ends it here; counted under `item_dropped_reasons_count/{reason}`.
+    /// Drops the item; counted under `item_dropped_reasons_count/{reason}`.
     Drop(Cow<'static, str>),
 }
 
-/// Works on items, in the order in which the pipelines were added.
+/// Processes items. Pipelines run in the order in which they were added.
 ///
-/// Items come one after another, those of a page in the order in which its callback gave them, so files are written in that
-/// order and a pipeline needs no lock. One that waits for a network would hold the crawl up that way: it starts its work in
-/// [`process_item`](Self::process_item), for as many items at once as it likes, and awaits all of it in
-/// [`flush`](Self::flush), which comes before the page of the items is settled.
+/// Items arrive one after another, those of a page in the order in which its callback gave them, so files are written
+/// in that order and a pipeline needs no lock. A pipeline that waits for the network in
+/// [`process_item`](Self::process_item) would delay the crawl; it should start the work there, for any number of
+/// items at once, and await all of it in [`flush`](Self::flush), which is called before the page of the items is
+/// settled.
 pub trait Pipeline<I: Send + 'static>: Send + 'static {
-    /// Before the crawl starts. An error ends the run; pipelines that were opened are closed again.
+    /// Called before the crawl starts. An error ends the run; pipelines that were already opened are closed.
     fn open(&mut self, cx: &Context) -> impl Future<Output = Result<()>> + Send {
         let _ = cx;
         async { Ok(()) }
     }
 
-    /// One item. An error loses the item and is counted; the crawl goes on.
+    /// Processes one item. An error loses the item and is counted; the crawl continues.
     fn process_item(&mut self, item: I, cx: &Context) -> impl Future<Output = Result<OnItem<I>>> + Send;
 
-    /// After a batch of items, before their page is settled: what was written must be as durable as the pipeline
-    /// promises.
+    /// Called after a batch of items, before their page is settled. What was written must then be as durable as the
+    /// pipeline promises.
     fn flush(&mut self) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
     }
 
-    /// After the last item. Called in reverse order.
+    /// Called after the last item, in reverse order of the pipelines.
     fn close(&mut self) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
     }
 }
 
-/// Object-safe twin of [`Pipeline`].
+/// Object-safe version of [`Pipeline`].
 pub(crate) trait DynPipeline<I>: Send {
     fn open<'a>(&'a mut self, cx: &'a Context) -> BoxFuture<'a, Result<()>>;
     fn process_item<'a>(&'a mut self, item: I, cx: &'a Context) -> BoxFuture<'a, Result<OnItem<I>>>;

@@ -1,4 +1,4 @@
-//! A plugin: one value that installs several hooks.
+//! A plugin: one value that installs several hooks together.
 
 use crate::engine::CrawlerBuilder;
 use crate::spider::Spider;

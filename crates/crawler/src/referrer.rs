@@ -1,35 +1,35 @@
-//! Which `Referer` a request carries (W3C Referrer Policy).
+//! The `Referer` header of a request (W3C Referrer Policy).
 
 use std::fmt;
 use std::str::FromStr;
 
 use url::{Origin, Position, Url};
 
-/// How much of the page's address the next request tells.
+/// How much of the page's URL is sent with the next request.
 ///
-/// The eight standard policies, and the one that Scrapy has by default.
+/// There are the eight standard policies, and the default policy of Scrapy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ReferrerPolicy {
-    /// Nothing at all.
+    /// No `Referer` is sent.
     NoReferrer,
-    /// The address, but nothing from a secure page to an insecure one.
+    /// The URL; nothing from a secure page to an insecure one.
     NoReferrerWhenDowngrade,
-    /// The address within one origin, nothing elsewhere.
+    /// The URL within one origin, nothing to other origins.
     SameOrigin,
     /// The origin only.
     Origin,
-    /// The origin only, and nothing from a secure page to an insecure one.
+    /// The origin only; nothing from a secure page to an insecure one.
     StrictOrigin,
-    /// The address within one origin, the origin elsewhere.
+    /// The URL within one origin, the origin to other origins.
     OriginWhenCrossOrigin,
-    /// The address within one origin, the origin elsewhere, and nothing from a secure page to an insecure one. What
-    /// browsers do, and our default (Scrapy's is [`ScrapyDefault`](Self::ScrapyDefault)).
+    /// The URL within one origin, the origin to other origins, and nothing from a secure page to an insecure one.
+    /// Browsers do the same, and it is the default here (Scrapy's is [`ScrapyDefault`](Self::ScrapyDefault)).
     #[default]
     StrictOriginWhenCrossOrigin,
-    /// The address, wherever it goes.
+    /// The URL, to every origin.
     UnsafeUrl,
-    /// Scrapy's own: as [`NoReferrerWhenDowngrade`](Self::NoReferrerWhenDowngrade), and nothing from `file:` and
-    /// the like.
+    /// Scrapy's default: like [`NoReferrerWhenDowngrade`](Self::NoReferrerWhenDowngrade), but nothing from `file:`
+    /// and similar schemes.
     ScrapyDefault,
 }
 
@@ -47,9 +47,9 @@ impl ReferrerPolicy {
         ("scrapy-default", ReferrerPolicy::ScrapyDefault),
     ];
 
-    /// The policy of a `Referrer-Policy` header: the last token that names one, since sites put the newest last and
-    /// expect clients to pass over what they do not know (Referrer Policy, section 8.1). `scrapy-default` is a
-    /// setting and no token here.
+    /// The policy of a `Referrer-Policy` header: the last token that names a policy, since sites put the newest one
+    /// last and expect clients to ignore tokens that they do not know (Referrer Policy, section 8.1).
+    /// `scrapy-default` is only a setting and not accepted in the header.
     ///
     /// ```
     /// use huntsman_crawler::referrer::ReferrerPolicy;
@@ -76,7 +76,7 @@ impl fmt::Display for ReferrerPolicy {
     }
 }
 
-/// A word that is no referrer policy.
+/// The error for a word that is not a referrer policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownPolicy(String);
 
@@ -102,10 +102,10 @@ impl FromStr for ReferrerPolicy {
     }
 }
 
-/// The value of `Referer` for a request to `to` that was found at `from`; nothing when none may be sent.
+/// The value of `Referer` for a request to `to` that was found at `from`; `None` if none may be sent.
 ///
-/// User info and fragment are never part of it, and an address without HTTP scheme (`file:`, `data:`) is never sent.
-/// "Downgrade" is from `https` to another scheme.
+/// User info and fragment are never included, and a URL without an HTTP scheme (`file:`, `data:`) is never sent. A
+/// "downgrade" is a request from `https` to another scheme.
 pub fn referrer(policy: ReferrerPolicy, from: &Url, to: &Url) -> Option<String> {
     use ReferrerPolicy as P;
     if !matches!(from.scheme(), "http" | "https") {
@@ -131,7 +131,7 @@ fn same_origin(a: &Url, b: &Url) -> bool {
     matches!((a.origin(), b.origin()), (Origin::Tuple(..), Origin::Tuple(..))) && a.origin() == b.origin()
 }
 
-/// The address without user info and fragment.
+/// The URL without user info and fragment.
 fn address_of(url: &Url) -> String {
     let (scheme, rest) = (&url[..Position::BeforeUsername], &url[Position::BeforeHost..Position::AfterQuery]);
     format!("{scheme}{rest}")

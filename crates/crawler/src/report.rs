@@ -1,4 +1,4 @@
-//! The report of a crawl: readable for people, serializable for machines.
+//! The report of a crawl: readable for people, serializable for programs.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,29 +11,29 @@ use serde_json::Value;
 use crate::component::{Component, Components};
 use crate::losses::{Loss, LossKind};
 
-/// What a crawl did, as it ended.
+/// The result of a crawl.
 #[derive(Clone, Debug, Serialize)]
 #[non_exhaustive]
 pub struct CrawlReport {
-    /// Why it ended: `finished`, `shutdown`, `closespider_pagecount`, ...
+    /// Why the crawl ended: `finished`, `shutdown`, `closespider_pagecount`, ...
     pub finish_reason: String,
     /// Seconds from start to end.
     pub elapsed_s: f64,
     /// Pages delivered to the spider.
     pub pages: u64,
-    /// Requests sent to the network, robots.txt and retries included.
+    /// Requests sent to the network, including robots.txt and retries.
     pub requests: u64,
     /// Bytes of bodies on the wire.
     pub wire_bytes: u64,
     /// Start requests that could not be fetched: URL and reason.
     pub failed_seeds: Vec<(String, String)>,
-    /// Start requests, those that were refused or are no URL included.
+    /// Number of start requests, including those that were refused or are not URLs.
     pub seeds: u64,
-    /// What was lost: failed seeds, items, feeds, links that a guard cut.
+    /// What the crawl lost: failed seeds, items, feeds, links that a guard refused.
     pub losses: Vec<Loss>,
     /// All stats.
     pub stats: BTreeMap<String, Value>,
-    /// The busiest hosts.
+    /// Reports of the busiest hosts.
     pub hosts: Vec<HostReport>,
     /// Seed of all randomness.
     pub seed: u64,
@@ -43,7 +43,7 @@ pub struct CrawlReport {
     pub(crate) components: Components,
 }
 
-/// What happened at one slot.
+/// What happened in one slot.
 #[derive(Clone, Debug, Default, Serialize)]
 #[non_exhaustive]
 pub struct HostReport {
@@ -51,17 +51,17 @@ pub struct HostReport {
     pub host: String,
     /// Requests sent.
     pub requests: u64,
-    /// Answers by status.
+    /// Number of responses by status.
     pub statuses: BTreeMap<u16, u64>,
-    /// Failed downloads by kind.
+    /// Number of failed downloads by kind.
     pub failures: BTreeMap<&'static str, u64>,
     /// Bytes of bodies on the wire.
     pub bytes: u64,
     /// Latency (request sent to headers received) in milliseconds at p50, p95 and p99.
     pub latency_ms: [f64; 3],
-    /// Delay between starts as it was last, in seconds.
+    /// The last delay between starts, in seconds.
     pub delay_s: f64,
-    /// Requests still queued.
+    /// Number of requests that are still queued.
     pub queued: u64,
     /// `active`, `sleeping`, `down` or `gave_up`.
     pub state: &'static str,
@@ -70,18 +70,18 @@ pub struct HostReport {
 }
 
 impl CrawlReport {
-    /// A component of the crawl by its type, with what it holds after the crawl; `None` if it was not configured.
+    /// A component of the crawl by its type, in its state after the crawl; `None` if it is not configured.
     pub fn component<C: Component>(&self) -> Option<Arc<C>> {
         self.components.get()
     }
 
-    /// Whether the crawl ended because the work was done.
+    /// Whether the crawl ended because there was nothing left to do.
     pub fn is_finished(&self) -> bool {
         self.finish_reason == "finished"
     }
 
-    /// Why nothing came of the crawl, if so: every start request failed, or pipelines failed on every item. A command should end
-    /// with an error then, whatever the finish reason.
+    /// The reason why the crawl as a whole failed, if it did: every start request failed, or pipelines failed on
+    /// every item. A command should then end with an error, whatever the finish reason.
     pub fn failure(&self) -> Option<String> {
         let lost = |kind| self.losses.iter().filter(|loss| loss.kind == kind).map(|loss| loss.count).sum();
         let (seeds, items): (u64, u64) = (lost(LossKind::Seeds), lost(LossKind::ItemsFailed));
@@ -91,9 +91,9 @@ impl CrawlReport {
         (items > 0 && self.stat("item_scraped_count") == 0).then(|| "every item was lost".to_owned())
     }
 
-    /// How the crawl ended, for people: the finish reason, and what is wrong with it.
+    /// A sentence for people about how the crawl ended: the finish reason, and any problem with it.
     pub fn outcome(&self) -> String {
-        // What a pipeline drops is its decision.
+        // An item that a pipeline drops is not lost: dropping it was the pipeline's decision.
         let is_loss = |loss: &Loss| loss.kind != LossKind::ItemsDropped;
         match self.failure() {
             Some(failure) => format!("{}, but {failure}", self.finish_reason),
@@ -108,7 +108,7 @@ impl CrawlReport {
     }
 }
 
-/// A summary of a few lines; each loss is one, with the first reason.
+/// A summary of a few lines, with one line for each loss and its first reason.
 impl fmt::Display for CrawlReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let elapsed = Duration::from_secs_f64(self.elapsed_s.max(0.0));
@@ -130,7 +130,7 @@ impl fmt::Display for CrawlReport {
     }
 }
 
-/// Bytes for people: `21.4 MB`.
+/// A number of bytes for people: `21.4 MB`.
 pub fn human_bytes(bytes: u64) -> String {
     let mut value = bytes as f64;
     for unit in ["B", "kB", "MB", "GB"] {

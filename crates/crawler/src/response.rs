@@ -1,4 +1,4 @@
-//! A response: what came back for one request, headers as received and the body within its limits.
+//! A response to one request: headers as received, and the body within its limits.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -9,14 +9,15 @@ use url::Url;
 
 use crate::active::Held;
 
-/// How long the parts of a download took; parts that did not happen (a reused connection) are `None`.
+/// The durations of the parts of a download. A part that did not happen (a reused connection needs no connect) is
+/// `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Timings {
     /// Name resolution.
     pub dns: Option<Duration>,
-    /// TCP connect and, for https, the TLS handshake.
+    /// TCP connect plus, for https, the TLS handshake.
     pub connect: Option<Duration>,
-    /// TLS handshake alone, where the client tells it apart.
+    /// The TLS handshake alone, if the HTTP client measures it.
     pub tls: Option<Duration>,
     /// From sending the request to its headers: the latency that AutoThrottle uses.
     pub ttfb: Duration,
@@ -24,40 +25,40 @@ pub struct Timings {
     pub total: Duration,
 }
 
-/// The answer to a request.
+/// The response to a request.
 #[derive(Clone, Debug)]
 pub struct Response {
-    /// The URL that answered.
+    /// The URL that sent the response.
     pub url: Url,
     /// Status code.
     pub status: StatusCode,
     /// Protocol version.
     pub version: Version,
-    /// Headers as received; HttpCompression removes `Content-Encoding` when it decodes.
+    /// Headers as received; HttpCompression removes `Content-Encoding` when it decodes the body.
     pub headers: HeaderMap,
-    /// The body: as received until HttpCompression (order 590) has run, decoded above it.
+    /// The body: as received until HttpCompression (order 590) has run, decoded afterwards.
     pub body: Bytes,
-    /// The body decoded by the downloader while it streamed (it counts decoded bytes against the limit anyway);
-    /// HttpCompression moves it to `body`.
+    /// The body as decoded by the downloader while it was received (the downloader has to count decoded bytes against
+    /// the limit anyway). HttpCompression moves it to `body`.
     pub decoded: Option<Bytes>,
-    /// Bytes of the body on the wire.
+    /// Size of the body on the wire, in bytes.
     pub wire_bytes: u64,
     /// Marks for logs and records: `cached`, `partial`, `dataloss`, `truncated`, ...
     pub flags: Vec<&'static str>,
-    /// Address that answered.
+    /// The address of the server.
     pub ip: Option<IpAddr>,
-    /// Certificate of the server in DER, for https.
+    /// The server's certificate in DER, for https.
     pub certificate: Option<Bytes>,
-    /// Durations.
+    /// Durations of the parts of the download.
     pub timings: Timings,
-    /// What components found.
+    /// Values that components attached.
     pub extensions: Extensions,
-    /// Counts against the limit of responses on their way.
+    /// Counts this response against the limit of responses in progress.
     pub(crate) held: Held,
 }
 
 impl Response {
-    /// A response with a body, for tests, caches and middlewares that answer by themselves.
+    /// A response with a body, for tests, caches and middlewares that answer without a download.
     pub fn new(url: Url, status: StatusCode, body: impl Into<Bytes>) -> Self {
         let body = body.into();
         Self {
@@ -85,12 +86,12 @@ impl Response {
         response
     }
 
-    /// A header as text; `None` if absent or not visible ASCII.
+    /// A header as text; `None` if it is absent or not visible ASCII.
     pub fn header(&self, name: impl header::AsHeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The media type of `Content-Type`, lower-cased, without parameters.
+    /// The media type of `Content-Type` in lower case, without parameters.
     pub fn content_type(&self) -> Option<String> {
         let value = self.headers.get(header::CONTENT_TYPE)?;
         let value = String::from_utf8_lossy(value.as_bytes());
@@ -98,7 +99,7 @@ impl Response {
         (!media.is_empty()).then_some(media)
     }
 
-    /// Adds a flag once.
+    /// Adds a flag unless it is already set.
     pub fn add_flag(&mut self, flag: &'static str) {
         if !self.flags.contains(&flag) {
             self.flags.push(flag);

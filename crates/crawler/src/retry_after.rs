@@ -1,7 +1,7 @@
-//! When a server says that it wants to be left alone: `Retry-After` and the rate-limit headers.
+//! Reads how long a server wants to be left alone: `Retry-After` and the rate-limit headers.
 //!
-//! Everything here turns header values into a time to wait from `now`, which is an argument. Nonsense is ignored. Whether a
-//! long wait is obeyed is the caller's decision.
+//! The functions turn header values into a time to wait from `now`, which is an argument. Invalid values are ignored.
+//! Whether a long wait is obeyed is the caller's decision.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,8 +11,8 @@ use crate::clock::Timestamp;
 
 /// The time to wait that a `Retry-After` value asks for (RFC 9110, section 10.2.3): seconds or an HTTP date.
 ///
-/// Nothing for what is neither: negative numbers, fractions, words. A date in the past is zero. More than `cap` is
-/// `cap`; a number that does not fit into 64 bits is ignored.
+/// The result is `None` for anything else: negative numbers, fractions, words. A date in the past gives zero. A
+/// longer time than `cap` is reduced to `cap`; a number that does not fit into 64 bits is ignored.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -32,20 +32,20 @@ pub fn retry_after(value: &str, now: SystemTime, cap: Duration) -> Option<Durati
     Some(wait.min(cap))
 }
 
-/// What the `Retry-After` of these headers asks for, counted from `now`, however long that is.
+/// The time to wait that the `Retry-After` of these headers asks for, counted from `now`, without a limit.
 pub fn wait_asked_for(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     retry_after(value, UNIX_EPOCH + Duration::from_micros(now.0), Duration::MAX)
 }
 
-/// The time until a rate limit is lifted, if it is used up now.
+/// The time until a rate limit is reset, if it is exhausted now.
 ///
-/// `header` looks up a header by its lower-case name. Both families are read, `RateLimit-*` first: used up means that
-/// `-Remaining` is 0 (or negative, as some count). The reset is a number of seconds, or, as many services
-/// have it in the `X-` family, a point in Unix time: a number so large that it would be more than ten years from now
-/// cannot be meant as a delay (in milliseconds when larger still). The single-header form of later drafts
-/// (`RateLimit: "default";r=0;t=30`, also `limit=10, remaining=0, reset=30`) counts as well. `Retry-After` is not
-/// looked at. More than `cap` is `cap`.
+/// `header` looks up a header by its lower-case name. Both families are read, `RateLimit-*` first. A limit is
+/// exhausted if `-Remaining` is 0 (or negative, as some services send). The reset is a number of seconds or, in many
+/// services with the `X-` family, a point in Unix time: a number that would mean more than ten years from now cannot
+/// be a delay (even larger ones are in milliseconds). The single-header form of later drafts (`RateLimit:
+/// "default";r=0;t=30`, also `limit=10, remaining=0, reset=30`) is read as well. `Retry-After` is not considered. A
+/// longer time than `cap` is reduced to `cap`.
 ///
 /// ```
 /// use std::time::{Duration, SystemTime};
@@ -81,7 +81,7 @@ pub fn rate_limit_wait<'h>(
         .map(|wait| wait.min(cap))
 }
 
-/// Remaining and reset out of `"default";r=0;t=30` or `limit=10, remaining=0, reset=30`.
+/// The remaining and reset values of `"default";r=0;t=30` or `limit=10, remaining=0, reset=30`.
 fn policy_fields(value: &str) -> Option<(&str, &str)> {
     let field = |names: [&str; 2]| {
         value.split([';', ',']).find_map(|field| {
@@ -96,13 +96,13 @@ fn used_up(remaining: &str) -> bool {
     remaining.trim().parse::<f64>().is_ok_and(|number| number <= 0.0)
 }
 
-/// A delay longer than this is meant as a point in Unix time.
+/// A longer delay than this is taken as a point in Unix time.
 const LONGEST_DELAY: u64 = 10 * 365 * 86_400;
-/// A point in Unix time beyond this (the year 5138) is meant in milliseconds.
+/// A point in Unix time beyond this (the year 5138) is taken as milliseconds.
 const LAST_SECOND: u64 = 100_000_000_000;
 
 fn reset_wait(reset: &str, now: SystemTime) -> Option<Duration> {
-    // GitHub and others write whole numbers, a few services fractions: "1.2".
+    // GitHub and others send integers, a few services fractions: "1.2".
     let reset = reset.trim();
     let whole = reset.split_once('.').map_or(reset, |(whole, _)| whole);
     match digits(whole) {
@@ -117,10 +117,10 @@ fn reset_wait(reset: &str, now: SystemTime) -> Option<Duration> {
     }
 }
 
-/// A number of nothing but digits, in seconds; too many digits are the largest number.
+/// A number of seconds that consists of digits only. If it has too many digits, the result is the largest number.
 fn digits(value: &str) -> Option<Duration> {
     let number = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-    // A number that does not fit is no time that anybody means.
+    // A number that does not fit cannot be a sensible time.
     if number { value.parse().ok().map(Duration::from_secs) } else { None }
 }
 

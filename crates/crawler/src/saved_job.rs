@@ -1,4 +1,4 @@
-//! A job that no crawl works on: what it has, and what can be done to it between two runs.
+//! A job that no crawl is using: its contents, and changes to it between two runs.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,18 +15,20 @@ use crate::host::HostKey;
 use crate::job::Persist;
 use crate::request::{Fingerprint, Request};
 
-/// The name under which a job keeps the counters of its crawl.
+/// The name under which a job stores the counters of its crawl.
 const STATS: &str = "stats";
 
-/// Where the state of a [`Persist`] lies, as the commits of a crawl write it.
+/// The key of the state of a [`Persist`] in the store.
 fn part_key(name: &str) -> Vec<u8> {
     [b"p/", name.as_bytes()].concat()
 }
 
-/// The state of a [`Job`](crate::Job) as its last commit left it.
+/// The state of a [`Job`](crate::Job) as of its last commit.
 ///
-/// Opening takes a second for ten million queued requests, and as much memory as the crawl had for its queue; what the crawl had
-/// on disk stays there and is read piece by piece: going through 1.5 million requests took 118 MB in all. What was in flight at the last commit counts as queued, as it does for the
+/// Opening takes a second for ten million queued requests, and as much memory as the crawl had for its queue. The
+/// part of the queue that the crawl kept on disk stays there and is read in pieces: reading all of 1.5 million
+/// requests took 118 MB in total. Requests that were in flight at the last commit count as queued, as they do when
+/// the crawl is resumed.
 /// crawl that goes on.
 #[derive(Debug)]
 pub struct SavedJob {
@@ -36,15 +38,16 @@ pub struct SavedJob {
 }
 
 impl SavedJob {
-    /// Opens a job to be read, beside others that read it; a crawl cannot go on meanwhile. Nothing is made.
+    /// Opens a job for reading. Several readers may have it open, but no crawl can use it meanwhile. Nothing is
+    /// created.
     ///
     /// # Errors
-    /// There is none, a crawl works on it, it is damaged, or of a newer version.
+    /// There is no job, a crawl is using it, it is damaged, or it was written by a newer version.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         Self::of(JobDirectory::open_read_only(path, DEFAULT_CACHE_BYTES))
     }
 
-    /// Opens a job to be changed, alone.
+    /// Opens a job for changes, exclusively.
     ///
     /// # Errors
     /// As [`SavedJob::read`].
@@ -52,7 +55,7 @@ impl SavedJob {
         let path = path.as_ref();
         Self::of(match JobDirectory::backend_of(path) {
             Ok(Some(backend)) => JobDirectory::open(path, backend),
-            // Tells that there is none.
+            // This call returns the error that there is no job.
             Ok(None) => JobDirectory::open_read_only(path, DEFAULT_CACHE_BYTES),
             Err(error) => Err(error),
         })
@@ -62,7 +65,7 @@ impl SavedJob {
         let doing = "opening the state of the crawl";
         let directory = directory.map_err(|error| Error::from(error).context(doing))?;
         let store = directory.store();
-        // Other things lie in directories of the same make; the keys of a job are paths.
+        // Other data is stored in directories of the same format; the keys of a job are paths.
         let mut is_job = true;
         store.scan(b"", &mut |key, _| {
             is_job = key.get(1) == Some(&b'/');
@@ -81,7 +84,7 @@ impl SavedJob {
         self.directory.path()
     }
 
-    /// What keeps it.
+    /// The backend that stores it.
     pub fn backend(&self) -> Backend {
         self.directory.backend()
     }
@@ -91,20 +94,21 @@ impl SavedJob {
         self.directory.format()
     }
 
-    /// Requests that are queued, those that were in flight at the last commit included.
+    /// Number of queued requests, including those that were in flight at the last commit.
     pub fn queued(&self) -> u64 {
         self.queue.len()
     }
 
-    /// Requests that were in flight at the last commit; `None` if an earlier version wrote it.
+    /// Number of requests that were in flight at the last commit; `None` if an earlier version wrote the job.
     ///
     /// # Errors
-    /// The disk fails, or what is stored is damaged.
+    /// The disk fails, or the stored data is damaged.
     pub fn in_flight(&self) -> Result<Option<u64>> {
         Ok(SavedQueue::last_commit(&*self.store)?.map(|commit| commit.leased))
     }
 
-    /// When the last commit was written, by the clock of its machine; `None` if an earlier version wrote it.
+    /// Time of the last commit, by the clock of the machine that wrote it; `None` if an earlier version wrote the
+    /// job.
     ///
     /// # Errors
     /// As [`SavedJob::in_flight`].
@@ -112,13 +116,13 @@ impl SavedJob {
         Ok(SavedQueue::last_commit(&*self.store)?.map(|commit| commit.at))
     }
 
-    /// The hosts that have something queued, with how much, by name. A host is a politeness slot ([`HostKey`]), so it may be a
-    /// registrable domain or an address.
+    /// The hosts with queued requests, and their numbers, in order of the hosts' names. A host is a politeness slot
+    /// ([`HostKey`]), so it may be a registrable domain or an address.
     pub fn hosts(&self) -> Vec<(HostKey, u64)> {
         self.queue.hosts()
     }
 
-    /// Requests that were seen: every one that ever entered the queue, but those that asked not to be filtered.
+    /// Number of seen requests: all requests that ever entered the queue, except unfiltered ones.
     ///
     /// # Errors
     /// As [`SavedJob::in_flight`].
@@ -126,7 +130,7 @@ impl SavedJob {
         self.queue.seen(&*self.store)
     }
 
-    /// The counters of the crawl, over all of its runs.
+    /// The counters of the crawl, summed over all of its runs.
     ///
     /// # Errors
     /// As [`SavedJob::in_flight`].
@@ -145,10 +149,11 @@ impl SavedJob {
         Ok(self.store.get(&part_key(name))?)
     }
 
-    /// Calls `visit` with the queued requests until it answers `false`: host by host by name, or of one host. Within a host they
-    /// come in the order of the queue, but for what lies on disk, which comes last, by blocks of some hundred.
+    /// Calls `visit` with the queued requests until it returns `false`: of all hosts in order of their names, or of
+    /// one host. The requests of a host come in the order of the queue, except those on disk, which come last, in
+    /// blocks of some hundred.
     ///
-    /// Reads some hundred requests at a time, however many there are.
+    /// Only some hundred requests are read at a time, however many there are.
     ///
     /// # Errors
     /// As [`SavedJob::in_flight`].
@@ -169,8 +174,8 @@ impl SavedJob {
         Ok(())
     }
 
-    /// Calls `visit` with all that was seen, in no order, until it answers `false`. Fingerprints are all that is kept of it:
-    /// the 128-bit hash of method, URL in canonical form, and body.
+    /// Calls `visit` with all seen fingerprints, in no particular order, until it returns `false`. Only fingerprints
+    /// are stored: the 128-bit hash of method, canonical URL and body.
     ///
     /// # Errors
     /// As [`SavedJob::in_flight`].
@@ -178,14 +183,15 @@ impl SavedJob {
         self.queue.each_seen(&*self.store, &mut visit)
     }
 
-    /// Takes all requests of a host out of the queue; answers with how many there were.
+    /// Removes all requests of a host from the queue. Returns their number.
     ///
-    /// Each is told to `log` as a drop, skipped with the reason `dropped_by_user`, before one commit takes it out, so that
-    /// every request that was queued has its record whatever happens between; `log` is loaded and saved with the state that
-    /// it has in the job, as in a crawl, but without entries. They stay seen: the crawl that goes on does not queue them again.
+    /// Each request is first reported to `log` as a drop, skipped with the reason `dropped_by_user`, and then one
+    /// commit removes them all, so that every removed request has a record even if the process ends in between. `log`
+    /// is loaded and saved with its state in the job, as in a crawl, but without entries. The requests remain seen: a
+    /// resumed crawl does not queue them again.
     ///
     /// # Errors
-    /// The job was opened to be read only, the disk fails or is full: the queue is as it was.
+    /// The job was opened for reading only, or the disk fails or is full; the queue is then unchanged.
     pub fn drop_host(&mut self, host: &HostKey, log: &(impl Observer + Persist)) -> Result<u64> {
         let name = log.name();
         log.load(self.part(&name)?.as_deref())?;
@@ -215,17 +221,17 @@ impl SavedJob {
         }
         log.sync()?;
         if let Err(error) = self.store.write(&batch, Durability::Full) {
-            // The store has what it had.
+            // The store still has its former contents.
             self.queue = SavedQueue::of(&*self.store)?;
             return Err(Error::from(error).context("writing the queue"));
         }
         Ok(dropped)
     }
 
-    /// Closes it, and gives room back to the disk if that is quick.
+    /// Closes the job, and compacts its store if that is quick.
     ///
     /// # Errors
-    /// The disk fails; what was written is there.
+    /// The disk fails; data that was written before is kept.
     pub fn close(self) -> Result<()> {
         let Self { directory, store, queue } = self;
         drop((store, queue));

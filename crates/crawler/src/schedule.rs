@@ -1,8 +1,8 @@
-//! The scheduler: which host may be asked now. All politeness lives here.
+//! The scheduler: decides which host may get a request now. All politeness is implemented here.
 //!
-//! Pure: time comes in as an argument, nothing waits and nothing is sent. One task of the engine owns it, tells it what
-//! happens, and asks [`Scheduler::next`] until that says to wait. What there is to fetch it does not know; that is the
-//! frontier's, which says when a host has work.
+//! It is pure: the time is an argument, and it neither waits nor sends. One task of the engine owns it, reports
+//! events to it, and calls [`Scheduler::next`] until that returns a time to wait for. The scheduler does not know the
+//! requests; the frontier does, and reports when a host has queued requests.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -31,52 +31,54 @@ use memory::{Memory, Remembered};
 use rules::Rules;
 use slot::{Place, Shared, Slot, Trust, Work};
 
-/// An idle slot is forgotten after this and its delay (POL-7).
+/// An idle slot is forgotten after this time and its delay.
 const LINGER: Duration = Duration::from_secs(60);
-/// Idle slots forgotten per call at most: more than one call can make, so that they never pile up, and little enough for
-/// one call to stay below 100 us.
+/// Greatest number of idle slots forgotten per call: more than one call can create, so that they never accumulate,
+/// and few enough that one call stays below 100 us.
 const FORGET: usize = 64;
-/// Waiting slots made ready per call before one of them is served: bounds a call when a great many are due at once.
+/// Number of waiting slots made ready per call before one of them is served. It bounds a call when very many slots
+/// are due at once.
 const WAKE: usize = 16;
 
-/// What [`Scheduler::next`] wants done.
+/// The next action that [`Scheduler::next`] requests.
 #[derive(Debug)]
 pub enum Next {
-    /// Lease one request of the host and send it. If there is none, say so with [`Scheduler::nothing_due`].
+    /// Lease one request of the host and send it. If there is none, call [`Scheduler::nothing_due`].
     Fetch(Ticket),
-    /// The start that was asked for with [`Scheduler::request_start`] is granted.
+    /// Grants a start that was requested with [`Scheduler::request_start`].
     Start {
-        /// As given when it was asked for.
+        /// The id that was given with the request for the start.
         waiter: u64,
-        /// The start.
+        /// The granted start.
         ticket: Ticket,
     },
-    /// The host is given up: its queue is to be dropped for this reason, and whoever waits for a start of it is to be
-    /// told; the scheduler has forgotten them. Said again when the host has work again.
+    /// The host is given up. The caller must drop its queue for this reason and notify the callers that wait for a
+    /// start of it; the scheduler has forgotten those. Returned again if the host gets new requests.
     GiveUp {
         /// The host.
         host: HostKey,
         /// Stable name in snake_case.
         reason: &'static str,
     },
-    /// Nothing may start before this time, unless something is told meanwhile.
+    /// No start is possible before this time, unless an event is reported meanwhile.
     Wait(Timestamp),
-    /// Nothing will start by waiting: there is no work, all places are taken, or the scheduler is paused.
+    /// Waiting will not make a start possible: there are no requests, the limit of requests in flight is reached, or
+    /// the scheduler is paused.
     Idle,
 }
 
-/// One granted start of a request. It takes a place until it is given to [`Scheduler::ended`] or
-/// [`Scheduler::nothing_due`]. One that is dropped, with the task that held it, gives its place back when
-/// [`Scheduler::next`] is called, and counts as sent.
+/// One granted start of a request. It counts as in flight until it is passed to [`Scheduler::ended`] or
+/// [`Scheduler::nothing_due`]. If it is dropped, together with the task that held it, the next call of
+/// [`Scheduler::next`] ends it, and it counts as sent.
 ///
-/// Who holds one asks [`leaves`](Ticket::leaves) right before the request is sent.
+/// The holder calls [`leaves`](Ticket::leaves) right before it sends the request.
 #[derive(Debug)]
 #[must_use = "a ticket takes a place until it is ended"]
 pub struct Ticket {
     /// The slot.
     pub host: HostKey,
     slot: SlotId,
-    /// Number of the start in its slot.
+    /// Number of this start within its slot.
     start: u32,
     granted: Timestamp,
     wakes: u32,
@@ -88,7 +90,7 @@ pub struct Ticket {
     lost: Arc<Lost>,
 }
 
-/// Slots of tickets that were dropped, one entry per ticket.
+/// The slots of dropped tickets, one entry per ticket.
 #[derive(Debug, Default)]
 struct Lost {
     count: AtomicUsize,
@@ -118,15 +120,16 @@ impl Drop for Ticket {
 }
 
 impl Ticket {
-    /// Whether the rules of the slot became stricter since this was granted. A request that was not sent yet must not be
-    /// sent then: give the ticket back as [`Outcome::Unused`] and ask for a start with [`Scheduler::request_start`].
+    /// Whether the rules of the slot became stricter since the grant. If the request was not sent yet, it must not be
+    /// sent then: return the ticket as [`Outcome::Unused`] and request a new start with [`Scheduler::request_start`].
     pub fn is_void(&self) -> bool {
         self.shared.version.load(Ordering::Acquire) != self.version
     }
 
-    /// Notes that the request is sent now, as [`sent`](Ticket::sent) does, unless it must not be: this is void, or another request of
-    /// the slot was sent since the grant, less than the delay ago, because both waited for the same thing, such as robots.txt. The
-    /// ticket is to be given back then, as one that is void.
+    /// Records that the request is sent now, like [`sent`](Ticket::sent), and returns whether it may be. It may not
+    /// if the ticket is void, or if another request of the slot was sent since the grant and less than the delay ago;
+    /// that happens if both waited for the same thing, such as robots.txt. The ticket must then be returned like a
+    /// void one.
     pub fn leaves(&self, now: Timestamp) -> bool {
         let leave = |sent: u64| {
             let is_early = Timestamp(sent) >= self.granted && now < Timestamp(sent) + self.gap;
@@ -135,58 +138,60 @@ impl Ticket {
         !self.is_void() && self.shared.sent.fetch_update(Ordering::AcqRel, Ordering::Acquire, leave).is_ok()
     }
 
-    /// The delay between starts that was in force at the grant, without jitter.
+    /// The delay between starts that was in force at the time of the grant, without jitter.
     pub(crate) fn gap(&self) -> Duration {
         self.gap
     }
 
-    /// The requests in flight on its slot that were allowed at the grant.
+    /// The limit of requests in flight of its slot at the time of the grant.
     pub(crate) fn limit(&self) -> u32 {
         self.limit
     }
 
-    /// Notes that the request is sent now. The gap to the next start counts from here, so that middlewares that took their
-    /// time between the grant and the sending do not bring two requests closer together than the delay.
+    /// Records that the request is sent now. The gap to the next start counts from here, so that middlewares that
+    /// take time between the grant and the sending do not bring two requests closer together than the delay.
     pub fn sent(&self, now: Timestamp) {
         self.shared.sent.fetch_max(now.0, Ordering::AcqRel);
     }
 }
 
-/// How a granted start ended.
+/// The outcome of a granted start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Outcome {
-    /// Nothing was sent: denied by robots.txt, answered from a cache, void. It costs the host no delay.
+    /// No request was sent: robots.txt forbade it, a cache answered, or the ticket was void. The next start of the
+    /// host is not delayed.
     Unused,
-    /// An answer came, of whatever status.
+    /// A response was received, with any status.
     Answer {
         /// Its status code.
         status: u16,
-        /// From the request sent to the headers received.
+        /// Time from sending the request to receiving the headers.
         latency: Duration,
-        /// Its `Retry-After`, counted from now. Obeyed on 429, 503 and 3xx unless it is beyond `retry_after_max`: then it is
-        /// not believed.
+        /// Its `Retry-After`, counted from now. It is obeyed on 429, 503 and 3xx, unless it exceeds `retry_after_max`: a
+        /// longer one is not believed.
         retry_after: Option<Duration>,
-        /// Whether AutoThrottle may learn from the latency (`autothrottle_dont_adjust_delay` says no).
+        /// Whether AutoThrottle may learn from the latency; `autothrottle_dont_adjust_delay` forbids it.
         adjust_delay: bool,
     },
-    /// No answer came.
+    /// There was no response.
     Failed {
-        /// Whether the host was not reached (DNS, refused, TLS): this counts against it, up to giving it up. Other failures may
-        /// be those of one page; if they took long, the host has to stand back while others answer.
+        /// Whether the host could not be reached (DNS, refused, TLS). Such failures count against the host, until it
+        /// is given up. Other failures may be the fault of one page; if they take long, the host gets lower
+        /// precedence than hosts that answer.
         host_failure: bool,
     },
 }
 
-/// How a slot is.
+/// The state of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SlotState {
-    /// Asked as its delay allows, or not known.
+    /// The host gets requests as its delay allows, or is not known.
     Active,
-    /// Not asked before this time: `Retry-After`, failures, or a wish.
+    /// The host gets no request before this time, because of `Retry-After`, failures, or a call.
     Sleeping(Timestamp),
-    /// Failed too often; one probe after this time.
+    /// The host failed too often; it gets one probe after this time.
     Down(Timestamp),
-    /// Refused for good.
+    /// The host is given up for good.
     GaveUp(&'static str),
 }
 
@@ -202,16 +207,18 @@ impl SlotState {
     }
 }
 
-/// Decides which host may be asked now: the owner of delays, concurrency, back-off and fairness.
+/// Decides which host may get a request now. It owns delays, concurrency, back-off and fairness.
 ///
-/// - Between two granted starts of a slot there is at least the delay in force at the second one, whatever is called in
-///   between; with a crawl delay in force there is one request at a time.
-/// - Among the slots that may start, the one with the fewest requests in flight is served, ties round robin in key order.
-/// - Hosts that fail do not hold back those that answer: while a host that answers has work, failing hosts get at most half
-///   of all places, and a quarter is kept from hosts that never answered.
+/// - Between two granted starts of a slot passes at least the delay that is in force at the second one, whatever is
+///   called in between; with a crawl delay in force there is one request at a time.
+/// - Among the slots that may start, the one with the fewest requests in flight is served; ties are resolved round
+///   robin in key order.
+/// - Failing hosts do not hold back hosts that answer: while a host that answers has queued requests, failing hosts
+///   get at most half of all places, and a quarter of the places is not given to hosts that have not answered yet.
 ///
-/// Every call is O(log n) in the number of slots; slots that wait for their delay are never looked at. A slot takes about
-/// 310 bytes, is made when its host is first named, and is forgotten 60 s and its delay after it had something to do.
+/// Every call is O(log n) in the number of slots; slots that wait for their delay are never scanned. A slot takes
+/// about 310 bytes. It is created when its host is first named, and forgotten 60 s plus its delay after it was last
+/// busy.
 pub struct Scheduler {
     rules: Rules,
     slots: Vec<Option<Slot>>,
@@ -220,19 +227,20 @@ pub struct Scheduler {
     hasher: foldhash::fast::RandomState,
     index: Index,
     memory: Memory,
-    /// What an earlier run learnt of hosts that have no slot yet.
+    /// What an earlier run learnt about hosts that have no slot yet.
     restored: HashMap<HostKey, Learnt>,
-    /// What was learnt since it was last asked for, and what is forgotten; `None` if nobody asks.
+    /// What was learnt since the last call of `changes`; an entry of `None` is forgotten. The whole map is `None` if
+    /// changes are not recorded.
     changes: Option<HashMap<HostKey, Option<Learnt>>>,
     give_ups: VecDeque<SlotId>,
     lost: Arc<Lost>,
-    /// The slot served last.
+    /// The slot that was served last.
     last: HostKey,
-    /// The latest time that was told: time never goes back.
+    /// The latest time that was passed in; time never goes back.
     now: Timestamp,
     concurrency: u32,
     active: u32,
-    /// Requests in flight, and slots that have something to do, by [`Trust`].
+    /// Requests in flight, and busy slots, by [`Trust`].
     active_of: [u32; 3],
     busy_of: [u32; 3],
     is_paused: bool,
@@ -240,7 +248,7 @@ pub struct Scheduler {
 }
 
 impl Scheduler {
-    /// With the politeness of the settings; `seed` decides the jitter.
+    /// A scheduler with the politeness of the settings; `seed` determines the jitter.
     pub fn new(settings: &EngineSettings, seed: u64) -> Self {
         Self {
             rules: Rules::new(settings, seed),
@@ -265,23 +273,23 @@ impl Scheduler {
         }
     }
 
-    /// Goes on with what an earlier run learnt, and notes what this one learns, for [`changes`](Self::changes).
+    /// Continues with what an earlier run learnt, and records what this run learns, for [`changes`](Self::changes).
     pub(crate) fn resume_with(&mut self, learnt: HashMap<HostKey, Learnt>) {
         self.restored = learnt;
         self.changes = Some(HashMap::new());
     }
 
-    /// What was learnt of hosts since the last call; `None` for what is forgotten.
+    /// What was learnt about hosts since the last call; `None` if it was forgotten.
     pub(crate) fn changes(&mut self) -> impl Iterator<Item = (HostKey, Option<Learnt>)> {
         self.changes.iter_mut().flat_map(HashMap::drain)
     }
 
-    /// The frontier has due work for the host. May be said as often as one likes.
+    /// Reports that the frontier has due requests of the host. May be called any number of times.
     pub fn woken(&mut self, host: HostKey, now: Timestamp) {
         self.has_work(host, Work::Due, now);
     }
 
-    /// The frontier has delayed work for the host, first due at `at`.
+    /// Reports that the frontier has delayed requests of the host, the first of them due at `at`.
     pub fn woken_at(&mut self, host: HostKey, at: Timestamp, now: Timestamp) {
         self.has_work(host, Work::At(at), now);
     }
@@ -296,8 +304,8 @@ impl Scheduler {
         self.give_up_again(id);
     }
 
-    /// What may be done now. To be called until it says [`Next::Wait`] or [`Next::Idle`], and again when that time has come
-    /// or anything was told.
+    /// Returns the next action. Call it until it returns [`Next::Wait`] or [`Next::Idle`], and again when that time
+    /// has come or an event was reported.
     pub fn next(&mut self, now: Timestamp) -> Next {
         self.tick(now);
         for id in self.lost.take() {
@@ -320,7 +328,7 @@ impl Scheduler {
                 return Next::Idle;
             }
             match self.index.first_ready(&self.last, self.allowed(), self.holds_leases) {
-                // A ticket that was sent late moved the next start of its slot; only now is that seen.
+                // A ticket that was sent late moved the next start of its slot; that is only noticed here.
                 Some(id) if self.put(id) => return self.grant(id),
                 Some(_) => {}
                 None if woken < WAKE => break,
@@ -330,30 +338,30 @@ impl Scheduler {
         self.index.first_waiting().map_or(Next::Idle, |(at, _)| Next::Wait(at))
     }
 
-    /// The lease for a [`Next::Fetch`] came back empty. The start is refunded; the slot sleeps until `next_at`, when its
-    /// first delayed request is due, or until it is woken.
+    /// Reports that the lease for a [`Next::Fetch`] was empty. The start is refunded; the slot sleeps until
+    /// `next_at`, when its first delayed request is due, or until it is woken.
     pub fn nothing_due(&mut self, ticket: Ticket, next_at: Option<Timestamp>, now: Timestamp) {
         self.no_more_due(&ticket, next_at, now);
         self.ended(ticket, Outcome::Unused, now);
     }
 
-    /// The lease for a [`Next::Fetch`] took the last request that is due. Optional: saves the empty lease that would find
-    /// out.
+    /// Reports that the lease for a [`Next::Fetch`] took the last due request. This call is optional: it saves an
+    /// empty lease.
     pub fn no_more_due(&mut self, ticket: &Ticket, next_at: Option<Timestamp>, now: Timestamp) {
         self.tick(now);
         self.change(ticket.slot, |slot, _| {
-            // Woken since: what the lease saw is no longer so.
+            // If the slot was woken since, the result of the lease is outdated.
             if slot.wakes == ticket.wakes {
                 slot.work = next_at.map_or(Work::None, Work::At);
             }
         });
     }
 
-    /// Asks for one more start of a slot: for robots.txt, for a download that a component wants, for a request whose ticket
+    /// Requests one more start of a slot: for robots.txt, for a download of a component, for a request whose ticket
     /// was void. It is granted before new leases of the slot.
     ///
-    /// Who holds a ticket must end it before waiting for another start: where one request at a time is allowed, it would
-    /// wait for itself.
+    /// The holder of a ticket must end it before it waits for another start. If the slot allows one request at a
+    /// time, it would otherwise wait for itself.
     pub fn request_start(&mut self, host: HostKey, waiter: u64, now: Timestamp) {
         self.tick(now);
         let id = self.slot_of(host);
@@ -361,7 +369,7 @@ impl Scheduler {
         self.give_up_again(id);
     }
 
-    /// Takes back a [`request_start`](Self::request_start) that was not granted yet; else it does nothing.
+    /// Cancels a [`request_start`](Self::request_start) that was not granted yet; otherwise it has no effect.
     pub fn cancel_start(&mut self, host: &HostKey, waiter: u64) {
         let Some(id) = self.find(host) else { return };
         self.change(id, |slot, _| {
@@ -371,7 +379,7 @@ impl Scheduler {
         });
     }
 
-    /// A granted start ended.
+    /// Reports the outcome of a granted start.
     pub fn ended(&mut self, mut ticket: Ticket, outcome: Outcome, now: Timestamp) {
         self.tick(now);
         ticket.is_ended = true;
@@ -401,8 +409,8 @@ impl Scheduler {
 
     /// Changes the politeness of a slot.
     ///
-    /// A crawl delay only rises, because authorities with different robots.txt share the slot of their host; zero lifts it.
-    /// A concurrency of 0 is no limit.
+    /// A crawl delay can only be raised, because authorities with different robots.txt share the slot of their host;
+    /// zero removes it. A concurrency of 0 means no limit.
     pub fn adjust(&mut self, host: &HostKey, change: Politeness, now: Timestamp) {
         self.tick(now);
         let id = self.slot_of(host.clone());
@@ -419,7 +427,7 @@ impl Scheduler {
         }
     }
 
-    /// Nothing is granted until [`resume`](Self::resume); what is in flight ends as ever.
+    /// Grants no starts until [`resume`](Self::resume); requests in flight end as usual.
     pub fn pause(&mut self) {
         self.is_paused = true;
     }
@@ -429,23 +437,23 @@ impl Scheduler {
         self.is_paused = false;
     }
 
-    /// While held, no [`Next::Fetch`] is granted, but starts that were asked for are: a callback that waits for a download
-    /// of its own gets it although the bytes of waiting pages have used up their budget.
+    /// While leases are held, no [`Next::Fetch`] is granted, but requested starts are. A callback that waits for a
+    /// download of its own gets it even if the bytes of waiting pages have used up their budget.
     pub fn hold_leases(&mut self, held: bool) {
         self.holds_leases = held;
     }
 
-    /// Starts granted and not ended, of all slots.
+    /// Number of starts that were granted and have not ended, over all slots.
     pub fn active(&self) -> usize {
         self.active as usize
     }
 
-    /// Slots that are kept.
+    /// Number of slots.
     pub fn slots(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    /// How many hosts have something to do, and how many are down or given up. Looks at every slot that is kept.
+    /// The numbers of busy hosts, and of hosts that are down or given up. Scans all slots.
     pub(crate) fn hosts_active_and_down(&self) -> (usize, usize) {
         let (mut active, mut down) = (0, 0);
         for slot in self.slots.iter().flatten() {
@@ -458,18 +466,18 @@ impl Scheduler {
         (active, down)
     }
 
-    /// Whether nothing is in flight and nothing could start but what is parked: asleep, down, or delayed in the frontier.
-    /// False as long as a slot waits for the delay between its starts. Without any work it is true.
+    /// Whether nothing is in flight and all that could start is parked: asleep, down, or delayed in the frontier.
+    /// False while a slot waits for the delay between its starts; true if there are no requests at all.
     pub fn is_parked(&self) -> bool {
         self.active == 0 && self.give_ups.is_empty() && self.index.all_parked()
     }
 
-    /// The delay between starts in force; `None` if the host has no slot.
+    /// The delay between starts that is in force; `None` if the host has no slot.
     pub fn delay_of(&self, host: &HostKey) -> Option<Duration> {
         self.find(host).map(|id| self.slot(id).delay())
     }
 
-    /// How the slot of the host is; [`SlotState::Active`] if it has none.
+    /// The state of the slot of the host; [`SlotState::Active`] if it has none.
     pub fn slot_state(&self, host: &HostKey) -> SlotState {
         let Some(id) = self.find(host) else {
             let gave_up = self.memory.get(host).and_then(|rules| rules.gave_up);
@@ -507,7 +515,7 @@ impl Scheduler {
         self.by_host.find(self.hash(host), |&id| self.slot(id).key == *host).copied()
     }
 
-    /// The slot of a host, made if new.
+    /// The slot of a host; created if it is new.
     fn slot_of(&mut self, host: HostKey) -> SlotId {
         if let Some(id) = self.find(&host) {
             return id;
@@ -539,7 +547,7 @@ impl Scheduler {
         id
     }
 
-    /// Notes what is learnt of a slot, if somebody wants to know and there is anything to tell.
+    /// Records what was learnt about a slot, if changes are recorded and there is one.
     fn note(&mut self, id: SlotId) {
         let Some(changes) = &mut self.changes else { return };
         let slot = self.slots[id as usize].as_mut().expect("indexes and tickets name slots that are kept");
@@ -550,14 +558,14 @@ impl Scheduler {
         }
     }
 
-    /// Changes a slot and puts it where it belongs then.
+    /// Changes a slot and updates its index entry.
     fn change(&mut self, id: SlotId, change: impl FnOnce(&mut Slot, &Rules)) {
         let slot = self.slots[id as usize].as_mut().expect("indexes and tickets name slots that are kept");
         change(slot, &self.rules);
         self.put(id);
     }
 
-    /// Puts a slot where it belongs; the answer is whether it may be granted a start now.
+    /// Moves a slot to the index where it belongs. Returns whether it may be granted a start now.
     fn put(&mut self, id: SlotId) -> bool {
         let slot = self.slots[id as usize].as_mut().expect("indexes and tickets name slots that are kept");
         let place = slot.place(&self.rules, self.now, LINGER);
@@ -593,8 +601,8 @@ impl Scheduler {
 
     /// Which hosts may take a place now, by trust.
     ///
-    /// Without this, silent hosts, each holding its places until a timeout, would in turn take every place that a host which
-    /// answers gives back (R3).
+    /// Without this rule, silent hosts, each of which holds its places until a timeout, would one after the other
+    /// take every place that an answering host releases.
     fn allowed(&self) -> [bool; 3] {
         let busy = |trust: Trust| self.busy_of[trust as usize];
         let active = |trust: Trust| self.active_of[trust as usize];
@@ -657,7 +665,7 @@ impl Scheduler {
         self.put(id);
     }
 
-    /// A host that was given up has work again: that is to be dropped as well.
+    /// A host that was given up has queued requests again; they must be dropped, too.
     fn give_up_again(&mut self, id: SlotId) {
         if let Some(reason) = self.slot(id).gave_up {
             self.give_up(id, reason);
@@ -674,13 +682,13 @@ impl Scheduler {
         told
     }
 
-    /// Forgets slots that had nothing to do for long enough, but remembers rules that were learnt (POL-7).
+    /// Forgets slots that were idle for long enough, but remembers rules that were learnt.
     fn forget_idle(&mut self) {
         for _ in 0..FORGET {
             let Some((_, id)) = self.index.first_idle().filter(|&(until, _)| until <= self.now) else {
                 return;
             };
-            // A ticket that was sent late may have moved the end of its calm.
+            // A ticket that was sent late may have postponed the time at which the slot is forgotten.
             self.put(id);
             if !matches!(self.slot(id).place, Place::Idle(until) if until <= self.now) {
                 continue;

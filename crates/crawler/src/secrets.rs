@@ -1,23 +1,23 @@
-//! What is not for everybody's eyes: users and passwords in addresses, and headers that carry credentials.
+//! Hides secrets: users and passwords in URLs, and headers that carry credentials.
 
 use std::borrow::Cow;
 
 use http::{HeaderName, header};
 use url::Url;
 
-/// What stands in the place of a user and a password.
+/// The replacement for a user and a password.
 const HIDDEN: &str = "***";
 
-/// The headers that carry credentials by their definition. Others are told apart by [`is_secret_name`], or marked by whoever
-/// sets them.
+/// The standard headers that carry credentials. Others are recognised by [`is_secret_name`], or marked by the code
+/// that sets them.
 pub static CREDENTIALS: [HeaderName; 3] =
     [header::AUTHORIZATION, header::COOKIE, header::PROXY_AUTHORIZATION];
 
-/// A text that is an address, or was meant to be one, without the user and the password in it. To be used wherever
-/// an address is shown or written that no [`Request`](crate::Request) has been made of.
+/// Hides the user and the password in a text that is a URL, or was meant to be one. Use it wherever a URL is shown or
+/// written before it has become a [`Request`](crate::Request).
 ///
-/// Of what cannot be read as an http address, everything up to the last `@` is hidden: rather too much than a
-/// password.
+/// If the text cannot be parsed as an http URL, everything up to the last `@` is hidden: hiding too much is better
+/// than showing a password.
 ///
 /// ```
 /// use huntsman_crawler::redacted;
@@ -37,7 +37,8 @@ pub fn redacted(text: &str) -> Cow<'_, str> {
     Cow::Owned(format!("{}{HIDDEN}{}", &text[..start], &text[end..]))
 }
 
-/// Hides the user and the password of an address; whether it had any. It is still one with a user, and refused as such.
+/// Hides the user and the password of a URL. Returns whether it had any. The URL still has a user name (`***`), and
+/// requests to it are refused for that.
 pub fn redact(url: &mut Url) -> bool {
     if url.username().is_empty() && url.password().is_none() {
         return false;
@@ -46,7 +47,7 @@ pub fn redact(url: &mut Url) -> bool {
     true
 }
 
-/// Whether a header is called as one that carries credentials: `Authorization`, `Cookie`, and what APIs call theirs
+/// Whether the name of a header says that it carries credentials: `Authorization`, `Cookie`, and usual names of APIs
 /// (`X-Api-Key`, `X-Auth-Token`, `Private-Token`).
 pub fn is_secret_name(name: &HeaderName) -> bool {
     const WORDS: [&str; 9] = [
@@ -82,7 +83,7 @@ mod tests {
             ("http://u:SEC@RET@h/x@y", "http://***@h/x@y"),
             ("http:u:SECRET@h/", "http://***@h/"),
             ("http:\\\\u:SECRET@h", "http://***@h/"),
-            // No addresses of pages, or none at all.
+            // Texts that are not URLs of pages, or not URLs at all.
             ("http://u:SEC/RET@h/", "http://***@h/"),
             ("http://u s:SECRET@[bad/", "http://***@[bad/"),
             ("u:SECRET@h/x", "***@h/x"),

@@ -1,5 +1,5 @@
-//! Settings: each part of a crawl declares its own next to its code, in Scrapy's names in lower case. Help, checks, profiles and the
-//! reference page come from what is declared.
+//! Settings: each part of a crawl declares its own next to its code, with Scrapy's names in lower case. The help, the
+//! checks, the profiles and the reference page are generated from the declarations.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -24,8 +24,8 @@ pub use table::{SettingsTable, nearest};
 use crate::settings;
 
 settings! {
-    /// Settings of the engine and the HTTP client, typed. Times are seconds, sizes are bytes, 0 means no limit where a limit is meant. Defaults
-    /// are the polite profile.
+    /// Settings of the engine and the HTTP client, typed. Times are in seconds and sizes in bytes; for a limit, 0 means
+    /// no limit. Defaults are those of the polite profile.
     pub struct EngineSettings checked by check_engine {
         /// Downloads in flight in the whole crawl.
         concurrent_requests: usize = 16, broad = 256;
@@ -195,12 +195,12 @@ settings! {
 
 /// The settings of a crawl, made from [`Layers`].
 ///
-/// The engine's own are fields, by way of [`EngineSettings`]; those of components are read as the group that the component
-/// declares, with [`of`](Self::of). Defaults are the polite profile.
+/// The engine's settings are fields, through [`EngineSettings`]. Settings of components are read with
+/// [`of`](Self::of), as the group that the component declares. Defaults are those of the polite profile.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     engine: EngineSettings,
-    /// Of the other groups.
+    /// Values of the other groups.
     values: Map<String, Value>,
 }
 
@@ -219,13 +219,15 @@ impl DerefMut for Settings {
 }
 
 impl Settings {
-    /// The settings of one group: what was set, and defaults for all else. Reads each value anew, so hot code keeps the result.
+    /// The settings of one group: the values that were set, and defaults for the rest. Each call reads all values
+    /// again, so hot code should keep the result.
     pub fn of<G: SettingsGroup>(&self) -> G {
-        // Values have the types of their group: layers are checked against the table, and programs put whole groups.
+        // The values have the types that their group declares: layers are checked against the table, and programs set
+        // whole groups.
         G::read(&self.values).unwrap_or_default()
     }
 
-    /// Changes the settings of one group, for programs and tests that make settings without [`Layers`].
+    /// Changes the settings of one group, for programs and tests that do not use [`Layers`].
     pub fn change<G: SettingsGroup>(&mut self, change: impl FnOnce(&mut G)) {
         let mut group = self.of::<G>();
         change(&mut group);
@@ -240,7 +242,7 @@ impl Settings {
         }
     }
 
-    /// Callbacks that run at once.
+    /// The number of callbacks that run at once.
     pub fn callback_threads(&self) -> usize {
         match self.callback_threads {
             0 => std::thread::available_parallelism().map_or(1, usize::from),
@@ -288,7 +290,7 @@ fn check_engine(settings: &EngineSettings) -> Result<()> {
 /// Checks that a setting is a finite number of at least 0: a time, or a rate.
 ///
 /// # Errors
-/// It is not; the error names the setting.
+/// The value is not such a number; the error names the setting.
 pub fn check_time(name: &str, value: f64) -> Result<()> {
     if value.is_finite() && value >= 0.0 {
         return Ok(());
@@ -300,15 +302,15 @@ pub fn check_time(name: &str, value: f64) -> Result<()> {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SlotSettings {
-    /// Downloads in flight.
+    /// Limit of downloads in flight.
     pub concurrency: Option<usize>,
     /// Seconds between starts.
     pub delay: Option<f64>,
-    /// Jitter as in `download_delay_jitter`.
+    /// Jitter, as in `download_delay_jitter`.
     pub jitter: Option<f64>,
 }
 
-/// What becomes of https servers whose certificate is not valid. `true`, `false` and `"record"` in files.
+/// How https servers without a valid certificate are treated. `true`, `false` and `"record"` in files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub enum VerifyCertificates {
@@ -318,12 +320,12 @@ pub enum VerifyCertificates {
     /// Pages come with the flag `bad_certificate` and a [`CertificateError`](crate::CertificateError) in their extensions;
     /// through a proxy they are refused, because the certificate is not seen there.
     Record,
-    /// Nothing is verified.
+    /// Certificates are not verified.
     No,
 }
 
 impl VerifyCertificates {
-    /// Whether a server that answers is the one it says it is: only then does it get credentials.
+    /// Whether a response proves the identity of the server; credentials are sent only then.
     pub fn is_proof(self) -> bool {
         self == Self::Yes
     }
@@ -357,7 +359,7 @@ impl From<VerifyCertificates> for Value {
     }
 }
 
-/// What a commit of a job survives (`job_sync`).
+/// What a commit of a job must survive (`job_sync`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobSync {
@@ -368,18 +370,19 @@ pub enum JobSync {
     Full,
 }
 
-/// What AutoThrottle takes for the latency of a slot (`autothrottle_estimate`).
+/// How AutoThrottle estimates the latency of a slot (`autothrottle_estimate`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LatencyEstimate {
-    /// The median of its last five answers: one slow page does not slow the host down.
+    /// The median of the last five responses: one slow page does not slow the host down.
     #[default]
     Median,
-    /// Its last answer, as in Scrapy.
+    /// The last response, as in Scrapy.
     Last,
 }
 
-/// Seconds of a setting as a duration; negative and non-finite values are zero, and a year is the most.
+/// Converts the seconds of a setting to a duration. Negative and non-finite values become zero, and the maximum is
+/// one year.
 pub fn seconds(value: f64) -> std::time::Duration {
     const YEAR: f64 = 365.0 * 86_400.0;
     if value.is_finite() {

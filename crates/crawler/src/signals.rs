@@ -1,26 +1,29 @@
 //! Signals: the first one stops a crawl gently, the second one at once.
 //!
-//! A library takes no signals unless it is asked to ([`CrawlerBuilder::with_signals`](crate::CrawlerBuilder::with_signals)).
+//! The library installs no signal handlers unless the program asks for them
+//! ([`CrawlerBuilder::with_signals`](crate::CrawlerBuilder::with_signals)).
 
 use tokio::sync::mpsc;
 
 use crate::engine::Handle;
 
-/// What a signal makes a crawl do.
+/// The effect of a signal on a crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stopping {
-    /// Nothing more is begun; requests in flight may end within `drain_timeout`.
+    /// No new requests are started; requests in flight may end within `drain_timeout`.
     Gently,
-    /// What is in flight is dropped and goes back to the queue.
+    /// Requests in flight are cancelled and return to the queue.
     AtOnce,
 }
 
-/// SIGINT and SIGTERM, or Ctrl-C where there are none. Not SIGHUP: a handler for it would take `nohup` its effect.
+/// SIGINT and SIGTERM, or Ctrl-C on systems without them. SIGHUP is not handled, because a handler for it would
+/// defeat `nohup`.
 #[derive(Debug)]
 pub struct Signals(mpsc::Receiver<()>);
 
 impl Signals {
-    /// From now on they come here and do not end the process, until it ends by itself. To be called within a runtime.
+    /// Installs the handlers. From then on the signals no longer end the process, for the rest of its life. Must be
+    /// called within a runtime.
     #[cfg(unix)]
     pub fn listen() -> Self {
         use tokio::signal::unix::{SignalKind, signal};
@@ -35,7 +38,8 @@ impl Signals {
         Self(receiver)
     }
 
-    /// From now on they come here and do not end the process, until it ends by itself. To be called within a runtime.
+    /// Installs the handler. From then on Ctrl-C no longer ends the process, for the rest of its life. Must be called
+    /// within a runtime.
     #[cfg(not(unix))]
     pub fn listen() -> Self {
         let (sender, receiver) = mpsc::channel(4);
@@ -45,15 +49,15 @@ impl Signals {
         Self(receiver)
     }
 
-    /// Waits for one; for ever if nobody can signal this process.
+    /// Waits for the next signal; waits for ever if this process cannot receive signals.
     pub async fn next(&mut self) {
         if self.0.recv().await.is_none() {
             std::future::pending::<()>().await;
         }
     }
 
-    /// Stops a crawl at the first one, with the finish reason `shutdown`, and aborts it at the second; `told` hears of each
-    /// before. Ends then.
+    /// Stops a crawl at the first signal, with the finish reason `shutdown`, and aborts it at the second one. `told`
+    /// is called before each. Returns after the second signal.
     pub async fn steer(mut self, handle: &Handle, told: impl Fn(Stopping)) {
         self.next().await;
         told(Stopping::Gently);

@@ -1,8 +1,8 @@
-//! Crawls that are a function of their inputs, for simulation.
+//! Deterministic crawls, for simulation.
 //!
-//! With a paused clock and a seed, two things still make one run of a crawl differ from the next: work on threads beside the
-//! runtime, which ends at any moment, and the time on the wall, by which a job remembers what is to come. While a [`Simulated`]
-//! lives, crawls on its thread have neither.
+//! With a paused clock and a seed, two things still make one run of a crawl differ from the next: work on threads
+//! outside the runtime, which ends at an arbitrary moment, and the wall-clock time, which a job uses to store future
+//! times. While a [`Simulated`] exists, crawls on its thread use neither.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -24,27 +24,29 @@ struct World {
     delays: Box<dyn FnMut() -> Delays>,
 }
 
-/// How long a piece of work takes that would block a thread, in the time of the runtime.
+/// How long a piece of blocking work takes, in the time of the runtime.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delays {
-    /// Until it is done, all at once.
+    /// Time until the work is done; it is done all at once.
     pub before: Duration,
-    /// From then until its result is told.
+    /// Time from then until the result is available.
     pub after: Duration,
 }
 
-/// While this lives, what crawls on this thread would do on threads beside the runtime (callbacks, start requests, commits) they
-/// do on the runtime, and the time on the wall goes by the runtime's clock. With a current-thread runtime whose clock is paused, and
-/// the setting `seed`, the same crawl is the same to the last event.
+/// While this value exists, crawls on this thread run on the runtime itself what they would otherwise run on other
+/// threads (callbacks, start requests, commits), and the wall-clock time follows the runtime's clock. With a
+/// current-thread runtime whose clock is paused, and the setting `seed`, two runs of the same crawl are equal to the
+/// last event.
 ///
-/// A callback may wait only for what is there at once. Made within the runtime; one at a time on a thread.
+/// A callback may wait only for futures that are ready at once. Create the value within the runtime; there can be
+/// only one per thread.
 pub struct Simulated {
-    /// The world is that of this thread.
+    /// Makes the type `!Send`: the simulation belongs to this thread.
     not_send: PhantomData<*const ()>,
 }
 
 impl Simulated {
-    /// Begins at a time on the wall. `delays` is asked for each piece of work.
+    /// Begins the simulation at the given wall-clock time. `delays` is called for each piece of work.
     pub fn begin(wall: Timestamp, delays: impl FnMut() -> Delays + 'static) -> Self {
         let world = World { began: Instant::now(), wall, delays: Box::new(delays) };
         WORLD.set(Some(world));
@@ -64,17 +66,17 @@ impl fmt::Debug for Simulated {
     }
 }
 
-/// The simulated time on the wall.
+/// The simulated wall-clock time, if this thread is simulated.
 pub(crate) fn wall() -> Option<Timestamp> {
     WORLD.with_borrow(|world| world.as_ref().map(|world| world.wall + world.began.elapsed()))
 }
 
-/// Whether there is no thread beside the runtime.
+/// Whether this thread is simulated, so that no other threads may be used.
 pub(crate) fn is_simulated() -> bool {
     WORLD.with_borrow(Option::is_some)
 }
 
-/// Does work that would hold up a runtime: on a thread of its own.
+/// Runs blocking work on a separate thread.
 pub(crate) fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let delays = WORLD.with_borrow_mut(|world| world.as_mut().map(|world| (world.delays)()));
     match delays {

@@ -1,7 +1,8 @@
-//! Sitemaps: what a site says that it has. From the bytes of a document to its entries, one after another.
+//! Sitemaps: reads the entries of a sitemap document one after another.
 //!
-//! [`Sitemap`] reads a document and fetches nothing; [`Sitemaps`] is the spider around it. A document is read in pieces of
-//! 64 KiB: however long it is, however deep it nests and whatever it declares, memory stays at that.
+//! [`Sitemap`] reads a document and fetches nothing; [`Sitemaps`] is the spider that fetches sitemaps. A document is
+//! read in pieces of 64 KiB, and memory stays at that size however long the document is, however deep it nests and
+//! whatever it declares.
 
 use std::collections::VecDeque;
 
@@ -20,17 +21,17 @@ pub use spider::Sitemaps;
 use document::Document;
 use source::{Source, WINDOW};
 
-/// Bytes of an address, a date or another value at most; a longer one is no value.
+/// Greatest length of a URL, a date or another value, in bytes; longer values are ignored.
 const MAX_VALUE: usize = 8 << 10;
 
-/// What kind of document a sitemap is.
+/// The kind of a sitemap document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SitemapKind {
     /// A list of pages (`urlset`, sitemaps.org).
     UrlSet,
     /// A list of sitemaps (`sitemapindex`, sitemaps.org).
     Index,
-    /// One address a line.
+    /// One URL per line.
     Text,
     /// RSS 2.0 or 1.0: the links of its items.
     Rss,
@@ -51,17 +52,17 @@ impl SitemapKind {
     }
 }
 
-/// An entry of a sitemap. Its address is http or https; everything else is as written, white space trimmed.
+/// An entry of a sitemap. Its URL is http or https; all other values are as written, with white space trimmed.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct SitemapEntry {
-    /// Address of a page, or of a sitemap if the document is an index.
+    /// URL of a page, or of a sitemap if the document is an index.
     pub loc: Url,
-    /// When it changed last: W3C datetime in sitemaps and Atom, an e-mail date in RSS.
+    /// Time of the last change: a W3C datetime in sitemaps and Atom, an e-mail date in RSS.
     pub lastmod: Option<String>,
-    /// How often it is said to change (`daily`, ...).
+    /// The declared frequency of changes (`daily`, ...).
     pub changefreq: Option<String>,
-    /// From 0 to 1; what is no such number is left out.
+    /// From 0 to 1; `None` if the value is not such a number.
     pub priority: Option<f32>,
     /// The same page in other languages (`xhtml:link rel="alternate"`); at most 1,000.
     pub alternates: Vec<Alternate>,
@@ -73,16 +74,16 @@ pub struct SitemapEntry {
 pub struct Alternate {
     /// Language and region as written, or `x-default`.
     pub hreflang: Option<String>,
-    /// Its address.
+    /// URL of the page.
     pub href: Url,
 }
 
-/// Limits of reading one document.
+/// Limits for reading one document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SitemapLimits {
-    /// Entries that are given; later ones are counted.
+    /// Greatest number of entries that are returned; later ones are only counted.
     pub max_entries: usize,
-    /// Bytes that are read, unpacked; 0 is no limit.
+    /// Greatest number of unpacked bytes that are read; 0 means no limit.
     pub max_bytes: u64,
 }
 
@@ -93,38 +94,40 @@ impl Default for SitemapLimits {
 }
 
 impl SitemapLimits {
-    /// The limits of a crawl: `sitemap_max_entries`, `sitemap_max_bytes`.
+    /// The limits from the settings `sitemap_max_entries` and `sitemap_max_bytes`.
     pub fn of(settings: &Settings) -> Self {
         Self { max_entries: settings.sitemap_max_entries, max_bytes: settings.sitemap_max_bytes }
     }
 }
 
-/// What reading a document came to.
+/// A summary of reading one document.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SitemapReport {
-    /// The kind; `None` for what is no sitemap, such as a page.
+    /// The kind; `None` if the document is not a sitemap but, for example, a page.
     pub kind: Option<SitemapKind>,
-    /// Entries that were given.
+    /// Number of entries that were returned.
     pub entries: usize,
-    /// Entries beyond the limit.
+    /// Number of entries beyond the limit.
     pub entries_cut: usize,
-    /// Entries without an http or https address: `file:`, `javascript:`, an entity of the document's own, nothing at all.
+    /// Number of entries without an http or https URL: `file:`, `javascript:`, an entity that the document declares,
+    /// or no URL at all.
     pub invalid: usize,
-    /// Whether the limit of bytes cut it.
+    /// Whether the limit of bytes was reached.
     pub is_cut: bool,
-    /// Whether something was broken: markup that does not end, an entry that is cut off, a packed file that is torn.
+    /// Whether the document is damaged: markup that does not end, an incomplete entry, a truncated gzip file.
     pub is_damaged: bool,
-    /// Whether elements were passed over because they nest deeper than 100.
+    /// Whether elements were skipped because they nest deeper than 100.
     pub is_too_deep: bool,
 }
 
 /// A sitemap that is being read: an iterator over its entries.
 ///
-/// All kinds of documents, packed with gzip or not (told by the first bytes, whatever the name is); what it is comes from
-/// its content. Names count without their namespace. Broken XML is read on behind the damage. Only the five references that
-/// XML predefines, and numeric ones, are resolved: a document's own entities are neither read nor expanded, and nothing is
-/// ever fetched. Relative addresses are resolved against `base`.
+/// It reads all kinds of documents and recognises the kind by the content. Documents may be packed with gzip, which
+/// is recognised by the first bytes, whatever the name is. Namespaces of elements are ignored. After broken XML,
+/// reading continues behind the damage. Only the five references that XML predefines, and numeric ones, are resolved:
+/// entities that a document declares are neither read nor expanded, and nothing is ever fetched. Relative URLs are
+/// resolved against `base`.
 ///
 /// ```
 /// use huntsman_crawler::{Sitemap, SitemapKind, SitemapLimits};
@@ -141,21 +144,21 @@ pub struct SitemapReport {
 /// ```
 pub struct Sitemap<'a> {
     source: Source<'a>,
-    /// Text that was not read yet.
+    /// Text that was not parsed yet.
     window: String,
     state: State,
     base: Url,
-    /// Entries of the last piece; it bounds their number.
+    /// Entries of the last piece, whose size limits their number.
     found: VecDeque<SitemapEntry>,
     max_entries: usize,
     report: SitemapReport,
 }
 
 enum State {
-    /// Nothing was looked at.
+    /// No byte was examined yet.
     New,
     Xml(Box<Document>),
-    /// `true` within a line that is too long to be an address.
+    /// `true` within a line that is too long to be a URL.
     Text(bool),
     Done,
 }
@@ -174,7 +177,7 @@ impl<'a> Sitemap<'a> {
         }
     }
 
-    /// What came of it so far; complete when the iterator has ended.
+    /// The summary so far; complete when the iterator has ended.
     pub fn report(&self) -> SitemapReport {
         self.report
     }
@@ -203,7 +206,7 @@ impl<'a> Sitemap<'a> {
         }
     }
 
-    /// Tells markup from lines by the first character.
+    /// Distinguishes markup from lines of text by the first character.
     fn begin(&mut self, is_last: bool) {
         let text = self.window.trim_start_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
         let skipped = self.window.len() - text.len();
@@ -221,7 +224,7 @@ impl<'a> Sitemap<'a> {
             document.finish(&self.base, &mut self.found);
             self.report.kind = document.kind();
             self.report.invalid = document.invalid();
-            // What is no sitemap is no broken one either.
+            // A document that is not a sitemap does not count as a damaged one.
             self.report.is_damaged |= document.is_damaged() && document.kind().is_some();
             self.report.is_too_deep = document.is_too_deep();
         }
@@ -248,7 +251,7 @@ impl Iterator for Sitemap<'_> {
                 return None;
             }
             self.advance();
-            // Also while it is read: who breaks off wants to know what it was.
+            // The kind is also set during reading, for callers that stop early.
             if let State::Xml(document) = &self.state {
                 self.report.kind = document.kind();
             }
@@ -262,14 +265,14 @@ impl std::fmt::Debug for Sitemap<'_> {
     }
 }
 
-/// An address as an entry has it: absolute, http or https.
+/// The URL of an entry: absolute, http or https.
 fn address(text: &str, base: &Url) -> Option<Url> {
     let url = base.join(text).ok()?;
     (matches!(url.scheme(), "http" | "https") && !text.is_empty()).then_some(url)
 }
 
-/// Reads the whole lines of a piece, and the rest too if it is the last one. Answers with the bytes read. Lines that begin
-/// with `#` are comments; an address must be absolute, since any word would be a relative one.
+/// Reads the complete lines of a piece, and the remainder if it is the last piece. Returns the number of bytes read.
+/// Lines that begin with `#` are comments. A URL must be absolute, since any word would be a relative one.
 fn lines(
     window: &str,
     is_last: bool,

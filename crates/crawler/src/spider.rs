@@ -1,4 +1,4 @@
-//! Spiders: where to start, and what to do with a page.
+//! Spiders: they name the start requests and handle pages.
 
 use crate::error::{Error, Result};
 use crate::middleware::short_type_name;
@@ -8,49 +8,50 @@ use crate::request::Request;
 
 /// Defines a crawl: its start requests and its callbacks.
 ///
-/// `parse` is synchronous: it is CPU work, runs on a worker thread beside the network tasks, and may use a tree that is
-/// not `Send`. A callback that must wait for something uses [`Context::wait`](crate::Context::wait).
+/// `parse` is synchronous: it is CPU work, runs on a worker thread beside the network tasks, and may use a tree that
+/// is not `Send`. A callback that has to wait for a future uses [`Context::wait`](crate::Context::wait).
 pub trait Spider: Send + Sync + 'static {
-    /// What the spider produces. A spider with several kinds of items uses an enum.
+    /// The type of the items. A spider with several kinds of items uses an enum.
     type Item: Send + 'static;
 
-    /// Name in logs and reports; the type's name by default.
+    /// Name in logs and reports; by default the name of the type.
     fn name(&self) -> &str {
         short_type_name::<Self>()
     }
 
-    /// Start requests, pulled lazily while the frontier has room.
+    /// Start requests. They are pulled lazily while the frontier has room.
     fn start(&self) -> Start;
 
-    /// The labels that `parse` knows; empty (default) means any. A queued request with an unknown label is an error
-    /// that names it, not a call of the wrong code.
+    /// The labels that `parse` handles; empty (default) means any. A queued request with an unknown label causes an
+    /// error that names the label, instead of a call of the wrong code.
     fn callbacks(&self) -> &[&str] {
         &[]
     }
 
-    /// A page. Branch on `page.callback()` if requests carry labels. Items and requests given before an error are kept.
+    /// Handles a page. Branch on `page.callback()` if requests have labels. Items and requests given before an error
+    /// are kept.
     ///
     /// # Errors
-    /// Costs this page only: it is logged, counted under `spider_exceptions/` and recorded as a drop.
+    /// An error affects only this page: it is logged, counted under `spider_exceptions/` and recorded as a drop.
     fn parse(&self, page: &Page, out: &mut Output<Self::Item>) -> Result<()>;
 
-    /// A request that failed: no answer, or a status that is not handed to `parse`.
+    /// Handles a request that failed: there was no response, or its status is not passed to `parse`.
     ///
     /// # Errors
-    /// Logged and counted.
+    /// An error is logged and counted.
     fn failed(&self, request: &Request, error: &Error, out: &mut Output<Self::Item>) -> Result<()> {
         let _ = (request, error, out);
         Ok(())
     }
 
-    /// Hosts (and their subdomains) that links and redirects may lead to; empty (default) means all. Asked for every page
-    /// and before every download, so it may change during the crawl. Start requests, unfiltered ones and those with meta
-    /// `allow_offsite` pass.
+    /// Hosts that links and redirects may lead to, including their subdomains; empty (default) means all. The engine
+    /// calls this for every page and before every download, so the result may change during the crawl. Start
+    /// requests, unfiltered requests and requests with meta `allow_offsite` are always allowed.
     fn allowed_domains(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// Changes to the settings that this spider wants; they win over the project file and lose to the command line.
+    /// Settings that this spider changes. They override the project file and are overridden by the command line.
     fn settings(&self) -> Vec<(&'static str, serde_json::Value)> {
         Vec::new()
     }
@@ -60,7 +61,7 @@ pub trait Spider: Send + Sync + 'static {
 pub struct Start(Box<dyn Iterator<Item = Result<Request>> + Send>);
 
 impl Start {
-    /// Start requests of a list of URLs. A text that is no URL is reported and ends the crawl as a start error.
+    /// Start requests from a list of URLs. A text that is not a URL is reported and ends the crawl as a start error.
     pub fn urls<I>(urls: I) -> Self
     where
         I: IntoIterator,
@@ -70,7 +71,7 @@ impl Start {
         Self(Box::new(urls.into_iter().map(|url| Request::parse(url.as_ref()))))
     }
 
-    /// Given requests.
+    /// The given requests.
     pub fn requests<I>(requests: I) -> Self
     where
         I: IntoIterator<Item = Request>,
@@ -79,12 +80,12 @@ impl Start {
         Self(Box::new(requests.into_iter().map(Ok)))
     }
 
-    /// Requests from any source, such as several sources chained. An error is reported as a start error.
+    /// Requests from any iterator, such as several sources chained. An error is reported as a start error.
     pub fn new(requests: impl Iterator<Item = Result<Request>> + Send + 'static) -> Self {
         Self(Box::new(requests))
     }
 
-    /// One URL a line, read while crawling; empty lines and lines that begin with `#` are skipped.
+    /// One URL per line, read lazily during the crawl. Empty lines and lines that begin with `#` are skipped.
     pub fn lines(reader: impl std::io::BufRead + Send + 'static) -> Self {
         let requests = reader.lines().enumerate().filter_map(|(index, line)| match line {
             Ok(line) if line.trim().is_empty() || line.trim_start().starts_with('#') => None,
@@ -97,7 +98,7 @@ impl Start {
         Self(Box::new(requests.fuse()))
     }
 
-    /// No start requests: work is pushed through the [`Handle`](crate::Handle).
+    /// No start requests: requests are pushed through the [`Handle`](crate::Handle).
     pub fn none() -> Self {
         Self(Box::new(std::iter::empty()))
     }
@@ -117,7 +118,7 @@ impl std::fmt::Debug for Start {
     }
 }
 
-/// A spider made of seeds and a closure: a crawl in five lines.
+/// A spider made of seeds and a closure, for short programs.
 ///
 /// The types of the closure's arguments must be written out: `|page: &Page, out: &mut Output<T>| { .. }`.
 pub fn spider_fn<T, F, I>(seeds: I, parse: F) -> SpiderFn<F, T>

@@ -1,4 +1,4 @@
-//! The state of a spider: a map that lasts as long as its job.
+//! The state of a spider: a map that lives as long as its job.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,12 +11,12 @@ use serde_json::Value;
 use crate::error::Result;
 use crate::job::Persist;
 
-/// Values by name that a spider wants to find again, as Scrapy's `spider.state`: counters, the last page of a listing, a
-/// session. Cheap to clone; clones are the same map.
+/// Values by name that a spider gets back when its job is resumed, like Scrapy's `spider.state`: counters, the last
+/// page of a listing, a session. It is cheap to clone, and clones share one map.
 ///
-/// With a job it is written whole with every commit after a change, so it is for kilobytes; what grows is an item or a
-/// [`Persist`]. A callback changes it before its page is settled: after a crash, a page that is fetched again changes it
-/// again.
+/// With a job the whole map is written with every commit after a change, so it is meant for kilobytes; growing data
+/// should be items or a [`Persist`]. A callback changes the map before its page is settled, so a page that is fetched
+/// again after a crash changes it a second time.
 ///
 /// ```
 /// use huntsman_crawler::State;
@@ -37,10 +37,10 @@ struct Inner {
 }
 
 impl State {
-    /// A value, if there is one.
+    /// A value, if it is set.
     ///
     /// # Errors
-    /// It is of another type.
+    /// The value has another type.
     pub fn get<T: DeserializeOwned>(&self, name: &str) -> Result<Option<T>> {
         let value = self.lock().get(name).cloned();
         value.map(|value| typed(name, value)).transpose()
@@ -49,7 +49,7 @@ impl State {
     /// Sets a value.
     ///
     /// # Errors
-    /// It cannot be written as JSON.
+    /// The value cannot be written as JSON.
     pub fn set(&self, name: &str, value: impl Serialize) -> Result<()> {
         let value = serde_json::to_value(value)?;
         self.lock().insert(name.to_owned(), value);
@@ -57,10 +57,10 @@ impl State {
         Ok(())
     }
 
-    /// Sets a value from what it is now, as one step. The closure must not use the state itself.
+    /// Sets a value computed from its current value, in one step. The closure must not use the state itself.
     ///
     /// # Errors
-    /// It is of another type, or the new value cannot be written as JSON; then nothing is changed.
+    /// The current value has another type, or the new value cannot be written as JSON; nothing is changed then.
     pub fn update<T: Serialize + DeserializeOwned>(
         &self,
         name: &str,
@@ -73,7 +73,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes a value out, of whatever type.
+    /// Removes a value of any type and returns it.
     pub fn remove(&self, name: &str) -> Option<Value> {
         let removed = self.lock().remove(name);
         self.0.has_changed.fetch_or(removed.is_some(), Ordering::AcqRel);

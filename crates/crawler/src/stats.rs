@@ -1,4 +1,4 @@
-//! Named counters and values of a crawl, with Scrapy's key names where the feature is shared.
+//! Named counters and values of a crawl. Features that Scrapy has, too, use Scrapy's key names.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
 
-/// One counter; cheap to clone and to add to. A hot path takes its counter once, at build.
+/// One counter; cheap to clone and to add to. A hot path looks its counter up once, when it is built.
 #[derive(Clone, Debug, Default)]
 pub struct Counter(Arc<AtomicI64>);
 
@@ -48,10 +48,10 @@ struct Inner {
     values: BTreeMap<String, Value>,
 }
 
-/// The stats of one crawl: counters by key, and free values (`start_time`, `finish_reason`).
+/// The stats of one crawl: counters by key, and other values (`start_time`, `finish_reason`).
 ///
-/// The log belongs to the program, and so does counting it. The command has `log_count/{LEVEL}` in its report; in a
-/// program of your own a layer counts the same:
+/// The log belongs to the program, so counting log lines does, too. The command has `log_count/{LEVEL}` in its
+/// report; in your own program a layer counts the same:
 ///
 /// ```
 /// use huntsman_crawler::Stats;
@@ -76,11 +76,11 @@ pub struct Stats(Arc<Mutex<Inner>>);
 
 impl Stats {
     fn with<T>(&self, f: impl FnOnce(&mut Inner) -> T) -> T {
-        // A panic while holding the lock leaves a map that is still a map.
+        // If a thread panicked while it held the lock, the map is still consistent.
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The counter of a key, made at 0 if new.
+    /// The counter of a key; a new counter starts at 0.
     pub fn counter(&self, key: &str) -> Counter {
         self.with(|inner| match inner.counters.get(key) {
             Some(counter) => counter.clone(),
@@ -114,7 +114,7 @@ impl Stats {
         });
     }
 
-    /// Sets a free value.
+    /// Sets a value that is not a counter.
     pub fn set(&self, key: &str, value: impl Into<Value>) {
         self.with(|inner| inner.values.insert(key.to_owned(), value.into()));
     }
@@ -124,12 +124,12 @@ impl Stats {
         self.with(|inner| inner.counters.get(key).map_or(0, Counter::get))
     }
 
-    /// The counters by key, without free values.
+    /// The counters by key, without other values.
     pub(crate) fn counters(&self) -> BTreeMap<String, i64> {
         self.with(|inner| inner.counters.iter().map(|(key, counter)| (key.clone(), counter.get())).collect())
     }
 
-    /// Everything by key, in key order. Counters that never left 0 are not in it.
+    /// All counters and values in key order, without counters that were always 0.
     pub fn snapshot(&self) -> BTreeMap<String, Value> {
         self.with(|inner| {
             let counters = inner.counters.iter().filter(|(_, counter)| counter.get() != 0);

@@ -1,22 +1,22 @@
-//! Text for terminals and logs: what came from the web is escaped before it gets there.
+//! Text for terminals and logs: text from the web is escaped before it is shown.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
-/// Replaces what could steer a terminal or reorder a line: control characters of both ranges, line and paragraph
-/// separators, and the marks that change the direction of writing.
+/// Escapes characters that could control a terminal or reorder a line: both ranges of control characters, line and
+/// paragraph separators, and the marks that change the direction of writing.
 pub fn escape(text: &str) -> Cow<'_, str> {
     escape_but(text, |_| false)
 }
 
-/// As [`escape`], for whole documents: line feeds and tabs stay.
+/// Like [`escape`], for whole documents: line feeds and tabs are kept.
 pub fn escape_document(text: &str) -> Cow<'_, str> {
     escape_but(text, |c| c == '\n' || c == '\t')
 }
 
-/// As [`escape`], for JSON: the same value, written with JSON's own escapes. JSON itself escapes the lower control
-/// characters only.
+/// Like [`escape`], for JSON: the value stays the same, because JSON's own escapes are used. JSON itself requires
+/// escapes for the lower control characters only.
 pub fn escape_json(json: &str) -> Cow<'_, str> {
     let steers = |c: char| is_steering(c) && !c.is_ascii_control();
     if !json.chars().any(steers) {
@@ -24,7 +24,7 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
     }
     let mut out = String::with_capacity(json.len() + 16);
     for c in json.chars() {
-        // All of them are below U+10000: one escape each.
+        // All these characters are below U+10000, so one escape each is enough.
         if steers(c) {
             let _ = write!(out, "\\u{:04x}", u32::from(c));
         } else {
@@ -59,7 +59,7 @@ fn is_steering(c: char) -> bool {
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Whether colours may be used on a stream: it is a terminal that knows them, and `NO_COLOR` is not set.
+/// Whether colours may be used on a stream: it is a terminal that supports them, and `NO_COLOR` is not set.
 pub fn wants_color(stream: &impl IsTerminal) -> bool {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

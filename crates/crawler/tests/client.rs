@@ -1,4 +1,4 @@
-//! Clients: pages that are asked for one by one, over scripted answers, in virtual time.
+//! Tests of clients: pages are requested one by one, with scripted responses, in virtual time.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use huntsman_crawler::{
 use huntsman_testkit::{Reply, ScriptedDownloader};
 use tokio::time::{Instant, sleep, timeout};
 
-/// A client without delay, one request at a time to each host.
+/// A client without delay, with one request at a time to each host.
 fn builder<T: Clone + Send + Sync + 'static>(
     pages: OnDemand<T>,
     web: &ScriptedDownloader,
@@ -35,7 +35,7 @@ fn text(response: &Response) -> &str {
     std::str::from_utf8(&response.body).unwrap()
 }
 
-/// Two pages of one host, each of which takes a second.
+/// Two pages of one host that take a second each.
 fn slow() -> ScriptedDownloader {
     let pages = [("http://a.test/1", "one"), ("http://a.test/2", "two")];
     ScriptedDownloader::pages(pages).latency(Duration::from_secs(1))
@@ -60,7 +60,7 @@ async fn callers_that_want_one_page_share_a_fetch_and_later_ones_get_it_anew() {
     let client = client(&web);
     let (first, second, other) = tokio::join!(
         client.fetch(get("http://a.test/1")),
-        // Another way to write the same address, and a fragment, which is not sent.
+        // Another notation of the same URL, with a fragment, which is not sent.
         client.clone().fetch(get("http://A.test:80/1#here")),
         client.fetch(get("http://a.test/2")),
     );
@@ -182,14 +182,14 @@ async fn a_caller_that_comes_within_the_grace_gets_the_page_of_the_same_download
     assert_eq!(web.requests().len(), 1);
 }
 
-/// Decides by the path, as robots.txt and HttpError do.
+/// Decides by the path, like robots.txt and HttpError.
 struct Rules;
 
 impl DownloaderMiddleware for Rules {
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
         assert!(request.url.path() != "/trap", "the trap");
         Ok(match request.url.path() {
-            // A request of its own, without the meta of the other.
+            // A new request, without the meta of the other one.
             "/elsewhere" => OnRequest::Reschedule(Box::new(get("http://b.test/there").unfiltered())),
             "/private" => OnRequest::Drop(DropReason::skipped("robots").detail("Disallow: /private")),
             _ => OnRequest::Continue,

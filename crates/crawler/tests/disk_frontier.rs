@@ -1,5 +1,5 @@
-//! The frontier on disk: the suite of all frontiers, under limits that make it spill all the time, and crashes at every
-//! commit against a naive model.
+//! Tests of the frontier on disk: the conformance suite of all frontiers, with limits that make it spill all the
+//! time, and crashes at every commit compared with a naive model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use huntsman_testkit::conformance::frontier::leases_left_by_a_dead_run_are_work_
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Everything goes to disk and comes back, and every few calls there is a commit.
+/// With these limits everything is moved to disk and loaded again, and every few calls there is a commit.
 const TINY: DiskLimits = DiskLimits { requests: 3, seen: 5, uncommitted: 300 };
 
 fn in_memory(limits: DiskLimits) -> impl Fn(Order) -> DiskFrontier {
@@ -24,7 +24,7 @@ fn in_memory(limits: DiskLimits) -> impl Fn(Order) -> DiskFrontier {
 huntsman_testkit::frontier_conformance!(roomy, in_memory(DiskLimits::default()));
 huntsman_testkit::frontier_conformance!(spilling, in_memory(TINY));
 
-/// A store that keeps every batch, so that it can be had as it was after any of them.
+/// A store that keeps every batch, so that its state after any of them can be restored.
 #[derive(Debug, Default)]
 struct Recorder {
     store: MemoryStore,
@@ -33,7 +33,7 @@ struct Recorder {
 }
 
 impl Recorder {
-    /// The store after so many batches: what a crash at that moment leaves.
+    /// The store after this number of batches: its state after a crash at that moment.
     fn after(&self, batches: usize) -> Arc<MemoryStore> {
         let store = MemoryStore::new();
         for batch in &self.batches.lock().unwrap()[..batches] {
@@ -89,7 +89,7 @@ fn request(n: u64) -> Request {
     Request::parse(&format!("http://h{}.example/{n}", n % 7)).unwrap()
 }
 
-/// What is to be done of each host, leased work included: what the next run must find.
+/// The requests of each host that the next run must find, including leased ones.
 type Work = BTreeMap<HostKey, BTreeSet<String>>;
 
 async fn drained(frontier: &DiskFrontier) -> Work {
@@ -117,7 +117,7 @@ async fn a_crash_at_any_commit_leaves_exactly_what_was_committed() {
         let frontier = DiskFrontier::open(Arc::clone(&store) as _, order, limits).unwrap();
         let (mut work, mut seen) = (Work::new(), BTreeSet::new());
         let mut leases = Vec::new();
-        // Batches, the work, and what was seen after a sync.
+        // The number of batches, the queued requests, and the seen ones after a sync.
         let mut moments = vec![(0, Work::new(), BTreeSet::new())];
         for _ in 0..1_500 {
             let new = |rng: &mut StdRng| -> Vec<u64> {
@@ -169,7 +169,7 @@ async fn a_crash_at_any_commit_leaves_exactly_what_was_committed() {
             assert_eq!(known.duplicates, seen.len() as u64, "seed {seed}");
             assert_eq!(after.push(vec![request(1_000)]).await.unwrap().accepted, 1);
         }
-        // Commits that came by themselves leave something whole, too.
+        // Commits that the frontier makes by itself leave a consistent state, too.
         for batches in 0..=store.written() {
             DiskFrontier::open(store.after(batches), order, limits).unwrap().open().await.unwrap();
         }
@@ -218,7 +218,8 @@ async fn damage_is_an_error_and_never_a_new_beginning() {
                 Some(value) => batch.put(key.clone(), value),
             }
             copy.write(&batch, Durability::Process).unwrap();
-            // Never a panic; whatever opens says so when it meets the damage, or never needed what is gone.
+            // There must never be a panic. A frontier that can be opened either reports the damage when it reaches
+            // it, or does not need the missing part.
             let Ok(frontier) = DiskFrontier::open(copy, Order::Bfs, TINY) else { continue };
             let hosts = frontier.open().await.unwrap();
             for (host, count) in hosts {
@@ -230,7 +231,7 @@ async fn damage_is_an_error_and_never_a_new_beginning() {
     }
 }
 
-/// Rows of a queue that the first version of the form wrote, as hexadecimal keys and values.
+/// Rows of a queue in the first version of the format, as hexadecimal keys and values.
 fn fixture() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/queue-1.json")
 }
@@ -243,7 +244,8 @@ fn bytes(hex: &str) -> Vec<u8> {
     (0..hex.len()).step_by(2).map(|at| u8::from_str_radix(&hex[at..at + 2], 16).unwrap()).collect()
 }
 
-/// Where the fixture was left: twenty requests came, of two hosts, three were leased and two of them done.
+/// Recreates the state of the fixture: twenty requests of two hosts, of which three were leased and two of those
+/// done.
 async fn make_fixture_queue(store: Arc<dyn Store>) {
     let limits = DiskLimits { requests: 8, seen: 10, uncommitted: 1 << 20 };
     let frontier = DiskFrontier::open(store, Order::Bfs, limits).unwrap();

@@ -1,4 +1,4 @@
-//! The engine as a whole: crawls over scripted answers, in virtual time.
+//! Tests of the whole engine: crawls with scripted responses, in virtual time.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use huntsman_testkit::{Reply, ScriptedDownloader};
 #[path = "engine/survival.rs"]
 mod survival;
 
-/// Follows every link and gives the path of every page.
+/// A spider that follows every link and gives the path of every page as an item.
 fn all_links(seeds: &[&str]) -> impl Spider<Item = String> + use<> {
     let seeds: Vec<String> = seeds.iter().map(|&seed| seed.to_owned()).collect();
     spider_fn(seeds, |page: &Page, out: &mut Output<String>| {
@@ -25,7 +25,7 @@ fn all_links(seeds: &[&str]) -> impl Spider<Item = String> + use<> {
     })
 }
 
-/// A crawler without delay on scripted answers.
+/// A crawler without delay, with scripted responses.
 fn quick<S: Spider>(spider: S, web: &Arc<ScriptedDownloader>) -> CrawlerBuilder<S> {
     CrawlerBuilder::new(spider)
         .set("download_delay", 0.0)
@@ -42,7 +42,7 @@ impl Downloader for Web {
     }
 }
 
-/// A pipeline that keeps what it gets.
+/// A pipeline that stores the items it receives.
 #[derive(Clone, Default)]
 struct Kept(Arc<Mutex<Vec<String>>>);
 
@@ -59,7 +59,7 @@ impl Pipeline<String> for Kept {
     }
 }
 
-/// `n` pages on a host, page i linking to 2i+1 and 2i+2.
+/// `n` pages on a host; page i links to 2i+1 and 2i+2.
 fn tree(host: &str, n: usize) -> Vec<(String, String)> {
     let page = |i: usize| {
         let links: String = [2 * i + 1, 2 * i + 2]
@@ -197,7 +197,7 @@ async fn a_failed_request_reaches_failed_and_is_recorded_once() {
     assert!(failed.lock().unwrap()[0].starts_with("/gone dns"), "{failed:?}");
 }
 
-/// Writes down the order in which the hooks run.
+/// Records the order in which the hooks run.
 struct Traced(&'static str, i32, Arc<Mutex<Vec<String>>>);
 
 impl DownloaderMiddleware for Traced {
@@ -256,7 +256,7 @@ async fn an_unknown_component_name_is_an_error_with_a_hint() {
     assert!(error.to_string().contains("did you mean retry?"), "{error}");
 }
 
-/// Answers by itself, drops, reschedules.
+/// A middleware that responds, drops or reschedules, depending on the path.
 struct Decides;
 
 impl DownloaderMiddleware for Decides {
@@ -362,7 +362,7 @@ async fn spider_middlewares_see_starts_pages_and_follows() {
 
 #[tokio::test(start_paused = true)]
 async fn a_spider_middleware_adds_requests_hears_all_and_hands_findings_to_observers() {
-    /// Skips /1 but follows /5 from it; notes what every page gives, before any filter.
+    /// Skips /1 but follows /5 from it; records the requests that every page gives, before any filter.
     struct Listener(Arc<Mutex<Vec<String>>>);
     #[derive(Clone)]
     struct Note(String);

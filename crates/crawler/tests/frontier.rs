@@ -1,4 +1,4 @@
-//! The memory frontier, judged by the suite of all frontiers.
+//! Runs the conformance suite of all frontiers on the memory frontier.
 
 use huntsman_crawler::{Frontier, MemoryFrontier, Order, Request, Timestamp};
 

@@ -1,4 +1,5 @@
-//! Bytes that the frontier in memory takes, counted by the allocator. Alone in its file: other tests would be counted too.
+//! Measures the bytes of the memory frontier by counting allocations. It is alone in its file, because other tests
+//! would be counted, too.
 
 use huntsman_crawler::{End, Frontier, Lease, MemoryFrontier, Order, Settled, Timestamp};
 use huntsman_testkit::load::{CountingAllocator, hosts, links_of};
@@ -6,7 +7,7 @@ use huntsman_testkit::load::{CountingAllocator, hosts, links_of};
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// Bytes per request while all are queued, and when all are done.
+/// Bytes per request while all are queued, and after all are done.
 async fn bytes_per_request(count: usize, order: Order) -> (usize, usize) {
     const REQUESTS: usize = 40_000;
     let names = hosts(count);
@@ -36,7 +37,7 @@ async fn a_queued_request_takes_less_than_400_bytes_and_one_that_is_done_less_th
     for (hosts, order) in [(1, Order::Dfs), (100, Order::Bfs), (40_000, Order::Bfs)] {
         let (queued, done) = bytes_per_request(hosts, order).await;
         println!("{hosts} hosts, {order:?}: {queued} bytes queued and seen, {done} bytes done");
-        // Queued ones are seen as well: both promises together.
+        // Queued requests are in the seen set as well, so both limits apply together.
         assert!(queued < 400, "{hosts} hosts, {order:?}: {queued} bytes");
         assert!(done < 40, "{hosts} hosts, {order:?}: {done} bytes");
     }

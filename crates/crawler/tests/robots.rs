@@ -1,4 +1,4 @@
-//! What a robots.txt says: golden cases, delays, lines, sitemaps, limits, and a naive judge.
+//! Tests of robots.txt: golden cases, delays, lines, sitemaps, limits, and a comparison with a naive implementation.
 
 use std::time::{Duration, Instant};
 
@@ -187,7 +187,7 @@ fn many_stars_cost_linear_time() {
 
 #[test]
 fn hostile_files_stay_cheap() {
-    // What is not cheap here takes minutes, and is ended by the test runner.
+    // A case that is not handled efficiently takes minutes, and is ended by the test runner.
     for unit in
         ["User-agent: a\nCrawl-delay: 1\n", "Disallow: /*a\n", "*\n", ":\n", "Disallow: /\u{fc}*", "\r", "#"]
     {
@@ -203,7 +203,7 @@ fn hostile_files_stay_cheap() {
     assert!(!rules(&nested).decide(&format!("/{}", "a".repeat(2000))).allowed);
 }
 
-/// The rules read one by one, patterns by recursion: slow and obvious.
+/// The rules evaluated one by one, patterns by recursion: slow but obviously correct.
 mod naive {
     pub(super) fn matches(pattern: &[u8], path: &[u8]) -> bool {
         match pattern {

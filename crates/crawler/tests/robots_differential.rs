@@ -1,12 +1,12 @@
-//! Our answers against those of `texting_robots` 0.2.2 on generated files.
+//! Compares decisions with those of `texting_robots` 0.2.2 on generated files.
 
 use huntsman_crawler::robots::Robots;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use texting_robots::Robot;
 
-/// Files of what both parsers read alike: ASCII, no percent signs (they leave the case of escapes alone), agents
-/// without versions, `$` only at the end.
+/// Files that both parsers interpret alike: ASCII, no percent signs (texting_robots does not normalise the case of
+/// escapes), agents without versions, `$` only at the end.
 fn file(rng: &mut Xoshiro256PlusPlus) -> String {
     let mut text = String::new();
     for _ in 0..rng.random_range(1..5) {

@@ -1,6 +1,6 @@
-//! robots.txt cases from outside: `(file, agent, address)` and whether the address may be fetched.
+//! Runs external robots.txt cases: `(file, agent, address)` and whether the address may be fetched.
 //!
-//! The project's own copy lies under `tests/data/oracles/robots`; `HUNTSMAN_ORACLES=DIR` replays `DIR/robots` instead.
+//! The project's own copy is in `tests/data/oracles/robots`; `HUNTSMAN_ORACLES=DIR` uses `DIR/robots` instead.
 
 use std::path::PathBuf;
 

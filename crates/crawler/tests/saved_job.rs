@@ -1,4 +1,5 @@
-//! Jobs between two runs: what they tell, and what is left when a host is dropped, against a naive model.
+//! Tests of jobs between two runs: their contents, and what remains when a host is dropped, compared with a naive
+//! model.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,7 +13,7 @@ use huntsman_store::{Batch, Durability, JobDirectory};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-/// Everything goes to disk and comes back.
+/// With these limits everything is moved to disk and loaded again.
 const TINY: DiskLimits = DiskLimits { requests: 20, seen: 30, uncommitted: 4_000 };
 
 fn request(n: u64) -> Request {
@@ -22,7 +23,7 @@ fn request(n: u64) -> Request {
     request.priority((n % 3) as i32)
 }
 
-/// Lets something be done with a frontier on a job, and closes both.
+/// Runs `work` on the frontier of a job, and closes both.
 async fn with_frontier<T>(path: &Path, work: impl AsyncFnOnce(&DiskFrontier) -> T) -> T {
     let directory = JobDirectory::open(path, Backend::Redb).expect("it opens");
     let frontier = DiskFrontier::open(directory.store(), Order::Bfs, TINY).expect("it opens");
@@ -43,7 +44,7 @@ fn queued(job: &SavedJob, host: Option<&HostKey>) -> Vec<String> {
     urls
 }
 
-/// Keeps what it is told, and how much of it the job was told of.
+/// Records the drops that it is told of, and how many of them the job has stored.
 #[derive(Default)]
 struct Log(Mutex<Vec<(String, String)>>);
 
@@ -99,13 +100,13 @@ async fn a_saved_job_has_what_was_committed() {
                     frontier.settle(vec![settled]).await.expect("settle");
                 }
             }
-            // In flight when the run ends.
+            // These requests are in flight when the run ends.
             let mut leased = 0;
             for n in 0..5 {
                 leased +=
                     frontier.lease(&request(n).host(), 1, Timestamp(0)).await.expect("lease").leases.len();
             }
-            // Something to commit after that.
+            // A change to commit after that.
             let n = 1_000 + round;
             frontier.push(vec![request(n)]).await.expect("push");
             seen.insert(request(n).fingerprint());
@@ -158,7 +159,7 @@ async fn a_dropped_host_is_told_and_gone_and_the_rest_goes_on() {
 
         let mut job = SavedJob::open(&path).expect("it opens");
         let seen = job.seen().expect("they are counted");
-        // What was told before the last commit counts, and what was told after it does not.
+        // Drops reported before the last commit are kept; those reported after it are not.
         let log = Log::default();
         log.event(&Event::RequestDropped(&huntsman_crawler::Dropped::new(
             &request(9),

@@ -1,4 +1,5 @@
-//! Bytes that reading a sitemap takes, counted by the allocator. Alone in its file: other tests would be counted too.
+//! Measures the bytes that reading a sitemap takes by counting allocations. It is alone in its file, because other
+//! tests would be counted, too.
 
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -12,12 +13,12 @@ use url::Url;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// One test at a time: in one process each would count the other's bytes.
+/// Runs one test at a time: in one process each would count the other's bytes.
 static TURN: Mutex<()> = Mutex::new(());
 
 const MIB: usize = 1 << 20;
 
-/// What came of it, and the most that was allocated at once besides the body.
+/// The result of reading, and the greatest number of bytes that were allocated at once besides the body.
 fn read(body: &[u8]) -> (SitemapReport, usize) {
     let base = Url::parse("https://h.example/").unwrap();
     let before = ALLOCATOR.bytes();
@@ -36,7 +37,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
 #[test]
 fn a_sitemap_of_50_mb_is_read_in_pieces() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    // 50,000 entries of a kilobyte.
+    // 50,000 entries of a kilobyte each.
     let mut body = "<?xml version='1.0'?><urlset>".to_owned();
     for n in 0..50_000 {
         let path = "segment/".repeat(28);

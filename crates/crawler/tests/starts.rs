@@ -1,4 +1,4 @@
-//! Starts that components ask for, beside those that come with leases.
+//! Tests of starts that components request, besides those that come with leases.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,7 +18,7 @@ impl Downloader for Web {
     }
 }
 
-/// Asks another host about each request before it is sent.
+/// Sends a request to another host before each request.
 struct AsksFirst(Arc<AtomicUsize>);
 
 impl DownloaderMiddleware for AsksFirst {

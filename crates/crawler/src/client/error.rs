@@ -1,4 +1,4 @@
-//! Why a fetch gave no page.
+//! The errors of a client's fetch.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,15 +6,15 @@ use std::sync::Arc;
 use crate::drop::Dropped;
 use crate::response::Response;
 
-/// Why a fetch gave no page. Cheap to clone: callers that share a fetch get the same error.
+/// Why a fetch returned no page. The error is cheap to clone, and callers that share a fetch get the same one.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The request ended without a page: the web failed, or a rule decided against it.
+    /// The request ended without a page: it failed, or a rule rejected it.
     Dropped {
-        /// The record of it: reason, detail, component.
+        /// The record of the drop: reason, detail, component.
         dropped: Arc<Dropped>,
-        /// The answer, if one came and was whole, such as a page with status 404.
+        /// The response, if one was received completely, such as a page with status 404.
         response: Option<Arc<Response>>,
     },
     /// The crawl ended before the fetch did.
@@ -33,7 +33,7 @@ impl ClientError {
         }
     }
 
-    /// The answer, if one came and was whole.
+    /// The response, if one was received completely.
     pub fn response(&self) -> Option<&Response> {
         match self {
             ClientError::Dropped { response, .. } => response.as_deref(),

@@ -1,4 +1,4 @@
-//! The fetches of a client that are queued or on their way, and the callers that wait for them.
+//! The fetches of a client that are queued or in flight, and the callers that wait for them.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,15 +13,17 @@ use crate::drop::Dropped;
 use crate::request::{Fingerprint, Request};
 use crate::response::Response;
 
-/// Meta of a request that callers of a client wait for.
+/// The meta key of a request that callers of a client wait for.
 const META: &str = "client_fetch";
 
-/// Names one fetch of one client. Travels in the meta of its request, through redirects and retries.
+/// Identifies one fetch of one client. It is stored in the meta of the request and kept through redirects and
+/// retries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FetchId(u64);
 
 impl FetchId {
-    /// The fetch that a request is for. A request that a middleware sends beside it (robots.txt) is for none.
+    /// The fetch that a request belongs to. A request that a middleware sends in addition (robots.txt) belongs to
+    /// none.
     pub(crate) fn of(request: &Request) -> Option<Self> {
         if request.meta.is_empty() || request.is_nested() {
             return None;
@@ -29,7 +31,8 @@ impl FetchId {
         request.meta.get(META)?.as_u64().map(Self)
     }
 
-    /// Has a request that takes the place of another one answer for the same fetch, also if a middleware made it from nothing.
+    /// Assigns the fetch of a request to the request that replaces it, even if a middleware created that one from
+    /// scratch.
     pub(crate) fn hand_on(from: &Request, to: &mut Request) {
         if let Some(Self(id)) = Self::of(from) {
             to.meta.insert(META.to_owned(), id.into());
@@ -41,7 +44,7 @@ impl FetchId {
     }
 }
 
-/// What makes two requests the same page: fingerprint and label.
+/// Two requests with the same key, fingerprint and label, are for the same page.
 type Key = (Fingerprint, Arc<str>);
 
 type Outcome<T> = Option<Result<T, ClientError>>;
@@ -53,24 +56,24 @@ struct Open<T> {
     last: u64,
     fetches: HashMap<FetchId, Arc<Waiting<T>>>,
     by_key: HashMap<Key, FetchId>,
-    /// Why the crawl has ended, if it has.
+    /// Why the crawl has ended; `None` while it runs.
     ended: Option<Arc<str>>,
 }
 
-/// One fetch. Its callers are the receivers of its outcome.
+/// One fetch. Its callers hold the receivers of its result.
 pub(super) struct Waiting<T> {
     key: Key,
     outcome: watch::Sender<Outcome<T>>,
     has_begun: AtomicBool,
-    /// An answer that is no page, until its record comes.
+    /// A response that does not become a page; kept until the record of the drop arrives.
     answer: Mutex<Option<Response>>,
 }
 
-/// A place among the callers of a fetch.
+/// The registration of one caller of a fetch.
 pub(super) struct Joined<T> {
     pub(super) waiting: Arc<Waiting<T>>,
     pub(super) outcome: watch::Receiver<Outcome<T>>,
-    /// Of the first caller: the fetch is to be queued under this name.
+    /// Set for the first caller: the fetch has to be queued under this id.
     pub(super) to_queue: Option<FetchId>,
 }
 
@@ -82,7 +85,7 @@ impl<T> Waiting<T> {
 
 impl<T> Fetches<T> {
     pub(super) fn new() -> Self {
-        // A job may still have requests of an earlier client: their names must not be those of ours.
+        // A job may still have requests of an earlier client; their ids must not collide with new ones.
         let last = rand::random::<u64>() >> 1;
         let open = Open { last, fetches: HashMap::new(), by_key: HashMap::new(), ended: None };
         Self(Mutex::new(open))
@@ -96,7 +99,7 @@ impl<T> Fetches<T> {
         self.open().ended.is_some()
     }
 
-    /// Waits for a page with its other callers, or as the first one.
+    /// Registers a caller for a page that other callers already wait for, or as the first caller.
     pub(super) fn join(&self, key: Key) -> Result<Joined<T>, ClientError> {
         let mut open = self.open();
         if let Some(reason) = &open.ended {
@@ -120,19 +123,20 @@ impl<T> Fetches<T> {
         Ok(Joined { waiting, outcome, to_queue: Some(id) })
     }
 
-    /// Whether anybody waits for a fetch. If nobody does it is forgotten in the same step, so that the next caller starts anew.
+    /// Whether a caller waits for a fetch. If there is none, the fetch is forgotten in the same step, so that the
+    /// next caller starts a new one.
     pub(super) fn is_wanted(&self, id: FetchId) -> bool {
         self.open().wanted(id).is_some()
     }
 
-    /// A fetch leaves the queue; whether anybody waits for it.
+    /// Marks that a fetch leaves the queue. Returns whether a caller still waits for it.
     pub(super) fn begin(&self, id: FetchId) -> bool {
         let mut open = self.open();
         let wanted = open.wanted(id);
         wanted.inspect(|waiting| waiting.has_begun.store(true, Ordering::Relaxed)).is_some()
     }
 
-    /// Returns when nobody has waited for a fetch for as long as `grace`; it is forgotten then.
+    /// Returns when a fetch has had no callers for as long as `grace`; the fetch is forgotten then.
     pub(super) async fn given_up(&self, id: FetchId, grace: Duration) {
         let Some(waiting) = self.open().fetches.get(&id).map(Arc::clone) else { return };
         loop {
@@ -144,21 +148,21 @@ impl<T> Fetches<T> {
         }
     }
 
-    /// An answer came that is no page.
+    /// Stores a response that does not become a page.
     pub(super) fn answered(&self, id: FetchId, response: Response) {
         if let Some(waiting) = self.open().fetches.get(&id) {
             *waiting.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
         }
     }
 
-    /// The page of a fetch is there.
+    /// Delivers the page of a fetch to its callers.
     pub(super) fn deliver(&self, id: FetchId, page: T) {
         if let Some(waiting) = self.open().remove(id) {
             waiting.outcome.send_replace(Some(Ok(page)));
         }
     }
 
-    /// The request of a fetch ended without a page.
+    /// Reports to the callers that the request of a fetch ended without a page.
     pub(super) fn fail(&self, id: FetchId, dropped: &Dropped) {
         let Some(waiting) = self.open().remove(id) else { return };
         let response = waiting.answer.lock().unwrap_or_else(PoisonError::into_inner).take().map(Arc::new);
@@ -166,7 +170,8 @@ impl<T> Fetches<T> {
         waiting.outcome.send_replace(Some(Err(error)));
     }
 
-    /// The crawl has ended: tells all callers, and those that come later. The first reason counts.
+    /// Reports to all callers, present and later ones, that the crawl has ended. If it is called again, the first
+    /// reason is kept.
     pub(super) fn end(&self, reason: &str) {
         let mut open = self.open();
         let reason = Arc::clone(open.ended.get_or_insert_with(|| reason.into()));

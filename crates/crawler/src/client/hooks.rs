@@ -1,4 +1,4 @@
-//! Where a client looks into its crawl: before a request, during a download, and at the record of a drop.
+//! The hooks of a client in its crawl: before a request, during a download, and at the record of a drop.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::middleware::{DownloaderMiddleware, OnRequest};
 use crate::request::Request;
 use crate::response::Response;
 
-/// Drops requests that nobody waits for any more.
+/// Drops requests that no caller waits for any more.
 pub(super) struct Wanted<T>(pub(super) Arc<Fetches<T>>);
 
 impl<T: Clone + Send + Sync + 'static> DownloaderMiddleware for Wanted<T> {
@@ -22,7 +22,7 @@ impl<T: Clone + Send + Sync + 'static> DownloaderMiddleware for Wanted<T> {
         "crawl_client"
     }
 
-    /// Before robots.txt and all others, so that a request that nobody wants costs nothing.
+    /// Runs before robots.txt and all other middlewares, so that a request that is no longer wanted costs nothing.
     fn order(&self) -> i32 {
         10
     }
@@ -37,7 +37,7 @@ impl<T: Clone + Send + Sync + 'static> DownloaderMiddleware for Wanted<T> {
     }
 }
 
-/// Ends downloads that nobody waits for any more.
+/// Ends downloads that no caller waits for any more.
 pub(super) struct Cancelling<T> {
     pub(super) downloader: Box<dyn DynDownloader>,
     pub(super) fetches: Arc<Fetches<T>>,
@@ -75,13 +75,14 @@ impl<T: Clone + Send + Sync + 'static> Downloader for Cancelling<T> {
     }
 }
 
-/// Tells callers that their request ended without a page.
+/// Reports to callers that their request ended without a page.
 pub(super) struct Outcomes<T>(pub(super) Arc<Fetches<T>>);
 
 impl<T: Clone + Send + Sync + 'static> Observer for Outcomes<T> {
     fn event(&self, event: &Event<'_>) {
         let (Event::RequestDropped(dropped) | Event::RequestRefused(dropped)) = event else { return };
-        // What a crawl leaves undone at its end is told with the reason of the end, right after this.
+        // Requests that are left over at the end of a crawl are reported with the reason of the end, right after
+        // this.
         if let Some(id) = dropped.fetch
             && dropped.reason != "not_crawled"
         {

@@ -1,4 +1,4 @@
-//! The spider of a client: it follows nothing, and hands each page to those who asked for it.
+//! The spider of a client: it follows no links, and delivers each page to the callers that asked for it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,10 +14,11 @@ use crate::request::Request;
 use crate::response::Response;
 use crate::spider::{Spider, Start};
 
-/// How long a download goes on after all its callers gave it up.
+/// How long a download continues after all its callers gave it up.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// The spider of the crawl behind a [`CrawlClient`](crate::CrawlClient): says what callers get of a page.
+/// The spider of the crawl behind a [`CrawlClient`](crate::CrawlClient). It determines the value that callers get for
+/// a page.
 ///
 /// ```
 /// # use huntsman_crawler::{Context, CrawlClient, CrawlerBuilder, OnDemand, Page, Request};
@@ -39,7 +40,8 @@ pub struct OnDemand<T = Response> {
 type Read<T> = dyn Fn(&Page, &Context) -> T + Send + Sync;
 
 impl OnDemand {
-    /// Callers get the response of a page, body and headers. [`Page::new`] makes a page of it that can be scanned and selected from.
+    /// Callers get the response with body and headers. [`Page::new`] turns it into a page that can be scanned and
+    /// selected from.
     pub fn new() -> Self {
         Self::reading(|page, _| page.response().clone())
     }
@@ -52,15 +54,16 @@ impl Default for OnDemand {
 }
 
 impl<T: Clone + Send + Sync + 'static> OnDemand<T> {
-    /// Callers get what this function makes of a page: an `Arc`, if a clone of it costs. It is called once for a page, however many callers wait
-    /// for it, on a worker thread of the crawl as a callback is (as many at once as `callback_threads` says), and may branch on
-    /// [`Page::callback`]. A panic in it is an error of that fetch, with reason `callback_panic`.
+    /// Callers get the value that this function returns; it should be an `Arc` if it is expensive to clone. The
+    /// function is called once per page, however many callers wait for it, on a worker thread of the crawl like a
+    /// callback (at most `callback_threads` at once), and may branch on [`Page::callback`]. A panic in it is an error
+    /// of that fetch, with reason `callback_panic`.
     pub fn reading(read: impl Fn(&Page, &Context) -> T + Send + Sync + 'static) -> Self {
         Self { read: Box::new(read), fetches: Arc::new(Fetches::new()), grace: GRACE }
     }
 
-    /// How long a download in flight goes on after all its callers gave it up, in case one asks for it again: one second unless said
-    /// otherwise.
+    /// How long a download in flight continues after all its callers gave it up, in case the page is asked for again;
+    /// one second by default.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
@@ -88,7 +91,7 @@ impl<T: Clone + Send + Sync + 'static> Spider for OnDemand<T> {
         Ok(())
     }
 
-    /// Keeps the answer that is no page for the error, which the record of the drop makes right after this.
+    /// Keeps the failed response for the error, which the record of the drop creates right after this.
     fn failed(&self, request: &Request, error: &Error, _: &mut Output<()>) -> Result<()> {
         let response = error.downcast_ref::<FetchError>().and_then(FetchError::response);
         if let (Some(id), Some(response)) = (FetchId::of(request), response) {

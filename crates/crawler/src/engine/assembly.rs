@@ -1,4 +1,4 @@
-//! The assembly of a crawl: components are made from the settings, and their hooks are put in order.
+//! The assembly of a crawl: components are created from the settings, and their hooks are sorted into the chains.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::job::Persist;
 use crate::middleware::{DownloaderMiddleware, DynDownloaderMiddleware, SpiderMiddleware};
 use crate::settings::{Settings, nearest};
 
-/// A component, or a single middleware, as it was registered: its places are known before it is made.
+/// A registered component, or a single middleware: its places in the chains are known before it is created.
 pub(crate) struct Registered {
     pub(crate) name: &'static str,
     pub(crate) is_component: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Registered {
     make: Make<Option<Made>>,
 }
 
-/// The hooks of a component that was made.
+/// The hooks of a component that was created.
 #[derive(Default)]
 struct Made {
     downloader: Option<Arc<dyn DynDownloaderMiddleware>>,
@@ -83,7 +83,7 @@ impl Registered {
     }
 }
 
-/// A middleware in its place.
+/// A middleware and its place in the chain.
 pub(crate) struct Placed<T> {
     pub(crate) name: &'static str,
     pub(crate) order: i32,
@@ -95,11 +95,11 @@ pub(crate) struct Placed<T> {
 pub struct ComponentInfo {
     /// Name in records and settings.
     pub name: &'static str,
-    /// Place in the chain; `None` if switched off or not configured.
+    /// Place in the chain; `None` if the component is switched off or not configured.
     pub order: Option<i32>,
 }
 
-/// Everything that the components of a crawl do.
+/// All hooks of the components of a crawl.
 pub(crate) struct Assembled {
     pub(crate) downloader_chain: Vec<Placed<Arc<dyn DynDownloaderMiddleware>>>,
     pub(crate) spider_chain: Vec<Placed<Arc<dyn SpiderMiddleware>>>,
@@ -107,12 +107,12 @@ pub(crate) struct Assembled {
     pub(crate) parts: Vec<Box<dyn Persist>>,
     pub(crate) needs: PageNeeds,
     pub(crate) components: Components,
-    /// Of the downloader chain and of the spider chain.
+    /// Infos of the downloader chain and of the spider chain.
     pub(crate) infos: (Vec<ComponentInfo>, Vec<ComponentInfo>),
 }
 
-/// Makes the components, applies the order tables of the settings, and sorts the chains. A component that is switched off in every chain
-/// in which it has a place is not made.
+/// Creates the components, applies the order tables of the settings, and sorts the chains. A component that is
+/// switched off in every chain in which it has a place is not created.
 pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Result<Assembled> {
     let downloader_table = OrderTable { setting: "downloader_middlewares", of: |part| part.downloader_order };
     let spider_table = OrderTable { setting: "spider_middlewares", of: |part| part.spider_order };
@@ -159,7 +159,7 @@ pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Resu
     Ok(Assembled { downloader_chain, spider_chain, observers, parts, needs, components, infos })
 }
 
-/// A setting that moves components of one chain, or switches them off, by name.
+/// A setting that moves components within one chain, or switches them off, by name.
 struct OrderTable {
     setting: &'static str,
     of: fn(&Registered) -> Option<i32>,
@@ -186,7 +186,7 @@ impl OrderTable {
         }
     }
 
-    /// Where a component stands; `None` if it has no place in this chain, or is switched off.
+    /// The place of a component in this chain; `None` if it has none, or is switched off.
     fn order(&self, settings: &Settings, part: &Registered) -> Result<Option<i32>> {
         let Some(usual) = (self.of)(part) else { return Ok(None) };
         match self.overrides(settings).get(part.name) {
@@ -216,7 +216,7 @@ impl<T> Default for ChainBuilder<T> {
 }
 
 impl<T> ChainBuilder<T> {
-    /// In order; of equal order, built-in goes first, then by name.
+    /// The middlewares in order; among those of equal order, built-in ones come first, then by name.
     fn sorted(mut self) -> (Vec<Placed<T>>, Vec<ComponentInfo>) {
         self.chain.sort_by_key(|(is_built_in, placed)| (placed.order, !is_built_in, placed.name));
         self.infos.sort_by_key(|info| (info.order.is_none(), info.order, info.name));

@@ -1,4 +1,4 @@
-//! The builder: collects components, resolves settings, puts the chains in order.
+//! The builder: collects components, resolves settings, and sorts the chains.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,10 +28,10 @@ use crate::settings::{JobSync, Layer, Layers, Profile, Settings, SettingsGroup, 
 use crate::spider::Spider;
 use crate::stats::Stats;
 
-/// Something that is made when the settings are known.
+/// Creates a part of the crawl when the settings are known.
 pub(crate) type Make<T> = Box<dyn FnOnce(&Settings) -> Result<T> + Send>;
 
-/// Puts a crawler together. Methods take and return `self`; what is wrong is said by [`CrawlerBuilder::build`].
+/// Builds a crawler. Methods take and return `self`; [`CrawlerBuilder::build`] reports all errors.
 pub struct CrawlerBuilder<S: Spider> {
     pub(crate) spider: S,
     pub(crate) layers: Layers,
@@ -50,7 +50,7 @@ pub struct CrawlerBuilder<S: Spider> {
 }
 
 impl<S: Spider> CrawlerBuilder<S> {
-    /// A builder for a spider, without any middleware, with the memory frontier.
+    /// A builder for a spider, without middlewares, with the memory frontier.
     pub fn new(spider: S) -> Self {
         Self {
             spider,
@@ -70,7 +70,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         }
     }
 
-    /// Sets one setting, as the program that builds the crawler.
+    /// Sets one setting, in the layer of the program that builds the crawler.
     pub fn set(self, name: &str, value: impl Into<Value>) -> Self {
         self.set_in(Layer::Spider, name, value)
     }
@@ -81,8 +81,8 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
-    /// Sets one argument of the spider, as `-a name=value` does in Scrapy: for callbacks and components, which read it with
-    /// [`Context::arg`]. Start requests that depend on an argument are made where the spider is made.
+    /// Sets one argument of the spider, like `-a name=value` in Scrapy. Callbacks and components read it with
+    /// [`Context::arg`]. If start requests depend on an argument, pass it to the spider's constructor instead.
     pub fn arg(self, name: &str, value: impl Into<String>) -> Self {
         let args = serde_json::Map::from_iter([(name.to_owned(), Value::String(value.into()))]);
         self.set_in(Layer::CommandLine, "spider_args", args)
@@ -115,8 +115,8 @@ impl<S: Spider> CrawlerBuilder<S> {
         self.set("concurrent_requests", requests)
     }
 
-    /// Adds a component that is made from the settings; `None` leaves it out, though its settings stay known. A component of the same
-    /// name that was added before is replaced.
+    /// Adds a component that is created from the settings. If the function returns `None` the component is left out,
+    /// but its settings remain known. A component of the same name that was added before is replaced.
     pub fn component<C: Component>(
         mut self,
         make: impl FnOnce(&Settings) -> Result<Option<C>> + Send + 'static,
@@ -126,7 +126,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         self.with_settings::<C::Settings>()
     }
 
-    /// Makes settings known that something else than a component reads: a pipeline, or a spider.
+    /// Declares settings that are not read by a component but by a pipeline or a spider.
     pub fn with_settings<G: SettingsGroup>(mut self) -> Self {
         if let Some(twice) = G::TABLE
             .iter()
@@ -139,7 +139,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
-    /// The settings that are known: the engine's, and those of the components so far.
+    /// The settings that are known: the engine's, and those of the components added so far.
     pub fn settings_table(&self) -> &SettingsTable {
         &self.table
     }
@@ -156,7 +156,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
-    /// Adds a pipeline; pipelines work in the order in which they were added.
+    /// Adds a pipeline; pipelines run in the order in which they were added.
     pub fn pipeline(mut self, pipeline: impl Pipeline<S::Item>) -> Self {
         self.pipelines.push(Box::new(pipeline));
         self
@@ -168,7 +168,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
-    /// Shares the politeness towards each host with the other crawls of the process that have a clone of this pace.
+    /// Shares the politeness towards each host with other crawls of the process that have a clone of this pace.
     pub fn pace(mut self, pace: Pace) -> Self {
         self.pace = Some(pace);
         self
@@ -184,7 +184,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         self.downloader_with(move |_| Ok(downloader))
     }
 
-    /// Uses a downloader that is made from the settings.
+    /// Uses a downloader that is created from the settings.
     pub fn downloader_with<D: Downloader>(
         mut self,
         make: impl FnOnce(&Settings) -> Result<D> + Send + 'static,
@@ -199,30 +199,30 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
-    /// Keeps the state of the crawl in a job, and goes on where an earlier crawl of the job ended. Takes the place of another
-    /// frontier.
+    /// Stores the state of the crawl in a job, and continues where an earlier crawl of the job ended. The job
+    /// replaces any other frontier.
     pub fn job(mut self, job: Job) -> Self {
         self.job = Some(job);
         self
     }
 
-    /// Keeps the state of a part of the crawl in the job, if there is one.
+    /// Stores the state of a part of the crawl in the job, if there is one.
     pub fn persist(mut self, part: impl Persist) -> Self {
         self.parts.push(Box::new(part));
         self
     }
 
-    /// Starts the log of the process as the settings `log_level`, `log_format` and `log_file` say, when the crawler is built. A
-    /// log that the program has installed before stays, and is told so in a warning.
+    /// Starts the log of the process, as configured by `log_level`, `log_format` and `log_file`, when the crawler is
+    /// built. A log that the program installed before stays in place, and a warning is logged there.
     ///
-    /// Without this a crawl only emits events of the `tracing` crate, and the three settings have no effect.
+    /// Without this call a crawl only emits events of the `tracing` crate, and the three settings have no effect.
     pub fn with_logging(mut self) -> Self {
         self.logs = true;
         self
     }
 
-    /// SIGINT and SIGTERM (Ctrl-C) stop the crawl gently: requests in flight may end within `drain_timeout`, feeds are closed,
-    /// and the report has the finish reason `shutdown`. A second one aborts it.
+    /// Makes SIGINT and SIGTERM (Ctrl-C) stop the crawl gently: requests in flight may end within `drain_timeout`,
+    /// feeds are closed, and the report has the finish reason `shutdown`. A second signal aborts the crawl.
     ///
     /// From then on these signals do not end the process by themselves: it ends when the program does.
     pub fn with_signals(mut self) -> Self {
@@ -230,10 +230,10 @@ impl<S: Spider> CrawlerBuilder<S> {
         self
     }
 
-    /// Puts everything together and checks it.
+    /// Assembles and checks the crawler.
     ///
     /// # Errors
-    /// A setting is unknown or wrong, there is no downloader, or a component cannot be made; the error names it.
+    /// A setting is unknown or invalid, there is no downloader, or a component cannot be created; the error names it.
     pub fn build(mut self) -> Result<Crawler<S>> {
         if let Some(error) = self.error {
             return Err(error);
@@ -292,7 +292,7 @@ impl<S: Spider> CrawlerBuilder<S> {
         })
     }
 
-    /// Builds and runs.
+    /// Builds and runs the crawler.
     ///
     /// # Errors
     /// As [`CrawlerBuilder::build`] and [`Crawler::run`].
@@ -300,14 +300,14 @@ impl<S: Spider> CrawlerBuilder<S> {
         self.build()?.run().await
     }
 
-    /// Marks everything added so far as built-in: of equal order, built-in goes first.
+    /// Marks everything added so far as built-in: among components of equal order, built-in ones run first.
     pub fn built_in(mut self) -> Self {
         self.registered.iter_mut().for_each(|component| component.is_built_in = true);
         self
     }
 }
 
-/// The counters of a crawl go on where they were.
+/// Continues the counters of the crawl from the job.
 struct KeptStats(Stats);
 
 impl Persist for KeptStats {

@@ -1,4 +1,4 @@
-//! The downloader chain: the way of one request through the middlewares and the network.
+//! The downloader chain: passes one request through the middlewares and the network.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,14 +14,14 @@ use crate::middleware::{DynDownloaderMiddleware, OnException, OnRequest, OnRespo
 use crate::request::Request;
 use crate::response::Response;
 
-/// How the way of a request through the chain and the network ended.
+/// The result of passing a request through the chain and the network.
 #[expect(clippy::large_enum_variant, reason = "moved once per page; a box would be an allocation per page")]
 pub(crate) enum Exchanged {
     /// A response for the spider.
     Page(Request, Response),
-    /// Another request takes its place.
+    /// Another request replaces this one.
     Again(Box<Request>),
-    /// No page: which component decided, why, and the error if there was one.
+    /// There is no page: the component that decided, the reason, and the error if there was one.
     Drop(Request, &'static str, DropReason),
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// One request through `process_request`, the network, and back.
+    /// Passes one request through `process_request`, the network, and back.
     pub(crate) async fn exchange(&self, mut request: Request, sender: &Sender, cx: &Context) -> Exchanged {
         let mut answer = None;
         for Placed { name, part, .. } in &self.middlewares {
@@ -73,7 +73,7 @@ impl Chain {
                     return Exchanged::Drop(request, name, reason.answered(response));
                 }
                 Err(error) => {
-                    // An error of the answer itself (a body that does not decode) keeps its kind.
+                    // An error of the response itself (a body that cannot be decoded) keeps its kind.
                     let reason = match error.downcast_ref::<FetchError>().map(FetchError::drop_reason) {
                         Some(reason) => reason.because(error),
                         None => middleware_error(name, error).into_drop(),
@@ -104,5 +104,5 @@ fn middleware_error(name: &str, error: Error) -> FetchError {
     FetchError::new(FetchErrorKind::Middleware, format!("{name}: {error}")).with_source(error.into_boxed())
 }
 
-/// Longest wait of a nested download for a retry.
+/// Longest time that a nested download waits for a retry.
 pub(crate) const NESTED_WAIT: Duration = Duration::from_secs(60);

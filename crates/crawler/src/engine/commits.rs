@@ -1,4 +1,4 @@
-//! Commits of a job: from time to time all that changed is written, as of one moment in which no page is half settled.
+//! Commits of a job: at intervals all changes are written, as of one moment at which no page is half settled.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,19 +16,20 @@ use crate::job::Persist;
 use crate::settings::seconds;
 use crate::simulated::blocking;
 
-/// How often it is looked whether so much changed that a commit cannot wait for its interval.
+/// Interval of the check whether the changes are too many to wait for the commit interval.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What is written, and when it may be.
+/// The parts whose state is committed, and the conditions for a commit.
 pub(crate) struct Commits {
     store: Arc<dyn Store>,
     frontier: DiskFrontier,
     parts: Vec<Box<dyn Persist>>,
     pub(crate) hosts: KeptHosts,
     pub(crate) gate: Gate,
-    /// One commit at a time, also if nobody waits for it any more.
+    /// Only one commit runs at a time, even if its caller was cancelled.
     one: Arc<Mutex<()>>,
-    /// Items of a page were handed over and not accepted: some pipelines may have written them, and the page is not settled.
+    /// Items of a page were handed over but not acknowledged: some pipelines may have written them although the page
+    /// is not settled.
     is_ahead: AtomicBool,
 }
 
@@ -36,12 +37,12 @@ fn part_key(name: &str) -> Vec<u8> {
     [b"p/", name.as_bytes()].concat()
 }
 
-/// Before the keys of the entries of a part. A name has no NUL: it is a word, or has the path of a file.
+/// The prefix of the keys of a part's entries. A name contains no NUL: it is a word, or includes the path of a file.
 fn entries_key(name: &str) -> Vec<u8> {
     [b"e/", name.as_bytes(), b"\0"].concat()
 }
 
-/// Hands a part its entries.
+/// Passes the stored entries to a part.
 fn load_entries(store: &dyn Store, part: &dyn Persist, name: &str) -> Result<()> {
     let prefix = entries_key(name);
     let mut failed = None;
@@ -53,7 +54,7 @@ fn load_entries(store: &dyn Store, part: &dyn Persist, name: &str) -> Result<()>
 }
 
 impl Commits {
-    /// Hands every part the state that it had.
+    /// Passes to every part its stored state.
     pub(crate) fn load(
         store: Arc<dyn Store>,
         frontier: DiskFrontier,
@@ -72,13 +73,13 @@ impl Commits {
         Ok(Self { store, frontier, parts, hosts, gate, one: Arc::default(), is_ahead })
     }
 
-    /// Nothing is committed any more: files of pipelines are ahead of the pages that are settled, and are cut off where the last commit
-    /// says that they ended. The crawl ends by the error of the pipelines.
+    /// Stops all commits. Files of pipelines are ahead of the settled pages; the next run truncates them to the
+    /// lengths in the last commit. The crawl ends with the error of the pipelines.
     pub(crate) fn stop(&self) {
         self.is_ahead.store(true, Ordering::Release);
     }
 
-    /// Writes all that changed. What the parts keep in files is durable before the store knows of it.
+    /// Writes all changes. Files that the parts refer to are made durable before the store is written.
     pub(crate) async fn commit(self: &Arc<Self>) -> Result<()> {
         let one = Arc::clone(&self.one).lock_owned().await;
         let (commit, others) = {
@@ -111,7 +112,7 @@ impl Commits {
         .await?
     }
 
-    /// Waits until what is being written is written.
+    /// Waits until the current commit is written.
     pub(crate) async fn written(&self) {
         drop(self.one.lock().await);
     }
@@ -122,7 +123,7 @@ impl Commits {
         })
     }
 
-    /// Commits every so often, until it is aborted; a commit that fails ends the crawl.
+    /// Commits at intervals until it is aborted; a commit that fails ends the crawl.
     pub(crate) async fn run(self: Arc<Self>, cx: Context) {
         let interval = seconds(cx.settings().job_commit_interval).max(LOOK);
         let mut last = tokio::time::Instant::now();
@@ -158,7 +159,7 @@ mod tests {
     use crate::frontier::{DiskLimits, Order};
     use crate::request::Request;
 
-    /// What happened, in order.
+    /// The events in their order.
     type Record = Arc<StdMutex<Vec<&'static str>>>;
 
     #[derive(Debug)]
@@ -179,11 +180,11 @@ mod tests {
         }
     }
 
-    /// A file whose length the job knows.
+    /// A part with a file whose length is stored in the job.
     struct Part {
         record: Record,
         fails: bool,
-        /// To see whether pages can be settled meanwhile.
+        /// Lets the test check whether pages can be settled meanwhile.
         commits: OnceLock<Arc<Commits>>,
     }
 

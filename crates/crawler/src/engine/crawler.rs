@@ -1,4 +1,5 @@
-//! A crawler that is ready to run: components open, loop, components close, report.
+//! A crawler that is ready to run: it opens the components, runs the loop, closes the components, and returns the
+//! report.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -37,7 +38,7 @@ use crate::request::Fingerprinter;
 use crate::signals::{Signals, Stopping};
 use crate::spider::Spider;
 
-/// A crawl, put together and checked. Made by [`CrawlerBuilder::build`](crate::CrawlerBuilder::build).
+/// An assembled and checked crawl. Created by [`CrawlerBuilder::build`](crate::CrawlerBuilder::build).
 pub struct Crawler<S: Spider> {
     pub(crate) cx: Context,
     pub(crate) messages: mpsc::UnboundedReceiver<Message>,
@@ -55,12 +56,12 @@ pub struct Crawler<S: Spider> {
 }
 
 impl<S: Spider> Crawler<S> {
-    /// Steers the crawl from outside.
+    /// The handle that controls the crawl from outside.
     pub fn handle(&self) -> CrawlHandle {
         CrawlHandle::new(self.cx.clone())
     }
 
-    /// Downloader and spider middlewares with their places.
+    /// The downloader and spider middlewares with their places in the chains.
     pub fn components(&self) -> (&[ComponentInfo], &[ComponentInfo]) {
         (&self.infos.0, &self.infos.1)
     }
@@ -70,16 +71,16 @@ impl<S: Spider> Crawler<S> {
         self.cx.component()
     }
 
-    /// Crawls until nothing is left, a limit is reached, or somebody stops it.
+    /// Crawls until no requests are left, a limit is reached, or the crawl is stopped.
     ///
     /// # Errors
-    /// A component did not open, the frontier failed, or a sink could not write. Pages that failed are no errors.
+    /// A component could not be opened, the frontier failed, or a sink could not write. Failed pages are not errors.
     pub async fn run(self) -> Result<CrawlReport> {
         let _steered = self.takes_signals.then(|| {
             let (signals, handle) = (Signals::listen(), self.handle());
             Beside(tokio::spawn(async move { signals.steer(&handle, tell_of_signal).await }))
         });
-        // On a worker of the runtime, not on the thread that blocks on it: messages stay on one thread.
+        // Run on a worker of the runtime, not on the thread that blocks on it, so that messages stay on one thread.
         match tokio::spawn(self.crawl()).await {
             Ok(report) => report,
             Err(cause) => Err(Error::from(cause).context("the engine panicked")),
@@ -148,22 +149,22 @@ impl<S: Spider> Crawler<S> {
         watch.abort();
         if let Some(committing) = committing {
             committing.abort();
-            // A commit that is being written ends before the last one.
+            // A commit that is being written must end before the last one.
             let _ = committing.await;
         }
         let durable = core.frontier.sync().await;
-        // The last sender of items goes with the core: the pipelines end.
+        // The core holds the last sender of items; dropping it ends the pipelines.
         drop(core);
         let closed = match pipelines.await {
             Ok(closed) => closed.flatten(),
             Err(cause) => Err(Error::from(cause).context("closing the pipelines")),
         };
         let saved = match (&commits, &error) {
-            // After a commit that failed, the job has what it had before.
+            // After a failed commit the job keeps its former contents.
             (Some(commits), None) => {
                 commits.commit().await.map_err(|error| error.context("saving the state of the crawl"))
             }
-            // The job is free for the next crawl when this one has ended.
+            // The job must be free for the next crawl when this one has ended.
             (Some(commits), Some(_)) => {
                 commits.written().await;
                 Ok(())
@@ -206,7 +207,7 @@ impl<S: Spider> Crawler<S> {
     }
 }
 
-/// A task that ends with the crawl that it is for.
+/// A helper task that ends together with its crawl.
 struct Beside(tokio::task::JoinHandle<()>);
 
 impl Drop for Beside {

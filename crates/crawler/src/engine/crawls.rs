@@ -11,8 +11,8 @@ use crate::pace::Pace;
 use crate::report::CrawlReport;
 use crate::spider::Spider;
 
-/// Crawls that run together, each with spider, settings, stats and cookies of its own. They share one [`Pace`], so that a
-/// host that several of them ask sees no more than one polite crawler.
+/// Crawls that run together, each with its own spider, settings, stats and cookies. They share one [`Pace`], so a
+/// host that several of them visit gets no more requests than from one polite crawler.
 ///
 /// ```
 /// # use huntsman_crawler::{CrawlerBuilder, Crawls, Output, Page, spider_fn};
@@ -36,24 +36,26 @@ pub struct Crawls {
 }
 
 impl Crawls {
-    /// None yet.
+    /// An empty set of crawls.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a crawl. It is built when its turn comes; what is wrong with it is its result then.
+    /// Adds a crawl. It is built when it is about to run; an error in building it becomes its result.
     pub fn crawl<S: Spider>(mut self, crawl: CrawlerBuilder<S>) -> Self {
         let crawl = crawl.pace(self.pace.clone());
         self.crawls.push(Box::pin(crawl.run()));
         self
     }
 
-    /// Runs all of them at once. Results are in the order in which the crawls were added; one that fails stops no other.
+    /// Runs all crawls at once. The results are in the order in which the crawls were added; a crawl that fails does
+    /// not stop the others.
     pub async fn run(self) -> Vec<Result<CrawlReport>> {
         join_all(self.crawls).await
     }
 
-    /// Runs one after another, in the order in which they were added. One that fails does not stop the next.
+    /// Runs the crawls one after another, in the order in which they were added. A crawl that fails does not stop the
+    /// next.
     pub async fn run_in_turn(self) -> Vec<Result<CrawlReport>> {
         let mut results = Vec::with_capacity(self.crawls.len());
         for crawl in self.crawls {

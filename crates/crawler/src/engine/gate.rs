@@ -1,25 +1,28 @@
-//! The gate: from handing over items to the settled page a visit is within, and what must not come between waits until none is.
+//! The gate: a visit is inside from handing over its items until its page is settled. Work that must not happen in
+//! between waits until no visit is inside.
 
 use std::sync::Arc;
 
 use tokio::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-/// Shared by visits that hand over items and settle; a commit, and the end of a crawl, wait until there is none. Clones are one.
+/// Visits enter it to hand over items and settle; a commit, and the end of a crawl, wait until no visit is inside.
+/// Clones share one gate.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gate(Arc<RwLock<()>>);
 
 impl Gate {
-    /// Between this and its end a page is settled.
+    /// Enters the gate; a page is settled while the guard is held.
     pub(crate) async fn enter(&self) -> RwLockReadGuard<'_, ()> {
         self.0.read().await
     }
 
-    /// As [`enter`](Gate::enter), but not if somebody waits to close it: for the loop, which those who are within may be waiting for.
+    /// Like [`enter`](Gate::enter), but fails if a task waits to close the gate. The loop uses it, because visits
+    /// inside may be waiting for the loop.
     pub(crate) fn try_enter(&self) -> Option<RwLockReadGuard<'_, ()>> {
         self.0.try_read().ok()
     }
 
-    /// Waits until no page is being settled, and lets none begin to be.
+    /// Waits until no page is being settled, and keeps others from entering.
     pub(crate) async fn close(&self) -> RwLockWriteGuard<'_, ()> {
         self.0.write().await
     }

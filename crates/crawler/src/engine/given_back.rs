@@ -1,19 +1,19 @@
-//! How often each request was given back to the queue in this run, so that none is fetched for ever.
+//! Counts how often each request was returned to the queue in this run, so that no request is fetched for ever.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::request::Fingerprint;
 
-/// A request that was given back this often without being settled is dropped with the reason `given_back`.
+/// A request that was returned to the queue this often without being settled is dropped with the reason `given_back`.
 pub(crate) const MOST_GIVEN_BACK: u32 = 3;
 
-/// Counts of one run. Kills of the process do not count: a slow page may be in flight at every one of them.
+/// The counts of one run. Runs that were killed do not count, because a slow page may be in flight at every kill.
 #[derive(Debug, Default)]
 pub(crate) struct GivenBack(Mutex<HashMap<Fingerprint, u32>>);
 
 impl GivenBack {
-    /// Counts a request that is about to be given back; whether that is too often by now.
+    /// Counts a request that is about to be returned to the queue. Returns whether the limit is reached.
     pub(crate) fn is_too_often(&self, request: Fingerprint) -> bool {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(request).or_default();

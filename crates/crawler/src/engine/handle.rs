@@ -1,4 +1,4 @@
-//! The handle: steers a crawl from outside.
+//! The handle: controls a crawl from outside.
 
 use crate::context::{Context, Message, Politeness};
 use crate::host::HostKey;
@@ -6,7 +6,7 @@ use crate::report::HostReport;
 use crate::request::Request;
 use crate::stats::Stats;
 
-/// Steers a running crawl; cheap to clone, and safe to keep after the crawl has ended.
+/// Controls a running crawl. It is cheap to clone, and may be kept after the crawl has ended.
 #[derive(Clone, Debug)]
 pub struct Handle {
     cx: Context,
@@ -17,29 +17,30 @@ impl Handle {
         Self { cx }
     }
 
-    /// Takes no more requests, lets what is in flight end, and closes with a finish reason (`shutdown` for signals).
+    /// Stops the crawl with a finish reason (`shutdown` for signals): it takes no more requests, and requests in
+    /// flight may end.
     pub fn stop(&self, reason: &str) {
         self.cx.stop(reason);
     }
 
-    /// Ends now: what is in flight is dropped and goes back to the queue.
+    /// Ends the crawl at once: requests in flight are cancelled and return to the queue.
     pub fn abort(&self) {
         self.cx.tell(Message::Abort);
     }
 
-    /// Starts no more downloads until [`Handle::resume`]; those in flight end.
+    /// Starts no more downloads until [`Handle::resume`]; downloads in flight continue.
     pub fn pause(&self) {
         self.cx.tell(Message::Pause);
     }
 
-    /// Goes on after [`Handle::pause`].
+    /// Continues after [`Handle::pause`].
     pub fn resume(&self) {
         self.cx.tell(Message::Resume);
     }
 
-    /// Whether the crawl stays open when nothing is left to do, for requests that are pushed from outside; it then ends by
-    /// [`Handle::stop`], a limit, or when this is taken back. Off at the start; said before the crawl runs, it is in force when
-    /// it begins.
+    /// Whether the crawl stays open when it has nothing to do, for requests that are pushed from outside. It then
+    /// ends by [`Handle::stop`], by a limit, or when this is switched off. Off by default; a call before the crawl
+    /// runs takes effect when it starts.
     pub fn keep_open(&self, open: bool) {
         self.cx.tell(Message::KeepOpen(open));
     }

@@ -1,28 +1,29 @@
-//! When a page is parsed in place: the hand-over to a worker thread and back costs as much as the scan of a usual page.
+//! Decides when a page is parsed in place: passing it to a worker thread and back costs as much as the scan of a
+//! usual page.
 //!
-//! Small pages run on the I/O thread as long as the callback has shown to be cheap; one that turns out slow goes back to
-//! the worker threads for a while, so that timers keep their time.
+//! Small pages are parsed on the I/O thread as long as the callback has proven to be cheap. A callback that turns out
+//! to be slow moves back to the worker threads for a while, so that timers stay accurate.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Largest body that is parsed in place; a scan of it takes some 50 us.
+/// Largest body that is parsed in place; its scan takes some 50 us.
 const MAX_BODY: usize = 64 << 10;
-/// The callback is cheap if it takes less than this on average.
+/// The callback counts as cheap if it takes less than this on average.
 const CHEAP: u64 = Duration::from_micros(300).as_nanos() as u64;
-/// One call of this length sends the next pages to the worker threads.
+/// One call of this duration moves the next pages to the worker threads.
 const SLOW: u64 = Duration::from_millis(3).as_nanos() as u64;
-/// How many pages: also the number at the start, while nothing is known.
+/// The number of pages on probation at the start, when the duration of the callback is unknown.
 const PROBATION: u64 = 32;
-/// After a slow call.
+/// The number of pages on probation after a slow call.
 const PROBATION_AFTER_SLOW: u64 = 512;
 
-/// Decides where pages are parsed, from how long callbacks took.
+/// Decides where pages are parsed, by the durations of earlier callbacks.
 #[derive(Debug)]
 pub(crate) struct Inline {
     /// Exponential mean of the durations, in nanoseconds.
     mean: AtomicU64,
-    /// Pages that still go to the worker threads.
+    /// Number of pages that are still sent to the worker threads.
     probation: AtomicU64,
 }
 
@@ -40,13 +41,13 @@ impl Inline {
             && self.mean.load(Ordering::Relaxed) < CHEAP
     }
 
-    /// A page took so long, callback and all.
+    /// Records the time that a page took, including the callback.
     pub(crate) fn took(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         if nanos >= SLOW {
             self.probation.store(PROBATION_AFTER_SLOW, Ordering::Relaxed);
         } else {
-            // Lost updates between threads do no harm: it is an estimate.
+            // Lost updates between threads do no harm, because the value is an estimate.
             let left = self.probation.load(Ordering::Relaxed);
             self.probation.store(left.saturating_sub(1), Ordering::Relaxed);
         }

@@ -1,4 +1,4 @@
-//! The item side: one task owns the pipelines and acknowledges batches.
+//! The item side: one task owns the pipelines and acknowledges batches of items.
 
 use std::panic::AssertUnwindSafe;
 
@@ -11,13 +11,14 @@ use crate::event::Event;
 use crate::log;
 use crate::pipeline::{DynPipeline, OnItem};
 
-/// The items of one page (or a part of them), and who waits for the acknowledgement.
+/// The items of one page (or a part of them), and the channel for the acknowledgement.
 pub(crate) struct ItemBatch<I> {
     pub(crate) items: Vec<I>,
     pub(crate) acknowledge: oneshot::Sender<()>,
 }
 
-/// Batches that may wait for the pipelines; a full channel blocks the callbacks, which is the back-pressure.
+/// Number of batches that may wait for the pipelines. A full channel blocks the callbacks, which is the
+/// back-pressure.
 const QUEUED_BATCHES: usize = 64;
 
 pub(crate) fn channel<I>() -> (mpsc::Sender<ItemBatch<I>>, mpsc::Receiver<ItemBatch<I>>) {
@@ -31,7 +32,7 @@ pub(crate) struct Items<I> {
 }
 
 impl<I: Send + 'static> Items<I> {
-    /// Opens the pipelines in order; if one fails, those that were opened are closed again.
+    /// Opens the pipelines in order; if one fails, those already opened are closed.
     pub(crate) async fn open(mut pipelines: Vec<Box<dyn DynPipeline<I>>>, cx: Context) -> Result<Self> {
         for index in 0..pipelines.len() {
             if let Err(error) = pipelines[index].open(&cx).await {
@@ -46,12 +47,12 @@ impl<I: Send + 'static> Items<I> {
         Ok(Self { pipelines, cx })
     }
 
-    /// Works until all senders are gone, then closes the pipelines in reverse order.
+    /// Processes batches until all senders are dropped, then closes the pipelines in reverse order.
     pub(crate) async fn run(mut self, mut batches: mpsc::Receiver<ItemBatch<I>>) -> Result<()> {
         let scraped = self.cx.stats().counter("item_scraped_count");
         let mut waiting = Vec::new();
         let mut failure = None;
-        // All batches that are there share one flush.
+        // All batches that are waiting share one flush.
         while batches.recv_many(&mut waiting, QUEUED_BATCHES).await > 0 {
             let mut passed = 0;
             let mut acknowledgements = Vec::with_capacity(waiting.len());
@@ -73,7 +74,7 @@ impl<I: Send + 'static> Items<I> {
                 }
             }
             if failure.is_some() {
-                // Unacknowledged: their pages are not settled, so a job that can be resumed does them again.
+                // Without the acknowledgement their pages are not settled, so a resumed job processes them again.
                 continue;
             }
             if passed > 0 {
@@ -93,7 +94,7 @@ impl<I: Send + 'static> Items<I> {
         result
     }
 
-    /// One item through all pipelines; whether it came out at the end.
+    /// Passes one item through all pipelines. Returns whether the last one kept it.
     async fn pass(&mut self, mut item: I) -> bool {
         let Self { pipelines, cx } = self;
         for pipeline in pipelines {
@@ -120,8 +121,8 @@ impl<I: Send + 'static> Items<I> {
     }
 }
 
-/// Turns a panic of user code into an error. The caller hands over a block, so that a method which panics before it gives
-/// its future is caught as well.
+/// Turns a panic of user code into an error. The caller passes an async block, so that a method that panics before it
+/// returns its future is covered as well.
 async fn guarded<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(result) => result,
@@ -129,7 +130,7 @@ async fn guarded<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()

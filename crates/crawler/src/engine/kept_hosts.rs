@@ -1,4 +1,4 @@
-//! How hosts want to be asked, in the job: the scheduler learns it, and the next run begins with it.
+//! Stores in the job what the scheduler learnt about hosts, so that the next run can begin with it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,8 @@ use crate::host::HostKey;
 use crate::job::{Change, Persist};
 use crate::schedule::{Learnt, Scheduler};
 
-/// What the last run learnt, until the scheduler has it; then what this one learns, until it is saved.
+/// First what the last run learnt, until the scheduler has taken it over; then what this run learns, until it is
+/// saved.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct KeptHosts(Arc<Mutex<Hosts>>);
 
@@ -21,12 +22,12 @@ struct Hosts {
 }
 
 impl KeptHosts {
-    /// The scheduler goes on with what is known.
+    /// Passes the stored knowledge to the scheduler.
     pub(crate) fn restore(&self, scheduler: &mut Scheduler) {
         scheduler.resume_with(std::mem::take(&mut self.lock().restored));
     }
 
-    /// Takes what the scheduler learnt.
+    /// Collects what the scheduler learnt.
     pub(crate) fn take(&self, scheduler: &mut Scheduler) {
         let mut changes = scheduler.changes().peekable();
         if changes.peek().is_some() {
@@ -55,7 +56,7 @@ impl Persist for KeptHosts {
             Some(learnt) if !learnt.delay.is_zero() || learnt.sleep_until > Timestamp::wall() => {
                 hosts.restored.insert(host, learnt);
             }
-            // Over, or not readable: what it said is learnt again.
+            // The entry is outdated or not readable; the scheduler learns it again.
             _ => {
                 hosts.changes.insert(host, None);
             }

@@ -1,5 +1,5 @@
-//! Links that are known to lead nowhere new: most links of a site are on every page, and a look at their bytes is a
-//! fraction of what resolving them costs (0.05 against 0.6 us).
+//! Recognises links that lead to known URLs. Most links of a site are on every page, and comparing their bytes costs
+//! a fraction of resolving them (0.05 against 0.6 us).
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,23 +7,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use url::{Position, Url};
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
-/// Links that a thread remembers: 256 KiB. One that falls on the place of another replaces it.
+/// Number of links that a thread remembers: 256 KiB. A link replaces the one in the same entry of the table.
 const LINKS: usize = 1 << 14;
 
 thread_local! {
-    /// Keys of the crawls that this thread worked for; empty until the first one.
+    /// Keys of links in the crawls that this thread worked for; empty until the first crawl.
     static TABLE: RefCell<Vec<u128>> = const { RefCell::new(Vec::new()) };
     static BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Remembers, per thread, links whose target is queued or done. What is not remembered may be known all the same.
+/// Remembers, per thread, links whose target is queued or done. A link that is not remembered may still be known.
 #[derive(Debug)]
 pub(crate) struct KnownLinks {
-    /// Keeps the crawls of a process apart.
+    /// Distinguishes the crawls of a process.
     seed: u64,
 }
 
-/// A link on the part of its base that it is relative to.
+/// The key of a link: its text, and the part of the base URL that it is relative to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LinkKey(u128);
 
@@ -33,8 +33,8 @@ impl KnownLinks {
         Self { seed: CRAWLS.fetch_add(1, Ordering::Relaxed) }
     }
 
-    /// The key of a link as written; `None` if what it resolves to depends on more than the folder of its base: on the whole
-    /// of it, or on the encoding of a page that is not UTF-8.
+    /// The key of a link as written. `None` if the link resolves by more than the folder of its base: by the whole
+    /// base, or by the encoding of a page that is not UTF-8.
     pub(crate) fn key(&self, base: &Url, href: &str, is_utf8: bool) -> Option<LinkKey> {
         if !is_utf8 && !href.is_ascii() {
             return None;
@@ -44,7 +44,7 @@ impl KnownLinks {
         let relative_to = if is_absolute {
             ""
         } else if memchr::memchr(b':', href.as_bytes()).is_some() {
-            // `http:?a` is relative, even to the query.
+            // `http:?a` is relative, and even depends on the query of the base.
             return None;
         } else if first == b'/' {
             &base[..Position::BeforePath]
@@ -52,13 +52,13 @@ impl KnownLinks {
             let path = &base[..Position::AfterPath];
             &path[..=path.rfind('/')?]
         } else {
-            // Blanks are stripped; queries and fragments are relative to the whole of the base.
+            // Blanks are stripped before resolving; queries and fragments are relative to the whole base.
             return None;
         };
         let key = BUFFER.with_borrow_mut(|buffer| {
             buffer.clear();
             buffer.extend_from_slice(relative_to.as_bytes());
-            // In no URL: keeps the two parts apart.
+            // This character is in no URL, so it separates the two parts.
             buffer.push(b'\n');
             buffer.extend_from_slice(href.as_bytes());
             xxh3_128_with_seed(buffer, self.seed)

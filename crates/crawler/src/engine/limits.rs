@@ -1,4 +1,4 @@
-//! The limits that close a crawl, kept exactly: room is reserved before a visit starts.
+//! The limits that close a crawl. They are exact, because room is reserved before a visit starts.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::host::HostKey;
 use crate::settings::{Settings, seconds};
 
-/// Counts towards the `closespider_*` limits and the page limit per host.
+/// Keeps the counts for the `closespider_*` limits and for the page limit per host.
 #[derive(Debug)]
 pub(crate) struct Limits {
     page_limit: u64,
@@ -24,16 +24,16 @@ pub(crate) struct Limits {
     hosts: HashMap<HostKey, (u64, u64)>,
 }
 
-/// Whether a host may have one more visit.
+/// Whether one more visit of a host may start.
 pub(crate) enum HostRoom {
     Free,
-    /// Its visits in flight may use the rest of its limit.
+    /// The visits in flight may use up the rest of its limit.
     Wait,
     Spent,
 }
 
 impl Limits {
-    /// With so many pages delivered already.
+    /// The limits of the settings, if `pages` were delivered by earlier runs already.
     pub(crate) fn new(settings: &Settings, now: Timestamp, pages: u64) -> Self {
         let after = |value: f64| (value > 0.0).then(|| seconds(value));
         Self {
@@ -51,7 +51,7 @@ impl Limits {
         }
     }
 
-    /// Whether one more visit can start without the page limit being passed.
+    /// Whether one more visit can start without exceeding the page limit.
     pub(crate) fn has_room(&self, visits: usize) -> bool {
         self.page_limit == 0 || self.pages + (visits as u64) < self.page_limit
     }
@@ -76,7 +76,7 @@ impl Limits {
         }
     }
 
-    /// A reserved visit ended.
+    /// Releases the reservation of a visit that ended.
     pub(crate) fn put_host(&mut self, host: &HostKey, delivered: bool) {
         if let Some((pages, visits)) = self.hosts.get_mut(host) {
             *visits = visits.saturating_sub(1);
@@ -100,13 +100,13 @@ impl Limits {
         self.last_item = now;
     }
 
-    /// The next time at which a limit may be reached by waiting.
+    /// The next time at which a limit may be reached without any event.
     pub(crate) fn deadline(&self) -> Option<Timestamp> {
         let no_item = self.no_item_timeout.map(|timeout| self.last_item + timeout);
         [self.timeout, no_item].into_iter().flatten().min()
     }
 
-    /// The finish reason of a limit that is reached.
+    /// The finish reason, if a limit is reached.
     pub(crate) fn reached(&self, cx: &Context, now: Timestamp) -> Option<&'static str> {
         let settings = cx.settings();
         let at = |limit: u64, count: u64| limit > 0 && count >= limit;

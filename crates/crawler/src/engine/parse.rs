@@ -1,4 +1,4 @@
-//! The CPU side of a visit: page, spider middlewares, callback. Runs on a worker thread.
+//! The CPU part of a visit: page, spider middlewares, callback. It runs on a worker thread.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -21,27 +21,27 @@ use crate::request::{DEFAULT_CALLBACK, FoundBy, Request};
 use crate::response::Response;
 use crate::spider::Spider;
 
-/// Work for a worker thread.
+/// A job for a worker thread.
 #[expect(clippy::large_enum_variant, reason = "moved once per page; a box would be an allocation per page")]
 pub(crate) enum Job {
     Page(Request, Response),
     Failed(Request, DropReason),
 }
 
-/// What came of a job.
+/// The result of a job.
 pub(crate) struct Parsed<I> {
     pub(crate) items: Vec<I>,
     pub(crate) requests: Vec<Request>,
     pub(crate) verdict: Verdict,
     pub(crate) callback_failed: bool,
-    /// Items that the callback gave, those that left while it ran included.
+    /// Number of items that the callback gave, including those sent while it ran.
     pub(crate) given: u64,
-    /// What was left in the extensions of the page, for observers.
+    /// The extensions of the page after the callback, for observers.
     pub(crate) found: Extensions,
 }
 
 impl<I> Parsed<I> {
-    /// A page that led to nothing but these requests.
+    /// A page whose only output is these requests.
     fn without_items(verdict: Verdict, requests: Vec<Request>, callback_failed: bool) -> Self {
         let found = Extensions::new();
         Self { items: Vec::new(), requests, verdict, callback_failed, given: 0, found }
@@ -102,7 +102,7 @@ impl<S: Spider> Core<S> {
         page.forget_label_reads();
         let result = catch_unwind(AssertUnwindSafe(|| self.spider.parse(&page, &mut out)));
         let reason = self.callback_result(&page, result).or_else(|| {
-            // A closure of one page after the other takes a page of any label for its own.
+            // A closure that handles one page after the other treats a page of any label as its own.
             let nobody_looked = *page.requested().callback != *DEFAULT_CALLBACK && !page.label_was_read();
             nobody_looked
                 .then(|| self.unknown_callback(&page, "its callback never looked at page.callback()"))
@@ -130,7 +130,7 @@ impl<S: Spider> Core<S> {
         Parsed { items, requests, verdict, callback_failed, given, found: Extensions::new() }
     }
 
-    /// Counts and tells what a callback answered; the reason if it failed.
+    /// Counts and reports the result of a callback. Returns the reason if it failed.
     fn callback_result(&self, page: &Page, result: std::thread::Result<Result<()>>) -> Option<DropReason> {
         Some(match result {
             Ok(Ok(())) => return None,
@@ -141,7 +141,7 @@ impl<S: Spider> Core<S> {
         })
     }
 
-    /// The label of a page is one that the spider does not know.
+    /// Handles a page whose label the spider does not know.
     fn unknown_callback(&self, page: &Page, why: &str) -> DropReason {
         let message =
             format!("the spider has no callback \"{}\": {why}", page.requested().callback.escape_debug());
@@ -162,7 +162,7 @@ impl<S: Spider> Core<S> {
         DropReason::failed(reason).detail(message)
     }
 
-    /// An output whose full batches leave while the callback runs.
+    /// An output whose full batches are sent while the callback runs.
     fn output(self: &Arc<Self>, page: &Rc<Page>) -> Output<S::Item> {
         let tells_all = page.extensions.get::<GivenRequests>().is_some();
         let core = Arc::clone(self);
@@ -183,14 +183,14 @@ impl<S: Spider> Core<S> {
         };
         let core = Arc::clone(self);
         let resolve = move |page: &Page, href: &str| match tells_all {
-            // `follow_all` filters, after it has told.
+            // `follow_all` filters the links after it has reported them.
             true => core.resolve_anew(page, href),
             false => core.resolve(page, href),
         };
         Output::streaming(self.cx.clone(), Box::new(flush), Box::new(resolve))
     }
 
-    /// Where a link leads, whether that is known or not.
+    /// Resolves a link, even if it is known.
     fn resolve_anew(&self, page: &Page, href: &str) -> Resolved {
         let resolved = Resolved::of(page, href);
         if matches!(resolved, Resolved::Invalid) {
@@ -199,9 +199,9 @@ impl<S: Spider> Core<S> {
         resolved
     }
 
-    /// Where a link leads.
+    /// Resolves a link.
     fn resolve(&self, page: &Page, href: &str) -> Resolved {
-        // Each of them is wanted in the log.
+        // With this setting every duplicate is logged, so none may be filtered early.
         let is_verbose = self.cx.settings().dupefilter_debug;
         let key = if is_verbose { None } else { self.known_links.key(page.base(), href, page.is_utf8()) };
         if key.is_some_and(|key| self.known_links.contains(key)) {
@@ -221,13 +221,13 @@ impl<S: Spider> Core<S> {
         resolved
     }
 
-    /// Requests that leave a callback: depth, referer, middlewares, slot and fingerprint.
+    /// Prepares the requests that a callback gave: depth, referer, middlewares, slot and fingerprint.
     fn follow_all(&self, page: &Page, mut requests: Vec<Request>) -> Vec<Request> {
         if requests.is_empty() {
             return requests;
         }
         let limit = self.cx.settings().max_links_per_page;
-        // A sitemap has a limit of its own.
+        // Sitemaps have a limit of their own.
         let is_limited = |request: &Request| {
             request.found_by != FoundBy::Sitemap && request.is_guarded(self.cx.settings())
         };
@@ -238,7 +238,7 @@ impl<S: Spider> Core<S> {
             requests.iter().for_each(|request| given.tell(request));
         }
         requests.retain_mut(|request| {
-            // Most links of a site lead to pages that are known: nothing is spent on them.
+            // Most links of a site lead to known pages; filter them before any other work.
             if !request.unfiltered && self.frontier.is_seen(self.fingerprinter.of(request)) {
                 self.duplicate(&request.url);
                 return false;

@@ -1,4 +1,4 @@
-//! The quota of the whole crawl (`requests_per_second`), by governor on the crawl's clock.
+//! The quota of the whole crawl (`requests_per_second`), implemented with governor on the crawl's clock.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use governor::{NotUntil, Quota as Rate, RateLimiter};
 
 use crate::clock::{Clock, Timestamp};
 
-/// The crawl's clock for governor: stands still with the paused clock of tests.
+/// The crawl's clock as governor needs it: it stands still with the paused clock of tests.
 #[derive(Clone, Debug)]
 struct CrawlClock(Clock);
 
@@ -23,7 +23,8 @@ impl GovernorClock for CrawlClock {
     }
 }
 
-/// A quota, or none. A token is taken before the scheduler is asked, and kept while it has nothing to grant.
+/// The quota, if there is one. A token is taken before the scheduler is asked, and kept if the scheduler grants
+/// nothing.
 pub(crate) struct Quota {
     limiter: Option<RateLimiter<NotKeyed, InMemoryState, CrawlClock, NoOpMiddleware<Nanos>>>,
     clock: CrawlClock,
@@ -40,7 +41,7 @@ impl Quota {
         Self { limiter, clock, has_token: false }
     }
 
-    /// When the next request may start, if not now.
+    /// When the next request may start; `None` if it may start now.
     pub(crate) fn wait_until(&mut self, now: Timestamp) -> Option<Timestamp> {
         let limiter = self.limiter.as_ref()?;
         if self.has_token {
@@ -51,7 +52,7 @@ impl Quota {
                 self.has_token = true;
                 None
             }
-            // Timers have a grain of a millisecond: round up, or the loop would look again too early.
+            // Timers have a resolution of a millisecond: round up, or the loop would check too early.
             Err(until) => Some(now + self.wait(&until).max(Duration::from_millis(1))),
         }
     }
@@ -60,7 +61,7 @@ impl Quota {
         until.wait_time_from(self.clock.now())
     }
 
-    /// A start was granted.
+    /// Uses the token for a start that was granted.
     pub(crate) fn spend(&mut self) {
         self.has_token = false;
     }

@@ -1,4 +1,4 @@
-//! The loop: one task that owns the scheduler, starts visits, and decides when the crawl ends.
+//! The main loop: one task that owns the scheduler, starts visits, and decides when the crawl ends.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -31,15 +31,15 @@ use crate::secrets::redacted;
 use crate::settings::seconds;
 use crate::spider::Spider;
 
-/// Failed start requests kept for the report.
+/// Number of failed start requests kept for the report.
 const FAILED_SEEDS: usize = 1_000;
-/// A host that belongs to another process is asked for again after this.
+/// A host that another process has claimed is tried again after this time.
 const CLAIM_AGAIN: Duration = Duration::from_secs(5);
-/// The queue of a host that is given up is dropped after this if a commit waits just then.
+/// If a commit is waiting, the queue of a given-up host is dropped after this time.
 const GIVE_UP_AGAIN: Duration = Duration::from_millis(50);
-/// Requests recorded at once when a queue is dropped.
+/// Number of requests recorded at once when a queue is dropped.
 const DRAIN_BATCH: usize = 1_024;
-/// After an abort, what is left in memory is recorded for this long at most.
+/// After an abort, recording the requests left in memory takes at most this long.
 const ABORT_RECORDS: Duration = Duration::from_millis(500);
 
 /// State of a running crawl.
@@ -48,7 +48,7 @@ pub(crate) struct Run<S: Spider> {
     messages: mpsc::UnboundedReceiver<Message>,
     scheduler: Scheduler,
     visits: JoinSet<Result<(HostKey, VisitEnd)>>,
-    /// Leases in flight, to be released if their task is aborted.
+    /// Leases in flight, which are released if their task is aborted.
     leased: HashMap<tokio::task::Id, (LeaseId, HostKey)>,
     waiters: HashMap<u64, (HostKey, oneshot::Sender<Ticket>)>,
     next_waiter: u64,
@@ -61,20 +61,21 @@ pub(crate) struct Run<S: Spider> {
     paused: bool,
     kept_open: bool,
     stop: Option<Stop>,
-    /// Hosts that are given up, whose queues are still to be dropped.
+    /// Hosts that were given up and whose queues must still be dropped.
     given_up: Vec<(HostKey, &'static str)>,
-    /// Last time that something was delivered, dropped or queued: what parked work is measured from.
+    /// Last time that a page was delivered or a request dropped or queued; the waiting of parked requests is measured
+    /// from it.
     useful: Timestamp,
 }
 
-/// Why and since when the crawl stops.
+/// The reason and the time of the stop.
 struct Stop {
     reason: String,
     deadline: Timestamp,
     aborted: bool,
 }
 
-/// How the loop ended.
+/// The result of the loop.
 pub(crate) struct Ran {
     pub(crate) reason: String,
     pub(crate) failed_seeds: Vec<(String, String)>,
@@ -84,7 +85,7 @@ pub(crate) struct Ran {
 }
 
 impl Ran {
-    /// The end of a loop that could not even say how far it came.
+    /// The result of a loop that failed before it could report its state.
     pub(crate) fn failed(error: Error) -> Self {
         Self {
             reason: "error".to_owned(),
@@ -104,7 +105,7 @@ impl<S: Spider> Run<S> {
             commits.hosts.restore(&mut scheduler);
         }
         let seeds = Seeds::Ready(core.spider.start());
-        // Pages of earlier runs of a job count.
+        // Pages of earlier runs of a job count, too.
         let pages = u64::try_from(cx.stats().get("pages/delivered")).unwrap_or(0);
         let limits = Limits::new(cx.settings(), cx.now(), pages);
         let quota = Quota::new(cx.settings().requests_per_second, cx.clock());
@@ -131,10 +132,11 @@ impl<S: Spider> Run<S> {
         }
     }
 
-    /// Crawls until nothing is left, a limit is reached, or somebody stops it.
+    /// Crawls until no requests are left, a limit is reached, or the crawl is stopped.
     pub(crate) async fn run(mut self) -> Ran {
         let mut error = self.work().await.err();
-        // Nobody grants starts any more: what waits for one is told so, in a pipeline as well.
+        // No more starts are granted. Closing the channel tells this to every task that waits for one, including
+        // pipelines.
         self.messages.close();
         while let Ok(message) = self.messages.try_recv() {
             if let Message::Fatal(cause) = message {
@@ -143,8 +145,9 @@ impl<S: Spider> Run<S> {
         }
         self.waiters.clear();
         {
-            // A visit that is cut off between its items and its settled page would be done again, and its items twice. This takes no
-            // longer than the pipelines do, which are waited for in any case.
+            // If a visit were aborted between its items and settling its page, a resumed crawl would repeat it and
+            // write its items twice. Closing the gate takes no longer than the pipelines do, which have to be awaited
+            // in any case.
             let gate = self.core.gate.clone();
             let _settled = gate.close().await;
             self.visits.abort_all();
@@ -154,7 +157,7 @@ impl<S: Spider> Run<S> {
             commits.hosts.take(&mut self.scheduler);
         }
         let aborted = self.stop.as_ref().is_some_and(|stop| stop.aborted);
-        // Opening the frontier again makes what was in flight work again, which it is by now.
+        // Opening the frontier again returns leased requests to the queue, where all of them are by now.
         let queued: HashMap<_, _> = self.core.frontier.open().await.unwrap_or_default().into_iter().collect();
         let hosts = self.hosts(&queued);
         let mut reason = match (&error, self.stop) {
@@ -193,7 +196,7 @@ impl<S: Spider> Run<S> {
                 let again = cx.now() + GIVE_UP_AGAIN;
                 wake = Some(wake.map_or(again, |at| at.min(again)));
             }
-            // After that: what was granted, or dropped with its host, may have made room, and nothing else would say so.
+            // Grants and dropped queues may have made room in the frontier, and no other event would report that.
             self.pull_seeds();
             if let Some(stop) = &self.stop {
                 if self.visits.is_empty() || stop.aborted {
@@ -206,7 +209,7 @@ impl<S: Spider> Run<S> {
                 wake = Some(stop.deadline);
             } else if self.is_idle() {
                 cx.emit(&Event::SpiderIdle);
-                // A handler of the event may have pushed work.
+                // A handler of the event may have pushed requests.
                 while let Ok(message) = self.messages.try_recv() {
                     self.apply(message).await?;
                 }
@@ -238,7 +241,8 @@ impl<S: Spider> Run<S> {
                     None => std::future::pending().await,
                 }
             };
-            // In order and not at random, so that a crawl is a function of its seed; all that came is worked off below.
+            // The branches are polled in order and not at random, so that a crawl is a function of its seed;
+            // everything that arrived is processed below.
             tokio::select! {
                 biased;
                 batch = self.seeds.batch() => self.start(batch).await?,
@@ -258,12 +262,13 @@ impl<S: Spider> Run<S> {
         }
     }
 
-    /// Grants starts until there is nothing to grant; answers when to look again.
+    /// Grants starts as long as possible. Returns when to try again.
     async fn grant(&mut self) -> Result<Option<Timestamp>> {
         let core = Arc::clone(&self.core);
         let settings = core.cx.settings();
         let most_bytes = settings.scraper_slot_max_active_size;
-        // One at a time means one page after the other, or neither order of the queue would mean anything.
+        // With one request at a time, a page must end before the next one starts; otherwise the order of the queue
+        // would have no meaning.
         let is_serial = settings.concurrent_requests == 1;
         loop {
             let now = self.core.cx.now();
@@ -304,7 +309,7 @@ impl<S: Spider> Run<S> {
         match self.limits.take_host(&host) {
             super::limits::HostRoom::Free => {}
             super::limits::HostRoom::Wait => {
-                // Looked at again when one of its visits ends.
+                // The host is tried again when one of its visits ends.
                 self.scheduler.nothing_due(ticket, None, now);
                 return Ok(());
             }
@@ -314,7 +319,7 @@ impl<S: Spider> Run<S> {
             }
         }
         if !self.core.frontier.claim(&host).await? {
-            // Another process works on the host.
+            // Another process has claimed the host.
             self.limits.put_host(&host, false);
             self.scheduler.nothing_due(ticket, Some(now + CLAIM_AGAIN), now);
             return Ok(());
@@ -344,7 +349,7 @@ impl<S: Spider> Run<S> {
             Message::Ended(ticket, outcome) => self.scheduler.ended(ticket, outcome, now),
             Message::Start(host, reply) => {
                 if self.stop.is_some() {
-                    // Dropping the reply cancels the request: it goes back to the queue.
+                    // Dropping the reply cancels the request, which returns to the queue.
                     return Ok(());
                 }
                 self.next_waiter += 1;
@@ -360,7 +365,7 @@ impl<S: Spider> Run<S> {
             Message::Overview(reply) => {
                 let (hosts_active, hosts_down) = self.scheduler.hosts_active_and_down();
                 let queued = self.core.frontier.len();
-                // Whoever asked may be gone.
+                // The caller may be gone.
                 let _ = reply.send(Overview { queued, hosts_active, hosts_down });
             }
             Message::Hosts(reply) => {
@@ -368,7 +373,7 @@ impl<S: Spider> Run<S> {
             }
             Message::Politeness(host, change, done) => {
                 self.scheduler.adjust(&host, change, now);
-                // Whoever asked may have been dropped.
+                // The caller may have been dropped.
                 let _ = done.map(|done| done.send(()));
             }
             Message::Push(requests) => {
@@ -412,7 +417,7 @@ impl<S: Spider> Run<S> {
         let deadline = cx.now() + seconds(cx.settings().drain_timeout);
         log::info!(%reason, in_flight = self.visits.len(), "stopping");
         self.stop = Some(Stop { reason, deadline, aborted: false });
-        // Requests that wait for a start, maybe for minutes, go back to the queue.
+        // Requests that wait for a start, possibly for minutes, return to the queue.
         self.waiters.clear();
     }
 
@@ -427,7 +432,7 @@ impl<S: Spider> Run<S> {
                 result?
             }
             Err(cause) if cause.is_panic() => {
-                // User code is caught closer to where it runs, so this is a bug of the engine itself.
+                // Panics of user code are caught where it runs, so this one is a bug of the engine itself.
                 return Err(Error::from(cause).context("a visit panicked outside of user code"));
             }
             Err(_) => return Ok(()),
@@ -492,7 +497,8 @@ impl<S: Spider> Run<S> {
         Ok(())
     }
 
-    /// Runs requests that no page led to through the spider middlewares, and assigns them.
+    /// Passes requests that were not found on a page through the spider middlewares, and assigns slot and
+    /// fingerprint.
     async fn started(&mut self, requests: Vec<Request>) -> Vec<Request> {
         let core = &self.core;
         let mut kept = Vec::with_capacity(requests.len());
@@ -534,16 +540,16 @@ impl<S: Spider> Run<S> {
         !self.kept_open && self.visits.is_empty() && self.seeds.is_done() && self.core.frontier.len() == 0
     }
 
-    /// When the parked work is dropped, if nothing but parked work is left.
+    /// The time at which parked requests are dropped, if there are only parked requests left.
     fn parked_until(&self) -> Option<Timestamp> {
         let only_parked =
             !self.paused && self.visits.is_empty() && self.seeds.is_done() && self.scheduler.is_parked();
-        // A crawl that is kept open may have nothing at all.
+        // A crawl that is kept open may have an empty queue.
         (only_parked && self.core.frontier.len() > 0)
             .then(|| self.useful + seconds(self.core.cx.settings().max_parked_wait))
     }
 
-    /// Drops everything that is queued: all of it is parked.
+    /// Drops all queued requests, which are all parked.
     async fn drop_parked(&mut self) -> Result<()> {
         let hosts = self.core.frontier.open().await?;
         log::warn!(hosts = hosts.len(), "dropping parked requests: nothing else is left to do");
@@ -561,10 +567,11 @@ impl<S: Spider> Run<S> {
 
     /// Drops the queue of a host.
     async fn give_up(&mut self, host: &HostKey, reason: &'static str) -> Result<()> {
-        // Whoever waits for a start of it: their requests go back to the queue and are dropped with it.
+        // Other tasks may wait for a start of the host: their requests return to the queue and are dropped with it.
         self.waiters.retain(|_, (waits_for, _)| waits_for != host);
         let core = Arc::clone(&self.core);
-        // Not waited for: a commit waits for visits, and they may wait for this loop, as with a pipeline that downloads.
+        // Do not wait for the gate: a commit waits for visits, and those may wait for this loop, as with a pipeline
+        // that downloads.
         let Some(_settling) = core.gate.try_enter() else {
             if !self.given_up.iter().any(|(other, _)| other == host) {
                 self.given_up.push((host.clone(), reason));
@@ -582,7 +589,8 @@ impl<S: Spider> Run<S> {
     }
 }
 
-/// Records and settles everything queued of a host, for a caller within the gate. Answers with the start requests among it.
+/// Records and settles all queued requests of a host; the caller must be inside the gate. Returns the start requests
+/// among them.
 async fn drain<S: Spider>(
     core: &Core<S>,
     host: &HostKey,
@@ -618,7 +626,8 @@ async fn drain<S: Spider>(
     }
 }
 
-/// After the loop: what was in flight goes back to the queue; what a queue in memory still holds is recorded.
+/// After the loop: requests in flight return to the queue, and requests that remain in a queue in memory are
+/// recorded.
 async fn leftovers<S: Spider>(
     core: &Core<S>,
     leases: Vec<(LeaseId, HostKey)>,
@@ -630,7 +639,7 @@ async fn leftovers<S: Spider>(
         .map(|(lease, host)| Settled { lease, host, end: End::Release, children: Vec::new() })
         .collect();
     core.frontier.settle(settled).await?;
-    // Who sets a limit has what was wanted; who stops a crawl may go on.
+    // A limit is a wanted end, so nothing needs to be kept for later; a crawl that was stopped may be resumed.
     if core.frontier.is_durable() && !reason.starts_with("closespider_") {
         return core.frontier.sync().await;
     }

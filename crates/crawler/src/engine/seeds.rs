@@ -1,4 +1,4 @@
-//! The start source: pulled on a blocking thread, and only while the frontier has room.
+//! The source of start requests: it is pulled on a blocking thread, and only while the frontier has room.
 
 use tokio::task::JoinHandle;
 
@@ -7,21 +7,21 @@ use crate::request::Request;
 use crate::simulated::blocking;
 use crate::spider::Start;
 
-/// Start requests taken from the source at once.
+/// Number of start requests taken from the source at once.
 const BATCH: usize = 1_000;
 
-/// Where the start source is.
+/// The state of the start source.
 pub(crate) enum Seeds {
-    /// May be pulled.
+    /// The source may be pulled.
     Ready(Start),
-    /// Being pulled; reading a file or standard input may block.
+    /// The source is being pulled; reading a file or standard input may block.
     Pulling(JoinHandle<(Start, Vec<Result<Request>>)>),
-    /// Exhausted.
+    /// The source is exhausted.
     Done,
 }
 
 impl Seeds {
-    /// Starts to pull a batch, if the source is there and nobody pulls.
+    /// Starts to pull a batch, if the source is not exhausted and not being pulled already.
     pub(crate) fn pull(&mut self) {
         *self = match std::mem::replace(self, Self::Done) {
             Self::Ready(mut start) => Self::Pulling(blocking(move || {
@@ -32,7 +32,7 @@ impl Seeds {
         };
     }
 
-    /// The batch that is being pulled. Waits for ever if none is, so that it can stand in a `select!`.
+    /// The batch that is being pulled. Waits for ever if there is none, so that it can be used in a `select!`.
     pub(crate) async fn batch(&mut self) -> Vec<Result<Request>> {
         let Self::Pulling(pull) = self else { return std::future::pending().await };
         match pull.await {

@@ -1,4 +1,4 @@
-//! Sending: every request that goes to the network takes a start from the scheduler, however it came about.
+//! Sending: every request to the network needs a start from the scheduler, whatever its origin.
 
 use tokio::sync::oneshot;
 
@@ -46,7 +46,7 @@ impl Sender {
         self.downloader.address(host).await
     }
 
-    /// Waits for the turn of the request's slot and fetches.
+    /// Waits until the slot of the request grants a start, and fetches.
     pub(crate) async fn send(&self, request: &Request, cx: &Context) -> Result<Response, FetchError> {
         let (ticket, flight) = start(request, cx, self.pace.as_ref()).await?;
         let mut end = Ended { ticket: Some(ticket), outcome: Outcome::Failed { host_failure: false }, cx };
@@ -60,12 +60,14 @@ impl Sender {
         };
         end.outcome = match &mut result {
             Ok(response) => {
-                // Before the place is free, or the next request would leave while this answer is not counted yet.
+                // Hold the bytes before the start ends; otherwise the next request could start while this response is
+                // not counted yet.
                 let bytes =
                     response.body.len().max(response.decoded.as_ref().map_or(0, |decoded| decoded.len()));
                 response.held = Held(Some(self.active.hold(bytes)));
                 self.wire_bytes.add(i64::try_from(response.wire_bytes).unwrap_or(i64::MAX));
-                // On a new connection the server sees the request later than we sent it; the gap to the next one counts from there.
+                // On a new connection the server receives the request later than we send it; the gap to the next one
+                // counts from then.
                 let connecting = [response.timings.dns, response.timings.connect].into_iter().flatten().sum();
                 if let Some(ticket) = &end.ticket {
                     ticket.sent(started + connecting);
@@ -100,7 +102,8 @@ impl Sender {
     }
 }
 
-/// The start that came with the lease, or one asked for; with its turn among the crawls that share a pace.
+/// Returns the start that came with the lease, or requests one; then waits for its turn among the crawls that share a
+/// pace.
 async fn start(
     request: &Request,
     cx: &Context,
@@ -120,8 +123,9 @@ async fn start(
                 }
                 cx.tell(Message::Ended(ticket, Outcome::Unused));
             }
-            // Void: the slot's rules became stricter since the grant (a Crawl-delay was just read). Of another slot: kept, it
-            // would hold a place while it waits for one, and with all places held so nobody would ever get one.
+            // Either the start is void, because the slot's rules became stricter since the grant (a Crawl-delay was
+            // just read). Or it is for another slot: if it were kept, it would hold a place while it waits for one,
+            // and once all places were held that way, no request would ever get one.
             Some(ticket) => cx.tell(Message::Ended(ticket, Outcome::Unused)),
             None => {}
         }
@@ -134,7 +138,7 @@ async fn start(
     }
 }
 
-/// Gives a start back, also when the task is dropped in the middle.
+/// Ends a start, even if the task is dropped in the middle.
 struct Ended<'a> {
     ticket: Option<Ticket>,
     outcome: Outcome,

@@ -1,7 +1,7 @@
-//! The engine's own tasks: the death of one ends the crawl with an error that names it.
+//! The engine's own tasks: if one dies, the crawl ends with an error that names it.
 //!
-//! A task that died unnoticed would leave the others waiting for what it did, or make them do their work over and over:
-//! without its pipelines a crawl gives every page back to the queue and fetches it again.
+//! If the death of a task went unnoticed, the others would wait for it for ever, or repeat their work: without its
+//! pipelines a crawl returns every page to the queue and fetches it again.
 
 use std::panic::AssertUnwindSafe;
 
@@ -20,7 +20,7 @@ pub(crate) async fn caught<T>(what: &str, work: impl Future<Output = T>) -> Resu
         .map_err(|panic| Error::msg(format!("{what} panicked: {}", panic_message(&*panic))))
 }
 
-/// Spawns a task of the engine. If it panics, the loop is told at once and ends the crawl.
+/// Spawns a task of the engine. If the task panics, the loop is notified at once and ends the crawl.
 pub(crate) fn watched<T: Send + 'static>(
     cx: &Context,
     what: &'static str,
@@ -30,7 +30,7 @@ pub(crate) fn watched<T: Send + 'static>(
     tokio::spawn(async move {
         let done = caught(what, work).await;
         if let Err(panicked) = &done {
-            // What is given back from here on is no fault of the pages.
+            // Requests that are returned to the queue from here on are not the fault of their pages.
             cx.set_stopping();
             cx.tell(Message::Fatal(Error::msg(panicked.to_string())));
         }

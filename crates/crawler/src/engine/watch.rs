@@ -1,4 +1,4 @@
-//! The watch: a line of statistics for the log, and the limits of memory, at their intervals.
+//! The watch: writes a line of statistics to the log, and checks the limits of memory, at intervals.
 
 use std::time::Duration;
 
@@ -63,7 +63,7 @@ async fn watch_memory(cx: &Context) {
     }
 }
 
-/// Present resident bytes of the process, where the system tells (Linux).
+/// Current resident bytes of the process, if the system provides them (Linux).
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with("VmRSS:"))?;

@@ -1,14 +1,15 @@
-//! The frontier on disk: what is queued and seen outlives the process, and memory does not grow with it.
+//! The frontier on disk: its queue and seen set outlive the process, and memory does not grow with them.
 //!
-//! The state is in memory as far as it is needed soon, and every commit appends what changed to a journal, in one atomic
-//! batch of the store. Opening replays the journal. When it has grown to twice what it stands for, a checkpoint takes its
-//! place. Three things bound the memory: requests beyond a limit go to disk in segments, host by host, the last ones of
-//! the longest queues first; fingerprints beyond a limit become sorted runs; and what a commit has written is forgotten.
-//! So the store sees few large rows in ascending order instead of many small ones all over, which is what makes the cost
-//! of a request independent of how many there are.
+//! The part of the state that is needed soon is in memory, and every commit appends the changes to a journal, in one
+//! atomic batch of the store. Opening replays the journal. When the journal has grown to twice the size of the state
+//! it describes, a checkpoint replaces it. Three rules bound the memory: requests beyond a limit go to disk in
+//! segments, host by host, beginning with the last ones of the longest queues; fingerprints beyond a limit become
+//! sorted runs; and committed data is removed from memory. The store therefore gets a few large rows in ascending
+//! order instead of many small rows in random order, which makes the cost of a request independent of the number of
+//! requests.
 //!
-//! Keys: `f/j/` journal rows, `f/s/` segments (zstd), `f/r/` runs, each with a big-endian number; `f/c` what is to be known of the
-//! last commit, which nothing here depends on.
+//! Keys: `f/j/` journal rows, `f/s/` segments (zstd), `f/r/` runs, each with a big-endian number; `f/c` information
+//! about the last commit, which the frontier itself does not need.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,7 +37,7 @@ use journal::{Journal, Op, Segment, put_bytes, take_bytes};
 use known::Known;
 use row::{Row, damaged};
 
-/// What a [`DiskFrontier`] keeps in memory.
+/// The memory limits of a [`DiskFrontier`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DiskLimits {
     /// Queued requests, some 300 bytes each (`frontier_memory_limit`).
@@ -53,11 +54,11 @@ impl Default for DiskLimits {
     }
 }
 
-/// A [`Frontier`] over a [`Store`]. Cheap to clone; all clones are one queue.
+/// A [`Frontier`] on a [`Store`]. Cheap to clone; all clones share one queue.
 ///
-/// Without a job it commits by itself: at [`Frontier::sync`], and when [`DiskLimits::uncommitted`] is reached. What was not
-/// committed when the process dies is as if it had not happened: requests pushed since are unknown, requests settled since
-/// are work again. `extensions` of requests are kept as long as the request stays in memory.
+/// Without a job it commits by itself: at [`Frontier::sync`], and when [`DiskLimits::uncommitted`] is reached.
+/// Changes that were not committed when the process dies are undone: requests pushed since are unknown, and requests
+/// settled since are queued again. `extensions` of requests are kept as long as the request stays in memory.
 #[derive(Clone, Debug)]
 pub struct DiskFrontier(Arc<Shared>);
 
@@ -67,7 +68,7 @@ struct Shared {
     store: Arc<dyn Store>,
     limits: DiskLimits,
     state: Mutex<State>,
-    /// Outside of the lock: the engine asks after every event.
+    /// Kept outside of the lock, because the engine reads it after every event.
     queued: AtomicU64,
     /// One commit at a time.
     committing: Mutex<()>,
@@ -85,44 +86,44 @@ struct State {
     sequence: u64,
     /// Rows of the journal that are stored.
     rows: std::ops::Range<u64>,
-    /// Bytes of them, and of those that the last checkpoint wrote.
+    /// Bytes of the stored rows, and of the rows that the last checkpoint wrote.
     stored: usize,
     checkpoint: usize,
-    /// A commit failed: the store has what it had before, and nothing is to come on top of it.
+    /// The error of a failed commit: the store keeps its former contents, and nothing may be written on top of it.
     failed: Option<String>,
 }
 
 /// Requests on disk.
 #[derive(Debug, Default)]
 struct Segments {
-    /// By where their next request stands.
+    /// Segments of each host, by the place of their next request.
     by_host: HashMap<HostKey, BTreeMap<(Place, u64), Segment>, foldhash::fast::RandomState>,
-    /// Not committed yet, and how many bytes of them no commit has taken.
+    /// Segments that are not committed yet, and the number of their bytes that no commit has taken.
     pending: HashMap<u64, Vec<u8>>,
     fresh: usize,
-    /// Used up, and needed for replaying the journal until the next checkpoint.
+    /// Segments that are used up, but needed for replaying the journal until the next checkpoint.
     dead: Vec<u64>,
     last: u64,
 }
 
-/// A commit that is to be written: everything that changed up to one moment.
+/// A commit that is to be written: all changes up to one moment.
 #[derive(Debug)]
 pub(crate) struct Commit {
     batch: Batch,
     segments: Vec<u64>,
     run: u64,
-    /// Requests that are leased.
+    /// Number of requests that are leased.
     leased: u64,
 }
 
-/// Largest row of the journal, about.
+/// Approximate size of the largest row of the journal.
 const ROW: usize = 1 << 20;
-/// A journal of this size needs no checkpoint yet.
+/// A journal up to this size needs no checkpoint.
 const SMALL_JOURNAL: usize = 8 << 20;
-/// Most requests of a segment, and most that are brought back at once.
+/// Greatest number of requests in a segment, and of requests loaded from disk at once.
 const SEGMENT: usize = 256;
 const LOAD: usize = 64;
-/// Due requests of a host that stay in memory, if there is room.
+/// Number of due requests of a host that stay in memory, if there is room.
 const KEEP: usize = 64;
 
 const JOURNAL: &[u8] = b"f/j/";
@@ -136,15 +137,16 @@ fn segment_key(segment: u64) -> Vec<u8> {
 }
 
 impl DiskFrontier {
-    /// Opens the queue of a store, or begins one. Reads what is needed soon: a second for ten million queued requests.
+    /// Opens the queue of a store, or creates one. It reads what is needed soon, which takes a second for ten million
+    /// queued requests.
     ///
     /// # Errors
-    /// The store fails, or what it has is damaged.
+    /// The store fails, or its data is damaged.
     pub fn open(store: Arc<dyn Store>, order: Order, limits: DiskLimits) -> Result<Self> {
         Self::start(store, order, limits, Durability::Process, false)
     }
 
-    /// As [`DiskFrontier::open`], for a job that commits.
+    /// Like [`DiskFrontier::open`], for a job, which decides when to commit.
     pub(crate) fn led(
         store: Arc<dyn Store>,
         order: Order,
@@ -167,27 +169,27 @@ impl DiskFrontier {
         Ok(Self(Arc::new(Shared { order, store, limits, state, queued, committing, durability, is_led })))
     }
 
-    /// Whether so much changed that a commit is due.
+    /// Whether there are enough changes for a commit to be due.
     pub(crate) fn is_commit_due(&self) -> bool {
         let state = self.0.lock();
         state.journal.bytes() + state.segments.fresh >= self.0.limits.uncommitted
     }
 
-    /// Everything that changed since the last commit; to be written by [`DiskFrontier::write`], in the same order.
+    /// All changes since the last commit. They must be written by [`DiskFrontier::write`], in the same order.
     pub(crate) fn prepare(&self) -> Commit {
         let mut state = self.0.lock();
         state.prepare(self.0.limits)
     }
 
-    /// Writes a commit together with rows of others.
+    /// Writes a commit together with rows of other parts.
     ///
     /// # Errors
-    /// The store fails; then every later call does, too.
+    /// The store fails; every later call then fails, too.
     pub(crate) fn write(&self, commit: Commit, others: Batch) -> Result<()> {
         self.0.write(commit, others)
     }
 
-    /// Gives up a commit that was prepared: every later call fails, for the next commit would leave a gap.
+    /// Gives up a prepared commit. Every later call fails, because the next commit would leave a gap.
     pub(crate) fn fail(&self, error: &Error) {
         self.0.lock().failed = Some(error.to_string());
     }
@@ -202,7 +204,7 @@ impl DiskFrontier {
         Ok(())
     }
 
-    /// Queues a request; one that was seen comes back.
+    /// Queues a request; if its fingerprint was seen, the request is returned.
     fn offer(&self, state: &mut State, request: Request, touched: &mut Touched) -> Result<Option<Request>> {
         let fingerprint = request.fingerprint();
         if !request.unfiltered {
@@ -224,7 +226,7 @@ impl DiskFrontier {
         Ok(None)
     }
 
-    /// Commits if enough changed and nobody else does.
+    /// Commits if there are enough changes and no other commit is running.
     async fn commit_if_due(&self) -> Result<()> {
         if self.0.is_led || !self.is_commit_due() { Ok(()) } else { self.commit().await }
     }
@@ -232,7 +234,7 @@ impl DiskFrontier {
     async fn commit(&self) -> Result<()> {
         let shared = Arc::clone(&self.0);
         blocking(move || {
-            // From taking the changes to writing them, so that commits are written in their order.
+            // The lock is held from taking the changes until they are written, so that commits are written in order.
             let _one = shared.committing.lock().unwrap_or_else(PoisonError::into_inner);
             let commit = shared.lock().prepare(shared.limits);
             shared.write(commit, Batch::new())
@@ -243,11 +245,11 @@ impl DiskFrontier {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while the state is half changed, short of a bug in the maps.
+        // No code panics while the state is half changed, except for a bug in the maps.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The state, if no commit failed.
+    /// The state; an error if a commit failed.
     fn working(&self) -> Result<MutexGuard<'_, State>> {
         let state = self.lock();
         match &state.failed {
@@ -257,7 +259,7 @@ impl Shared {
     }
 
     fn write(&self, commit: Commit, others: Batch) -> Result<()> {
-        // After a commit that failed, the next one would leave a gap.
+        // After a failed commit the next one would leave a gap.
         drop(self.working()?);
         let Commit { mut batch, segments, run, leased } = commit;
         batch.append(others);
@@ -313,7 +315,8 @@ impl State {
             }
         }
         self.write_rows(rows, &mut batch);
-        // A segment that died before it was written is named by the journal, unless a checkpoint came between.
+        // The journal refers to a segment that was used up before it was written, unless there was a checkpoint in
+        // between.
         for (segment, bytes) in &self.segments.pending {
             batch.put(segment_key(*segment), bytes.clone());
         }
@@ -323,7 +326,7 @@ impl State {
         Commit { batch, segments, run: self.known.last_run, leased: self.queue.leased() as u64 }
     }
 
-    /// Puts a checkpoint in the place of the journal.
+    /// Replaces the journal with a checkpoint.
     fn renew(&mut self, rows: &mut Rows, batch: &mut Batch) {
         self.checkpoint(rows);
         self.rows.clone().for_each(|row| batch.delete(journal_key(row)));
@@ -345,7 +348,7 @@ impl State {
         Op::Counters { sequence: self.sequence, segment: self.segments.last, run: self.known.last_run }
     }
 
-    /// The whole state as steps that begin with nothing.
+    /// The whole state as journal steps that start from an empty state.
     fn checkpoint(&mut self, rows: &mut Rows) {
         let dead = &self.segments.dead;
         self.segments.pending.retain(|segment, _| !dead.contains(segment));
@@ -359,7 +362,8 @@ impl State {
         self.queue.each(|row| rows.push(&Op::Add(Arc::clone(&row.bytes))));
     }
 
-    /// Takes requests out of memory until a quarter of the room is free: the last ones of the longest queues first.
+    /// Moves requests to disk until a quarter of the limit is free, beginning with the last ones of the longest
+    /// queues.
     fn spill(&mut self, limit: usize) {
         let enough = limit - limit / 4;
         for keep in [KEEP, KEEP / 8, 0] {
@@ -394,7 +398,7 @@ impl State {
         self.segments.by_host.entry(host.clone()).or_default().insert((*first, id), segment);
     }
 
-    /// Brings requests back from disk until the first one of a host is in memory.
+    /// Loads requests from disk until the first one of a host is in memory.
     fn make_ready(&mut self, host: &HostKey, store: &dyn Store) -> Result<()> {
         while let Some(segments) = self.segments.by_host.get_mut(host) {
             let Some(first) = segments.first_entry() else {
@@ -423,14 +427,14 @@ impl State {
     }
 }
 
-/// Requests of one host are much alike: a tenth of the bytes is left, for a microsecond each.
+/// Compresses the requests of one host, which are similar: to a tenth of the bytes, at a microsecond per request.
 fn pack(bytes: &[u8]) -> Vec<u8> {
     const LEVEL: i32 = 1;
     zstd::bulk::compress(bytes, LEVEL).expect("memory can be compressed into memory")
 }
 
 impl Segment {
-    /// The requests from the next one up to an index, which is then the next one.
+    /// Loads the requests of the segment up to an index, which becomes the next one.
     fn load(&mut self, packed: &[u8], until: u32) -> Result<Vec<(Place, Box<[u8]>)>> {
         if until < self.next || until > self.count {
             return Err(damaged());
@@ -454,7 +458,7 @@ impl Segment {
     }
 }
 
-/// Rows of the journal being made.
+/// Rows of the journal that are being built.
 #[derive(Default)]
 struct Rows {
     rows: Vec<Vec<u8>>,
@@ -474,7 +478,7 @@ impl Rows {
     }
 }
 
-/// A counter as it was read: what no crawl can have counted to is damage.
+/// Checks a counter that was read: a number that no crawl can have reached means damage.
 fn counted(number: u64) -> Result<u64> {
     if number <= u64::MAX / 2 { Ok(number) } else { Err(damaged()) }
 }
@@ -616,7 +620,7 @@ impl Frontier for DiskFrontier {
             let state = &mut *state;
             let mut touched = state.queue.begin();
             for settled in batch {
-                // A lease that is not out any more was settled before: its end is not counted again.
+                // A lease that is no longer out was settled before; its end is not counted again.
                 if let Some(held) = state.queue.end(settled.lease.0) {
                     match settled.end {
                         End::Done => state.journal.gone(held.place.sequence),

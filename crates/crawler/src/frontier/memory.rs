@@ -1,4 +1,4 @@
-//! The frontier in memory: fast, exact, and gone with the process.
+//! The frontier in memory: fast, exact, and lost when the process ends.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,14 @@ use crate::request::{Fingerprint, Request};
 
 /// A [`Frontier`] in memory.
 ///
-/// A queued request of a 60-byte URL takes some 270 bytes, a seen one 29; pushing and leasing cost one to four
-/// microseconds each with a million queued. Everything is under one lock, which is held for a call at most. Typed values of a request (`extensions`) are
-/// kept, as it never leaves the process.
+/// A queued request with a 60-byte URL takes some 270 bytes, a seen one 29. Pushing and leasing cost one to four
+/// microseconds each with a million queued requests. The state is under one lock, which is held for one call at most.
+/// Typed values of a request (`extensions`) are kept, because it never leaves the process.
 #[derive(Debug)]
 pub struct MemoryFrontier {
     order: Order,
     state: Mutex<State>,
-    /// Outside of the lock: the engine asks after every event.
+    /// Kept outside of the lock, because the engine reads it after every event.
     queued: AtomicU64,
 }
 
@@ -39,7 +39,7 @@ impl MemoryFrontier {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing panics while the state is half changed, short of a bug in the maps.
+        // No code panics while the state is half changed, except for a bug in the maps.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -49,7 +49,7 @@ impl MemoryFrontier {
         pushed.woken = state.queue.woken(touched);
     }
 
-    /// Queues a request; one that was seen comes back.
+    /// Queues a request; if its fingerprint was seen, the request is returned.
     fn offer(&self, state: &mut State, request: Request, touched: &mut Touched) -> Option<Request> {
         let fingerprint = request.fingerprint();
         if !request.unfiltered && !state.seen.insert(fingerprint) {
@@ -106,7 +106,7 @@ impl Frontier for MemoryFrontier {
         let state = &mut *state;
         let (mut pushed, mut touched) = (Pushed::default(), state.queue.begin());
         for settled in batch {
-            // A lease that is not out any more was settled before: its end is not counted again.
+            // A lease that is no longer out was settled before; its end is not counted again.
             if let Some(held) = state.queue.end(settled.lease.0) {
                 match settled.end {
                     End::Done => {}

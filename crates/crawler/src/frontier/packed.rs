@@ -1,4 +1,4 @@
-//! A queued request in few bytes: what nearly all requests have is in line, the rest is boxed.
+//! A compact form of a queued request: common fields are stored inline, rare ones in a box.
 
 use std::sync::Arc;
 
@@ -12,14 +12,14 @@ use crate::host::HostKey;
 use crate::meta;
 use crate::request::{Fingerprint, FoundBy, Request, Rest};
 
-/// A request without its slot and its priority, which the queue knows.
+/// A request without its slot and its priority, which are stored by the queue.
 #[derive(Debug)]
 pub(super) struct Packed {
-    /// 72 bytes less than the parsed form, and never longer than the text.
+    /// The URL as text: 72 bytes less than the parsed form, and never longer than the text.
     url: Box<str>,
     callback: Arc<str>,
     referer: Option<Arc<str>>,
-    /// As halves: a `u128` would be aligned to 16.
+    /// In two halves, because a `u128` would be aligned to 16 bytes.
     fingerprint: [u64; 2],
     rare: Option<Box<Rare>>,
     priority: i32,
@@ -30,12 +30,12 @@ pub(super) struct Packed {
 
 /// The request skips the duplicate filter.
 const UNFILTERED: u8 = 1;
-/// `meta` is `{"is_start_request": true}` and nothing else, as that of most seeds.
+/// `meta` is `{"is_start_request": true}` and nothing else, as for most seeds.
 const START: u8 = 2;
 
-/// The link said nofollow.
+/// The link had `rel=nofollow`.
 const NOFOLLOW: u8 = 4;
-/// It was found by a link, or by a sitemap.
+/// The request was found by a link, or in a sitemap.
 const LINK: u8 = 8;
 const SITEMAP: u8 = 16;
 
@@ -43,7 +43,7 @@ const SITEMAP: u8 = 16;
 
 #[derive(Debug)]
 struct Rare {
-    /// The parsed URL, where reading its text again might not give the same one.
+    /// The parsed URL, if parsing its text again might give a different one.
     url: Option<Url>,
     method: Method,
     headers: Option<Box<HeaderMap>>,
@@ -55,7 +55,7 @@ struct Rare {
 }
 
 impl Packed {
-    /// Packs a request; answers with its slot as well.
+    /// Packs a request. Returns its slot as well.
     pub(super) fn new(request: Request, fingerprint: Fingerprint) -> (HostKey, Self) {
         let host = request.host();
         let Request {
@@ -124,7 +124,7 @@ impl Packed {
         (host, packed)
     }
 
-    /// The request as it was packed, with slot and fingerprint assigned.
+    /// The original request, with slot and fingerprint assigned.
     pub(super) fn unpack(&self, host: &HostKey) -> Request {
         let rare = self.rare.as_deref();
         let url = match rare.and_then(|rare| rare.url.clone()) {
@@ -163,7 +163,8 @@ impl Packed {
     }
 }
 
-/// Whether the text of a URL surely parses to the same URL: plain http, and no host that is decoded and judged again.
+/// Whether the text of a URL is certain to parse to the same URL: plain http, and a host that needs no decoding or
+/// validation.
 fn reads_back(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && url.host_str().is_some_and(|host| !host.contains("xn--"))
 }

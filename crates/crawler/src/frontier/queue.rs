@@ -1,4 +1,4 @@
-//! Work per host in memory, in order, with what is leased: what the frontiers share.
+//! The ordered queue of each host in memory, and the leased requests. All frontiers share this code.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, btree_map};
@@ -11,16 +11,16 @@ use crate::host::HostKey;
 use crate::meta;
 use crate::request::Request;
 
-/// Where a request stands among those of its host: what makes the order of [`Order`], and what brings a released
-/// request back to its place.
+/// The position of a request among those of its host. It implements [`Order`], and returns a released request to its
+/// former position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Place {
     pub(super) priority: Reverse<i32>,
-    /// Start requests go after those that pages led to.
+    /// Start requests leave after requests that were found on pages.
     pub(super) is_start: bool,
-    /// Inverted, so that the highest comes first; 0 unless the order is best first.
+    /// The score, inverted so that the highest comes first; 0 unless the order is best first.
     pub(super) score: u64,
-    /// When it came; inverted for depth first. No two requests of a frontier have the same.
+    /// The sequence number of arrival; inverted for depth first. It is unique within a frontier.
     pub(super) sequence: u64,
 }
 
@@ -30,20 +30,20 @@ impl Place {
     const LAST: Self =
         Self { priority: Reverse(i32::MIN), is_start: true, score: u64::MAX, sequence: u64::MAX };
 
-    /// The place of a request that came as number `sequence`.
+    /// The place of a request that arrived as number `sequence`.
     pub(super) fn of(request: &Request, order: Order, sequence: u64) -> Self {
         let is_start = request.depth == 0 && request.meta_flag(meta::IS_START_REQUEST);
         let score = match order {
             Order::BestFirst => !ascending(request.meta_value(meta::SCORE).unwrap_or(0.0)),
             Order::Bfs | Order::Dfs => 0,
         };
-        // Start requests keep their own order, also depth first (ENG-6).
+        // Start requests keep their own order, even if the crawl is depth first.
         let sequence = if order == Order::Dfs && !is_start { !sequence } else { sequence };
         Self { priority: Reverse(request.priority), is_start, score, sequence }
     }
 }
 
-/// Maps a number to bits of the same order; both zeros are one.
+/// Maps a number to bits with the same order; both zeros become equal.
 fn ascending(score: f64) -> u64 {
     let bits = (score + 0.0).to_bits();
     if bits >> 63 == 1 { !bits } else { bits | (1 << 63) }
@@ -51,7 +51,7 @@ fn ascending(score: f64) -> u64 {
 
 type HostId = u32;
 
-/// Hosts, and leases, that room is kept for.
+/// Number of hosts, and of leases, that capacity is kept for.
 pub(super) const ROOM: usize = 1_024;
 
 /// A host that has queued requests.
@@ -60,9 +60,9 @@ struct Host {
     id: HostId,
     due: u32,
     delayed: u32,
-    /// Due, and not in memory.
+    /// Number of due requests that are on disk.
     spilled: u64,
-    /// The last call that changed it, so that each call looks once at what it had before.
+    /// The last call that changed it; each call records the earlier state of a host only once.
     touched: u64,
 }
 
@@ -74,15 +74,15 @@ pub(super) struct Held<P> {
     pub(super) request: P,
 }
 
-/// When the first work of a host is due: 0 is now, `u64::MAX` never.
+/// When the first request of a host is due: 0 means now, `u64::MAX` never.
 type Earliest = u64;
 
-/// Hosts that a call changed, with what they had before.
+/// Hosts that a call changed, with their earliest due times before it.
 pub(super) type Touched = Vec<(HostKey, Earliest)>;
 
-/// The queues of all hosts, of requests in the form `P`.
+/// The queues of all hosts, with requests in the form `P`.
 ///
-/// One map for all: a map per host would take a kilobyte for a host with one request.
+/// There is one map for all hosts, because a map per host would take a kilobyte for a host with one request.
 #[derive(Debug)]
 pub(super) struct Queue<P> {
     hosts: HashMap<HostKey, Host, foldhash::fast::RandomState>,
@@ -111,7 +111,7 @@ impl<P> Default for Queue<P> {
 }
 
 impl Host {
-    /// A host without requests. Ids of hosts that are done are used again.
+    /// A host without requests. Ids of removed hosts are reused.
     fn new(ids: usize, free: &mut Vec<HostId>) -> Self {
         let id = free
             .pop()
@@ -135,7 +135,7 @@ fn next_of<P>(delayed: &Delayed<P>, id: HostId) -> Option<Timestamp> {
     delayed.next().map(|((_, at, _), _)| *at)
 }
 
-/// Gives back most of the room of a map once nearly all of it is empty; whether it did.
+/// Shrinks a map once nearly all of it is empty. Returns whether it did.
 fn give_back_room<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V, foldhash::fast::RandomState>) -> bool {
     let is_roomy = map.capacity() > ROOM && map.len() < map.capacity() / 8;
     if is_roomy {
@@ -145,13 +145,13 @@ fn give_back_room<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V, foldhash::
 }
 
 impl<P> Queue<P> {
-    /// Begins a call that wants to know which hosts it wakes.
+    /// Begins a call that has to report which hosts it wakes.
     pub(super) fn begin(&mut self) -> Touched {
         self.calls += 1;
         Touched::new()
     }
 
-    /// The hosts whose first work is due earlier than before the call.
+    /// The hosts whose first request is due earlier than before the call.
     pub(super) fn woken(&mut self, touched: Touched) -> Vec<HostKey> {
         give_back_room(&mut self.leases);
         let is_woken = |(host, before): (HostKey, Earliest)| {
@@ -161,7 +161,7 @@ impl<P> Queue<P> {
         touched.into_iter().filter_map(is_woken).collect()
     }
 
-    /// Number of queued requests, delayed ones included, leased ones not.
+    /// Number of queued requests, including delayed ones, without leased ones.
     pub(super) fn len(&self) -> u64 {
         (self.due.len() + self.delayed.len()) as u64 + self.spilled
     }
@@ -175,7 +175,8 @@ impl<P> Queue<P> {
         next_of(&self.delayed, id)
     }
 
-    /// The host's entry, made if it is not there; tells `touched` what it had before the first change of the call.
+    /// The host's entry, created if it is missing. Before the first change of a call, `touched` records its earlier
+    /// state.
     fn touch(&mut self, host: &HostKey, touched: &mut Touched) -> &mut Host {
         let (call, delayed) = (self.calls, &self.delayed);
         let (ids, free) = (self.hosts.len(), &mut self.free);
@@ -187,7 +188,7 @@ impl<P> Queue<P> {
         entry
     }
 
-    /// Queues a request, to be due at once or at a time.
+    /// Queues a request that is due at once or at a given time.
     pub(super) fn enqueue(
         &mut self,
         host: &HostKey,
@@ -210,7 +211,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Makes delayed requests of a host due whose time has come.
+    /// Makes those delayed requests of a host due whose time has come.
     pub(super) fn awaken(&mut self, host: &HostKey, now: Timestamp) {
         let Some(entry) = self.hosts.get_mut(host) else { return };
         if entry.delayed == 0 {
@@ -250,14 +251,14 @@ impl<P> Queue<P> {
         Some((self.last_lease, held))
     }
 
-    /// Requests of a host that are due, and when the first delayed one is.
+    /// Number of due requests of a host, and when the first delayed one is due.
     pub(super) fn outlook(&self, host: &HostKey) -> (u64, Option<Timestamp>) {
         let Some(entry) = self.hosts.get(host) else { return (0, None) };
         let next_at = if entry.delayed == 0 { None } else { self.next_of(entry.id) };
         (u64::from(entry.due) + entry.spilled, next_at)
     }
 
-    /// Forgets a host that has nothing queued.
+    /// Forgets a host without queued requests.
     pub(super) fn forget_if_empty(&mut self, host: &HostKey) {
         if let hashbrown::hash_map::EntryRef::Occupied(entry) = self.hosts.entry_ref(host)
             && entry.get().due == 0
@@ -266,7 +267,7 @@ impl<P> Queue<P> {
         {
             self.free.push(entry.remove().id);
         }
-        // A crawl that was broad once does not keep the room for it.
+        // A crawl that was broad once does not keep the memory for it.
         if self.hosts.is_empty() {
             self.free.clear();
             self.free.shrink_to(ROOM);
@@ -276,17 +277,17 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Ends a lease; `None` if it is not out any more.
+    /// Ends a lease; `None` if it is no longer out.
     pub(super) fn end(&mut self, lease: u64) -> Option<Held<P>> {
         self.leases.remove(&lease)
     }
 
-    /// Puts a leased request back into its place. It was due when it was leased.
+    /// Returns a leased request to its place. It was due when it was leased.
     pub(super) fn release(&mut self, held: Held<P>, touched: &mut Touched) {
         self.enqueue(&held.host, held.place, None, held.request, touched);
     }
 
-    /// Makes all that is leased work again.
+    /// Returns all leased requests to the queue.
     pub(super) fn release_all(&mut self) {
         let mut touched = self.begin();
         let mut leases: Vec<(u64, Held<P>)> = self.leases.drain().collect();
@@ -296,7 +297,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// The hosts that have work, and how much, by name.
+    /// The hosts with queued requests and their numbers, by name.
     pub(super) fn hosts(&self) -> Vec<(HostKey, u64)> {
         let count = |entry: &Host| u64::from(entry.due) + u64::from(entry.delayed) + entry.spilled;
         let mut hosts: Vec<(HostKey, u64)> =
@@ -306,14 +307,14 @@ impl<P> Queue<P> {
     }
 }
 
-/// What a frontier with a disk behind it does with its queues.
+/// Operations for a frontier that keeps a part of its queues on disk.
 impl<P> Queue<P> {
-    /// Requests that are due and in memory, leased ones not.
+    /// Number of due requests in memory, without leased ones.
     pub(super) fn in_memory(&self) -> usize {
         self.due.len()
     }
 
-    /// The hosts with more than `keep` due requests in memory, those with the most first.
+    /// The hosts with more than `keep` due requests in memory, the longest queues first.
     pub(super) fn crowded(&self, keep: usize) -> Vec<(HostKey, usize)> {
         let mut hosts: Vec<(HostKey, usize)> = self
             .hosts
@@ -325,7 +326,7 @@ impl<P> Queue<P> {
         hosts
     }
 
-    /// Takes the last `most` due requests of a host out of memory, first of them first; they count as spilled.
+    /// Removes the last `most` due requests of a host from memory and returns them in order; they count as spilled.
     pub(super) fn spill(&mut self, host: &HostKey, most: usize) -> Vec<(Place, P)> {
         let Some(entry) = self.hosts.get_mut(host) else { return Vec::new() };
         let id = entry.id;
@@ -348,7 +349,7 @@ impl<P> Queue<P> {
         taken
     }
 
-    /// Brings spilled requests of a host back.
+    /// Puts spilled requests of a host back into memory.
     pub(super) fn unspill(&mut self, host: &HostKey, requests: impl IntoIterator<Item = (Place, P)>) {
         let Some(entry) = self.hosts.get_mut(host) else { return };
         for (place, request) in requests {
@@ -359,14 +360,14 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Counts requests of a host that are on disk already.
+    /// Counts requests of a host that are already on disk.
     pub(super) fn add_spilled(&mut self, host: &HostKey, count: u64) {
         let (ids, free) = (self.hosts.len(), &mut self.free);
         self.hosts.entry(host.clone()).or_insert_with(|| Host::new(ids, free)).spilled += count;
         self.spilled += count;
     }
 
-    /// Requests that are leased.
+    /// Number of leased requests.
     pub(super) fn leased(&self) -> usize {
         self.leases.len()
     }
@@ -380,7 +381,7 @@ impl<P> Queue<P> {
         due.map(|(_, request)| request).chain(delayed.map(|(_, (_, request))| request))
     }
 
-    /// Forgets all that is queued of a host, in memory or not; answers with how many requests that were.
+    /// Forgets all queued requests of a host, in memory or not. Returns their number.
     pub(super) fn remove_host(&mut self, host: &HostKey) -> u64 {
         let Some(entry) = self.hosts.remove(host) else { return 0 };
         let id = entry.id;
@@ -402,7 +403,7 @@ impl<P> Queue<P> {
 
 #[cfg(test)]
 impl<P> Queue<P> {
-    /// Whether nothing is left of hosts that are done, not even room.
+    /// Whether no trace of former hosts is left, not even unused capacity.
     pub(super) fn is_bare(&self) -> bool {
         self.hosts.is_empty()
             && self.due.is_empty()

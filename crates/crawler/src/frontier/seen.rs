@@ -1,4 +1,4 @@
-//! The set of fingerprints that were seen.
+//! The set of seen fingerprints.
 
 use std::hash::BuildHasher;
 use std::sync::LazyLock;
@@ -7,14 +7,15 @@ use hashbrown::HashTable;
 
 use crate::request::Fingerprint;
 
-/// Tables that the set is split into.
+/// Number of tables that the set is split into.
 const SHARDS: usize = 64;
 
-/// Which table a fingerprint belongs to, by its first byte.
+/// The table that a fingerprint belongs to, by its first byte.
 ///
-/// The tables get shares that grow by `2^(1/64)` from one to the next, so that they double one after the other: the whole
-/// is always filled to the mean of a table's life, 28 bytes an entry, and never copied at once. Tables of equal shares
-/// would all double at the same number of entries, with 39 bytes an entry right after it.
+/// The shares of the tables grow by `2^(1/64)` from one to the next, so that the tables double one after the other.
+/// The load of the whole set is therefore always the mean over a table's life, 28 bytes per entry, and it is never
+/// copied all at once. Tables of equal shares would all double at the same number of entries, and take 39 bytes per
+/// entry right after that.
 static SHARD_OF: LazyLock<[u8; 256]> = LazyLock::new(|| {
     std::array::from_fn(|byte| {
         let share = (1.0 + (byte as f64 + 0.5) / 256.0).log2();
@@ -25,14 +26,14 @@ static SHARD_OF: LazyLock<[u8; 256]> = LazyLock::new(|| {
 /// A set of 128-bit fingerprints.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
-    /// Made with the first entry. As halves: 16 bytes each, aligned to 8.
+    /// Allocated with the first entry. Fingerprints are stored in halves: 16 bytes each, aligned to 8.
     shards: Vec<HashTable<[u64; 2]>>,
-    /// Seeded per process: fingerprints can be chosen by who writes the URLs, hashes of them cannot.
+    /// Seeded per process: the authors of URLs can choose fingerprints, but not their seeded hashes.
     hasher: foldhash::fast::RandomState,
 }
 
 impl Seen {
-    /// Inserts a fingerprint; false if it was there.
+    /// Inserts a fingerprint. Returns false if it was already present.
     pub(super) fn insert(&mut self, fingerprint: Fingerprint) -> bool {
         if self.shards.is_empty() {
             self.shards.resize_with(SHARDS, HashTable::new);
@@ -59,7 +60,7 @@ impl Seen {
         shard.is_some_and(|shard| shard.find(self.hasher.hash_one(key), |&other| other == key).is_some())
     }
 
-    /// All fingerprints, in no order.
+    /// All fingerprints, in no particular order.
     pub(super) fn iter(&self) -> impl Iterator<Item = u128> {
         let halves = self.shards.iter().flat_map(HashTable::iter);
         halves.map(|[high, low]| (u128::from(*high) << 64) | u128::from(*low))
@@ -90,7 +91,7 @@ mod tests {
             assert!(!seen.insert(fingerprint(n)));
         }
         assert!(!seen.contains(fingerprint(10_000)));
-        // Values that are not random at all, as a caller may assign.
+        // Values that are not random at all, as a caller may assign them.
         let mut seen = Seen::default();
         assert!((0..10_000u128).all(|n| seen.insert(Fingerprint(n))));
         assert!(!seen.insert(Fingerprint(9_999)));

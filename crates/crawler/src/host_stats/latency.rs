@@ -1,15 +1,15 @@
-//! Latencies in a small fixed histogram.
+//! A small histogram of latencies with fixed memory.
 
 use std::time::Duration;
 
-/// Buckets per doubling: a quantile is off by 9 % at most.
+/// Buckets per doubling; a quantile is off by at most 9 %.
 const PER_OCTAVE: u32 = 4;
-/// Everything below this is in the first bucket.
+/// Latencies below this are counted in the first bucket.
 const LEAST_MICROS: f64 = 62.5;
-/// From 62.5 us to 262 s.
+/// The buckets cover 62.5 us to 262 s.
 const BUCKETS: usize = 22 * PER_OCTAVE as usize;
 
-/// Counts of latencies in buckets that grow by `2^(1/4)`: 352 bytes.
+/// Counts of latencies in buckets whose bounds grow by `2^(1/4)`: 352 bytes.
 #[derive(Clone, Debug)]
 pub(super) struct Latencies([u32; BUCKETS]);
 
@@ -32,7 +32,8 @@ impl Latencies {
         }
     }
 
-    /// The latency in milliseconds that a share of all do not exceed, as the middle of its bucket; 0 without any.
+    /// The quantile in milliseconds: the latency that the given share of requests does not exceed, as the middle of
+    /// its bucket; 0 if there are none.
     pub(super) fn quantile_ms(&self, share: f64) -> f64 {
         let total: u64 = self.0.iter().map(|&n| u64::from(n)).sum();
         let rank = ((share * total as f64).ceil() as u64).max(1);

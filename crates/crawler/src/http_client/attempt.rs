@@ -1,5 +1,5 @@
-//! One try of a request, as seen by the parts of the client that do not know each other: the resolver, the layer around
-//! the connector, and the task that waits for the headers.
+//! One attempt at a request: state shared by parts of the client that have no other connection to each other, namely
+//! the resolver, the layer around the connector, and the task that waits for the headers.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,12 +11,12 @@ use super::deadline::Deadlines;
 use crate::fetch::FetchErrorKind;
 
 tokio::task_local! {
-    /// The attempt that the present task works for. The HTTP library hands a resolver nothing but a name, and the
-    /// layers around its connector nothing at all.
+    /// The attempt that the current task works for. A task-local is needed because the HTTP library passes only a
+    /// name to a resolver, and nothing to the layers around its connector.
     pub(crate) static ATTEMPT: Arc<Attempt>;
 }
 
-/// See the module.
+/// The state of one attempt; see the module.
 #[derive(Debug)]
 pub(crate) struct Attempt {
     /// Port of the target.
@@ -32,19 +32,19 @@ struct Connect {
 }
 
 impl Attempt {
-    /// An attempt at a target with this port.
+    /// An attempt to reach a target on this port.
     pub(crate) fn new(port: u16) -> Self {
         Self { port, connect: Mutex::default() }
     }
 
-    /// A name was resolved in that time; those of the target and of a proxy add up.
+    /// Records that resolving a name took this time; the times for the target and for a proxy add up.
     pub(crate) fn resolved(&self, took: Duration) {
         let mut connect = self.lock();
         connect.dns = Some(connect.dns.unwrap_or_default() + took);
     }
 
-    /// Until when to wait for the headers, if the request was handed over at `sent`, and what it means when they
-    /// are not there by then. Time spent connecting does not count as the server's silence.
+    /// The time until which to wait for the headers, if the request was handed over at `sent`, and the kind of the
+    /// error if they have not arrived by then. Time spent connecting does not count as silence of the server.
     pub(crate) fn limit(&self, sent: Instant, deadlines: &Deadlines) -> (Instant, FetchErrorKind) {
         let connect = *self.lock();
         match (connect.started, connect.done) {
@@ -54,13 +54,13 @@ impl Attempt {
         }
     }
 
-    /// Whether the request went over a connection that had served before: no new one was ready. One may have been begun,
-    /// and overtaken by one that became free.
+    /// Whether the request used a connection that had served others before, because no new connection was ready. A
+    /// new one may have been begun when an older one became free.
     pub(crate) fn reused(&self) -> bool {
         self.lock().done.is_none()
     }
 
-    /// Time for resolving, and for the rest of connecting with all handshakes; nothing on a reused connection.
+    /// The time for resolving, and for the rest of connecting with all handshakes; `None` on a reused connection.
     pub(crate) fn times(&self) -> (Option<Duration>, Option<Duration>) {
         let connect = *self.lock();
         match (connect.started, connect.done) {
@@ -77,8 +77,8 @@ impl Attempt {
     }
 }
 
-/// A layer around the connector: notes when connecting begins and ends, and keeps the attempt with it when the pool
-/// moves it to a task of its own.
+/// A layer around the connector: it records when connecting begins and ends, and passes the attempt on when the pool
+/// moves the connecting to a separate task.
 pub(crate) fn watched<F, T, E>(connecting: F) -> impl Future<Output = Result<T, E>>
 where
     F: Future<Output = Result<T, E>>,

@@ -1,4 +1,4 @@
-//! Reading a body: chunk by chunk, decoded on the way, within the limits.
+//! Reads a body chunk by chunk, decodes it while it arrives, and enforces the limits.
 
 use std::future::Future;
 use std::pin::pin;
@@ -17,24 +17,24 @@ use crate::fetch::{FetchError, FetchErrorKind, Watch};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyLimits {
     pub(crate) decode: DecodeLimits,
-    /// Sizes above it are logged; 0 is off.
+    /// Larger bodies are logged; 0 is off.
     pub(crate) warn_size: u64,
 }
 
-/// A body that was read.
+/// A received body.
 #[derive(Debug, Default)]
 pub(crate) struct Received {
     pub(crate) body: Bytes,
     pub(crate) decoded: Option<Decoded>,
-    /// Bytes that came, whether kept or not.
+    /// Number of received bytes, whether they were kept or not.
     pub(crate) wire_bytes: u64,
     pub(crate) truncated: bool,
     pub(crate) dataloss: bool,
-    /// An observer wanted no more of it.
+    /// Whether an observer stopped the download.
     pub(crate) stopped: bool,
 }
 
-/// Reads a body to its end or its limit. Beyond the limit it is dropped, and its connection with it.
+/// Reads a body to its end or its limit. Beyond the limit it is dropped, together with its connection.
 pub(crate) async fn receive(
     answer: &mut reqwest::Response,
     codings: &[Coding],
@@ -110,7 +110,7 @@ pub(crate) async fn receive(
     Ok(received)
 }
 
-/// An observer had the download stopped and wants nothing of it.
+/// The error if an observer stopped the download and the body is to be dropped.
 pub(crate) fn stopped(status: StatusCode) -> FetchError {
     FetchError::new(FetchErrorKind::Stopped, "an observer stopped the download")
         .after_sending()
@@ -144,17 +144,18 @@ async fn next(answer: &mut reqwest::Response, timer: &mut Timer<'_>) -> Result<O
     }
 }
 
-/// Chunks put together. A single large chunk is kept as it is; a small one is copied, because it holds on to the
-/// whole read buffer that it is a part of.
+/// Collects chunks into one body. A single large chunk is kept without copying; a small one is copied, because it
+/// keeps the whole read buffer alive that it is a part of.
 #[derive(Default)]
 struct Kept {
     single: Option<Bytes>,
     many: BytesMut,
 }
 
-/// A chunk below this is copied: less than a microsecond, against a buffer of up to 256 KiB held on to.
+/// A smaller chunk is copied: that takes less than a microsecond, and otherwise a buffer of up to 256 KiB would stay
+/// alive.
 const COPY_BELOW: usize = 48 << 10;
-/// Room made on the word of Content-Length alone.
+/// Greatest capacity that is reserved because of Content-Length alone.
 const TRUSTED: usize = 1 << 20;
 
 impl Kept {

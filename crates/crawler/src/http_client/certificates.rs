@@ -1,4 +1,5 @@
-//! The authorities that a client trusts, and certificates that are recorded instead of refused: what the system would say of each, by the certificate.
+//! The authorities that a client trusts, and the recording of bad certificates: instead of a refusal, the error that
+//! the system's verifier reports is stored by certificate.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,15 +14,15 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::error::{Error, Result};
 
-/// Names in each of two generations. A name is asked for with every answer of its connection; connections do not live
-/// as long as it takes so many bad certificates to come.
+/// Number of names in each of two generations. A name is looked up with every response on its connection, and no
+/// connection lives as long as it takes for that many bad certificates to arrive.
 const GENERATION: usize = 16_384;
 
-/// Why the certificate of a server is not valid; in the extensions of a response that came all the same
+/// Why the certificate of a server is not valid. Stored in the extensions of a response that is accepted all the same
 /// (`download_verify_certificates = "record"`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateError {
-    /// What is wrong with it, for people.
+    /// The error in a sentence for people.
     pub message: Arc<str>,
 }
 
@@ -33,8 +34,8 @@ impl fmt::Display for CertificateError {
 
 impl std::error::Error for CertificateError {}
 
-/// What was wrong with certificates. The HTTP library tells a response the certificate of its connection and nothing of
-/// its handshake, so errors are found again by name and certificate.
+/// The recorded errors of certificates. The HTTP library gives a response the certificate of its connection but no
+/// result of the handshake, so errors are looked up by name and certificate.
 #[derive(Debug, Default)]
 pub(crate) struct BadCertificates(Mutex<Generations>);
 
@@ -45,7 +46,7 @@ struct Generations {
 }
 
 impl BadCertificates {
-    /// What is wrong with the certificate that a host showed, if anything is.
+    /// The error of the certificate that a host presented, if there is one.
     pub(crate) fn error(&self, host: &str, certificate: &[u8]) -> Option<CertificateError> {
         let key = key(host, certificate);
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -69,7 +70,8 @@ impl BadCertificates {
     }
 }
 
-/// The form of names differs between URLs and handshakes: brackets around addresses, and a dot at the end.
+/// The key of a name and a certificate. Names are normalised, because URLs and handshakes write them differently:
+/// brackets around addresses, and a dot at the end.
 fn key(host: &str, certificate: &[u8]) -> u128 {
     let host = host.trim_matches(['[', ']']).trim_end_matches('.');
     let mut hash = Xxh3::new();
@@ -79,8 +81,8 @@ fn key(host: &str, certificate: &[u8]) -> u128 {
     hash.digest128()
 }
 
-/// Asks the system's judge, notes what it says, and lets every certificate pass. Signatures are checked all the same:
-/// whoever shows a certificate has its key.
+/// Calls the system's verifier, records its error, and accepts every certificate. Signatures are still checked, so a
+/// server that presents a certificate has its key.
 #[derive(Debug)]
 struct Recorder {
     judge: Verifier,
@@ -125,7 +127,7 @@ impl ServerCertVerifier for Recorder {
     }
 }
 
-/// Lets every certificate pass, unread.
+/// Accepts every certificate without reading it.
 #[derive(Debug)]
 struct Unverified(Arc<CryptoProvider>);
 
@@ -160,7 +162,8 @@ impl ServerCertVerifier for Unverified {
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        // Servers choose among these; more than the provider could verify, as nothing is verified.
+        // Servers choose among these schemes. The list is longer than what the provider can verify, because nothing
+        // is verified.
         let more = [
             SignatureScheme::ECDSA_NISTP521_SHA512,
             SignatureScheme::ED448,
@@ -171,21 +174,23 @@ impl ServerCertVerifier for Unverified {
     }
 }
 
-/// The certificates that a client accepts.
+/// Which certificates a client accepts.
 #[derive(Clone, Debug)]
 pub(crate) enum Trust {
-    /// Those that the system accepts.
+    /// The certificates that the system accepts.
     System,
-    /// All; errors that the system finds in them are recorded.
+    /// All certificates; the errors that the system finds are recorded.
     Recorded(Arc<BadCertificates>),
-    /// All, and nothing is recorded.
+    /// All certificates, without recording errors.
     All,
-    /// None: the client is for connections without TLS, and reading the certificates of the system takes milliseconds.
+    /// None: the client is only for connections without TLS. Reading the certificates of the system would take
+    /// milliseconds.
     None,
 }
 
 impl Trust {
-    /// A configuration of TLS with the provider `ring`. It is named, and not the process's: a library neither needs nor sets one.
+    /// A TLS configuration with the provider `ring`. The provider is named here and not taken from the process,
+    /// because a library should neither depend on a process-wide provider nor set one.
     ///
     /// # Errors
     /// The system's certificates cannot be read.

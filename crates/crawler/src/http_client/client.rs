@@ -1,8 +1,9 @@
-//! Clients of the HTTP library: one per way to the web, for addresses with and without TLS, built when first needed.
+//! The clients of the HTTP library. There is one for each route (direct or through a proxy), for targets with and
+//! without TLS, and each is built when it is first needed.
 //!
-//! The library bounds idle connections per host and in time, but a broad crawl meets hundreds of hosts a second. So
-//! clients come in two generations: each serves so many hosts, then a new one begins and the oldest is dropped with
-//! what idles in it. Requests under way end in peace.
+//! The library limits idle connections per host and in time, but a broad crawl visits hundreds of hosts a second.
+//! Clients therefore come in two generations: each serves a limited number of hosts, then a new one begins, and the
+//! oldest is dropped together with its idle connections. Requests in flight are not affected.
 
 use std::hash::{BuildHasher, Hash};
 use std::net::IpAddr;
@@ -26,26 +27,26 @@ use crate::error::{Error, Result};
 use crate::fetch::{FetchError, FetchErrorKind};
 use crate::settings::{Settings, VerifyCertificates, seconds};
 
-/// Connections that stay open without work, per host: as many as may be in flight, and at least this many. With fewer,
-/// answers that come together would close all connections but these, and the next requests would open new ones.
+/// Number of idle connections per host: as many as may be in flight, but at least this many. With fewer, responses
+/// that end together would close all connections but these, and the next requests would have to open new ones.
 const LEAST_IDLE: usize = 8;
-/// How long they stay so: longer than the gap between two requests of a polite crawl, within these bounds. Every
-/// host of a broad crawl leaves one behind, so longer is not better.
+/// How long connections stay idle: longer than the gap between two requests of a polite crawl, within these bounds.
+/// Every host of a broad crawl leaves an idle connection, so the time should not be longer than necessary.
 const SHORTEST_IDLE: Duration = Duration::from_secs(5);
 const LONGEST_IDLE: Duration = Duration::from_secs(30);
-/// Hosts that a generation of clients serves, at [`LEAST_IDLE`] each; fewer if each may keep more. Most hosts leave one
-/// or two, so that two generations stay below the usual limit of 1,024 files, with room for a store and for names being
-/// resolved.
+/// Number of hosts per generation of clients, with [`LEAST_IDLE`] connections each; fewer if each host may keep more.
+/// Most hosts leave one or two idle connections, so two generations stay below the usual limit of 1,024 files, with
+/// room for a store and for name resolution.
 const MOST_HOSTS: usize = 128;
-/// The same behind a proxy, of which there may be many.
+/// Number of hosts per generation behind a proxy; it is smaller because there may be many proxies.
 const MOST_HOSTS_PROXIED: usize = 16;
-/// Hosts of a generation, however many connections each may keep.
+/// Least number of hosts per generation, however many connections each may keep.
 const FEWEST_HOSTS: usize = 4;
-/// Bytes under way that a stream and a connection of HTTP/2 may have: they count against what a refused body costs.
+/// Window of an HTTP/2 stream and of a connection, in bytes. Bytes in flight add to the cost of a refused body.
 const STREAM_WINDOW: u32 = 512 << 10;
 const CONNECTION_WINDOW: u32 = 2 << 20;
 
-/// What the settings say about every client.
+/// The configuration that all clients share.
 #[derive(Debug)]
 pub(crate) struct Recipe {
     network: Arc<Network>,
@@ -59,13 +60,13 @@ pub(crate) struct Recipe {
     header_lines: usize,
     header_bytes: usize,
     idle: Duration,
-    /// Connections per host that stay open without work.
+    /// Number of idle connections per host.
     most_idle: usize,
 }
 
 impl Recipe {
-    /// By the settings `bind_address`, `tls_min_version`, `tls_max_version`, `download_verify_certificates`, `http2`, `max_header_lines`,
-    /// `max_header_bytes`, `download_delay`, `concurrent_requests` and those per slot.
+    /// Reads the settings `bind_address`, `tls_min_version`, `tls_max_version`, `download_verify_certificates`,
+    /// `http2`, `max_header_lines`, `max_header_bytes`, `download_delay`, `concurrent_requests` and those per slot.
     pub(crate) fn new(settings: &Settings, network: Arc<Network>, deadlines: &Deadlines) -> Result<Self> {
         let local_address = match settings.bind_address.as_deref() {
             None => None,
@@ -95,8 +96,8 @@ impl Recipe {
         })
     }
 
-    /// A client with its own connections. Without TLS it trusts no authority: reading the certificate store takes
-    /// milliseconds, and many crawls never meet https.
+    /// A client with its own connections. A client without TLS trusts no authority: reading the certificate store
+    /// takes milliseconds, and many crawls use no https.
     fn client(&self, proxy: Option<&Arc<Proxy>>, tls: bool, most_idle: usize) -> Result<Client, FetchError> {
         let trust = match self.verify {
             VerifyCertificates::No => Trust::All,
@@ -130,7 +131,8 @@ impl Recipe {
             .redirect(redirect::Policy::none())
             .retry(retry::never())
             .referer(false)
-            // Bodies are decoded here, under limits, whatever another crate of the program switched on in the library.
+            // Bodies are decoded by this crate, with limits, even if another crate of the program enabled features of
+            // the library.
             .no_gzip()
             .no_brotli()
             .no_deflate()
@@ -166,7 +168,7 @@ fn tls_version(setting: &str, value: &str) -> Result<tls::Version> {
     }
 }
 
-/// Requests that one host may have in flight.
+/// Greatest number of requests that one host may have in flight.
 fn most_in_flight(settings: &Settings) -> usize {
     let slots = settings.download_slots.values().filter_map(|slot| slot.concurrency);
     slots
@@ -176,14 +178,14 @@ fn most_in_flight(settings: &Settings) -> usize {
         .min(settings.concurrent_requests)
 }
 
-/// A way to the web: directly, or through one proxy.
+/// A route to the web: direct, or through one proxy.
 #[derive(Debug)]
 pub(crate) struct Route {
     pub(crate) proxy: Option<Arc<Proxy>>,
     clients: Mutex<Generations>,
 }
 
-/// A client for a target, and the answers of that target that were read from it.
+/// A client for a target, and the number of responses that were read from that target.
 #[derive(Clone, Debug)]
 pub(crate) struct Pooled {
     pub(crate) client: Client,
@@ -191,13 +193,13 @@ pub(crate) struct Pooled {
 }
 
 impl Pooled {
-    /// How many answers were read. If it changed while a connection was made, the request may have gone over one that
-    /// became free meanwhile: the library takes what is ready first and does not tell.
+    /// Number of responses that were read. If it changed while a connection was being made, the request may have used
+    /// one that became free meanwhile: the library takes the first connection that is ready and does not say which.
     pub(crate) fn served(&self) -> u64 {
         self.served.load(Ordering::Acquire)
     }
 
-    /// An answer was read, which may have made a connection free.
+    /// Records that a response was read, which may have freed a connection.
     pub(crate) fn serve(&self) {
         self.served.fetch_add(1, Ordering::AcqRel);
     }
@@ -207,16 +209,16 @@ impl Pooled {
 struct Generations {
     young: Generation,
     old: Generation,
-    /// Without connections that idle.
+    /// A client that keeps no idle connections.
     fresh_plain: Option<Client>,
     fresh_tls: Option<Client>,
     hashes: RandomState,
 }
 
-/// Clients and the hosts that they serve, as hashes: two hosts with the same one only share their fate.
+/// Clients and the hosts that they serve, as hashes. Two hosts with the same hash merely share one entry.
 #[derive(Debug, Default)]
 struct Generation {
-    /// With the answers that were read of each.
+    /// The number of responses that were read from each host.
     hosts: HashMap<u64, Arc<AtomicU64>, RandomState>,
     plain: Option<Client>,
     tls: Option<Client>,
@@ -249,7 +251,7 @@ impl Route {
         Ok(Pooled { client, served })
     }
 
-    /// A client that keeps no connections, so that each request has a new one.
+    /// A client that keeps no connections, so that each request uses a new one.
     pub(crate) fn fresh(&self, recipe: &Recipe, https: bool) -> Result<Client, FetchError> {
         let proxy = self.proxy.as_ref();
         let tls = https || proxy.is_some_and(|proxy| proxy.scheme == Scheme::Http { tls: true });
@@ -261,7 +263,7 @@ impl Route {
         }
     }
 
-    /// Drops all connections that idle.
+    /// Drops all idle connections.
     pub(crate) fn forget(&self) {
         *self.lock() = Generations::default();
     }
@@ -272,7 +274,7 @@ impl Route {
 }
 
 impl Generations {
-    /// The generation that serves a target, with the answers that were read of it.
+    /// The generation that serves a target, and the number of responses that were read from the target.
     fn serving(&mut self, target: impl Hash, most: usize) -> (&mut Generation, Arc<AtomicU64>) {
         let hash = self.hashes.hash_one(target);
         if let Some(served) = self.young.hosts.get(&hash).map(Arc::clone) {

@@ -1,4 +1,4 @@
-//! The four deadlines of a request, on one timer.
+//! The four deadlines of a request, implemented with one timer.
 
 use std::future::Future;
 use std::pin::{Pin, pin};
@@ -11,7 +11,7 @@ use super::attempt::Attempt;
 use crate::fetch::{FetchError, FetchErrorKind};
 use crate::settings::{Settings, seconds};
 
-/// How long each part may take.
+/// The limits of the parts of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Deadlines {
     pub(crate) connect: Duration,
@@ -31,7 +31,7 @@ impl Deadlines {
     }
 }
 
-/// Seconds as a limit; 0 is none, which is a year.
+/// Converts seconds to a limit; 0 means no limit, which is a year.
 pub(crate) fn limit(value: f64) -> Duration {
     const NONE: Duration = Duration::from_secs(365 * 86_400);
     match seconds(value) {
@@ -40,14 +40,14 @@ pub(crate) fn limit(value: f64) -> Duration {
     }
 }
 
-/// The timer of a request. It is set again only where waiting begins and after it fired, never per byte: the last
-/// progress is noted, and a timer that fires too early is moved.
+/// The timer of a request. It is reset only when a wait begins and after it fired, never per byte: the last progress
+/// is recorded, and a timer that fires too early is moved.
 pub(crate) struct Timer<'a> {
     sleep: Pin<&'a mut Sleep>,
     deadlines: Deadlines,
     start: Instant,
     end: Instant,
-    /// When the last bytes came; the time of the headers at first.
+    /// Time at which the last bytes arrived; at first the time of the headers.
     progress: Instant,
     waits_for_body: bool,
 }
@@ -59,7 +59,7 @@ impl<'a> Timer<'a> {
         Self { sleep, deadlines, start, end, progress: start, waits_for_body: false }
     }
 
-    /// The point at which the timer of a request has to fire first.
+    /// The time at which the timer of a request has to fire first.
     pub(crate) fn first(deadlines: &Deadlines, start: Instant) -> Instant {
         start + deadlines.total.min(deadlines.first_byte)
     }
@@ -79,13 +79,13 @@ impl<'a> Timer<'a> {
         .await
     }
 
-    /// Notes that bytes came.
+    /// Records that bytes arrived.
     pub(crate) fn progress(&mut self) {
         self.progress = Instant::now();
     }
 
-    /// Ready with the error when no byte has come for too long, or the whole takes too long. To be called when the
-    /// body has nothing to give.
+    /// Ready with the error if no byte has arrived for too long, or the whole request takes too long. Call it when
+    /// the body has no data.
     pub(crate) fn poll_body(&mut self, cx: &mut Context<'_>) -> Poll<FetchError> {
         let limit = |timer: &Self| (timer.progress + timer.deadlines.idle, FetchErrorKind::IdleTimeout);
         if !self.waits_for_body {
@@ -126,7 +126,7 @@ impl<'a> Timer<'a> {
         if kind == FetchErrorKind::ConnectTimeout { error } else { error.after_sending() }
     }
 
-    /// When the request began.
+    /// The time at which the request began.
     pub(crate) fn started(&self) -> Instant {
         self.start
     }

@@ -1,11 +1,11 @@
-//! Content codings: gzip, deflate, br and zstd, also stacked, decoded piece by piece against a limit.
+//! Content codings: gzip, deflate, br and zstd, also stacked, decoded piece by piece up to a limit.
 //!
-//! Every stage is pushed what arrived and gives what it can, so that a bomb ends at the limit with little read and
-//! little kept. Limits hold for what each stage gives, not only for the last one: a coding inside a coding could
-//! else burn time without giving a byte.
+//! Every stage receives the bytes that arrived and returns what it can decode, so that a decompression bomb ends at
+//! the limit after little was read and little was kept. The limits apply to the output of each stage and not only to
+//! the last one; otherwise a coding inside a coding could use much time without any output.
 //!
-//! The formats are those of flate2, brotli-decompressor and zstd. reqwest would decode with them as well, but has no limit for the decoded bytes and
-//! does not tell the bytes on the wire.
+//! The decoders are those of flate2, brotli-decompressor and zstd. reqwest would use the same ones, but has no limit
+//! for the decoded bytes and does not report the bytes on the wire.
 
 use bytes::Bytes;
 use http::{HeaderMap, header};
@@ -21,18 +21,19 @@ mod zstd;
 /// Limits for decoding a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DecodeLimits {
-    /// Largest result in bytes; 0 is no limit.
+    /// Largest result in bytes; 0 means no limit.
     pub max_size: u64,
-    /// Codings that may be stacked.
+    /// Number of codings that may be stacked.
     pub max_codings: usize,
-    /// Gives the first `max_size` bytes of a larger body, marked truncated, instead of an error.
+    /// Returns the first `max_size` bytes of a larger body, marked truncated, instead of an error.
     pub truncate: bool,
-    /// A body that ends before its coding does is an error; else what could be decoded of it is given, marked partial.
+    /// If set, a body that ends before its coding does is an error; else the part that could be decoded is returned,
+    /// marked partial.
     pub fail_on_loss: bool,
 }
 
 impl DecodeLimits {
-    /// The limits of a crawl: `download_maxsize`, `max_content_codings`, `download_truncate`,
+    /// The limits from the settings `download_maxsize`, `max_content_codings`, `download_truncate` and
     /// `download_fail_on_dataloss`.
     pub fn of(settings: &Settings) -> Self {
         Self {
@@ -47,21 +48,23 @@ impl DecodeLimits {
 /// A decoded body.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// The bytes; as they came if the coding is unknown.
+    /// The decoded bytes; the original ones if the coding is unknown.
     pub body: Bytes,
-    /// The coded body ended early: this is what could be decoded (flag `partial`).
+    /// Whether the coded body ended early, so that this is only the part that could be decoded (flag `partial`).
     pub partial: bool,
-    /// The limit cut it (flag `truncated`).
+    /// Whether the body was cut at the limit (flag `truncated`).
     pub truncated: bool,
-    /// A coding is not known, so nothing was decoded (flag `unknown_encoding`).
+    /// Whether a coding is unknown, so that nothing was decoded (flag `unknown_encoding`).
     pub unknown: bool,
 }
 
-/// Decodes a whole body by its `Content-Encoding`: for answers that did not come through the HTTP client, which
-/// decodes while it reads. `None` if there is nothing to decode; costs no more than a look at the headers then.
+/// Decodes a whole body according to its `Content-Encoding`. This is for responses that did not come through the HTTP
+/// client, which decodes while it reads. `None` if there is nothing to decode; that case costs only a check of the
+/// headers.
 ///
 /// # Errors
-/// The body is not what its coding says or ends before its coding does, too many codings, or a result above the limit.
+/// The body does not match its coding or ends before its coding does, there are too many codings, or the result
+/// exceeds the limit.
 pub fn decode_body(
     headers: &HeaderMap,
     body: &[u8],
@@ -80,7 +83,7 @@ pub fn decode_body(
     }
 }
 
-/// A coding that can be undone.
+/// A supported coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
     Gzip,
@@ -112,18 +115,18 @@ impl Coding {
     }
 }
 
-/// What `Content-Encoding` says.
+/// The parsed `Content-Encoding`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Codings {
     None,
-    /// In the order they are to be undone: the last applied first.
+    /// In the order of decoding: the coding that was applied last comes first.
     Known(Vec<Coding>),
-    /// The first name that is not known, for the log.
+    /// The first unknown name, for the log.
     Unknown(String),
 }
 
 impl Codings {
-    /// Reads all lines of the header; `identity` and empty members count for nothing.
+    /// Reads all lines of the header; `identity` and empty members are ignored.
     pub(crate) fn of(headers: &HeaderMap, most: usize) -> Result<Self, FetchError> {
         if !headers.contains_key(header::CONTENT_ENCODING) {
             return Ok(Self::None);
@@ -157,21 +160,21 @@ impl Codings {
     }
 }
 
-/// A body that is not what its coding says.
+/// The error of a body that does not match its coding.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(&'static str);
 
-/// One coding being undone.
+/// A decoder of one coding.
 trait Stage: Send {
-    /// Undoes what it can of `input`: until all of it is taken, or until `out` has grown by `room` bytes.
-    /// Answers with the bytes taken. Bytes after the end of the coded data are taken and ignored.
+    /// Decodes `input` until all of it is consumed, or until `out` has grown by `room` bytes. Returns the number of
+    /// bytes consumed. Bytes after the end of the coded data are consumed and ignored.
     fn run(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> Result<usize, Malformed>;
 
-    /// Whether the data came to its end.
+    /// Whether the end of the coded data was reached.
     fn is_complete(&self) -> bool;
 
-    /// Whether data without its end may be taken for the beginning of this coding. In the bare deflate format most bytes are the
-    /// beginning of something.
+    /// Whether incomplete data can be recognised as the beginning of this coding. In the raw deflate format almost
+    /// any bytes are a valid beginning.
     fn is_evident(&self) -> bool {
         true
     }
@@ -191,27 +194,27 @@ pub(crate) struct Decoder {
 struct Link {
     coding: Coding,
     stage: Box<dyn Stage>,
-    /// What the stage gave and the next one has not taken yet; unused by the last one.
+    /// Output of this stage that the next one has not consumed yet; unused by the last stage.
     passing: Vec<u8>,
     given: usize,
 }
 
-/// What a push of bytes led to.
+/// The result of pushing bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Flow {
-    /// More is welcome.
+    /// More bytes are accepted.
     More,
-    /// The limit is reached and the rest is not wanted.
+    /// The limit is reached, and no more bytes are needed.
     Full,
 }
 
-/// Bytes that pass from one stage to the next at once.
+/// Number of bytes that are passed from one stage to the next at once.
 const PASSING: usize = 32 << 10;
-/// Room for the first output: most pages fit after one doubling.
+/// Initial capacity of the output: most pages fit after one doubling.
 const FIRST_ROOM: usize = 32 << 10;
 
 impl Decoder {
-    /// Undoes the codings in the order given.
+    /// A decoder of these codings, in the given order.
     pub(crate) fn new(codings: &[Coding], limits: DecodeLimits) -> Self {
         let stages = codings
             .iter()
@@ -263,15 +266,15 @@ impl Decoder {
         }
     }
 
-    /// What was decoded; `cut` says that the body is known to have lost its end. An empty body is an empty body,
-    /// whatever its coding.
+    /// The decoded body; `cut` says that the body is known to be incomplete. An empty body stays empty, whatever its
+    /// coding.
     pub(crate) fn finish(mut self, cut: bool) -> Result<Decoded, FetchError> {
         let open = self.stages.iter().find(|link| !link.stage.is_complete()).filter(|_| self.touched);
         if let Some(link) = open.filter(|_| !cut && !self.truncated) {
             if !link.stage.is_evident() {
                 return Err(malformed(link.coding, "it has no end"));
             }
-            // The framing was whole, but what was framed is not: half a page must not look like a page.
+            // The HTTP framing was complete, but the coded data is not: half a page must not look like a page.
             if self.fail_on_loss {
                 let message = format!("the body ends before its {} data does", link.coding.name());
                 return Err(FetchError::new(FetchErrorKind::Incomplete, message).after_sending());
@@ -295,7 +298,7 @@ enum Stop {
     Malformed(Coding, Malformed),
 }
 
-/// Feeds the first of the stages; the last one writes to `out`.
+/// Passes input to the first stage; the last one writes to `out`.
 fn feed(stages: &mut [Link], out: &mut Vec<u8>, limit: usize, mut input: &[u8]) -> Result<(), Stop> {
     let Some((link, rest)) = stages.split_first_mut() else {
         out.extend_from_slice(input);
@@ -327,8 +330,8 @@ fn feed(stages: &mut [Link], out: &mut Vec<u8>, limit: usize, mut input: &[u8]) 
     }
 }
 
-/// Makes spare room in `out`, growing by doubling but never beyond `room` more bytes, so that what a stage writes
-/// into the spare room is bounded too. Answers with the room made, at least 1 if `room` is.
+/// Reserves spare capacity in `out`. It grows by doubling, but never beyond `room` more bytes, so that what a stage
+/// writes into the spare capacity is bounded, too. Returns the reserved number of bytes, at least 1 if `room` is.
 fn make_room(out: &mut Vec<u8>, room: usize) -> usize {
     if out.len() == out.capacity() {
         out.reserve_exact(out.len().max(FIRST_ROOM).min(room));

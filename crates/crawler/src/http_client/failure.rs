@@ -1,4 +1,4 @@
-//! Why a fetch failed, read from the chain of causes that the HTTP library gives.
+//! Classifies errors of a fetch by the chain of causes that the HTTP library returns.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::proxy::Proxy;
 use crate::fetch::{FetchError, FetchErrorKind};
 
-/// An error that the resolver made: it travels through the HTTP library as a cause and is found again there.
+/// An error made by the resolver. The HTTP library passes it on as a cause, where it is found again.
 #[derive(Debug)]
 pub(crate) struct Failure {
     kind: FetchErrorKind,
@@ -24,7 +24,7 @@ impl Failure {
         self.kind
     }
 
-    /// The same failure as one of the proxy, unless it says more than that.
+    /// The same failure as a failure of the proxy, unless its kind is more specific.
     pub(crate) fn of_proxy(mut self) -> Self {
         if self.kind != FetchErrorKind::ConnectTimeout {
             self.kind = FetchErrorKind::Proxy;
@@ -42,13 +42,14 @@ impl fmt::Display for Failure {
 
 impl StdError for Failure {}
 
-/// The causes of an error, the error itself first. Bounded, as chains come from elsewhere.
+/// The causes of an error, beginning with the error itself. The number is bounded, because the chain comes from other
+/// code.
 fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     const LONGEST: usize = 16;
     std::iter::successors(Some(error), |error| cause_of(*error)).take(LONGEST)
 }
 
-/// The next cause. An I/O error names what is behind the error inside it, not that error itself.
+/// The next cause. The `source` of an I/O error skips the error inside it, so that one is returned first.
 fn cause_of<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError + 'static)> {
     match error.downcast_ref::<io::Error>() {
         Some(io) => io.get_ref().map(|inner| inner as _),
@@ -56,12 +57,12 @@ fn cause_of<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError
     }
 }
 
-/// What an error before the end of the headers means.
+/// The classification of an error that occurred before the end of the headers.
 pub(crate) struct Verdict {
     pub(crate) kind: FetchErrorKind,
-    /// The connection went away: if it had idled before, another one may do.
+    /// The connection was lost: if it was idle before, a new one may work.
     pub(crate) lost: bool,
-    /// The server said that it did not look at the request.
+    /// The server said that it did not process the request.
     pub(crate) unprocessed: bool,
 }
 
@@ -75,7 +76,7 @@ impl Verdict {
     }
 }
 
-/// Where a request was to go, for what an error on the way means.
+/// The target of a request and the way to it, for classifying errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Way<'a> {
     pub(crate) host: &'a str,
@@ -83,7 +84,7 @@ pub(crate) struct Way<'a> {
     pub(crate) proxy: Option<&'a Proxy>,
 }
 
-/// Judges an error that came instead of headers.
+/// Classifies an error that occurred before the headers were complete.
 pub(crate) fn judge(error: &reqwest::Error, way: &Way<'_>) -> Verdict {
     use FetchErrorKind as K;
     if error.is_builder() {
@@ -99,7 +100,7 @@ pub(crate) fn judge(error: &reqwest::Error, way: &Way<'_>) -> Verdict {
         }
         if let Some(error) = cause.downcast_ref::<hyper::Error>() {
             if error.is_parse() {
-                // On a connection that had served before, it may be what the answer before left behind.
+                // On a connection that was used before, these bytes may be a remainder of the previous response.
                 verdict = Verdict { lost: true, ..Verdict::of(K::BadResponse) };
             } else if error.is_user() {
                 verdict = Verdict::of(K::InvalidRequest);
@@ -111,7 +112,7 @@ pub(crate) fn judge(error: &reqwest::Error, way: &Way<'_>) -> Verdict {
     verdict
 }
 
-/// What it means that there is no connection.
+/// Classifies a failure to connect.
 fn judge_connect(error: &reqwest::Error, way: &Way<'_>) -> FetchErrorKind {
     use FetchErrorKind as K;
     let (mut invalid, mut lost, mut before_site) = (false, false, false);
@@ -129,14 +130,14 @@ fn judge_connect(error: &reqwest::Error, way: &Way<'_>) -> FetchErrorKind {
                     | io::ErrorKind::BrokenPipe
             );
         } else if way.proxy.is_some() {
-            // The types are private: only their text says that it was the proxy that failed.
+            // These types are private: only their text says that the proxy failed.
             let text = cause.to_string();
             before_site |= text.starts_with("tunnel error") || text.contains("socks proxy");
         }
     }
     match way.proxy {
         _ if error.is_timeout() => K::ConnectTimeout,
-        // On a socket only TLS calls data invalid, and a connection that was made is lost only in the handshake.
+        // On a socket only TLS reports invalid data, and an established connection can only be lost in the handshake.
         None if way.https && (invalid || lost) => K::Tls,
         None => K::Connect,
         Some(_) if way.https && invalid && !before_site => K::Tls,
@@ -144,9 +145,10 @@ fn judge_connect(error: &reqwest::Error, way: &Way<'_>) -> FetchErrorKind {
     }
 }
 
-/// What an I/O error says beyond "lost". HTTP/2 keeps of it only the kind and the text, so the kind has to do.
+/// Classifies an I/O error if it is more specific than a lost connection. HTTP/2 keeps only its kind and its text, so
+/// the kind must suffice.
 fn judge_io(error: &io::Error) -> Option<Verdict> {
-    // On a socket only TLS calls data invalid.
+    // On a socket only TLS reports invalid data.
     (error.kind() == io::ErrorKind::InvalidData).then(|| Verdict::of(FetchErrorKind::Tls))
 }
 
@@ -162,10 +164,10 @@ fn judge_h2(error: &h2::Error) -> Verdict {
     Verdict { unprocessed: refused || gone, ..Verdict::lost() }
 }
 
-/// Wait for others to finish when the process may open no more files.
+/// How long to wait for other requests to finish when the process cannot open more files.
 pub(crate) const OUT_OF_FILES_WAIT: Duration = Duration::from_millis(100);
 
-/// Whether the process or the system may open no more files.
+/// Whether the process or the system cannot open more files.
 pub(crate) fn is_out_of_files(error: &(dyn StdError + 'static)) -> bool {
     /// EMFILE and ENFILE have these numbers on every Unix.
     const CODES: [i32; 2] = [24, 23];
@@ -176,13 +178,13 @@ pub(crate) fn is_out_of_files(error: &(dyn StdError + 'static)) -> bool {
         })
 }
 
-/// The chain as one sentence for the record: every cause once, without repetitions.
+/// The chain of causes as one sentence for the record, without repetitions.
 pub(crate) fn describe(error: &(dyn StdError + 'static)) -> String {
     let mut text = String::new();
     let mut last = String::new();
     for cause in chain(error) {
         let sentence = cause.to_string();
-        // The library's own layers say nothing but "error sending request" and "client error".
+        // The library's own layers add only "error sending request" and "client error".
         let says_nothing =
             sentence.is_empty() || cause.is::<reqwest::Error>() || sentence.starts_with("client error");
         if says_nothing || last.contains(&sentence) {
@@ -197,7 +199,7 @@ pub(crate) fn describe(error: &(dyn StdError + 'static)) -> String {
     text
 }
 
-/// The error of a request that got no headers.
+/// The error of a request that received no headers.
 pub(crate) fn of_head(error: reqwest::Error, way: &Way<'_>) -> FetchError {
     let kind = judge(&error, way).kind;
     let sent = !error.is_connect() && !error.is_builder();
@@ -209,7 +211,7 @@ pub(crate) fn of_head(error: reqwest::Error, way: &Way<'_>) -> FetchError {
     if sent { failed.after_sending() } else { failed }
 }
 
-/// The error of a body that broke off: declared bytes are missing, a chunk is broken, the connection was lost.
+/// The error of an incomplete body: declared bytes are missing, a chunk is broken, or the connection was lost.
 pub(crate) fn of_body(error: &reqwest::Error, received: u64) -> FetchError {
     let message = format!("reading the body after {received} bytes: {}", describe(error));
     FetchError::new(FetchErrorKind::Incomplete, message).after_sending()

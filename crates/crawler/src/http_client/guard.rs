@@ -1,4 +1,5 @@
-//! The address guard: which addresses may be connected to. Pure; asked by the connector for the very address.
+//! The address guard: decides which addresses may be connected to. It is pure; the connector calls it with exactly
+//! the address it will use.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,7 +14,7 @@ pub(crate) struct Guard {
     allowed: Vec<Target>,
 }
 
-/// `host:port` of the list of exceptions; no port is every port.
+/// A `host:port` entry in the list of exceptions; without a port it applies to every port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Target {
     host: String,
@@ -21,13 +22,14 @@ struct Target {
 }
 
 impl Guard {
-    /// A guard that lets everything pass if `open`, and else the exceptions (`host:port`, `host:*`, `[v6]:port`).
+    /// A guard that accepts everything if `open` is set, and otherwise public addresses and the exceptions
+    /// (`host:port`, `host:*`, `[v6]:port`).
     pub(crate) fn new(open: bool, allowed: &[String]) -> Result<Self> {
         let allowed = allowed.iter().map(|entry| Target::parse(entry)).collect::<Result<_>>()?;
         Ok(Self { open, allowed })
     }
 
-    /// Whether a target is an exception: then every address that it resolves to may be connected to.
+    /// Whether a target is an exception; every address that it resolves to is then accepted.
     pub(crate) fn exempts(&self, host: &str, port: u16) -> bool {
         if self.open || self.allowed.is_empty() {
             return self.open;
@@ -36,8 +38,8 @@ impl Guard {
         self.allowed.iter().any(|t| t.port.is_none_or(|p| p == port) && t.host.eq_ignore_ascii_case(host))
     }
 
-    /// Whether a proxy may be asked for the target. The proxy resolves the name, so only the name itself and
-    /// addresses written as such can be judged.
+    /// Whether a proxy may be asked for the target. The proxy resolves the name, so only the name itself and IP
+    /// literals can be judged.
     pub(crate) fn allows_by_name(&self, host: &str, port: u16) -> bool {
         if self.exempts(host, port) {
             return true;
@@ -73,12 +75,12 @@ fn bare(host: &str) -> &str {
     host.strip_suffix('.').unwrap_or(host)
 }
 
-/// The address of a host that is written as one. Odd spellings were normalised when the URL was parsed.
+/// The address of a host that is an IP literal. Unusual notations were normalised when the URL was parsed.
 pub(crate) fn literal(host: &str) -> Option<IpAddr> {
     bare(host).parse().ok()
 }
 
-/// Names that mean this machine or this network by standard (RFC 6761, 6762, 8375, 9476).
+/// Whether a name denotes this machine or this network by standard (RFC 6761, 6762, 8375, 9476).
 fn is_local_name(host: &str) -> bool {
     let ends_with = |name: &&str| {
         let Some(rest) = host.len().checked_sub(name.len()).and_then(|at| host.split_at_checked(at)) else {
@@ -89,8 +91,8 @@ fn is_local_name(host: &str) -> bool {
     ["localhost", "local", "internal", "home.arpa"].iter().any(ends_with)
 }
 
-/// Whether an address is part of the public internet, by the special-purpose registries (RFC 6890 and its
-/// updates) and, for addresses that carry another one, by the address inside.
+/// Whether an address is part of the public internet, according to the special-purpose registries (RFC 6890 and its
+/// updates). For an address that embeds another one, the embedded address is judged.
 pub(crate) fn is_public(ip: IpAddr) -> bool {
     match ip {
         IpAddr::V4(ip) => is_public_v4(ip),
@@ -112,7 +114,7 @@ fn is_public_v4(ip: Ipv4Addr) -> bool {
             | (198, 18 | 19, _)           // benchmarks
             | (198, 51, 100)              // documentation
             | (203, 0, 113) // documentation
-    ) || ip == Ipv4Addr::new(168, 63, 129, 16)) // the inside of a large cloud behind a public-looking number
+    ) || ip == Ipv4Addr::new(168, 63, 129, 16)) // a large cloud's internal service with a public-looking number
 }
 
 fn is_public_v6(ip: Ipv6Addr) -> bool {
@@ -129,10 +131,10 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
         [0x2001, 0, hi, lo, _, _, client_hi, client_lo] => {
             is_public_v4(embedded(hi, lo)) && is_public_v4(embedded(!client_hi, !client_lo))
         }
-        // The rest of the protocol assignments 2001::/23, documentation, and 3fff::/20 (RFC 9637).
+        // The rest of the protocol assignments in 2001::/23, documentation, and 3fff::/20 (RFC 9637).
         [0x2001, b, ..] if b < 0x200 || b == 0xdb8 => false,
         [0x3fff, b, ..] if b < 0x1000 => false,
-        // Only 2000::/3 is given out. ISATAP carries an address in its last half.
+        // Only 2000::/3 is allocated. ISATAP embeds an address in its last half.
         [first, _, _, _, 0 | 0x200, 0x5efe, hi, lo] => {
             first & 0xe000 == 0x2000 && is_public_v4(embedded(hi, lo))
         }

@@ -1,4 +1,4 @@
-//! What the HTTP library lets pass in the head of an answer, and we do not.
+//! Checks of response headers that the HTTP library does not make.
 
 use http::{HeaderMap, StatusCode, Version, header};
 
@@ -12,12 +12,12 @@ pub(crate) struct HeadLimits {
 }
 
 impl HeadLimits {
-    /// By `max_header_lines` and `max_header_bytes`.
+    /// The limits from `max_header_lines` and `max_header_bytes`.
     pub(crate) fn of(settings: &Settings) -> Self {
         Self { lines: settings.max_header_lines, bytes: settings.max_header_bytes }
     }
 
-    /// Says what is wrong with a head, if anything is.
+    /// Returns what is wrong with the headers of a response, if anything.
     pub(crate) fn check(
         &self,
         status: StatusCode,
@@ -30,7 +30,7 @@ impl HeadLimits {
         if headers.len() > self.lines {
             return Err(format!("{} header lines, more than {}", headers.len(), self.lines));
         }
-        // The library's own limit is that of its buffer, about 400 KiB, whatever the setting.
+        // The library's own limit is the size of its buffer, about 400 KiB, whatever the setting.
         let bytes: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len() + 4).sum();
         if bytes > self.bytes {
             return Err(format!("{bytes} bytes of headers, more than {}", self.bytes));
@@ -45,9 +45,9 @@ impl HeadLimits {
     }
 }
 
-/// The library undoes `chunked` where it stands last and hands on a body in any other transfer coding as it is: that would
-/// be delivered as the page. No other coding was offered, so none is undone here (RFC 9112, 7.4); and `chunked` is applied
-/// once (7.1). `identity` is none, by the older standard.
+/// The library decodes `chunked` if it is the last transfer coding, and passes on a body with any other transfer
+/// coding unchanged; that would be delivered as the page. No other coding was offered, so none is decoded here (RFC
+/// 9112, 7.4), and `chunked` may be applied only once (7.1). `identity` means no coding, in the older standard.
 fn check_transfer_codings(headers: &HeaderMap) -> Result<(), String> {
     let lines = headers.get_all(header::TRANSFER_ENCODING).iter();
     let mut is_chunked = false;

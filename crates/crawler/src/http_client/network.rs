@@ -1,4 +1,5 @@
-//! From a name to the addresses that may be connected to: the resolver and the guard, as the HTTP library sees them.
+//! Resolves a name to the addresses that may be connected to: the resolver and the guard, in the form that the HTTP
+//! library needs.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use super::proxy::{Proxy, Scheme};
 use super::resolver::Resolver;
 use crate::fetch::FetchErrorKind;
 
-/// What all clients of a downloader share.
+/// State shared by all clients of a downloader.
 #[derive(Debug)]
 pub(crate) struct Network {
     pub(crate) guard: Guard,
@@ -21,7 +22,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// The addresses of a target that the guard lets pass.
+    /// The addresses of a target that the guard accepts.
     pub(crate) async fn permitted(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
         let mut addresses = self.addresses(host, port).await?;
         if self.guard.exempts(host, port) {
@@ -35,12 +36,13 @@ impl Network {
         }
     }
 
-    /// Judges a target before anything is sent, as far as its name tells: an address written as such never meets the
-    /// resolver, and a proxy that resolves itself tells us nothing.
+    /// Judges a target before anything is sent, as far as its host name allows: an IP literal is never passed to the
+    /// resolver, and a proxy that resolves names itself does not report the address.
     pub(crate) fn judge(&self, host: &str, port: u16, proxy: Option<&Proxy>) -> Result<(), Failure> {
         match literal(host) {
             Some(ip) if !is_public(ip) && !self.guard.exempts(host, port) => Err(refused(host, ip)),
-            // The resolver cannot tell a target of the proxy's own name from the proxy, which it does not judge.
+            // If the target has the same name as the proxy, the resolver would take it for the proxy, which is not
+            // judged.
             None if proxy.is_some_and(|proxy| proxy.resolves_here() && proxy.host == host)
                 && !self.guard.exempts(host, port) =>
             {
@@ -70,8 +72,8 @@ fn refused(host: &str, ip: IpAddr) -> Failure {
     Failure::new(FetchErrorKind::AddressRefused, message)
 }
 
-/// The resolver of one client. It is asked for nothing but names that are to be connected to, or to be told to a
-/// proxy, in the scope of the attempt that needs them.
+/// The resolver of one client. It is only asked for names that will be connected to, or passed to a proxy, and always
+/// in the scope of the attempt that needs them.
 #[derive(Debug)]
 pub(crate) struct Names {
     pub(crate) network: Arc<Network>,
@@ -83,7 +85,7 @@ impl Resolve for Names {
         let (network, proxy) = (Arc::clone(&self.network), self.proxy.clone());
         let attempt = ATTEMPT.try_with(Arc::clone).ok();
         Box::pin(async move {
-            // Without its attempt the port is not known, and so not what the guard would say.
+            // Without the attempt the port is unknown, and so the guard cannot decide.
             let attempt = attempt.ok_or_else(|| {
                 Failure::new(FetchErrorKind::AddressRefused, "a name was asked for outside of a request")
             })?;
@@ -101,7 +103,7 @@ async fn resolve(
 ) -> Result<Vec<SocketAddr>, Failure> {
     let begun = Instant::now();
     let addresses = match proxy {
-        // The proxy itself comes from the user and is not judged.
+        // The address of the proxy itself was configured by the user and is not judged.
         Some(proxy) if proxy.host == name => {
             network.addresses(name, proxy.port).await.map_err(Failure::of_proxy)?
         }
@@ -116,7 +118,7 @@ async fn resolve(
 }
 
 impl Proxy {
-    /// Whether names of targets are resolved by us.
+    /// Whether the names of targets are resolved by this process.
     pub(crate) fn resolves_here(&self) -> bool {
         self.scheme == Scheme::Socks5 { remote_dns: false }
     }
@@ -129,7 +131,7 @@ mod tests {
     use super::super::resolver::tests::{NameServer, Says};
     use super::*;
 
-    /// A network whose names are all at these addresses, as long as the server lives.
+    /// A network in which all names resolve to these addresses, while the server exists.
     async fn network(addresses: &[&str]) -> (Network, NameServer) {
         let addresses = addresses.iter().map(|a| a.parse().unwrap()).collect();
         let server = NameServer::start(Says::Addresses(addresses, 60)).await;
@@ -167,7 +169,8 @@ mod tests {
         assert_eq!(judged(&["127.0.0.1"], "listed.example").await.expect("listed").len(), 1);
     }
 
-    /// What the HTTP library is told when it asks for a name in the scope of an attempt at a port, or of none.
+    /// The result that the HTTP library gets for a name, in the scope of an attempt with this port, or outside of any
+    /// attempt.
     async fn told(names: &Names, name: &str, port: Option<u16>) -> Result<Vec<SocketAddr>, FetchErrorKind> {
         let asked = |name: &str| names.resolve(name.parse().expect("a name"));
         let answer = match port {

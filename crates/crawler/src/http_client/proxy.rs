@@ -1,4 +1,4 @@
-//! A proxy address: where it is, how it is spoken to, and what it is told about us.
+//! The address of a proxy: its location, its protocol, and the credentials for it.
 
 use std::fmt;
 
@@ -7,12 +7,12 @@ use url::Url;
 
 use crate::fetch::{FetchError, FetchErrorKind};
 
-/// How a proxy is spoken to.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scheme {
-    /// HTTP, over TLS if `tls`: absolute URLs for http, CONNECT for https.
+    /// HTTP, over TLS if `tls` is set. Requests use absolute URLs for http and CONNECT for https.
     Http { tls: bool },
-    /// SOCKS 5; names are resolved by us, or by the proxy if `remote_dns` (socks5h).
+    /// SOCKS 5. Names are resolved by this process, or by the proxy if `remote_dns` is set (socks5h).
     Socks5 { remote_dns: bool },
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Proxy {
 impl Proxy {
     /// Reads a proxy URL; a bare `host:port` is an http proxy. Credentials are percent-decoded.
     pub(crate) fn parse(address: &str) -> Result<Self, FetchError> {
-        // The address may carry a password: it is not repeated in the message.
+        // The address may contain a password, so the message does not repeat it.
         let invalid = |why: &str| FetchError::new(FetchErrorKind::Proxy, format!("the proxy address {why}"));
         let parsed = match address.contains("://") {
             true => Url::parse(address),
@@ -54,7 +54,7 @@ impl Proxy {
         Ok(Self { scheme, host: host.to_owned(), port: url.port().unwrap_or(port), credentials })
     }
 
-    /// The proxy in the form that the HTTP library wants, which also sends the credentials.
+    /// The proxy in the form that the HTTP library needs; the library also sends the credentials.
     pub(crate) fn for_client(&self) -> reqwest::Result<reqwest::Proxy> {
         let scheme = match self.scheme {
             Scheme::Http { tls: false } => "http",
@@ -70,7 +70,7 @@ impl Proxy {
     }
 }
 
-/// Without the password.
+/// Prints the proxy without its password.
 impl fmt::Debug for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Proxy")

@@ -1,4 +1,4 @@
-//! Names to addresses: fixed ones first, then a bounded cache, then the system's hosts file and DNS servers.
+//! Resolves names to addresses: first fixed ones, then a bounded cache, then the system's hosts file and DNS servers.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -19,22 +19,22 @@ use crate::fetch::FetchErrorKind;
 use crate::log;
 use crate::settings::EngineSettings;
 
-/// Least time that an answer is kept, whatever its TTL says.
+/// Shortest time that an answer is cached, whatever its TTL.
 const LEAST_TTL: Duration = Duration::from_secs(60);
-/// Most time that an answer is kept.
+/// Longest time that an answer is cached.
 const MOST_TTL: Duration = Duration::from_secs(86_400);
-/// Time that a failed look-up is kept.
+/// Time that a failed look-up is cached.
 const NEGATIVE_TTL: Duration = Duration::from_secs(30);
-/// Addresses kept per name: happy eyeballs needs two of each family, a hostile answer has thousands.
+/// Number of addresses cached per name: happy eyeballs needs two of each family, and a hostile answer has thousands.
 const MOST_ADDRESSES: usize = 16;
 
-/// What a name resolved to, or why it did not.
+/// The addresses of a name, or the reason why there are none.
 type Answer = Result<Arc<[IpAddr]>, Arc<str>>;
 
-/// What one question led to.
+/// The result of one question.
 enum Outcome {
     Found(Vec<IpAddr>, Duration),
-    /// A server said that there is nothing.
+    /// A server answered that the name does not exist.
     Missing(String),
     Failed(String),
     OutOfFiles,
@@ -57,8 +57,8 @@ struct Fixed {
 }
 
 impl Resolver {
-    /// By the settings `resolve`, `dnscache_size` and `dns_timeout`. Without a system configuration
-    /// (`/etc/resolv.conf`) the C library is asked, which blocks a thread per look-up and tells no TTL.
+    /// Reads the settings `resolve`, `dnscache_size` and `dns_timeout`. If there is no system configuration
+    /// (`/etc/resolv.conf`), the C library resolves names; it blocks a thread per look-up and returns no TTL.
     pub(crate) fn new(settings: &EngineSettings) -> Result<Self> {
         let fixed = settings.resolve.iter().map(|entry| Fixed::parse(entry)).collect::<Result<_>>()?;
         let timeout = limit(settings.dns_timeout);
@@ -66,7 +66,7 @@ impl Resolver {
         Ok(Self { system: system(timeout), fixed, cache, timeout })
     }
 
-    /// The addresses of a host for a port. Fixed addresses count for exactly their port.
+    /// The addresses of a host for a port. Fixed addresses apply only to their port.
     pub(crate) async fn addresses(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, Failure> {
         let host = host.strip_suffix('.').unwrap_or(host);
         let fixed: Vec<SocketAddr> = self
@@ -111,7 +111,7 @@ impl Resolver {
         let (answer, ttl): (Answer, _) = match asked.await {
             Ok(Outcome::Found(found, ttl)) => (Ok(found.into()), ttl.clamp(LEAST_TTL, MOST_TTL)),
             Ok(Outcome::Missing(why)) => (Err(why.into()), NEGATIVE_TTL),
-            // Trouble on the way is not kept: the next question may be answered.
+            // A temporary failure is not cached: the next question may be answered.
             Ok(Outcome::Failed(why)) => return Err(failure(&why)),
             Ok(Outcome::OutOfFiles) | Err(_) => return Err(failure("no answer in time")),
         };
@@ -122,7 +122,8 @@ impl Resolver {
     async fn ask(&self, host: &str) -> Outcome {
         let (found, ttl) = match &self.system {
             Some(system) => {
-                // The dot makes it a full name: no search list, which could lead a name of the web inside.
+                // The trailing dot makes the name absolute, so that no search list can turn a name of the web into an
+                // internal one.
                 let name = if host.contains('.') { format!("{host}.") } else { host.to_owned() };
                 match system.lookup_ip(name).await {
                     Ok(found) => {
@@ -139,7 +140,7 @@ impl Resolver {
             None => match tokio::net::lookup_host((host, 0)).await {
                 Ok(found) => (found.map(|a| a.ip()).take(MOST_ADDRESSES).collect(), LEAST_TTL),
                 Err(error) if is_out_of_files(&error) => return Outcome::OutOfFiles,
-                // The C library does not tell a missing name from a broken network.
+                // The C library does not distinguish a missing name from a network failure.
                 Err(error) => return Outcome::Failed(error.to_string()),
             },
         };
@@ -178,7 +179,7 @@ fn configured(
     options.ip_strategy = LookupIpStrategy::Ipv6AndIpv4;
     options.use_hosts_file = ResolveHosts::Always;
     options.cache_size = 0;
-    // Several tries fit into the whole time, which the caller keeps.
+    // Several tries fit into the total time, which the caller enforces.
     options.timeout = (timeout / 3).clamp(Duration::from_millis(100), Duration::from_secs(5));
     builder.build().inspect_err(|error| log::warn!(%error, "no DNS resolver, asking the C library")).ok()
 }
@@ -191,7 +192,7 @@ impl Fixed {
                 entry.escape_debug()
             ))
         };
-        // The host has no colon unless it is an address, and an address needs no resolving.
+        // The host has no colon unless it is an address, and an address is never resolved.
         let mut parts = entry.trim().splitn(3, ':');
         let (Some(host), Some(port), Some(ip)) = (parts.next(), parts.next(), parts.next()) else {
             return Err(invalid());
@@ -204,8 +205,8 @@ impl Fixed {
     }
 }
 
-/// Two generations: when the young one is half the size, it becomes the old one and what was old is forgotten.
-/// So the cache is bounded, what is asked for stays, and nothing needs to be ordered.
+/// Two generations: when the young one has half of the entries, it becomes the old one, and the former old one is
+/// dropped. The cache is bounded, names in use stay in it, and no ordering is needed.
 struct Cache {
     young: HashMap<Box<str>, Entry>,
     old: HashMap<Box<str>, Entry>,

@@ -15,12 +15,12 @@ pub struct Element<'a> {
 }
 
 impl<'a> Element<'a> {
-    /// Tag name, lower-cased.
+    /// Tag name in lower case.
     pub fn name(&self) -> &'a str {
         self.node.value().name()
     }
 
-    /// All text inside, as in the document, stripped at both ends.
+    /// All text inside the element, as in the document, stripped at both ends.
     pub fn text(&self) -> String {
         self.node.text().collect::<String>().trim().to_owned()
     }
@@ -30,11 +30,11 @@ impl<'a> Element<'a> {
         self.node.value().attr(name)
     }
 
-    /// The `href` (or `src`) as an absolute URL of any scheme: `mailto:` and `javascript:` are for [`Output::follow`] to pass
-    /// over.
+    /// The `href` (or `src`) as an absolute URL of any scheme; [`Output::follow`] ignores schemes such as `mailto:`
+    /// and `javascript:`.
     ///
     /// # Errors
-    /// There is no such attribute, or it is no URL.
+    /// There is no such attribute, or it is not a URL.
     ///
     /// [`Output::follow`]: crate::Output::follow
     pub fn href(&self) -> Result<Url> {
@@ -45,7 +45,8 @@ impl<'a> Element<'a> {
             .map_err(|cause| Error::from(cause).context(format!("\"{}\" is no URL", address.escape_debug())))
     }
 
-    /// Elements inside that match a CSS selector, which sees nothing above this element.
+    /// The elements inside this one that match a CSS selector. The selector cannot refer to ancestors of this
+    /// element.
     ///
     /// # Errors
     /// The selector is not valid.
@@ -54,10 +55,10 @@ impl<'a> Element<'a> {
         Ok(inside.filter(|found| found.node != self.node).collect())
     }
 
-    /// The text of the first element inside that matches.
+    /// The text of the first matching element inside this one.
     ///
     /// # Errors
-    /// The selector is not valid, or nothing matches; the error names the selector and the page.
+    /// The selector is not valid, or no element matches; the error names the selector and the page.
     pub fn text_of(&self, css: &str) -> Result<String> {
         match self.select(css)?.first() {
             Some(found) => Ok(found.text()),
@@ -69,8 +70,8 @@ impl<'a> Element<'a> {
         }
     }
 
-    /// Values by a CSS selector as in [`Page::css`]. The element itself counts, as in Scrapy: `a.css("::attr(href)")` begins
-    /// with its own attribute.
+    /// Values by a CSS selector as in [`Page::css`]. The element itself can match, as in Scrapy:
+    /// `a.css("::attr(href)")` begins with its own attribute.
     ///
     /// # Errors
     /// The selector is not valid.
@@ -110,8 +111,8 @@ impl Selection {
         &self.0
     }
 
-    /// What a regular expression finds in the values: its groups, one after the other, or the whole match if it has none. A group
-    /// that took no part is empty. Linear time.
+    /// Applies a regular expression to the values. The result has the groups of each match, one after the other, or
+    /// the whole match if there are no groups. A group that did not participate is empty. Takes linear time.
     ///
     /// # Errors
     /// The expression is not valid.
@@ -125,7 +126,7 @@ impl Selection {
         Ok(captures.flat_map(|c| groups.clone().map(move |number| group(&c, number))).collect())
     }
 
-    /// The first find of a regular expression.
+    /// The first result of [`re`](Self::re).
     ///
     /// # Errors
     /// The expression is not valid.
@@ -134,7 +135,7 @@ impl Selection {
     }
 }
 
-/// The elements that a selector finds in an element, which counts itself.
+/// The elements that a selector matches within an element, which may match itself.
 pub(super) fn select<'a>(
     page: &'a Page,
     scope: ElementRef<'a>,
@@ -147,7 +148,7 @@ pub(super) fn select<'a>(
     }))
 }
 
-/// The values that a selector finds in an element, which counts itself.
+/// The values that a selector matches within an element, which may match itself.
 pub(super) fn values(scope: ElementRef<'_>, css: &str) -> Result<Selection> {
     let found = Selector::of(css)?.find(scope).into_iter();
     Ok(Selection(

@@ -1,4 +1,4 @@
-//! Links of a page, chosen by rules: what Scrapy users know as `LinkExtractor`.
+//! Extracts links of a page by rules, like Scrapy's `LinkExtractor`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -12,9 +12,10 @@ use super::selector::Selector;
 use crate::error::{Error, Result};
 use crate::request::Request;
 
-/// Extensions that are no pages: archives, images, audio, video, fonts, office documents, programs, and what pages load.
+/// File extensions that are not pages: archives, images, audio, video, fonts, office documents, programs, and
+/// resources that pages load.
 ///
-/// The list of Scrapy's `IGNORED_EXTENSIONS` (2.19), by kind.
+/// This is the list of Scrapy's `IGNORED_EXTENSIONS` (2.19), by kind.
 pub const NO_PAGES: &[&str] = &[
     "7z", "7zip", "apk", "bz2", "cdr", "dmg", "gz", "ico", "iso", "rar", "tar", "xz", "zip", // archives
     "ai", "bmp", "drw", "dxf", "eps", "gif", "jpeg", "jpg", "mng", "pct", "png", "ps", "psp", "pst", "svg",
@@ -33,7 +34,7 @@ pub const NO_PAGES: &[&str] = &[
 pub struct FoundLink {
     /// Absolute URL; its fragment is kept.
     pub url: Url,
-    /// Anchor text.
+    /// Anchor text of the link.
     pub text: String,
     /// Whether `rel` has `nofollow`.
     pub nofollow: bool,
@@ -41,23 +42,23 @@ pub struct FoundLink {
     pub tag: String,
     /// Name of the attribute.
     pub attr: String,
-    /// Position among the links that were looked at.
+    /// Position among the links that were examined.
     pub index: usize,
 }
 
 impl FoundLink {
-    /// A request that follows the link. It was chosen by rules and not by a look at it
-    /// ([`FoundBy::Link`](crate::FoundBy)), so the guards against traps judge it.
+    /// A request that follows the link. It counts as followed automatically ([`FoundBy::Link`](crate::FoundBy)), so
+    /// the guards against traps judge it.
     pub fn request(&self) -> Request {
         Request::of_link(self.url.clone(), self.nofollow)
     }
 }
 
-/// Chooses among the links of a page. Rules that are not given let everything pass; deny wins.
+/// Selects links of a page. A rule that is not set lets all links pass; deny rules have precedence.
 ///
-/// Regions are told by CSS selectors; there is no XPath.
+/// Regions are given as CSS selectors; XPath is not supported.
 ///
-/// Without `restrict_css`, and with the default tags and attributes, it reads the scan and builds no tree.
+/// Without `restrict_css`, and with the default tags and attributes, it uses the scan and builds no tree.
 ///
 /// ```
 /// use huntsman_crawler::{LinkExtractor, Page, Request, Response};
@@ -114,7 +115,7 @@ impl Default for LinkExtractor {
 }
 
 impl LinkExtractor {
-    /// An extractor of all links of `a` and `area`, each once, except those to [`NO_PAGES`].
+    /// An extractor of all links of `a` and `area`, without repetitions and without links to [`NO_PAGES`].
     pub fn new() -> Self {
         Self::default()
     }
@@ -128,7 +129,7 @@ impl LinkExtractor {
         Ok(self)
     }
 
-    /// A link that matches is left out. Wins over `allow`.
+    /// Leaves out a link that matches this regular expression. Has precedence over `allow`.
     ///
     /// # Errors
     /// The expression is not valid.
@@ -137,25 +138,25 @@ impl LinkExtractor {
         Ok(self)
     }
 
-    /// A link must lead to this domain or below it.
+    /// A link must lead to this domain or a subdomain.
     pub fn allow_domain(mut self, domain: &str) -> Self {
         self.allow_domains.push(domain.to_ascii_lowercase());
         self
     }
 
-    /// A link to this domain or below it is left out.
+    /// Leaves out links to this domain or a subdomain.
     pub fn deny_domain(mut self, domain: &str) -> Self {
         self.deny_domains.push(domain.to_ascii_lowercase());
         self
     }
 
-    /// Only links inside elements that match this selector. Builds the tree of the page.
+    /// Restricts the links to elements inside those that match this selector. Builds the tree of the page.
     pub fn restrict_css(mut self, selector: &str) -> Self {
         self.restrict_css.push(selector.to_owned());
         self
     }
 
-    /// Only links whose text matches.
+    /// Restricts the links to those whose text matches.
     ///
     /// # Errors
     /// The expression is not valid.
@@ -164,45 +165,46 @@ impl LinkExtractor {
         Ok(self)
     }
 
-    /// Looks at these elements instead of `a` and `area`; `*` is every element. Builds the tree of the page.
+    /// Examines these elements instead of `a` and `area`; `*` means every element. Builds the tree of the page.
     pub fn tags(mut self, tags: &[&str]) -> Self {
         self.tags = tags.iter().map(|tag| tag.to_ascii_lowercase()).collect();
         self
     }
 
-    /// Looks at these attributes instead of `href`. Builds the tree of the page.
+    /// Examines these attributes instead of `href`. Builds the tree of the page.
     pub fn attrs(mut self, attrs: &[&str]) -> Self {
         self.attrs = attrs.iter().map(|attr| attr.to_ascii_lowercase()).collect();
         self
     }
 
-    /// Does not look at these elements. Wins over `tags`.
+    /// Ignores these elements. Has precedence over `tags`.
     pub fn deny_tags(mut self, tags: &[&str]) -> Self {
         self.deny_tags = tags.iter().map(|tag| tag.to_ascii_lowercase()).collect();
         self
     }
 
-    /// Does not look at these attributes. Wins over `attrs`.
+    /// Ignores these attributes. Has precedence over `attrs`.
     pub fn deny_attrs(mut self, attrs: &[&str]) -> Self {
         self.deny_attrs = attrs.iter().map(|attr| attr.to_ascii_lowercase()).collect();
         self
     }
 
-    /// Changes the value of each attribute before it is resolved; `None` leaves the link out. For addresses that are
-    /// wrapped in something, such as `javascript:goTo('/page')`.
+    /// Changes the value of each attribute before it is resolved; `None` leaves the link out. For URLs that are
+    /// embedded in other text, such as `javascript:goTo('/page')`.
     pub fn process_value(mut self, process: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         self.process_value = Some(Arc::new(process));
         self
     }
 
-    /// Leaves out URLs whose path ends with one of these instead of [`NO_PAGES`]; an empty list lets all pass.
+    /// Leaves out URLs whose path ends with one of these extensions, instead of [`NO_PAGES`]; an empty list lets all
+    /// pass.
     pub fn deny_extensions(mut self, extensions: &[&str]) -> Self {
         self.deny_extensions =
             extensions.iter().map(|e| e.trim_start_matches('.').to_ascii_lowercase()).collect();
         self
     }
 
-    /// Gives repeated links as often as they stand on the page.
+    /// Returns repeated links as often as they occur on the page.
     pub fn repeated(mut self) -> Self {
         self.is_unique = false;
         self
@@ -214,7 +216,7 @@ impl LinkExtractor {
         self
     }
 
-    /// The links of the page that the rules let pass, in document order.
+    /// The links of the page that pass the rules, in document order.
     ///
     /// # Errors
     /// A selector is not valid CSS.
@@ -225,7 +227,7 @@ impl LinkExtractor {
         Ok(links)
     }
 
-    /// What repetitions are told by: the whole URL with its fragment, or its canonical form.
+    /// The key by which repetitions are recognised: the whole URL with its fragment, or its canonical form.
     fn identity(&self, url: &Url) -> String {
         if self.canonicalize { urlparts::canonical(url) } else { url.as_str().to_owned() }
     }
@@ -247,12 +249,12 @@ impl LinkExtractor {
             return Ok(found.collect());
         }
         for region in &self.restrict_css {
-            // Within `:is` the error would tell another place.
+            // Within `:is` the error would report a different position.
             Selector::of_elements(region)?;
         }
         let wanted: Vec<String> = match self.restrict_css.is_empty() {
             true => self.tags.clone(),
-            // A region that is itself a link counts, like those inside it.
+            // A region that is itself a link counts, like links inside it.
             false => self.restrict_css.iter().map(|region| format!(":is({region})")).collect(),
         };
         let mut found = Vec::new();
@@ -325,7 +327,7 @@ impl std::fmt::Debug for LinkExtractor {
     }
 }
 
-/// Whether a host is a domain or below it.
+/// Whether a host is the domain or a subdomain of it.
 fn is_within(host: &str, domain: &str) -> bool {
     host.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }

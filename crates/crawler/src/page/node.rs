@@ -1,4 +1,4 @@
-//! An element as the `selectors` crate looks at it: the top of its world is the element that is searched.
+//! An adapter that shows an element to the `selectors` crate, with the searched element as the root of the tree.
 
 use scraper::ElementRef;
 use scraper::selector::{CssLocalName, CssString};
@@ -45,7 +45,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether the nearest `lang` names this language, or a kind of it as `en-GB` is one of `en`.
+    /// Whether the nearest `lang` names this language or a variant of it, as `en-GB` is a variant of `en`.
     fn is_of_language(&self, wanted: &str) -> bool {
         let mut elements =
             std::iter::once(self.element).chain(self.element.ancestors().filter_map(ElementRef::wrap));
@@ -54,7 +54,7 @@ impl<'a> Node<'a> {
         !wanted.is_empty() && begin.eq_ignore_ascii_case(wanted) && (rest.is_empty() || rest.starts_with('-'))
     }
 
-    /// Whether it, or what it is part of, is switched off; nothing if that cannot be done with such an element.
+    /// Whether the element, or an ancestor, is disabled; `None` for an element that cannot be disabled.
     fn is_disabled(&self) -> Option<bool> {
         let mut above = self.element.ancestors().filter_map(ElementRef::wrap);
         let is_off = |element: &ElementRef<'_>, name: &str| {
@@ -63,7 +63,7 @@ impl<'a> Node<'a> {
         let by_another = match self.element.value().name() {
             "fieldset" | "optgroup" => false,
             "option" => above.any(|above| is_off(&above, "optgroup")),
-            // What is in its first legend switches a fieldset on again.
+            // The contents of its first legend remain enabled in a disabled fieldset.
             "button" | "input" | "select" | "textarea" => above.any(|above| {
                 let mut children = above.children().filter_map(ElementRef::wrap);
                 let legend = children.find(|child| child.value().name() == "legend");

@@ -1,6 +1,6 @@
 //! CSS selectors as Scrapy's users write them: with `::text`, `::attr(name)` and `:contains('text')`.
 //!
-//! What they mean is what parsel makes of them; how they are written and matched is left to the `selectors` crate.
+//! Their meaning follows parsel; parsing and matching are done by the `selectors` crate.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -26,20 +26,21 @@ const MAX_SELECTORS: usize = 512;
 /// A list of selectors, compiled.
 pub(super) struct Selector {
     list: SelectorList<Dialect>,
-    /// What is taken by each selector of the list.
+    /// What each selector of the list selects.
     parts: Vec<Part>,
 }
 
-/// What one selector of a list takes.
+/// What one selector of a list selects.
 struct Part {
     take: Take,
-    /// Components from the right that are not matched: the pseudo-element and what it makes superfluous.
+    /// Number of components from the right that are not matched: the pseudo-element and the components that it makes
+    /// superfluous.
     offset: usize,
-    /// Whether what is inside an element that matches is taken, too: `p ::text` and `p *::text`.
+    /// Whether the descendants of a matching element are included: `p ::text` and `p *::text`.
     deep: bool,
 }
 
-/// What a selector takes of an element that it matches.
+/// What a selector takes from an element that it matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Take {
     Element,
@@ -48,7 +49,7 @@ pub(super) enum Take {
     Attr(String),
 }
 
-/// What a selector found, in document order.
+/// A result of a selector.
 #[derive(Clone, Copy)]
 pub(super) enum Found<'a> {
     Element(ElementRef<'a>),
@@ -60,7 +61,7 @@ impl Selector {
     /// A compiled selector, from the thread's cache.
     ///
     /// # Errors
-    /// It is not valid; the error tells where.
+    /// The selector is not valid; the error gives the position.
     pub(super) fn of(css: &str) -> Result<Rc<Self>> {
         thread_local! {
             static CACHE: RefCell<HashMap<String, Rc<Selector>>> = RefCell::default();
@@ -78,10 +79,10 @@ impl Selector {
         })
     }
 
-    /// As [`Selector::of`], for a selector of elements.
+    /// Like [`Selector::of`], for a selector of elements.
     ///
     /// # Errors
-    /// It is not valid, or it selects texts or attributes.
+    /// The selector is not valid, or it selects texts or attributes.
     pub(super) fn of_elements(css: &str) -> Result<Rc<Self>> {
         let selector = Self::of(css)?;
         if selector.parts.iter().any(|part| part.take != Take::Element) {
@@ -105,7 +106,7 @@ impl Selector {
         Ok(Self { list, parts })
     }
 
-    /// What is found in an element, which counts itself; nothing above it is seen.
+    /// The results within an element, which may match itself; its ancestors are not visible to the selector.
     pub(super) fn find<'a>(&self, scope: ElementRef<'a>) -> Vec<Found<'a>> {
         let mut caches = SelectorCaches::default();
         let mut context = MatchingContext::new(
@@ -129,7 +130,7 @@ impl Selector {
     }
 }
 
-/// Where something stands in the document: the number of its node within the scope, and that of the attribute of it.
+/// A position in the document: the index of a node within the scope, and the index of one of its attributes.
 type Place = (usize, usize);
 
 impl Part {
@@ -158,7 +159,7 @@ impl Part {
         context: &mut MatchingContext<'_, Dialect>,
         found: &mut Vec<(Place, Found<'a>)>,
     ) {
-        // The open elements, and whether each is taken.
+        // The open elements, and whether each of them is selected.
         let mut open = Vec::new();
         for (number, node) in scope.descendants().enumerate() {
             if number > 0 {
@@ -189,7 +190,7 @@ impl Part {
     }
 }
 
-/// The selectors that are understood.
+/// The supported kinds of selectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect;
 
@@ -206,19 +207,19 @@ impl parser::SelectorImpl for Dialect {
     type ExtraMatchingData<'a> = ();
 }
 
-/// The pseudo-classes that do not tell where in the tree an element stands.
+/// The supported pseudo-classes that do not depend on the position in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PseudoClass {
-    /// The text of the element has this in it. No CSS, but cssselect's.
+    /// The text of the element contains this one. This is not CSS, but an extension of cssselect.
     Contains(String),
-    /// The language of the element is this one, or a kind of it.
+    /// The language of the element is this one or a variant of it.
     Lang(String),
     /// A link.
     Link,
     Checked,
     Disabled,
     Enabled,
-    /// What only a browser knows: nothing is hovered over or visited here.
+    /// A state that only a browser knows: an element is never hovered over or visited here.
     Never,
 }
 
@@ -263,14 +264,15 @@ impl ToCss for PseudoElement {
     }
 }
 
-/// What is parsed; it keeps what it refuses, because the parser's own errors do not tell a name.
+/// The parser's visitor. It remembers what it refused, because the errors of the `selectors` parser do not contain
+/// the name.
 #[derive(Default)]
 struct Grammar {
     refused: RefCell<Option<Refused>>,
 }
 
 struct Refused {
-    /// As it stands in the selector, with its colons.
+    /// The name as written in the selector, with its colons.
     written: String,
     what: String,
 }
@@ -292,7 +294,7 @@ impl Grammar {
         self.refuse(format!(":{name}"), format!("there is no pseudo-class :{name}"))
     }
 
-    /// What is wrong, and the byte at which it stands.
+    /// A description of the error, and its byte offset.
     fn explain(&self, css: &str, end: usize, error: &ParseError<SelectorParseErrorKind>) -> (usize, String) {
         use SelectorParseErrorKind as Kind;
         if let Some(refused) = self.refused.take() {
@@ -407,18 +409,18 @@ mod tests {
 
     use crate::{Page, Request, Response};
 
-    /// What parsel finds; its versions are in the first line. The attributes of its document are in the order of their names,
-    /// because our tree forgets the one in which they stood.
+    /// The results of parsel; its versions are in the first line. The attributes of its document are in alphabetical
+    /// order, because the tree here does not keep their order.
     const TABLE: &str = include_str!("../../tests/data/selectors-parsel-1.12.1.jsonl");
 
-    /// Selectors of siblings, searched in an element that has some. parsel begins at this element and may go beyond its end; here
-    /// an element has its siblings wherever it is searched, and what is found lies inside.
+    /// Sibling selectors that are searched in an element with siblings. parsel starts at this element and may match
+    /// beyond its end; here an element always has its siblings, and all results are inside it.
     const DIFFERENT: [&str; 3] = ["li + li::attr(id)", "li ~ li::attr(id)", "#l1 ~ li a::text"];
 
     #[derive(Deserialize)]
     struct Row {
         css: String,
-        /// Selects the element that is searched; the page if it is not there.
+        /// A selector of the element to search; by default the whole page.
         r#in: Option<String>,
         re: Option<String>,
         #[serde(default)]

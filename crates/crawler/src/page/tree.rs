@@ -1,15 +1,15 @@
-//! The tree of a page, built when a spider selects, and cut before it gets dangerous.
+//! The tree of a page. It is built when a spider first uses a selector, and cut off before it becomes too expensive.
 //!
-//! A standard tree builder is quadratic in nesting depth and multiplies open formatting elements by the blocks that
-//! follow; a page of a few kilobytes can ask for millions of nodes. A pass of the tokenizer counts both first, and the
-//! document is cut where a limit is passed.
+//! A standard tree builder takes quadratic time in the nesting depth, and repeats open formatting elements in all
+//! following blocks; a page of a few kilobytes can cause millions of nodes. A pass of the tokenizer estimates both
+//! first, and the document is cut where a limit is exceeded.
 
 use huntsman_html::{Attributes, Name, Sink, Span, State, TextKind, tokenize};
 use scraper::Html;
 
-/// Deepest nesting; browsers flatten beyond this number too.
+/// Deepest nesting; browsers flatten deeper nesting, too.
 const MAX_DEPTH: usize = 512;
-/// Most nodes of a tree.
+/// Greatest number of nodes of a tree.
 const MAX_NODES: usize = 500_000;
 
 pub(super) struct Tree {
@@ -27,12 +27,12 @@ impl Tree {
     }
 }
 
-/// Estimates depth and nodes; elements whose end tag may be left out do not count for the depth.
+/// Estimates depth and number of nodes; elements whose end tag is optional do not count for the depth.
 #[derive(Default)]
 struct Meter {
     depth: usize,
     nodes: usize,
-    /// Formatting elements that are open and would be opened again in each following block.
+    /// Number of open formatting elements, which the parser would reopen in each following block.
     formatting: usize,
     cut: Option<u32>,
 }

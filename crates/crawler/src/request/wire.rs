@@ -1,4 +1,4 @@
-//! The stored form of a request: versioned JSON, not tied to a language.
+//! The stored form of a request: versioned JSON that does not depend on a programming language.
 
 use std::sync::Arc;
 
@@ -39,10 +39,10 @@ const KNOWN: [&str; 21] = [
 ];
 
 impl Request {
-    /// The request as a JSON object: `{"v": 1, "url": ..}`; fields at their default are left out.
+    /// The request as a JSON object: `{"v": 1, "url": ..}`; fields with their default value are omitted.
     ///
-    /// Headers are a list of `[name, value]`; values that are not UTF-8 and bodies are Latin-1 strings. `extensions`
-    /// are not part of it.
+    /// Headers are a list of `[name, value]`; values that are not UTF-8, and bodies, are written as Latin-1 strings.
+    /// `extensions` are not included.
     pub fn to_json(&self) -> Value {
         let mut out = Map::new();
         out.insert("v".into(), VERSION.into());
@@ -116,10 +116,10 @@ impl Request {
         serde_json::to_writer(out, &self.to_json()).expect("a tree of JSON can be written into memory");
     }
 
-    /// Reads what [`Request::to_json`] wrote; fields it does not know are kept and written again.
+    /// Reads the output of [`Request::to_json`]; unknown fields are kept and written again.
     ///
     /// # Errors
-    /// No object, no valid URL, or a field of the wrong type; the error names the field.
+    /// The value is not an object, has no valid URL, or a field has the wrong type; the error names the field.
     pub fn from_json(value: Value) -> Result<Self> {
         let Value::Object(mut map) = value else {
             return Err(Error::stored_request("the whole", "no object"));
@@ -182,7 +182,7 @@ impl Request {
 }
 
 impl FoundBy {
-    /// The name in the stored form, where the usual one is left out.
+    /// The name in the stored form; `None` for the default, which is omitted.
     fn stored(self) -> Option<&'static str> {
         match self {
             Self::Spider => None,
@@ -241,7 +241,7 @@ fn bytes_of_latin1(text: &str) -> Option<Vec<u8>> {
     text.chars().map(|c| u8::try_from(u32::from(c)).ok()).collect()
 }
 
-/// Two requests are equal when their stored forms are; `extensions` do not count.
+/// Two requests are equal if their stored forms are equal; `extensions` are ignored.
 impl PartialEq for Request {
     fn eq(&self, other: &Self) -> bool {
         self.to_json() == other.to_json()

@@ -1,29 +1,29 @@
-//! The form in which patterns and paths are compared (RFC 9309, section 2.2.2).
+//! The normal form in which patterns and paths are compared (RFC 9309, section 2.2.2).
 //!
-//! Escapes of unreserved characters are undone, everything outside ASCII and everything that may not stand in a URL
-//! is escaped, hexadecimal digits are upper case. `*` and `$` of a path are escaped, so that those of a pattern are
-//! free to be special and `%2A` matches a star (section 2.2.3).
+//! Escapes of unreserved characters are decoded; everything outside ASCII and every character that is not allowed in
+//! a URL is escaped, with upper-case hexadecimal digits. `*` and `$` of a path are escaped, so that those of a
+//! pattern can be special and `%2A` matches a star (section 2.2.3).
 //!
-//! The RFC wants reserved characters escaped before the comparison, which makes `:` and `%3A` equal. We do the same
-//! the other way round for those that structure neither path nor query. `/ ? # & = + %` and their escapes stay
-//! different, as `%2F` is no slash to a server; but inside a query `%2F` and `%3F` equal `/` and `?` for patterns
-//! that have a `?` themselves, as the RFC's example `?baz=https%3A%2F%2Ffoo.bar` asks.
+//! The RFC requires reserved characters to be escaped before the comparison, which makes `:` and `%3A` equal. This
+//! module does the reverse for those that structure neither path nor query, with the same effect. `/ ? # & = + %` and
+//! their escapes remain different, as `%2F` is not a slash to a server; but inside a query `%2F` and `%3F` equal `/`
+//! and `?` for patterns that contain a `?` themselves, as the RFC's example `?baz=https%3A%2F%2Ffoo.bar` requires.
 
 use std::borrow::Cow;
 
-/// What a path is compared with.
+/// The kind of a text to be normalised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
-    /// A rule's value: `*` is special and stays; the caller has taken off a `$` at the end.
+    /// The value of a rule: `*` is special and is kept; the caller has removed a `$` at the end.
     Pattern,
     /// A path and query, for patterns without `?`.
     Path,
-    /// A path and query, for patterns with `?`: `%2F` and `%3F` in the query are undone.
+    /// A path and query, for patterns with `?`: `%2F` and `%3F` in the query are decoded.
     PathForQueries,
 }
 
-const KEEP: u8 = 1; // stands for itself
-const DECODE: u8 = 2; // its escape is undone
+const KEEP: u8 = 1; // kept as it is
+const DECODE: u8 = 2; // its escape is decoded
 
 static CLASS: [u8; 256] = {
     let mut class = [0; 256];
@@ -43,7 +43,7 @@ static CLASS: [u8; 256] = {
     class
 };
 
-/// `text` in normal form; borrowed when it is in that form already.
+/// `text` in normal form; borrowed if it is in that form already.
 pub(super) fn normal(text: &[u8], side: Side) -> Cow<'_, [u8]> {
     let Some(first) = text.iter().position(|&b| CLASS[b as usize] & KEEP == 0) else {
         return Cow::Borrowed(text);
@@ -70,7 +70,7 @@ pub(super) fn normal(text: &[u8], side: Side) -> Cow<'_, [u8]> {
     Cow::Owned(out)
 }
 
-/// Whether the normal forms of a path for patterns with and without `?` differ. `path` is in the form
+/// Whether the normal forms of a path for patterns with and without `?` differ. `path` must be in the form
 /// [`Side::Path`].
 pub(super) fn forms_differ(path: &[u8]) -> bool {
     let Some(query) = memchr::memchr(b'?', path) else { return false };

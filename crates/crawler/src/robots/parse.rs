@@ -1,4 +1,4 @@
-//! From the bytes of a robots.txt to groups of lines.
+//! Parses the bytes of a robots.txt into groups of lines.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use url::Url;
 
 use super::rules::{Group, RobotsAgent, RuleSource};
 
-/// How much of a file is read. RFC 9309 (section 2.5) asks for at least 500 KiB.
+/// Number of bytes of a file that are read. RFC 9309 (section 2.5) requires at least 500 KiB.
 pub const MAX_BYTES: usize = 512 * 1024;
 
 /// A parsed robots.txt, with the groups of all crawlers.
 ///
-/// It holds the whole file (at most [`MAX_BYTES`]); for a crawl keep the [`RobotsAgent`] and drop this.
+/// It stores the whole file (at most [`MAX_BYTES`]); a crawl should keep the [`RobotsAgent`] and drop this value.
 #[derive(Clone, Default)]
 pub struct Robots {
-    /// The file without byte order mark and NULs; all positions point into it.
+    /// The file without byte order mark and NULs; all positions refer to it.
     text: Box<[u8]>,
     groups: Vec<ParsedGroup>,
     sitemaps: Vec<Span>,
@@ -40,8 +40,8 @@ struct ParsedRule {
     value: Span,
 }
 
-/// A `Crawl-delay` or `Request-rate`. It holds for the agents named above it: such a line does not end the list of
-/// agents (RFC 9309, section 2.2.4), but nobody who writes it means the agents below.
+/// A `Crawl-delay` or `Request-rate`. It applies to the agents named above it: such a line does not end the list of
+/// agents (RFC 9309, section 2.2.4), but authors do not mean the agents below it.
 #[derive(Clone, Copy)]
 struct ParsedDelay {
     agents_before: usize,
@@ -54,13 +54,13 @@ enum Delay {
     Rate(RequestRate),
 }
 
-/// `Request-rate: 1/10`: so many requests in so much time. A window of the day after it (`1/10 0600-0845`) is passed
-/// over: the rate holds all day.
+/// `Request-rate: 1/10`: a number of requests per time. A following window of the day (`1/10 0600-0845`) is ignored:
+/// the rate applies all day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestRate {
     /// Number of requests, at least 1.
     pub requests: u32,
-    /// In this time.
+    /// The length of the interval.
     pub per: Duration,
 }
 
@@ -71,7 +71,7 @@ impl RequestRate {
     }
 }
 
-/// The longest delay that a file can ask for: above, it means "never".
+/// The longest delay that a file can ask for; a longer one means "never".
 const MAX_DELAY: Duration = Duration::from_secs(u32::MAX as u64);
 
 enum Line {
@@ -82,11 +82,11 @@ enum Line {
 }
 
 impl Robots {
-    /// Parses a file. Nothing is an error: what is not understood is passed over.
+    /// Parses a file. There are no errors: lines that are not understood are ignored.
     ///
-    /// Of a body over [`MAX_BYTES`] the first part counts, without the line that the limit cuts. Lines end with CR, LF
-    /// or both. A byte order mark and NULs are dropped (so UTF-16 files of ASCII text are read too), invalid UTF-8 is
-    /// compared byte by byte. A body that begins like HTML or XML has no rules.
+    /// If the body exceeds [`MAX_BYTES`], only its first part is used, without the line that the limit cuts. Lines
+    /// end with CR, LF or both. A byte order mark and NULs are dropped (so UTF-16 files of ASCII text can be read,
+    /// too), and invalid UTF-8 is compared byte by byte. A body that begins like HTML or XML has no rules.
     pub fn parse(body: &[u8]) -> Robots {
         let text = readable_part(body);
         if text.trim_ascii_start().first() == Some(&b'<') {
@@ -105,7 +105,7 @@ impl Robots {
                 }
                 Some(Line::Sitemap(value)) if value.start == value.end => {}
                 Some(Line::Sitemap(value)) => robots.sitemaps.push(value),
-                // Rules above the first agent belong to nobody.
+                // Rules above the first agent apply to no agent.
                 Some(_) if open.agents.is_empty() => {}
                 Some(Line::Rule { allow, value }) => {
                     open.rules.push(ParsedRule { line: number, allow, value })
@@ -121,11 +121,11 @@ impl Robots {
         robots
     }
 
-    /// The rules for one crawler, named by its product token or its whole `User-Agent` (see [`product_token`]).
+    /// The rules for one crawler, given by its product token or its whole `User-Agent` (see [`product_token`]).
     ///
-    /// All groups that name the token are merged. If none does, those of `*` count; if there are none of them either,
-    /// everything is allowed (RFC 9309, section 2.2.1). A group that names the token but has no rules allows
-    /// everything.
+    /// All groups that name the token are merged. If there are none, the groups of `*` apply; if there are none of
+    /// them either, everything is allowed (RFC 9309, section 2.2.1). A group that names the token but has no rules
+    /// allows everything.
     pub fn agent(&self, user_agent: &str) -> RobotsAgent {
         let token = product_token(user_agent);
         let named = |agent: &[u8]| !token.is_empty() && agent.eq_ignore_ascii_case(token.as_bytes());
@@ -154,8 +154,8 @@ impl Robots {
         agent
     }
 
-    /// The addresses of all `Sitemap:` lines, relative ones resolved against `base` (the address of the robots.txt),
-    /// each once, in their order. They belong to no group. What is no HTTP address is left out.
+    /// The URLs of all `Sitemap:` lines in their order, without repetitions; relative ones are resolved against
+    /// `base` (the URL of the robots.txt). They belong to no group. Lines without an HTTP URL are left out.
     pub fn sitemaps(&self, base: &Url) -> Vec<Url> {
         let mut seen = std::collections::HashSet::new();
         self.sitemaps
@@ -165,7 +165,7 @@ impl Robots {
             .collect()
     }
 
-    /// The product tokens that the file names, as written, `*` included; for reports.
+    /// The product tokens that the file names, as written, including `*`; for reports.
     pub fn agents(&self) -> impl Iterator<Item = &str> {
         self.groups
             .iter()
@@ -174,7 +174,7 @@ impl Robots {
             .filter(|agent| !agent.is_empty())
     }
 
-    /// The groups with an agent that `wanted` accepts, each with the first position of such an agent.
+    /// The groups with an agent that `wanted` accepts, each with the position of its first such agent.
     fn groups_of(&self, wanted: &dyn Fn(&[u8]) -> bool) -> Vec<(&ParsedGroup, usize)> {
         let position = |group: &ParsedGroup| group.agents.iter().position(|&span| wanted(self.bytes(span)));
         self.groups.iter().filter_map(|group| Some((group, position(group)?))).collect()
@@ -198,9 +198,9 @@ impl std::fmt::Debug for Robots {
 
 /// The name by which a robots.txt addresses a crawler: `huntsman` of `Huntsman/1.0 (+https://example.com)`.
 ///
-/// It is the run of letters, digits, `-` and `_` at the start (RFC 9309 has no digits; real crawlers do, and cutting
-/// `bot2` to `bot` would obey a stranger's rules). Of the browser-like `Mozilla/5.0 (compatible; name/1.0; ...)` it is
-/// the name after `compatible;`.
+/// It is the run of letters, digits, `-` and `_` at the start. (RFC 9309 does not allow digits, but real crawlers
+/// have them, and cutting `bot2` to `bot` would apply another crawler's rules.) In a browser-like `Mozilla/5.0
+/// (compatible; name/1.0; ...)` it is the name after `compatible;`.
 ///
 /// ```
 /// use huntsman_crawler::robots::product_token;
@@ -234,11 +234,11 @@ fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_')
 }
 
-/// The bytes that count: without what stands beyond the limit, byte order mark and NULs.
+/// The bytes that are parsed: up to the limit, without byte order mark and NULs.
 fn readable_part(body: &[u8]) -> Vec<u8> {
     let cut = if body.len() > MAX_BYTES {
         let kept = &body[..MAX_BYTES];
-        // The cut may fall right behind a line's end; then nothing is lost.
+        // The limit may be right after the end of a line; then nothing is lost.
         let end = kept.iter().rposition(|&b| matches!(b, b'\n' | b'\r')).map_or(0, |end| end + 1);
         &kept[..end]
     } else {
@@ -271,12 +271,12 @@ fn parse_line(text: &[u8], span: Span) -> Option<Line> {
     let line = &text[span.start as usize..span.end as usize];
     let line = &line[..memchr::memchr(b'#', line).unwrap_or(line.len())];
     let (key, value) = key_and_value(line)?;
-    // The value is a part of the text: its place is kept instead of a copy.
+    // The value is a part of the text, so its position is kept instead of a copy.
     let span_of = |part: &[u8]| {
         let start = part.as_ptr() as usize - text.as_ptr() as usize;
         Span { start: start as u32, end: (start + part.len()) as u32 }
     };
-    // Google's documentation of its parser calls these typing errors frequent, and obeys the lines.
+    // Google's documentation of its parser calls these typing errors frequent, and accepts the lines.
     match clean_key(key, &mut [0; MAX_KEY])? {
         b"user-agent" | b"useragent" | b"user agent" => Some(Line::Agent(span_of(agent_of(value)))),
         b"disallow" | b"dissallow" | b"dissalow" | b"disalow" | b"diasllow" | b"disallaw" => {
@@ -290,7 +290,8 @@ fn parse_line(text: &[u8], span: Span) -> Option<Line> {
     }
 }
 
-/// A line cut at its colon. Without a colon two words are taken for a key and a value (`Disallow /x`), as Google does.
+/// Splits a line at its colon. Without a colon two words are taken as a key and a value (`Disallow /x`), as Google
+/// does.
 fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
     if let Some(colon) = memchr::memchr(b':', line) {
         return Some((&line[..colon], trim(&line[colon + 1..])));
@@ -304,8 +305,8 @@ fn key_and_value(line: &[u8]) -> Option<(&[u8], &[u8])> {
 
 const MAX_KEY: usize = 16;
 
-/// The key in lower case, without what is not printable ASCII: a stray byte order mark or no-break space before a
-/// key should not lose the line. Nothing if it is longer than all keys that we know.
+/// The key in lower case, without characters other than printable ASCII: a stray byte order mark or no-break space
+/// before a key should not lose the line. `None` if it is longer than all known keys.
 fn clean_key<'a>(key: &[u8], buffer: &'a mut [u8; MAX_KEY]) -> Option<&'a [u8]> {
     let mut length = 0;
     for &byte in key.trim_ascii().iter().filter(|b| b.is_ascii_graphic() || **b == b' ') {
@@ -315,9 +316,10 @@ fn clean_key<'a>(key: &[u8], buffer: &'a mut [u8; MAX_KEY]) -> Option<&'a [u8]> 
     Some(buffer[..length].trim_ascii())
 }
 
-/// Without white space at both ends, also that which is not ASCII.
+/// The value without white space at both ends, including white space outside ASCII.
 fn trim(value: &[u8]) -> &[u8] {
-    // No-break space, ideographic space, zero-width space, byte order mark: what text editors and web pages leave.
+    // No-break space, ideographic space, zero-width space, byte order mark: characters that text editors and web
+    // pages leave behind.
     const WIDE: [&[u8]; 4] = [b"\xC2\xA0", b"\xE3\x80\x80", b"\xE2\x80\x8B", b"\xEF\xBB\xBF"];
     let mut value = value.trim_ascii();
     while let Some(shorter) =
@@ -328,8 +330,8 @@ fn trim(value: &[u8]) -> &[u8] {
     value
 }
 
-/// The product token of a `User-agent` value: versions and whatever else follows do not count (`bot/1.0`, `bot*`).
-/// A star counts as "any" only when no token byte follows: `*bot` is nobody, as for Google.
+/// The product token of a `User-agent` value: versions and other text after it are ignored (`bot/1.0`, `bot*`). A
+/// star means "any" only if no token byte follows: `*bot` matches no crawler, as for Google.
 fn agent_of(value: &[u8]) -> &[u8] {
     match value {
         [b'*', next, ..] if is_token_byte(*next) => &value[..0],
@@ -338,7 +340,8 @@ fn agent_of(value: &[u8]) -> &[u8] {
     }
 }
 
-/// The number at the start of the value, in seconds. Nothing for what is no number; too much is [`MAX_DELAY`].
+/// The number at the start of the value, in seconds. `None` if there is no number; a number that is too large becomes
+/// [`MAX_DELAY`].
 fn seconds(value: &[u8]) -> Option<Duration> {
     let length = value.iter().position(|b| !(b.is_ascii_digit() || *b == b'.')).unwrap_or(value.len());
     let number: f64 = std::str::from_utf8(&value[..length]).ok()?.parse().ok()?;

@@ -1,9 +1,10 @@
-//! The rules of one crawler, indexed: which line decides about a path.
+//! The indexed rules of one crawler: they decide about a path, and name the deciding line.
 //!
-//! Each pattern has a literal prefix, up to its first `*`. Rules are sorted by prefix, and each distinct prefix knows
-//! the longest other one that it begins with. A path then finds all prefixes that it begins with by one binary search
-//! and a walk up that chain; 20,000 rules cost as much as 15. Behind the prefix a pattern is matched piece by piece,
-//! each at its first place after the one before, which never goes back in the path: linear for any number of stars.
+//! Each pattern has a literal prefix, up to its first `*`. Rules are sorted by prefix, and each distinct prefix
+//! stores the longest other one that it begins with. For a path, one binary search and a walk up that chain find all
+//! prefixes that it begins with; 20,000 rules cost as much as 15. After the prefix a pattern is matched piece by
+//! piece, each at its first position after the previous one, without ever going back in the path: linear for any
+//! number of stars.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,35 +15,35 @@ use url::{Position, Url};
 use super::normal::{Side, forms_differ, normal};
 use super::parse::RequestRate;
 
-/// Which groups of a file a crawler obeys.
+/// The groups of a file that apply to a crawler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Group {
-    /// None: there is no file, or it speaks of others only.
+    /// None: there is no file, or it names only other crawlers.
     #[default]
     None,
-    /// Those of `*`.
+    /// The groups of `*`.
     Any,
-    /// Those that name the crawler.
+    /// The groups that name the crawler.
     Named,
 }
 
-/// The answer about one path.
+/// The decision about one path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Decision<'a> {
     /// Whether the path may be requested.
     pub allowed: bool,
-    /// The line that decided; nothing when no line matched, or when the path is `/robots.txt`.
+    /// The line that decided; `None` if no line matched, or if the path is `/robots.txt`.
     pub line: Option<RuleLine<'a>>,
 }
 
-/// A line of the file. It displays as `Disallow: /private`.
+/// A line of the file. It is displayed as `Disallow: /private`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RuleLine<'a> {
     /// Its number in the file, from 1.
     pub number: u32,
     /// Whether it is an `Allow`.
     pub allow: bool,
-    /// Its value as written, without comment and white space; the first 1,000 bytes or so of a very long one.
+    /// Its value as written, without comment and white space; about the first 1,000 bytes of a very long one.
     pub value: &'a str,
 }
 
@@ -54,26 +55,26 @@ impl fmt::Display for RuleLine<'_> {
 
 /// The rules of one file for one crawler.
 ///
-/// It holds nothing of the other groups: about 32 bytes per rule and the text of the values. The default has no rules
-/// and allows everything, which is what a missing file means.
+/// It stores nothing of the other groups: about 32 bytes per rule and the text of the values. The default has no
+/// rules and allows everything, as for a missing file.
 #[derive(Clone, Default)]
 pub struct RobotsAgent {
     group: Group,
     deny_all: bool,
     crawl_delay: Option<Duration>,
     request_rate: Option<RequestRate>,
-    /// Values, and patterns where they are not a prefix of their value.
+    /// The values, and those patterns that are not a prefix of their value.
     text: Box<str>,
-    /// By prefix, then the most specific first.
+    /// Sorted by prefix, then the most specific first.
     rules: Box<[Rule]>,
     prefixes: Box<[Prefix]>,
 }
 
-/// One rule, 32 bytes. A pattern in normal form has no more than `u16::MAX` bytes: longer ones match no address
-/// that anybody follows, and are left out.
+/// One rule, 32 bytes. A pattern in normal form has at most `u16::MAX` bytes; longer patterns match no realistic URL
+/// and are left out.
 #[derive(Clone, Copy)]
 struct Rule {
-    /// The pairs of neighbouring bytes that a path must have, see [`pairs_of`]. 0 when there is no star.
+    /// The pairs of neighbouring bytes that a path must contain; see [`pairs_of`]. 0 if the pattern has no star.
     pairs: u64,
     value_start: u32,
     pattern_start: u32,
@@ -81,16 +82,16 @@ struct Rule {
     value_length: u16,
     pattern_length: u16,
     prefix_length: u16,
-    /// Octets of the pattern in normal form, with stars and `$`.
+    /// Number of octets of the pattern in normal form, including stars and `$`.
     specificity: u16,
     allow: bool,
-    /// Ends with `$`.
+    /// Whether the pattern ends with `$`.
     anchored: bool,
-    /// Has a `?`: is compared with another form of the path, see `normal`.
+    /// Whether the pattern contains a `?`; it is then compared with another form of the path, see `normal`.
     query: bool,
 }
 
-/// A distinct literal prefix: where its rules begin (they end where the next prefix's begin), and the longest
+/// A distinct literal prefix: where its rules begin (they end where those of the next prefix begin), and the longest
 /// prefix that this one begins with.
 #[derive(Clone, Copy)]
 struct Prefix {
@@ -100,10 +101,10 @@ struct Prefix {
 
 const NO_PARENT: u32 = u32::MAX;
 
-/// Of values longer than this only the beginning is kept for reports.
+/// Longer values are cut to this length for reports.
 const MAX_REPORTED_VALUE: usize = 1000;
 
-/// A rule as the parser found it.
+/// A rule as the parser returns it.
 pub(super) struct RuleSource<'a> {
     pub(super) line: u32,
     pub(super) allow: bool,
@@ -111,43 +112,43 @@ pub(super) struct RuleSource<'a> {
 }
 
 impl RobotsAgent {
-    /// Allows everything, as for a file that answers with 4xx.
+    /// Allows everything; for a robots.txt with a 4xx status.
     pub fn allow_all() -> Self {
         Self::default()
     }
 
-    /// Allows nothing but `/robots.txt`, as for a file that cannot be reached.
+    /// Allows only `/robots.txt`; for a robots.txt that cannot be fetched.
     pub fn deny_all() -> Self {
         RobotsAgent { deny_all: true, ..Self::default() }
     }
 
-    /// Which groups of the file these rules come from.
+    /// The groups of the file that these rules come from.
     pub fn group(&self) -> Group {
         self.group
     }
 
-    /// How many rules there are.
+    /// Number of rules.
     pub fn rule_count(&self) -> usize {
         self.rules.len()
     }
 
-    /// The `Crawl-delay`: finite, but not clamped to what a crawler can stand. The longest one where groups differ.
+    /// The `Crawl-delay`: finite, but not limited to a practical value. If groups differ, it is the longest one.
     pub fn crawl_delay(&self) -> Option<Duration> {
         self.crawl_delay
     }
 
-    /// The `Request-rate`, the slowest one where groups differ.
+    /// The `Request-rate`; if groups differ, it is the slowest one.
     pub fn request_rate(&self) -> Option<RequestRate> {
         self.request_rate
     }
 
-    /// The time between two requests that the file asks for: the longer one of `Crawl-delay` and what follows from
+    /// The time between two requests that the file asks for: the longer one of `Crawl-delay` and the interval of
     /// `Request-rate`.
     pub fn delay(&self) -> Option<Duration> {
         self.crawl_delay.max(self.request_rate.map(RequestRate::interval))
     }
 
-    /// Bytes on the heap, for the accounts of a cache.
+    /// Bytes on the heap, for the memory accounting of a cache.
     pub fn heap_bytes(&self) -> usize {
         self.text.len() + size_of_val(&*self.rules) + size_of_val(&*self.prefixes)
     }
@@ -157,10 +158,10 @@ impl RobotsAgent {
         self.decide(&url[Position::BeforePath..Position::AfterQuery])
     }
 
-    /// Whether a path with its query (`/a/b?c=d`) may be requested, and by which line.
+    /// Whether a path with its query (`/a/b?c=d`) may be requested, and which line decides.
     ///
-    /// The pattern with the most octets decides; of two equally long ones the `Allow`. Upper and lower case differ.
-    /// Escapes are compared in normal form. `/robots.txt` itself is always allowed.
+    /// The matching pattern with the most octets decides; of two equally long ones the `Allow`. Matching is
+    /// case-sensitive. Escapes are compared in normal form. `/robots.txt` itself is always allowed.
     pub fn decide(&self, path_and_query: &str) -> Decision<'_> {
         let path = if path_and_query.is_empty() { "/" } else { path_and_query };
         let path = normal(path.as_bytes(), Side::Path);
@@ -194,7 +195,7 @@ impl RobotsAgent {
                 .then(b.rank().cmp(&a.rank()))
                 .then_with(|| (pattern(a), a.anchored, a.line).cmp(&(pattern(b), b.anchored, b.line)))
         });
-        // Of equal rules the first line is reported.
+        // Of equal rules the first line is kept.
         rules.dedup_by(|later, first| {
             (later.rank(), later.anchored) == (first.rank(), first.anchored)
                 && pattern(later) == pattern(first)
@@ -206,8 +207,8 @@ impl RobotsAgent {
             if last > 0 && first_of(last - 1) == prefix(rule) {
                 continue;
             }
-            // The parent is the one before, or one of its parents: sorted, everything that begins with a prefix
-            // follows it directly.
+            // The parent is the previous prefix or one of its parents: in sorted order, everything that begins with a
+            // prefix follows it directly.
             let mut parent = last.checked_sub(1).unwrap_or(NO_PARENT);
             while parent != NO_PARENT && !prefix(rule).starts_with(first_of(parent)) {
                 parent = prefixes[parent as usize].parent;
@@ -233,8 +234,8 @@ impl RobotsAgent {
         }
     }
 
-    /// Puts the most specific rule that matches `path` into `best`, if it beats what is there. `query` restricts the
-    /// search to the rules with a `?`, or to those without.
+    /// Stores the most specific rule that matches `path` in `best`, if it ranks above the current one. `query`
+    /// restricts the search to rules with a `?`, or to rules without.
     fn find<'a>(&'a self, path: &[u8], query: Option<bool>, best: &mut Option<&'a Rule>) {
         let at_most_path = self.prefixes.partition_point(|prefix| self.prefix(prefix) <= path);
         let mut at = (at_most_path as u32).checked_sub(1).unwrap_or(NO_PARENT);
@@ -256,7 +257,7 @@ impl RobotsAgent {
         }
     }
 
-    /// Whether a rule matches a path that begins with its prefix. `pairs` is filled on first use.
+    /// Whether a rule matches a path that begins with its prefix. `pairs` is computed at first use.
     fn matches(&self, rule: &Rule, path: &[u8], pairs: &mut Option<u64>) -> bool {
         let pattern = self.pattern(rule);
         let prefix_length = rule.prefix_length as usize;
@@ -266,7 +267,7 @@ impl RobotsAgent {
         if rule.pairs & !*pairs.get_or_insert_with(|| pairs_of(path)) != 0 {
             return false;
         }
-        // What follows the prefix begins with a star and does not end with one.
+        // The rest after the prefix begins with a star and does not end with one.
         let mut pieces = pattern[prefix_length + 1..].split(|&b| b == b'*');
         let last = pieces.next_back().unwrap_or_default();
         let mut rest = &path[prefix_length..];
@@ -314,13 +315,13 @@ impl fmt::Debug for RobotsAgent {
 }
 
 impl Rule {
-    /// Of two rules that match, the greater one decides.
+    /// Of two matching rules, the one with the greater rank decides.
     fn rank(&self) -> (u16, bool) {
         (self.specificity, self.allow)
     }
 }
 
-/// Nothing for a value that cannot match: an empty one, or one that begins neither with `/` nor with `*`.
+/// `None` for a value that cannot match: an empty one, or one that begins neither with `/` nor with `*`.
 fn compile_rule(source: &RuleSource<'_>, text: &mut String) -> Option<Rule> {
     if !matches!(source.value.first(), Some(b'/' | b'*')) {
         return None;
@@ -334,7 +335,7 @@ fn compile_rule(source: &RuleSource<'_>, text: &mut String) -> Option<Rule> {
     let mut pattern = normal.into_owned();
     pattern.dedup_by(|later, first| *later == b'*' && *first == b'*');
     if pattern.last() == Some(&b'*') {
-        // A star at the end says nothing, and takes the meaning from a `$` behind it.
+        // A star at the end has no effect, and makes a following `$` meaningless.
         pattern.pop();
         anchored = false;
     }
@@ -373,8 +374,8 @@ fn compile_rule(source: &RuleSource<'_>, text: &mut String) -> Option<Rule> {
     })
 }
 
-/// A set of the pairs of neighbouring bytes, each hashed to one of 64 bits. A path without a pair that a pattern
-/// needs is refused at once; that keeps a file of 20,000 starred patterns cheap.
+/// The set of pairs of neighbouring bytes, each hashed to one of 64 bits. A path that lacks a pair of the pattern is
+/// rejected at once, which keeps a file of 20,000 starred patterns cheap.
 fn pairs_of(text: &[u8]) -> u64 {
     text.windows(2).fold(0, |pairs, pair| {
         let both = u32::from(pair[0]) << 8 | u32::from(pair[1]);

@@ -1,4 +1,5 @@
-//! Where the slots are that may start something now, later, or never again: three ordered indexes, each change O(log n).
+//! Finds the slots that may start now, the next one that may start later, and the idle ones: three ordered indexes.
+//! Each change is O(log n).
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -14,14 +15,14 @@ pub(super) type SlotId = u32;
 /// (in flight, key, slot): the order in which ready slots are served.
 type ReadyKey = (u32, HostKey, SlotId);
 
-/// Ordered sets, and not heaps with stale entries: a slot changes its place far more often than it is served, and what
-/// is removed at once needs no bound.
+/// The indexes are ordered sets and not heaps with stale entries: a slot moves far more often than it is served, and
+/// an entry that is removed at once needs no bound on stale ones.
 #[derive(Debug, Default)]
 pub(super) struct Index {
-    /// By trust, then by whether somebody waits for a start.
+    /// Ready slots, by trust, then by whether a task waits for a start.
     ready: [[BTreeSet<ReadyKey>; 2]; 3],
     waiting: BTreeSet<(Timestamp, SlotId)>,
-    /// How many of the waiting are parked.
+    /// Number of waiting slots that are parked.
     parked: usize,
     idle: BTreeSet<(Timestamp, SlotId)>,
 }
@@ -59,9 +60,10 @@ impl Index {
         }
     }
 
-    /// The slot to be served: fewest in flight, ties round robin in key order after `last` (SCH-4).
+    /// The slot to serve next: the one with the fewest requests in flight; ties are resolved round robin in key order
+    /// after `last`.
     ///
-    /// `allowed` by trust; with `waiters_only`, slots that have but work of the frontier are passed over.
+    /// `allowed` is indexed by trust. With `waiters_only`, slots that only have requests in the frontier are skipped.
     pub(super) fn first_ready(
         &self,
         last: &HostKey,
@@ -70,22 +72,22 @@ impl Index {
     ) -> Option<SlotId> {
         let sets = Trust::ALL.into_iter().filter(|&trust| allowed[trust as usize]);
         let sets = sets.flat_map(|trust| self.ready[trust as usize].iter().skip(usize::from(waiters_only)));
-        // A key that is not after the last one served comes round later.
+        // A key up to the last one served comes later in the round.
         let rank = |(active, key, id): &ReadyKey| (*active, key <= last, key.clone(), *id);
         sets.filter_map(|set| first_after(set, last)).map(rank).min().map(|(.., id)| id)
     }
 
-    /// The earliest slot that waits.
+    /// The waiting slot with the earliest time.
     pub(super) fn first_waiting(&self) -> Option<(Timestamp, SlotId)> {
         self.waiting.first().copied()
     }
 
-    /// The slot that is to be forgotten next.
+    /// The idle slot that is forgotten next.
     pub(super) fn first_idle(&self) -> Option<(Timestamp, SlotId)> {
         self.idle.first().copied()
     }
 
-    /// Whether everything that could start waits for something else than a delay between starts.
+    /// Whether everything that could start waits for something other than a delay between starts.
     pub(super) fn all_parked(&self) -> bool {
         self.waiting.len() == self.parked && self.ready.iter().flatten().all(BTreeSet::is_empty)
     }

@@ -1,20 +1,20 @@
-//! What a job keeps of a slot: how its host wants to be asked.
+//! The politeness of a slot that a job stores.
 
 use std::time::Duration;
 
 use crate::clock::Timestamp;
 
-/// What the answers of a host taught. Not whether it fails: a restart is a new chance.
+/// What was learnt from the responses of a host. Failures are not stored: a restart is a new chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Learnt {
-    /// Delay between starts, without that of robots.txt.
+    /// Delay between starts, without the delay of robots.txt.
     pub(crate) delay: Duration,
-    /// Not asked before, by `Retry-After`.
+    /// No request before this time, because of `Retry-After`.
     pub(crate) sleep_until: Timestamp,
 }
 
 impl Learnt {
-    /// Both in microseconds, little-endian.
+    /// Both numbers in microseconds, little-endian.
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         let delay = u64::try_from(self.delay.as_micros()).unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! What is remembered of slots that were forgotten: rules that the settings could not bring back.
+//! Remembers rules of forgotten slots that could not be restored from the settings.
 
 use hashbrown::HashMap;
 
@@ -6,8 +6,8 @@ use crate::host::HostKey;
 
 use super::rules::Own;
 
-/// Hosts in each of the two generations. Ten times the robots.txt cache: a crawl delay that is lost here was learnt from
-/// a file that is asked for again anyhow.
+/// Number of hosts in each of the two generations. It is ten times the size of the robots.txt cache: a crawl delay
+/// that is lost here came from a file that is fetched again anyway.
 const GENERATION: usize = 100_000;
 
 /// Rules of a forgotten slot.
@@ -17,8 +17,8 @@ pub(super) struct Remembered {
     pub(super) gave_up: Option<&'static str>,
 }
 
-/// A bounded memory. When the young generation is full it becomes the old one, and what the old one held is lost: at
-/// least the last 100,000 hosts are remembered, at most twice as many.
+/// A bounded memory of two generations. When the young generation is full it becomes the old one, and the former old
+/// one is dropped: at least the last 100,000 hosts are remembered, and at most twice as many.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     young: HashMap<HostKey, Remembered, foldhash::fast::RandomState>,

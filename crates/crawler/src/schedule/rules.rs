@@ -1,4 +1,4 @@
-//! The politeness rules of a crawl, as read from its settings, and what a single slot has of its own.
+//! The politeness rules of a crawl, read from its settings, and the rules of single slots.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use crate::autothrottle::AutoThrottle;
 use crate::host::HostKey;
 use crate::settings::{EngineSettings, LatencyEstimate, SlotSettings, seconds};
 
-/// Most that a jitter may lengthen a gap: a hundred times the delay. A setting above it is a mistake.
+/// The greatest jitter: it lengthens a gap by at most a hundred times the delay. A larger setting is a mistake.
 const MAX_JITTER: f64 = 100.0;
 
-/// Rules that hold for all slots.
+/// Rules that apply to all slots.
 #[derive(Debug)]
 pub(super) struct Rules {
     pub(super) delay: Duration,
@@ -23,27 +23,27 @@ pub(super) struct Rules {
     /// `None` unless AutoThrottle is on.
     pub(super) throttle: Option<AutoThrottle>,
     pub(super) estimate: LatencyEstimate,
-    /// Longest delay that a host can earn by its answers.
+    /// Longest delay that a host can be given because of its responses.
     pub(super) max_delay: Duration,
     pub(super) retry_after_max: Duration,
-    /// Failures in a row after which a host is down; `None` switches it off.
+    /// Number of consecutive failures after which a host is down; `None` switches this off.
     pub(super) max_failures: Option<u32>,
     pub(super) cooldown: Duration,
     pub(super) max_cooldowns: u32,
     seed: u64,
     exact: BTreeMap<String, SlotSettings>,
-    /// By the suffix after `*.`.
+    /// Rules by the suffix after `*.`.
     suffixes: BTreeMap<String, SlotSettings>,
 }
 
-/// What one slot has of its own, beside the rules of the crawl.
+/// Rules of one slot that replace those of the crawl.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Own {
     pub(super) delay: Option<Duration>,
     pub(super) concurrency: Option<u32>,
     pub(super) jitter: Option<f64>,
     pub(super) crawl_delay: Option<Duration>,
-    /// Whether any of it was learnt while the crawl ran, so that the settings could not bring it back.
+    /// Whether a rule was learnt while the crawl ran, so that it could not be restored from the settings.
     pub(super) is_learnt: bool,
 }
 
@@ -64,7 +64,8 @@ impl Rules {
             target_concurrency: settings.autothrottle_target_concurrency,
             min_delay: seconds(settings.download_delay),
         };
-        // The settings are judged where a crawl is built; a rule that divides by zero is not followed even if not.
+        // The settings are checked when a crawl is built; a rule that divides by zero is ignored even if they were
+        // not.
         let throttle = (settings.autothrottle_enabled && throttle.validate().is_ok()).then_some(throttle);
         Self {
             delay: seconds(settings.download_delay),
@@ -83,7 +84,7 @@ impl Rules {
         }
     }
 
-    /// What `download_slots` says about a slot: its exact name, else the longest `*.suffix` that it is below.
+    /// The `download_slots` entry of a slot: the one with its exact name, else the longest matching `*.suffix`.
     pub(super) fn own(&self, host: &HostKey) -> Option<Box<Own>> {
         let found = self.exact.get(host.as_str()).or_else(|| {
             let dots = host.as_str().match_indices('.');
@@ -99,8 +100,8 @@ impl Rules {
 
     /// The random part of the gap after the `start`th start of a slot, uniform in [0, 1).
     ///
-    /// SplitMix64 seeded with a hash of all three, and not one stream for the crawl: so a replayed crawl draws the same
-    /// gaps however its hosts interleave.
+    /// It is SplitMix64 seeded with a hash of seed, host and start number, and not one random stream for the crawl,
+    /// so a repeated crawl draws the same gaps whatever the order of its hosts.
     pub(super) fn draw(&self, host: &HostKey, start: u32) -> f32 {
         let seed = xxh3_64_with_seed(host.as_str().as_bytes(), self.seed).wrapping_add(u64::from(start));
         let bits = SplitMix64::seed_from_u64(seed).next_u64() >> 40;

@@ -1,4 +1,4 @@
-//! One slot: how it is asked now, how its host is, and what it has to start.
+//! One slot: the rules for its requests, the state of its host, and the starts that it has to grant.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,52 +13,52 @@ use crate::settings::LatencyEstimate;
 use super::learnt::Learnt;
 use super::rules::{Own, Rules};
 
-/// Waiting after a connection failure starts from at least this (HLT-2).
+/// The shortest wait after a connection failure.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
-/// And never takes longer than this.
+/// The longest wait after a connection failure.
 const MAX_BACKOFF: Duration = Duration::from_secs(60);
-/// Sleeps in a row that an idle crawl waits out.
+/// Number of consecutive sleeps that an otherwise idle crawl waits for.
 const PATIENT_SLEEPS: u8 = 3;
-/// Slowness that a host has earned without AutoThrottle is forgotten below this.
+/// Without AutoThrottle, a learnt delay below this is forgotten.
 const NO_SLOWNESS: Duration = Duration::from_millis(10);
-/// Longest delay that can be asked for while the crawl runs.
+/// Longest delay that can be set while the crawl runs.
 const YEAR: Duration = Duration::from_secs(365 * 86_400);
 
-/// A failure that took this long was waiting for a timeout; the others come at once.
+/// A failure that took at least this long was a timeout; other failures come at once.
 const SILENCE: Duration = Duration::from_secs(5);
 
-/// No start yet.
+/// Stands for "no start yet".
 const NEVER: (Timestamp, f32) = (Timestamp(0), -1.0);
 
 /// Reason of [`super::Next::GiveUp`] after `host_max_cooldowns`.
 pub(super) const HOST_DOWN: &str = "host_down";
 
-/// What a slot shares with the tickets that were granted for it.
+/// State that a slot shares with the tickets that were granted for it.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     /// Counts how often the rules became stricter.
     pub(super) version: AtomicU32,
-    /// When a request was sent last, in microseconds.
+    /// Time at which the last request was sent, in microseconds.
     pub(super) sent: AtomicU64,
 }
 
-/// What the frontier has for a slot, as far as it was told.
+/// The requests that the frontier has for a slot, as far as they were reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
     None,
     Due,
-    /// Delayed work only, first due then.
+    /// There are only delayed requests; the first is due at this time.
     At(Timestamp),
 }
 
-/// What is known of a host, which decides who may use the last places of the crawl.
+/// The reliability of a host, which decides who may use the last free places of the crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trust {
-    /// Answered, and has not failed since.
+    /// The host answered, and has not failed since.
     Proven = 0,
-    /// Never asked, or not answered yet.
+    /// The host was never asked, or has not answered yet.
     New = 1,
-    /// Its last request found nobody, or no answer for a long time.
+    /// The last request to the host failed to connect, or got no response for a long time.
     Failing = 2,
 }
 
@@ -66,22 +66,23 @@ impl Trust {
     pub(super) const ALL: [Self; 3] = [Self::Proven, Self::New, Self::Failing];
 }
 
-/// In which index of the scheduler a slot is.
+/// The index of the scheduler that a slot is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     None,
-    /// May be granted a start; `active` is part of its key.
+    /// May be granted a start. `active` is part of the key.
     Ready {
         trust: Trust,
         waiters: bool,
         active: u32,
     },
-    /// May be granted a start from then on. `parked`: for another reason than the delay between starts.
+    /// May be granted a start from this time on. `parked` means that it waits for another reason than the delay
+    /// between starts.
     Waiting {
         at: Timestamp,
         parked: bool,
     },
-    /// Has nothing to do, and is forgotten then.
+    /// Has nothing to do, and is forgotten at this time.
     Idle(Timestamp),
 }
 
@@ -89,48 +90,48 @@ pub(super) enum Place {
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) key: HostKey,
-    /// Made with the first ticket.
+    /// Created with the first ticket.
     pub(super) shared: Option<Arc<Shared>>,
     pub(super) own: Option<Box<Own>>,
-    /// Those who wait for a start, first come first served. Boxed: few slots have any.
+    /// Waiters for a start, first come first served. Boxed, because few slots have any.
     #[expect(clippy::box_collection, reason = "8 instead of 32 bytes in each of a million slots")]
     pub(super) waiters: Option<Box<VecDeque<u64>>>,
     pub(super) gave_up: Option<&'static str>,
     pub(super) place: Place,
     pub(super) work: Work,
-    /// Counts the news of work, so that an older empty lease does not hide newer work.
+    /// Counts the calls that report new requests, so that the result of an older, empty lease does not hide them.
     pub(super) wakes: u32,
     pub(super) active: u32,
     /// Counts granted starts.
     pub(super) granted: u32,
-    /// Start and draw of the last grant, and of the one before for when that is given back.
+    /// Time and random draw of the last grant, and of the one before in case the last is refunded.
     last: (Timestamp, f32),
     before: (Timestamp, f32),
-    /// Delay as learnt from the answers; the crawl delay is applied on top of it.
+    /// Delay learnt from the responses; the crawl delay is applied on top of it.
     learnt_delay: Duration,
-    /// Of answers that may change the delay; empty without AutoThrottle.
+    /// Latencies of responses that may change the delay; empty without AutoThrottle.
     latencies: Latencies,
-    /// No start before this, by Retry-After or by wish.
+    /// No start before this time, because of Retry-After or a call.
     sleep_until: Timestamp,
-    /// Sleeps that the host asked for since its last good answer.
+    /// Number of sleeps that the host asked for since its last good response.
     sleeps: u8,
-    /// No start before this, because the host fails.
+    /// No start before this time, because the host fails.
     backoff_until: Timestamp,
     failures: u32,
     cooldowns: u32,
-    /// Tickets granted up to here are too old to count as another failure, or as another refusal: what was in flight
-    /// together says one thing, not many.
+    /// Tickets up to this number were granted too early to count as another failure or refusal: requests that were in
+    /// flight together are evidence of one problem, not of several.
     failed_at: u32,
     refused_at: u32,
     pub(super) is_down: bool,
     has_answered: bool,
-    /// The last request held its place for long and brought nothing.
+    /// Whether the last request held its place for a long time without a response.
     is_silent: bool,
     pub(super) is_giving_up: bool,
-    /// How the scheduler counts it at present: its trust if it is busy.
+    /// How the scheduler currently counts the slot: by its trust if it is busy.
     pub(super) counted: Option<Trust>,
     pub(super) counted_active: u32,
-    /// What was last noted for the job.
+    /// What was last recorded for the job.
     pub(super) noted: Option<Learnt>,
 }
 
@@ -177,14 +178,14 @@ impl Slot {
         }
     }
 
-    /// What the answers of the host taught, if it is more than what the settings say.
+    /// What was learnt from the responses of the host, if it differs from the settings.
     pub(super) fn learnt(&self, rules: &Rules, now: Timestamp) -> Option<Learnt> {
         let sleep_until = if self.sleep_until > now { self.sleep_until } else { Timestamp(0) };
         let is_new = self.learnt_delay == self.first_delay(rules) && sleep_until == Timestamp(0);
         (!is_new).then_some(Learnt { delay: self.learnt_delay, sleep_until })
     }
 
-    /// Goes on with what an earlier run learnt, within the present settings.
+    /// Restores what an earlier run learnt, within the current settings.
     pub(super) fn restore(&mut self, rules: &Rules, learnt: Learnt) {
         let base = self.base_delay(rules);
         self.learnt_delay = learnt.delay.min(rules.max_delay.max(base)).max(base);
@@ -209,7 +210,7 @@ impl Slot {
         self.learnt_delay.max(self.crawl_delay().unwrap_or_default())
     }
 
-    /// Requests in flight that are allowed now: one with a crawl delay (B3), and one until a host that failed has
+    /// The limit of requests in flight: one while a crawl delay is in force, and one until a host that failed has
     /// answered again.
     pub(super) fn concurrency(&self, rules: &Rules) -> u32 {
         if self.crawl_delay().is_some() || self.failures > 0 {
@@ -218,7 +219,7 @@ impl Slot {
         self.own.as_ref().and_then(|own| own.concurrency).unwrap_or(rules.concurrency)
     }
 
-    /// When the delay allows the next start.
+    /// The time at which the delay allows the next start.
     fn next_start(&self, rules: &Rules) -> Timestamp {
         let sent = self.shared.as_ref().map_or(0, |shared| shared.sent.load(Ordering::Acquire));
         if self.last == NEVER && sent == 0 {
@@ -227,7 +228,7 @@ impl Slot {
         let last = self.last.0.max(Timestamp(sent));
         let delay = self.delay();
         let jitter = self.own.as_ref().and_then(|own| own.jitter).unwrap_or(rules.jitter);
-        // Added, so that no rounding makes the gap shorter than the delay.
+        // The extra time is added, so that rounding cannot make the gap shorter than the delay.
         let extra = delay.mul_f64(jitter * f64::from(self.last.1.max(0.0)));
         after(last, delay.saturating_add(extra))
     }
@@ -236,7 +237,7 @@ impl Slot {
         self.waiters.as_ref().is_some_and(|waiters| !waiters.is_empty())
     }
 
-    /// Whether there is anything to start or in flight.
+    /// Whether the slot has requests to start or in flight.
     pub(super) fn is_busy(&self) -> bool {
         self.active > 0 || (self.gave_up.is_none() && (self.has_waiters() || self.work != Work::None))
     }
@@ -249,7 +250,7 @@ impl Slot {
         }
     }
 
-    /// Where the slot belongs at `now`. `linger`: how long an idle slot is kept beyond its delay.
+    /// The index where the slot belongs at `now`. `linger` is how long an idle slot is kept beyond its delay.
     pub(super) fn place(&self, rules: &Rules, now: Timestamp, linger: Duration) -> Place {
         if self.is_giving_up {
             return Place::None;
@@ -267,7 +268,7 @@ impl Slot {
                 return Place::None;
             }
             let linger = linger.saturating_add(self.delay());
-            // An idle slot stays as old as it is.
+            // A slot that is already idle keeps its time.
             let until = if let Place::Idle(until) = self.place { until } else { after(now, linger) };
             return Place::Idle(until.max(self.next_start(rules)).max(self.asleep_until()));
         };
@@ -284,8 +285,9 @@ impl Slot {
         }
     }
 
-    /// Whether what holds the slot back is a `Retry-After` of a host that answers: its end is known and capped, and the host
-    /// is not at fault. One that asks for it again and again without a good answer between is parked like any other.
+    /// Whether the slot waits for a `Retry-After` of a host that answers: the wait has a known, limited end, and the
+    /// host is not at fault. A host that asks for it repeatedly without a good response in between is parked like any
+    /// other.
     fn is_worth_waiting(&self, want: Timestamp) -> bool {
         self.sleep_until > want && self.sleep_until > self.backoff_until && self.sleeps <= PATIENT_SLEEPS
     }
@@ -299,7 +301,7 @@ impl Slot {
         Some(self.asleep_until()).filter(|&until| until > now)
     }
 
-    /// Counts one start; the answer is the number of the ticket.
+    /// Counts one start and returns the number of its ticket.
     pub(super) fn grant(&mut self, rules: &Rules, now: Timestamp) -> u32 {
         self.active += 1;
         self.granted = self.granted.wrapping_add(1);
@@ -308,14 +310,14 @@ impl Slot {
         self.granted
     }
 
-    /// Takes a start back, as if it had not been; only while it is the last one.
+    /// Undoes a start, if it is still the last one.
     pub(super) fn refund(&mut self, ticket: u32) {
         if ticket == self.granted {
             self.last = self.before;
         }
     }
 
-    /// Voids the tickets that are out.
+    /// Voids the tickets that were granted.
     pub(super) fn bump(&mut self) {
         if self.active > 0
             && let Some(shared) = &self.shared
@@ -324,7 +326,7 @@ impl Slot {
         }
     }
 
-    /// An answer of any status: the host is there.
+    /// Handles a response of any status, which shows that the host is reachable.
     pub(super) fn answered(
         &mut self,
         rules: &Rules,
@@ -337,14 +339,15 @@ impl Slot {
         self.is_silent = false;
         self.failures = 0;
         self.cooldowns = 0;
-        // The back-off is over: while a host fails it has one request at a time, and that one waited for it.
+        // The back-off is over: while a host fails it has one request at a time, and this response is for that
+        // request.
         self.is_down = false;
 
         let is_refusal = matches!(seen.status, 429 | 503);
-        // Sixteen refusals that were in flight together would else double the delay sixteen times.
+        // Otherwise sixteen refusals that were in flight together would double the delay sixteen times.
         let is_news = ticket.wrapping_sub(self.refused_at) as i32 > 0;
-        // One address that asks for years must not park its host, not even for the longest time that is believed: a
-        // refusal makes the host slower, and that is all that is taken from it.
+        // One URL that asks for years must not park its host, not even for the longest time that is accepted. Such a
+        // refusal only makes the host slower.
         let is_heeded = is_refusal || (300..400).contains(&seen.status);
         let asked = seen.retry_after.filter(|wait| is_heeded && *wait <= rules.retry_after_max);
         let seen = Observation { retry_after: asked, ..seen };
@@ -384,8 +387,8 @@ impl Slot {
         }
     }
 
-    /// The delay after an answer when AutoThrottle is off: only refusals make it longer, and good answers take half of
-    /// that away again.
+    /// The delay after a response if AutoThrottle is off: only refusals make it longer, and good responses remove
+    /// half of the excess.
     fn without_throttle(&self, rules: &Rules, seen: Observation, is_refusal: bool) -> Duration {
         let base = self.base_delay(rules);
         if is_refusal {
@@ -395,7 +398,7 @@ impl Slot {
                 target_concurrency: 1.0,
                 min_delay: base,
             };
-            // A Retry-After puts the slot to sleep; without AutoThrottle it says nothing about the delays after that.
+            // Retry-After puts the slot to sleep; without AutoThrottle it does not affect later delays.
             let seen = Observation { latency: Duration::ZERO, retry_after: None, ..seen };
             return next_delay(&throttle, self.delay(), seen, self.crawl_delay());
         }
@@ -409,12 +412,13 @@ impl Slot {
         }
     }
 
-    /// No answer came, after a place was taken for so long.
+    /// Handles a request without a response that held its place for this time.
     pub(super) fn held(&mut self, time: Duration) {
         self.is_silent |= time >= SILENCE;
     }
 
-    /// A connection-level failure (HLT-2, HLT-3). Answers with a reason if the host is given up.
+    /// Handles a connection-level failure: repeated failures lengthen the back-off, then take the host down. Returns
+    /// a reason if the host is given up.
     pub(super) fn failed(&mut self, rules: &Rules, ticket: u32, now: Timestamp) -> Option<&'static str> {
         if ticket.wrapping_sub(self.failed_at) as i32 <= 0 {
             return None;
@@ -437,7 +441,7 @@ impl Slot {
         None
     }
 
-    /// No start before `until`.
+    /// Allows no start before `until`.
     pub(super) fn sleep(&mut self, until: Timestamp) {
         if until > self.sleep_until {
             self.sleep_until = until;
@@ -451,7 +455,8 @@ impl Slot {
         own
     }
 
-    /// A crawl delay only ever rises, because the authorities of one host (ports, schemes) share a slot; zero lifts it.
+    /// Sets the crawl delay. It can only be raised, because the authorities of one host (ports, schemes) share a
+    /// slot; zero removes it.
     pub(super) fn set_crawl_delay(&mut self, rules: &Rules, delay: Duration) {
         let before = (self.delay(), self.concurrency(rules));
         if delay.is_zero() {
@@ -470,7 +475,7 @@ impl Slot {
         }
     }
 
-    /// Another base delay: what the answers taught is forgotten.
+    /// Sets another base delay, and forgets what was learnt from responses.
     pub(super) fn set_delay(&mut self, delay: Duration) {
         let before = self.delay();
         let delay = delay.min(YEAR);
@@ -494,7 +499,7 @@ fn without_latency(seen: Observation) -> Observation {
     Observation { latency: Duration::ZERO, ..seen }
 }
 
-/// `at + wait`, rounded up to whole microseconds: a wait is never shorter than asked for.
+/// `at + wait`, rounded up to whole microseconds, so that a wait is never too short.
 fn after(at: Timestamp, wait: Duration) -> Timestamp {
     let micros = u64::try_from(wait.as_nanos().div_ceil(1_000)).unwrap_or(u64::MAX);
     Timestamp(at.0.saturating_add(micros))

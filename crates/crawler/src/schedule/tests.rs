@@ -1,4 +1,4 @@
-//! What the scheduler promises, in virtual time.
+//! Tests of the scheduler's guarantees, in virtual time.
 
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ fn every(delay: f64) -> EngineSettings {
     EngineSettings { download_delay: delay, download_delay_jitter: 0.0, ..EngineSettings::default() }
 }
 
-/// `concurrency` at a time without a delay.
+/// `concurrency` requests at a time, without a delay.
 fn at_once(concurrency: usize) -> EngineSettings {
     EngineSettings { concurrent_requests_per_domain: concurrency, ..every(0.0) }
 }

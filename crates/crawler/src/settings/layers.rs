@@ -1,18 +1,18 @@
-//! Where settings come from: layers in order of priority, and what each of them said.
+//! The sources of settings: layers in order of priority, and the values that each of them sets.
 
 use serde_json::{Map, Value};
 
 use super::{EngineSettings, Profile, Settings, SettingsGroup, SettingsTable};
 use crate::error::Result;
 
-/// A source of settings, lowest priority first.
+/// A source of settings; lowest priority first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Layer {
-    /// The table.
+    /// The defaults in the table of settings.
     Default,
     /// A profile.
     Profile,
-    /// The command that runs (`fetch`, `audit`).
+    /// The command being run (`fetch`, `audit`).
     Command,
     /// A plugin.
     AddOn,
@@ -27,7 +27,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// Name for `settings --explain`.
+    /// The name shown by `settings --explain`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -42,8 +42,8 @@ impl Layer {
     }
 }
 
-/// Settings by layer: a later layer wins; within a layer the later call. Names and values are checked when they are resolved, because the
-/// components that declare them may be added later.
+/// Settings by layer. A later layer overrides an earlier one; within a layer the later call wins. Names and values
+/// are checked when they are resolved, because the components that declare them may be added later.
 #[derive(Clone, Debug, Default)]
 pub struct Layers {
     profile: Profile,
@@ -61,7 +61,7 @@ impl Layers {
         self.values.push((layer, name.to_ascii_lowercase(), value.into()));
     }
 
-    /// The default of a setting and what every layer says of it, the winner last.
+    /// The default of a setting and its value in every layer that sets it; the last one is in force.
     pub fn explain(&self, name: &str, table: &SettingsTable) -> Vec<(Layer, Value)> {
         let default = table.get(name).map(|info| (Layer::Default, (info.default)()));
         let of_name =
@@ -71,7 +71,7 @@ impl Layers {
         default.into_iter().chain(said).collect()
     }
 
-    /// What all layers say, the lowest priority first.
+    /// The values of all layers, lowest priority first.
     fn all<'a>(&'a self, profile: &'a Map<String, Value>) -> Vec<(Layer, &'a str, &'a Value)> {
         let profile = profile.iter().map(|(name, value)| (Layer::Profile, name.as_str(), value));
         let values = self.values.iter().map(|(layer, name, value)| (*layer, name.as_str(), value));
@@ -80,17 +80,17 @@ impl Layers {
         all
     }
 
-    /// The typed settings.
+    /// Resolves the layers to typed settings.
     ///
     /// # Errors
-    /// A name is not in the table (the nearest one that is, is named), a value has the wrong type, or is out of its range; the error
-    /// names the setting.
+    /// A name is not in the table (the error suggests the nearest known name), a value has the wrong type, or it is
+    /// out of its range; the error names the setting.
     pub fn resolve(&self, table: &SettingsTable) -> Result<Settings> {
         let profile = table.profile(self.profile);
         let mut given = Map::new();
         for (_, name, value) in self.all(&profile) {
             table.check(name, value)?;
-            // Tables merge: a project names one middleware or slot, the rest stays.
+            // Tables are merged: if a project names one middleware or slot, the others are kept.
             let Value::Object(new) = value else {
                 given.insert(name.to_owned(), value.clone());
                 continue;
@@ -101,7 +101,7 @@ impl Layers {
                 Some(Value::Object(old)) => old,
                 _ => Map::new(),
             };
-            // HTTP knows no case in names, so neither does what replaces what.
+            // Names of HTTP headers are case-insensitive, so a value replaces one whose name differs only in case.
             if table.get(name).is_some_and(|info| info.is_headers()) {
                 merged.retain(|name, _| !new.keys().any(|other| other.eq_ignore_ascii_case(name)));
             }

@@ -1,19 +1,20 @@
-//! Profiles: named bundles of settings, below the project file in priority. Each setting declares its value in a profile.
+//! Profiles: named sets of settings, with lower priority than the project file. Each setting declares its value in a
+//! profile.
 
 use serde::{Deserialize, Serialize};
 
-/// A named bundle of settings.
+/// A named set of settings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Profile {
     /// One request at a time per host, a second apart (default).
     #[default]
     Polite,
-    /// One's own site: several at once, throttled by latency.
+    /// For your own site: several requests at once, throttled by latency.
     Audit,
-    /// Many hosts at once, each gently; refuses to start without a contact in the User-Agent.
+    /// Many hosts at once, each of them gently; refuses to start without a contact in the User-Agent.
     Broad,
-    /// A local test server: no delay, no robots.txt.
+    /// For a local test server: no delay, no robots.txt.
     Test,
 }
 
@@ -21,7 +22,7 @@ impl Profile {
     /// All profiles.
     pub const ALL: [Self; 4] = [Self::Polite, Self::Audit, Self::Broad, Self::Test];
 
-    /// The name after `--profile`.
+    /// The name, as given to `--profile`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Polite => "polite",

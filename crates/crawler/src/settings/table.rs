@@ -1,11 +1,11 @@
-//! The settings that the parts of a crawl have declared.
+//! The table of settings that the parts of a crawl have declared.
 
 use serde_json::{Map, Value};
 
 use super::{EngineSettings, Profile, SettingInfo, SettingsGroup};
 use crate::error::{Error, Result};
 
-/// All settings that are known to a crawl: the engine's, and those of its components.
+/// All settings that a crawl knows: the engine's, and those of its components.
 ///
 /// ```
 /// use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
@@ -27,11 +27,11 @@ type Values = Map<String, Value>;
 #[derive(Clone, Copy, Debug)]
 struct Group {
     table: &'static [SettingInfo],
-    /// Reads the group and gives all its values.
+    /// Reads the group and returns all its values.
     read: fn(&Values) -> Result<Values>,
 }
 
-/// The settings of the engine alone.
+/// A table with the settings of the engine alone.
 impl Default for SettingsTable {
     fn default() -> Self {
         let mut table = Self { groups: Vec::new() };
@@ -41,7 +41,7 @@ impl Default for SettingsTable {
 }
 
 impl SettingsTable {
-    /// Adds a group; one that is there already is not added again.
+    /// Adds a group, unless it was added before.
     pub fn add<G: SettingsGroup>(&mut self) {
         let is_known = |group: &Group| std::ptr::eq(group.table, G::TABLE);
         if !G::TABLE.is_empty() && !self.groups.iter().any(is_known) {
@@ -69,18 +69,19 @@ impl SettingsTable {
     /// Checks that a setting is known and that a value has its type.
     ///
     /// # Errors
-    /// The name is unknown (the nearest known one is named), or the value has the wrong type.
+    /// The name is unknown (the error suggests the nearest known name), or the value has the wrong type.
     pub fn check(&self, name: &str, value: &Value) -> Result<()> {
         let info = self.named(name)?;
         (info.check)(value).map_err(|cause| {
             let (shown, cause) = (info.shown(value.clone()), cause.to_string());
-            // The cause repeats the value.
+            // The cause repeats the value, so it is only included if the value may be shown.
             let cause = if shown == *value { format!("{cause} ") } else { String::new() };
             Error::usage(format!("setting {name} = {shown}: {cause}(it is a {})", info.kind))
         })
     }
 
-    /// A value given as text (`--set key=value`): JSON if it is, else a string; lists may be comma-separated.
+    /// Parses a value given as text (`--set key=value`): as JSON if it is JSON, else as a string. Lists may be
+    /// comma-separated.
     ///
     /// # Errors
     /// As [`check`](Self::check).
@@ -101,7 +102,7 @@ impl SettingsTable {
         self.iter().filter_map(named).collect()
     }
 
-    /// A value of a setting as it may be shown: what holds credentials is replaced by `***`.
+    /// A value of a setting for display: credentials are replaced by `***`.
     pub fn shown(&self, name: &str, value: Value) -> Value {
         match self.get(name) {
             Some(info) => info.shown(value),
@@ -117,10 +118,10 @@ impl SettingsTable {
         })
     }
 
-    /// All values: those that are given, and defaults for the others.
+    /// All values: the given ones, and defaults for the others.
     ///
     /// # Errors
-    /// A group does not pass its check.
+    /// The check of a group refuses a value.
     pub(super) fn complete(&self, given: &Values) -> Result<Values> {
         let mut all = Map::new();
         for group in &self.groups {
@@ -130,7 +131,7 @@ impl SettingsTable {
     }
 }
 
-/// The known name that is nearest to a mistyped one by edit distance, if it is near at all.
+/// The known name that is nearest to a mistyped one by edit distance; `None` if none is near.
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |other: &str| {
         let other: Vec<char> = other.chars().collect();

@@ -1,4 +1,4 @@
-//! XML sitemaps and feeds: from events to entries, without a tree and without a stack.
+//! Reads XML sitemaps and feeds: turns parser events into entries, without a tree and without a stack.
 
 use std::collections::VecDeque;
 
@@ -9,18 +9,19 @@ use url::Url;
 use super::source::WINDOW;
 use super::{Alternate, MAX_VALUE, SitemapEntry, SitemapKind, address};
 
-/// Elements that nest deeper are passed over.
+/// Elements that nest deeper than this are skipped.
 const MAX_DEPTH: u64 = 100;
-/// Broken places after which the rest is given up: each costs a new look at up to a window of text.
+/// Number of damaged places after which the rest is ignored: after each of them up to a window of text is scanned
+/// again.
 const MAX_DAMAGES: usize = 1_000;
-/// Alternates of one entry at most.
+/// Greatest number of alternates of one entry.
 const MAX_ALTERNATES: usize = 1_000;
 
-/// What is known of a document that is being read.
+/// The state of a document that is being read.
 #[derive(Default)]
 pub(super) struct Document {
     kind: Option<SitemapKind>,
-    /// Elements that are open.
+    /// Number of open elements.
     depth: u64,
     entry: Option<Draft>,
     field: Option<Open>,
@@ -40,7 +41,7 @@ struct Draft {
     alternates: Vec<Alternate>,
 }
 
-/// What an element within an entry is.
+/// The kind of an element within an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Field {
     Loc,
@@ -54,18 +55,18 @@ struct Open {
     field: Field,
     depth: u64,
     text: String,
-    /// Nothing but white space may follow.
+    /// The value is complete: only white space may follow.
     is_full: bool,
-    /// It is too long, or has an entity of the document's own.
+    /// The value is invalid: it is too long, or has an entity that the document declares.
     is_bad: bool,
 }
 
-/// What `&name;` stands for.
+/// The meaning of `&name;`.
 enum Reference {
     Char(char),
-    /// No reference at all: an ampersand that nobody escaped.
+    /// Not a reference: an ampersand that was not escaped.
     Text,
-    /// An entity of the document's own, which is never looked up, or a character that is none.
+    /// An entity that the document declares, which is never resolved, or an invalid character.
     Unknown,
 }
 
@@ -86,13 +87,13 @@ impl Document {
         self.is_too_deep
     }
 
-    /// Whether the rest does not matter.
+    /// Whether the rest of the document can be ignored.
     pub(super) fn is_done(&self) -> bool {
         self.is_done
     }
 
-    /// Reads what is whole in a piece of text. Answers with the bytes read: the rest is to be at the front of the next
-    /// piece.
+    /// Reads the complete parts of a piece of text. Returns the number of bytes read; the caller must put the rest at
+    /// the front of the next piece.
     pub(super) fn read(
         &mut self,
         window: &str,
@@ -103,12 +104,12 @@ impl Document {
         let mut reader = reader(window);
         loop {
             let before = window.len() - reader.get_ref().len();
-            // At the front of a full window there is nothing to wait for.
+            // If the unread text starts at the front of a full window, waiting for more text cannot help.
             let may_wait = !is_last && before > 0;
             match reader.read_event() {
                 Ok(Event::Eof) => return window.len(),
                 Ok(event) => {
-                    // Text that touches the end may go on behind it.
+                    // Text that touches the end may continue after it.
                     if reader.get_ref().is_empty() && may_wait && matches!(event, Event::Text(_)) {
                         return before;
                     }
@@ -133,10 +134,10 @@ impl Document {
         }
     }
 
-    /// The end of the document.
+    /// Handles the end of the document.
     pub(super) fn finish(&mut self, base: &Url, found: &mut VecDeque<SitemapEntry>) {
         if let Some(draft) = self.entry.take() {
-            // A value that is cut off is none; an entry whose address is whole is one.
+            // A value that is cut off is dropped; an entry whose URL is complete is kept.
             self.is_damaged = true;
             self.field = None;
             self.close(draft, base, found);
@@ -186,7 +187,7 @@ impl Document {
             self.root(name);
         }
         if self.kind.and_then(container).is_some_and(|container| is(name, container)) {
-            // An entry within an entry: the end of the first one was lost.
+            // An entry within an entry means that the end of the first one is missing.
             if let Some(draft) = self.entry.take() {
                 self.is_damaged = true;
                 self.depth = draft.depth;
@@ -204,20 +205,20 @@ impl Document {
             }
             return;
         };
-        // A field within a field: the end of the first one was lost.
+        // A field within a field means that the end of the first one is missing.
         if self.field.as_ref().is_some_and(|open| self.depth == open.depth + 1) {
             self.is_damaged = true;
             self.close_field();
             self.depth = draft_depth + 1;
         }
-        // What is deeper belongs to an extension, such as the `loc` of an image.
+        // Deeper elements belong to an extension, such as the `loc` of an image.
         if self.depth == draft_depth + 1 {
             self.field =
                 Some(Open { field, depth: self.depth, text: String::new(), is_full: false, is_bad: false });
         }
     }
 
-    /// The element that says what the document is.
+    /// Handles the element that determines the kind of the document.
     fn root(&mut self, name: &str) {
         const KINDS: [(&str, SitemapKind); 9] = [
             ("urlset", SitemapKind::UrlSet),
@@ -225,18 +226,18 @@ impl Document {
             ("rss", SitemapKind::Rss),
             ("RDF", SitemapKind::Rss),
             ("feed", SitemapKind::Atom),
-            // Their roots were lost.
+            // Documents whose root element is missing.
             ("url", SitemapKind::UrlSet),
             ("sitemap", SitemapKind::Index),
             ("item", SitemapKind::Rss),
             ("entry", SitemapKind::Atom),
         ];
         self.kind = KINDS.iter().find(|(root, _)| is(name, root)).map(|(_, kind)| *kind);
-        // A page, such as an error that comes with status 200.
+        // A page, such as an error page with status 200.
         self.is_done |= is(name, "html");
     }
 
-    /// An element without content.
+    /// Handles an element without content.
     fn empty(&mut self, start: &BytesStart<'_>, base: &Url) {
         if self.kind.is_none() {
             self.root(start.local_name().into_inner());
@@ -246,7 +247,7 @@ impl Document {
         }
     }
 
-    /// A link with its address in an attribute: alternates of a sitemap, the address of an Atom entry.
+    /// Handles a link whose URL is in an attribute: alternates of a sitemap, the URL of an Atom entry.
     fn link(&mut self, start: &BytesStart<'_>, base: &Url) {
         let Some(draft) = &mut self.entry else { return };
         if !is(start.local_name().into_inner(), "link") {
@@ -302,7 +303,7 @@ impl Document {
         self.depth = self.depth.saturating_sub(1);
     }
 
-    /// The open field, if the text at hand is its own.
+    /// The open field, if the current text belongs to it directly.
     fn open_field(&mut self) -> Option<&mut Open> {
         let depth = self.depth;
         self.field.as_mut().filter(|open| open.depth == depth)
@@ -310,7 +311,7 @@ impl Document {
 
     fn text(&mut self, text: &str) {
         let Some(open) = self.open_field() else { return };
-        // White space around a value may be of any length.
+        // White space around a value may have any length.
         let text = if open.text.is_empty() { text.trim_start() } else { text };
         if open.is_full || open.text.len() + text.len() > MAX_VALUE {
             let value = text.trim_end();
@@ -352,7 +353,7 @@ impl Document {
     }
 }
 
-/// A reader that bears what is not well-formed.
+/// A reader that tolerates text that is not well-formed.
 fn reader(text: &str) -> Reader<&[u8]> {
     let mut reader = Reader::from_str(text);
     let config = reader.config_mut();
@@ -362,7 +363,7 @@ fn reader(text: &str) -> Reader<&[u8]> {
     reader
 }
 
-/// The element of an entry.
+/// The name of the entry element.
 fn container(kind: SitemapKind) -> Option<&'static str> {
     match kind {
         SitemapKind::UrlSet => Some("url"),
@@ -373,7 +374,7 @@ fn container(kind: SitemapKind) -> Option<&'static str> {
     }
 }
 
-/// What an element of an entry is.
+/// The field that an element of an entry stands for.
 fn field(kind: SitemapKind, name: &str) -> Option<Field> {
     const SITEMAP: [(&str, Field); 4] = [
         ("loc", Field::Loc),
@@ -393,7 +394,7 @@ fn field(kind: SitemapKind, name: &str) -> Option<Field> {
     fields.iter().find(|(known, _)| is(name, known)).map(|(_, field)| *field)
 }
 
-/// Names are compared as people write them.
+/// Compares names without regard to case.
 fn is(name: &str, known: &str) -> bool {
     name.eq_ignore_ascii_case(known)
 }
@@ -420,7 +421,7 @@ fn reference(name: &str) -> Reference {
     if is_name { Reference::Unknown } else { Reference::Text }
 }
 
-/// The value of an attribute; `None` if it is too long or has an entity of the document's own.
+/// The value of an attribute; `None` if it is too long or has an entity that the document declares.
 fn unescaped(value: &str) -> Option<String> {
     if value.len() > MAX_VALUE {
         return None;
@@ -445,5 +446,5 @@ fn unescaped(value: &str) -> Option<String> {
     Some(out)
 }
 
-/// A window must hold the longest value with its markup.
+/// A window must be able to hold the longest value with its markup.
 const _: () = assert!(WINDOW > 2 * MAX_VALUE);

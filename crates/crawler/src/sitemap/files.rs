@@ -1,4 +1,4 @@
-//! Which sitemaps of which host are wanted: a budget per host that no document can widen.
+//! Decides which sitemaps of a host are requested, by a budget per host that no document can extend.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,29 +14,30 @@ use crate::meta;
 use crate::request::{FoundBy, Request};
 use crate::settings::Settings;
 
-/// Hosts whose sitemaps are counted; those of further hosts are refused. Some 100 bytes and 16 a file.
+/// Number of hosts whose sitemaps are counted; sitemaps of further hosts are refused. A host takes some 100 bytes,
+/// and 16 per file.
 const MAX_HOSTS: usize = 100_000;
 
-/// The sitemaps that were asked for, by host: at most `sitemap_max_files` of each. Clones share them.
+/// The requested sitemaps by host: at most `sitemap_max_files` of each. Clones share them.
 ///
-/// Given to [`CrawlerBuilder::persist`](crate::CrawlerBuilder::persist), a job remembers them.
+/// If it is passed to [`CrawlerBuilder::persist`](crate::CrawlerBuilder::persist), a job remembers them.
 #[derive(Clone, Debug, Default)]
 pub struct SitemapFiles(Arc<Mutex<Asked>>);
 
 #[derive(Debug, Default)]
 struct Asked {
-    /// Hashes of addresses.
+    /// Hashes of URLs.
     hosts: HashMap<HostKey, HashSet<u64>>,
-    /// Hosts with files that are not in the job yet, if there is one.
+    /// Hosts with files that are not stored in the job yet; `None` without a job.
     unsaved: Option<HashSet<HostKey>>,
 }
 
 impl SitemapFiles {
-    /// A request for a sitemap that a document names, so many indexes below a start; `None` if the host has had its number.
-    /// The same address counts once.
+    /// A request for a sitemap that a document names; `depth` is the number of indexes between a start URL and it.
+    /// `None` if the budget of the host is used up. The same URL counts once.
     ///
-    /// [`Sitemaps`](crate::Sitemaps) reads the answer, which may be as large as `sitemap_max_bytes`, and its depth is 0, so
-    /// that the pages in it are as deep as the links of a start page.
+    /// [`Sitemaps`](crate::Sitemaps) reads the response, which may be as large as `sitemap_max_bytes`. The request
+    /// has depth 0, so that the pages in the sitemap have the same depth as the links of a start page.
     pub fn request(&self, url: Url, depth: u64, settings: &Settings) -> Option<Request> {
         self.take(&url, settings.sitemap_max_files).then(|| request(url, depth, settings.sitemap_max_bytes))
     }

@@ -1,19 +1,19 @@
-//! The text of a document, piece by piece: unpacked, decoded, and cut at its limit.
+//! The text of a document, piece by piece: unpacked, decoded, and limited in length.
 
 use std::io::Read;
 
 use encoding_rs::{Decoder, Encoding, UTF_8, UTF_16BE, UTF_16LE};
 use flate2::bufread::MultiGzDecoder;
 
-/// Text that is at hand at once; markup that is longer is damage.
+/// Size of the window of text in memory; longer markup counts as damage.
 pub(super) const WINDOW: usize = 64 << 10;
-/// Bytes that are unpacked at once.
+/// Number of bytes that are unpacked at once.
 const PIECE: usize = 16 << 10;
 
-/// Where the text comes from.
+/// The source of the text.
 pub(super) struct Source<'a> {
     bytes: Box<dyn Read + Send + 'a>,
-    /// Bytes that may still be read.
+    /// Number of bytes that may still be read.
     left: u64,
     /// `None` until the first bytes were seen.
     decoder: Option<Decoder>,
@@ -23,7 +23,7 @@ pub(super) struct Source<'a> {
 }
 
 impl<'a> Source<'a> {
-    /// The text of a body, of which so many bytes are read once it is unpacked; 0 is no limit.
+    /// The text of a body. At most `max_bytes` of the unpacked body are read; 0 means no limit.
     pub(super) fn new(body: &'a [u8], max_bytes: u64) -> Self {
         let bytes: Box<dyn Read + Send + 'a> = if body.starts_with(&[0x1f, 0x8b]) {
             Box::new(MultiGzDecoder::new(body))
@@ -34,20 +34,20 @@ impl<'a> Source<'a> {
         Self { bytes, left, decoder: None, is_ended: false, is_cut: false, is_torn: false }
     }
 
-    /// Adds text until there is a window of it, or no more.
+    /// Adds text until the window is full or the text ends.
     pub(super) fn fill(&mut self, window: &mut String) {
         let mut piece = [0; PIECE];
         while window.len() < WINDOW && !self.is_ended {
             let size = self.read(&mut piece);
             let bytes = &piece[..size];
             let decoder = self.decoder.get_or_insert_with(|| encoding_of(bytes).new_decoder());
-            // As much as the bytes can become; a decoder stops only when it has no room.
+            // Reserve the greatest possible size of the decoded text; a decoder stops only if it lacks room.
             window.reserve(decoder.max_utf8_buffer_length(size).unwrap_or(PIECE * 4));
             let _ = decoder.decode_to_string(bytes, window, self.is_ended);
         }
     }
 
-    /// Fills the piece as far as there are bytes; a piece that is not full is the last one.
+    /// Fills the piece with the bytes that are left; a piece that is not full is the last one.
     fn read(&mut self, piece: &mut [u8; PIECE]) -> usize {
         let mut size = 0;
         while size < PIECE {
@@ -67,7 +67,7 @@ impl<'a> Source<'a> {
                     self.left -= read as u64;
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                // What was unpacked before the damage counts.
+                // The bytes that were unpacked before the damage are used.
                 Err(_) => {
                     self.is_torn = true;
                     self.is_ended = true;
@@ -83,18 +83,18 @@ impl<'a> Source<'a> {
         self.is_ended
     }
 
-    /// Whether the limit cut it.
+    /// Whether the limit was reached.
     pub(super) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
-    /// Whether the packed file is broken.
+    /// Whether the gzip file is damaged.
     pub(super) fn is_torn(&self) -> bool {
         self.is_torn
     }
 }
 
-/// The encoding by the XML declaration, else UTF-8; a byte order mark, which the decoder reads, wins.
+/// The encoding of the XML declaration, else UTF-8. A byte order mark, which the decoder reads, has precedence.
 fn encoding_of(bytes: &[u8]) -> &'static Encoding {
     match bytes {
         [b'<', 0, ..] => return UTF_16LE,
@@ -109,6 +109,6 @@ fn encoding_of(bytes: &[u8]) -> &'static Encoding {
         let quote = value.chars().next().filter(|quote| matches!(quote, '"' | '\''))?;
         Encoding::for_label(value[1..].split(quote).next()?.as_bytes())
     });
-    // A declaration that can be read byte by byte is not in UTF-16, whatever it says.
+    // A declaration that can be read byte by byte is not in UTF-16, even if it claims to be.
     declared.filter(|encoding| encoding.is_ascii_compatible()).unwrap_or(UTF_8)
 }

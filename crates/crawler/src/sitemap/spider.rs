@@ -1,4 +1,4 @@
-//! A spider that reads sitemaps and gives their pages to another one.
+//! A spider that reads sitemaps and passes their pages to another spider.
 
 use std::sync::Arc;
 
@@ -16,26 +16,30 @@ use crate::request::{DEFAULT_CALLBACK, FoundBy, Request};
 use crate::robots::Robots;
 use crate::spider::{Spider, Start};
 
-/// The label of requests for sitemaps, for those who look; what tells them is the meta.
+/// The label of requests for sitemaps, for information; the engine recognises them by their meta.
 pub(super) const LABEL: &str = "sitemap";
 
-/// Bytes of a start document; settings are not known yet when it is made. The limit of sitemaps.org.
+/// Largest start document in bytes, which is the limit of sitemaps.org. Settings are not known yet when such a
+/// request is made.
 const START_BYTES: u64 = 50 << 20;
 
 type Filter = Box<dyn Fn(&SitemapEntry) -> bool + Send + Sync>;
 type Told<I> = Box<dyn Fn(&Page, &SitemapReport, &mut Output<I>) + Send + Sync>;
 
-/// Puts sitemaps before a spider: reads them, and gives the spider the pages that they list. Scrapy's `SitemapSpider`.
+/// Wraps a spider: reads sitemaps, and passes the pages that they list to the spider, like Scrapy's `SitemapSpider`.
 ///
-/// A start address may be a robots.txt (all its `Sitemap:` lines), an index, a sitemap, a list with an address a line, RSS or
-/// Atom, packed or not. (A robots.txt is a page then, beside the look that the crawl takes at it to obey it; the plugin
-/// `RobotsSitemaps` of the middleware crate does with that one.) Requests for sitemaps are like others: they pass robots.txt, scope and slots, count as pages and end in one
-/// record. Pages of a sitemap are as deep as the links of a start page, however many indexes led there (Scrapy counts those).
+/// A start URL may be a robots.txt (all its `Sitemap:` lines), an index, a sitemap, a list with one URL per line, RSS
+/// or Atom, packed or not. (A robots.txt that is a start URL is fetched as a page, in addition to the one that the
+/// crawl fetches in order to obey it. The plugin `RobotsSitemaps` of the middleware crate uses the latter.) Requests
+/// for sitemaps are treated like others: they pass robots.txt, scope and slots, count as pages and end in one record.
+/// Pages of a sitemap have the same depth as the links of a start page, however many indexes led there (Scrapy counts
+/// those).
 ///
-/// Nothing that a document says widens what is read: `sitemap_max_bytes`, `sitemap_max_entries`, `sitemap_max_files` of a host,
-/// indexes within indexes up to `sitemap_max_depth`, and the duplicate filter. What is cut is told in the log and counted:
-/// `sitemap/entries_cut`, `sitemap/bytes_cut`, `sitemap/files_cut`, `sitemap/depth_cut`. A document that is broken, missing or no
-/// sitemap costs only itself: `sitemap/damaged`, `sitemap/failed`, `sitemap/unknown`.
+/// No document can extend the limits of what is read: `sitemap_max_bytes`, `sitemap_max_entries`, `sitemap_max_files`
+/// per host, indexes within indexes up to `sitemap_max_depth`, and the duplicate filter. What exceeds a limit is
+/// logged and counted: `sitemap/entries_cut`, `sitemap/bytes_cut`, `sitemap/files_cut`, `sitemap/depth_cut`. A
+/// document that is broken, missing or not a sitemap affects no others: `sitemap/damaged`, `sitemap/failed`,
+/// `sitemap/unknown`.
 ///
 /// ```
 /// use huntsman_crawler::{Output, Page, Sitemaps, spider_fn};
@@ -65,7 +69,7 @@ pub struct Sitemaps<S: Spider> {
 }
 
 impl<S: Spider> Sitemaps<S> {
-    /// Without start addresses of its own: every page of a sitemap goes to `parse` of the spider.
+    /// Wraps a spider, without start URLs of its own: every page of a sitemap is passed to `parse` of the spider.
     pub fn new(inner: S) -> Self {
         Self {
             inner,
@@ -80,7 +84,7 @@ impl<S: Spider> Sitemaps<S> {
         }
     }
 
-    /// Adds sitemaps to start from; they go before the start requests of the spider.
+    /// Adds sitemaps to start from; they precede the start requests of the spider.
     pub fn sitemap_urls<I>(mut self, urls: I) -> Self
     where
         I: IntoIterator,
@@ -90,8 +94,8 @@ impl<S: Spider> Sitemaps<S> {
         self
     }
 
-    /// Adds a rule: a page whose address matches this regular expression goes to the callback with this label. The first rule
-    /// that matches counts; once there are rules, a page that matches none is left out.
+    /// Adds a rule: a page whose URL matches this regular expression goes to the callback with this label. The first
+    /// matching rule applies; once there are rules, a page that matches none is left out.
     ///
     /// # Errors
     /// The expression is not valid.
@@ -100,8 +104,8 @@ impl<S: Spider> Sitemaps<S> {
         Ok(self)
     }
 
-    /// Of the sitemaps that an index names, follows those whose address matches this regular expression, or another one given
-    /// this way; without any, all.
+    /// Restricts the sitemaps of an index that are followed to those whose URL matches this regular expression, or
+    /// another one added with this method. Without any, all are followed.
     ///
     /// # Errors
     /// The expression is not valid.
@@ -110,26 +114,28 @@ impl<S: Spider> Sitemaps<S> {
         Ok(self)
     }
 
-    /// Leaves out entries, of indexes as well, for which this is false.
+    /// Leaves out entries for which `keep` returns false, including entries of indexes.
     pub fn filter(mut self, keep: impl Fn(&SitemapEntry) -> bool + Send + Sync + 'static) -> Self {
         self.filter = Some(Box::new(keep));
         self
     }
 
-    /// Takes the pages in other languages as well that an entry names (default: no): of one sitemap, as many as entries at most.
+    /// Whether to follow also the pages in other languages that an entry names (default: no); for one sitemap, at
+    /// most as many as its entries.
     pub fn alternates(mut self, take: bool) -> Self {
         self.alternates = take;
         self
     }
 
-    /// Reads sitemaps and indexes in XML that a link of a page led to as well (default: no): they do not reach the spider then.
-    /// A spider that follows links should say so, because a sitemap that a page has led to is a duplicate for its index.
+    /// Whether to read also XML sitemaps and indexes that were reached by a link (default: no); they are not passed
+    /// to the spider then. Switch it on if the spider follows links, because a sitemap that was reached by a link is
+    /// a duplicate when its index names it.
     pub fn linked(mut self, read: bool) -> Self {
         self.linked = read;
         self
     }
 
-    /// Calls this after a sitemap was read: for items about sitemaps.
+    /// Calls this function after a sitemap was read, for example to give items about sitemaps.
     pub fn on_sitemap(
         mut self,
         told: impl Fn(&Page, &SitemapReport, &mut Output<S::Item>) + Send + Sync + 'static,
@@ -138,12 +144,12 @@ impl<S: Spider> Sitemaps<S> {
         self
     }
 
-    /// The sitemaps that were asked for, for those who find some elsewhere, and for jobs.
+    /// The record of requested sitemaps, for code that finds sitemaps elsewhere, and for jobs.
     pub fn files(&self) -> SitemapFiles {
         self.files.clone()
     }
 
-    /// The spider within.
+    /// The wrapped spider.
     pub fn inner(&self) -> &S {
         &self.inner
     }
@@ -176,7 +182,7 @@ impl<S: Spider> Sitemaps<S> {
         report
     }
 
-    /// Whether a page is a sitemap that a link led to, and one more of its host is wanted.
+    /// Whether a page is a sitemap that was reached by a link, and its host has not reached its limit of sitemaps.
     fn is_linked(&self, page: &Page, out: &Output<S::Item>) -> bool {
         const BEGINNING: usize = 4 << 10;
         if page.kind() != PageKind::Xml {
@@ -190,7 +196,7 @@ impl<S: Spider> Sitemaps<S> {
             && self.files.request(page.url().clone(), 0, out.context().settings()).is_some()
     }
 
-    /// A page that a sitemap lists.
+    /// Handles a page that a sitemap lists.
     fn page(&self, mut url: Url, out: &mut Output<S::Item>) {
         let callback = match self.rules.iter().find(|(rule, _)| rule.is_match(url.as_str())) {
             Some((_, callback)) => callback,
@@ -203,7 +209,7 @@ impl<S: Spider> Sitemaps<S> {
         out.request(request);
     }
 
-    /// A sitemap that an index or a robots.txt names.
+    /// Handles a sitemap that an index or a robots.txt names.
     fn nested(&self, page: &Page, url: Url, nested: &mut Nested, out: &mut Output<S::Item>) {
         let is_index = !page.request().meta_flag(meta::SITEMAP_ROBOTS);
         if is_index && !self.follow.is_empty() && !self.follow.iter().any(|rule| rule.is_match(url.as_str()))
@@ -222,7 +228,7 @@ impl<S: Spider> Sitemaps<S> {
         }
     }
 
-    /// The sitemaps of a robots.txt, which is asked for like a page.
+    /// Handles the sitemaps of a robots.txt that was fetched like a page.
     fn robots(&self, page: &Page, out: &mut Output<S::Item>) -> SitemapReport {
         let urls = Robots::parse(&page.response().body).sitemaps(page.url());
         let mut nested = Nested::default();
@@ -235,7 +241,7 @@ impl<S: Spider> Sitemaps<S> {
         report
     }
 
-    /// Where a sitemap is likely to be, for a site that names none.
+    /// Requests a sitemap at the usual location, for a site that names none.
     fn default_sitemap(&self, robots: &Request, out: &mut Output<S::Item>) {
         if robots.meta_flag(meta::SITEMAP_OR_DEFAULT)
             && let Ok(url) = robots.url.join("/sitemap.xml")
@@ -266,7 +272,7 @@ impl<S: Spider> Spider for Sitemaps<S> {
     fn parse(&self, page: &Page, out: &mut Output<S::Item>) -> Result<()> {
         let is_sitemap = page.request().is_sitemap() || (self.linked && self.is_linked(page, out));
         if !is_sitemap {
-            // The engine cannot ask: the list of labels would have to have one more.
+            // The engine cannot check labels, because the list of labels would need one more entry.
             let labels = self.inner.callbacks();
             if !labels.is_empty() && !labels.contains(&page.callback()) {
                 return Err(Error::msg(format!("the spider has no callback \"{}\"", page.callback())));
@@ -310,7 +316,7 @@ impl<S: Spider> std::fmt::Debug for Sitemaps<S> {
 }
 
 impl SitemapFiles {
-    /// A request for the robots.txt of a URL's origin: its sitemaps are followed, and `/sitemap.xml` if there are none.
+    /// A request for the robots.txt of a URL's origin: its sitemaps are followed, or `/sitemap.xml` if it names none.
     pub fn robots_request(url: &Url) -> Option<Request> {
         let robots =
             url.join("/robots.txt").ok().filter(|robots| matches!(robots.scheme(), "http" | "https"))?;
@@ -323,7 +329,7 @@ impl SitemapFiles {
     }
 }
 
-/// Sitemaps that are named and not asked for.
+/// Counts sitemaps that were named but not requested.
 #[derive(Default)]
 struct Nested {
     too_deep: usize,
@@ -350,7 +356,7 @@ fn count<I>(out: &Output<I>, key: &str, number: usize) {
     }
 }
 
-/// Counts and logs what came of a document.
+/// Counts and logs the result of reading a document.
 fn tell<I>(page: &Page, report: &SitemapReport, nested: &Nested, out: &Output<I>) {
     let url = page.url();
     let SitemapReport { entries, entries_cut, invalid, .. } = *report;

@@ -121,7 +121,7 @@ fn gzip_is_told_by_its_first_bytes() {
     let whole = urlset(2_000);
     let packed = gzip(whole.as_bytes());
     assert_eq!(locs(&packed).len(), 2_000);
-    // Two files one after the other are one.
+    // Two gzip files in sequence form one file.
     let half = whole.len() / 2;
     let two = [gzip(&whole.as_bytes()[..half]), gzip(&whole.as_bytes()[half..])].concat();
     assert_eq!(read(&two).1, read(&packed).1);
@@ -194,7 +194,7 @@ fn entries_before_and_behind_the_damage_are_kept() {
         let found = locs(&body);
         let kept = |n: usize| found.contains(&format!("https://h.example/{n}"));
         assert!((0..3).all(kept), "{damage}");
-        // What a quote or a comment without an end swallows is bounded.
+        // An unclosed quote or comment swallows only a bounded part.
         assert!(kept(2_499) && found.len() > 1_000, "{damage}: {}", found.len());
     }
 }
@@ -281,7 +281,7 @@ fn values_have_a_limit_and_the_space_around_them_has_none() {
 
 #[test]
 fn where_the_pieces_begin_makes_no_difference() {
-    // Tags, references and text fall on the border of a piece in every way.
+    // This places tags, references and text on the border of a piece in every possible way.
     let entry = "<url><loc>https://h.example/?a&amp;b=&#65;</loc><lastmod>2026-01-01</lastmod></url>";
     let count = 2 * WINDOW / entry.len();
     let expected = locs(format!("<urlset>{entry}</urlset>"));

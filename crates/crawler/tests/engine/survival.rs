@@ -1,4 +1,5 @@
-//! What the engine survives, and what ends it: panics on its own tasks, and pages that never get settled.
+//! Tests of failures that the engine survives or that end it: panics on its own tasks, and pages that are never
+//! settled.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -6,8 +7,8 @@ use tracing_subscriber::layer::{Context as LayerContext, Layer, SubscriberExt};
 
 use super::*;
 
-/// An item whose destructor panics once it has passed the pipelines: on the task of the pipelines, outside of every method
-/// of a user's that the engine guards.
+/// An item whose destructor panics after it has passed the pipelines: on the task of the pipelines, outside of every
+/// user method that the engine guards.
 struct Explosive {
     is_armed: bool,
 }
@@ -42,7 +43,7 @@ async fn the_death_of_the_pipelines_task_ends_the_crawl_with_an_error_and_no_pag
     assert_eq!(web.requests().len(), 1, "the page whose item exploded is not fetched again");
 }
 
-/// A pipeline whose methods panic before they give a future that could be guarded.
+/// A pipeline whose methods panic before they return a future that could be guarded.
 struct Hasty(&'static str);
 
 impl Pipeline<String> for Hasty {
@@ -81,7 +82,7 @@ async fn a_pipeline_that_panics_before_it_gives_a_future_is_caught_like_any_othe
     }
 }
 
-/// A log that panics on every line, as one does whose output and standard error are closed pipes.
+/// A log that panics on every line, like one whose output and standard error are closed pipes.
 struct ClosedPipe;
 
 impl<S: tracing::Subscriber> Layer<S> for ClosedPipe {
@@ -107,7 +108,7 @@ async fn a_log_that_panics_costs_lines_of_the_log_and_nothing_else() {
     assert_eq!(web.requests().len(), 20);
 }
 
-/// Cancels what it is asked for, whatever it is, without the crawl being stopped.
+/// A downloader that cancels every request of `/cursed` although the crawl is not stopped.
 struct Cancels(Arc<AtomicUsize>);
 
 impl Downloader for Cancels {

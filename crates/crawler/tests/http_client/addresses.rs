@@ -1,4 +1,4 @@
-//! The address guard and fixed addresses, seen from outside: who was connected to.
+//! Tests of the address guard and of fixed addresses from outside: which server was connected to.
 
 use huntsman_crawler::{Downloader, FetchErrorKind as K, HttpDownloader, Settings};
 
@@ -59,7 +59,7 @@ async fn listed_targets_pass_by_exact_host_and_port() {
     let downloader = guarded(|s| s.allow_addresses = vec![open.address.to_string()]);
     assert_eq!(&get(&downloader, &open.url("/")).await.expect("listed").body[..], b"open");
     assert_eq!(get(&downloader, &shut.url("/")).await.unwrap_err().kind(), K::AddressRefused);
-    // The same place under another name is another target.
+    // The same server under another name is another target.
     let by_name = format!("http://localhost:{}/", open.address.port());
     assert_eq!(get(&downloader, &by_name).await.unwrap_err().kind(), K::AddressRefused);
     let downloader = guarded(|s| s.allow_addresses = vec!["127.0.0.1:*".into()]);

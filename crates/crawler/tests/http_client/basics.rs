@@ -1,4 +1,5 @@
-//! The HTTP client: plain fetches, what is sent, what comes back, connection reuse.
+//! Tests of the HTTP client: plain fetches, the request that is sent, the response that is returned, connection
+//! reuse.
 
 use crate::support::{Server, answer, downloader, fetch, get, gzip, page};
 use http::{Method, Version};
@@ -33,7 +34,7 @@ async fn exactly_the_headers_of_the_request_are_sent() {
         .unwrap();
     fetch(&downloader, bare).await.expect("a page");
     let lines = |n: usize| server.heads()[n].lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
-    // Without a header Accept the library says that everything is accepted, which is what its absence means.
+    // Without an Accept header the library sends `*/*`, which has the same meaning.
     assert_eq!(lines(0), ["accept: */*".to_owned(), format!("host: {}", server.address)]);
     assert_eq!(
         lines(1),

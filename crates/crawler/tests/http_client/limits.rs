@@ -1,4 +1,4 @@
-//! Size limits: of bodies on the wire and decoded, of header blocks, of interim answers.
+//! Tests of size limits: of bodies on the wire and decoded, of header blocks, of interim responses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +9,7 @@ use crate::support::{Server, answer, downloader, fetch, get, gzip, page};
 
 const MIB: usize = 1 << 20;
 
-/// A server that sends a head and then pieces until the client goes away; counts what was taken.
+/// A server that sends a head and then pieces until the client disconnects; it counts the accepted bytes.
 async fn flooding(head: &'static str, piece: Vec<u8>, most: usize) -> (Server, Arc<AtomicUsize>) {
     let taken = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&taken);
@@ -26,7 +26,7 @@ async fn flooding(head: &'static str, piece: Vec<u8>, most: usize) -> (Server, A
     (server, taken)
 }
 
-/// Waits until the server has noticed that the client left.
+/// Waits until the server has noticed that the client disconnected.
 async fn settled(taken: &AtomicUsize) -> usize {
     for _ in 0..1_000 {
         match taken.load(Ordering::SeqCst) {
@@ -49,7 +49,7 @@ async fn a_declared_length_above_the_limit_is_refused_before_the_body() {
     assert_eq!(error.kind(), FetchErrorKind::TooLarge);
     assert_eq!(error.status().unwrap(), 200);
     assert!(error.to_string().contains("declared"), "{error}");
-    // Kernel buffers on both sides take some; nobody read them.
+    // Kernel buffers on both sides accept some bytes that are never read.
     assert!(settled(&taken).await < 6 * MIB);
 }
 
@@ -98,7 +98,7 @@ async fn a_larger_body_is_cut_where_that_is_asked_for() {
 
 #[tokio::test]
 async fn a_bomb_costs_little_and_is_dropped() {
-    // 64 MiB of zeros are 64 KiB of gzip: nearly all of it is left on the wire.
+    // 64 MiB of zeros are 64 KiB of gzip, and nearly all of it is never read.
     let bomb = gzip(&vec![0; 64 * MIB]);
     let nested = gzip(&bomb);
     for (body, coding) in [(bomb, "gzip"), (nested, "gzip, gzip")] {
@@ -233,7 +233,7 @@ async fn interim_answers_are_skipped() {
     }
 }
 
-/// The HTTP library reads interim answers without counting them and without keeping them: time is their limit.
+/// The HTTP library reads interim responses without counting or keeping them, so only the deadlines limit them.
 #[tokio::test]
 async fn a_flood_of_interim_answers_ends_at_the_first_byte_deadline() {
     let (server, taken) = flooding("", b"HTTP/1.1 100 Continue\r\n\r\n".repeat(2_000), usize::MAX).await;

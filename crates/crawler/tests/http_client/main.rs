@@ -1,4 +1,5 @@
-//! The HTTP client against scripted servers on loopback: one program, because linking costs more than running.
+//! Tests of the HTTP client against scripted servers on loopback. They are one program, because linking takes longer
+//! than running.
 
 mod addresses;
 mod basics;

@@ -1,4 +1,4 @@
-//! Answers that break the protocol, lie about their length, or break off.
+//! Tests with responses that violate the protocol, declare a wrong length, or end early.
 
 use huntsman_crawler::{FetchErrorKind as K, Request, meta};
 
@@ -102,7 +102,7 @@ async fn a_reset_within_the_body_is_incomplete_and_before_it_a_reset() {
         let server = Server::start(move |mut peer, _| async move {
             peer.head().await;
             peer.put(head.as_bytes()).await;
-            // So that the client has the bytes before the reset discards them.
+            // The pause lets the client read the bytes before the reset discards them.
             tokio::time::sleep(std::time::Duration::from_millis(30)).await;
             peer.reset();
         })
@@ -150,7 +150,7 @@ async fn leftovers_that_come_while_the_connection_idles_close_it() {
         async move {
             while peer.head().await.is_some() {
                 peer.put(&page(b"good")).await;
-                // The client has read the page when it answers here.
+                // When the client asks here, it has read the page.
                 let (go, wait) = tokio::sync::oneshot::channel::<()>();
                 sent.send(go).expect("the test listens");
                 wait.await.expect("the test answers");
@@ -175,7 +175,7 @@ async fn leftovers_that_come_while_the_connection_idles_close_it() {
 async fn a_body_after_head_and_304_is_not_taken_for_the_next_answer() {
     let server = Server::start(|mut peer, _| async move {
         while let Some(head) = peer.head().await {
-            // A server that forgets that HEAD has no body.
+            // A server that sends a body in response to HEAD.
             let body = answer("200 OK", "", b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil");
             peer.put(if head.starts_with("HEAD") {
                 &body[..]

@@ -1,4 +1,4 @@
-//! Requests through proxies: what the proxy is told, and what the site is not.
+//! Tests of requests through proxies: what is sent to the proxy, and what is not sent to the site.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ fn through(proxy: &str, url: &str) -> Request {
     Request::parse(url).expect("a URL").meta("proxy", proxy)
 }
 
-/// Copies both ways until one side ends.
+/// Copies in both directions until one side ends.
 async fn relay(mut client: tokio::net::TcpStream, target: std::net::SocketAddr) {
     if let Ok(mut site) = tokio::net::TcpStream::connect(target).await {
         let _ = tokio::io::copy_bidirectional(&mut client, &mut site).await;
@@ -22,7 +22,7 @@ async fn relay(mut client: tokio::net::TcpStream, target: std::net::SocketAddr) 
 async fn http_goes_through_with_an_absolute_url_and_credentials_for_the_proxy() {
     let proxy = Server::always(page(b"by proxy")).await;
     let address = format!("http://us%40er:p%20w@{}", proxy.address);
-    // The name does not exist: only the proxy would resolve it.
+    // The name does not exist, so the request only works if the proxy handles it.
     let response =
         fetch(&downloader(|_| {}), through(&address, "http://site.invalid/a?b#c")).await.expect("a page");
     assert_eq!(&response.body[..], b"by proxy");
@@ -123,8 +123,8 @@ async fn a_proxy_that_is_silent_is_a_connect_timeout() {
     assert_eq!(error.kind(), K::ConnectTimeout, "{error}");
 }
 
-/// A SOCKS 5 server that asks for a password if one is expected, and connects to the site whatever is asked for.
-/// Sends the requested target and the credentials to the test.
+/// A SOCKS 5 server that requires a password if one is expected, and connects to the site whatever the requested
+/// target is. It sends the target and the credentials to the test.
 async fn socks(
     site: std::net::SocketAddr,
     password: bool,
@@ -260,7 +260,7 @@ async fn each_proxy_has_its_own_connections_and_none_is_none() {
     }
     assert_eq!((one.connections(), two.connections(), site.connections()), (1, 1, 1));
     for n in 0..200 {
-        // Many proxies: the oldest are forgotten, nothing breaks.
+        // With many proxies the oldest are forgotten, and nothing breaks.
         let _ = fetch(&downloader, through(&format!("http://127.0.0.1:1/?{n}"), &site.url("/"))).await;
     }
     assert!(get(&downloader, &site.url("/")).await.is_ok());

@@ -1,4 +1,4 @@
-//! Pooled connections: shared, dropped, and found closed.
+//! Tests of pooled connections: sharing, dropping, and finding them closed.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use huntsman_crawler::{FetchErrorKind as K, Request};
 
 use crate::support::{Server, downloader, fetch, get, page};
 
-/// Answers `good` requests on each connection, reads one more request and closes without a word.
+/// Answers `good` requests on each connection, reads one more request and closes without a response.
 async fn tired_after(good: usize) -> Server {
     Server::start(move |mut peer, _| async move {
         for _ in 0..good {
@@ -23,7 +23,8 @@ async fn tired_after(good: usize) -> Server {
 
 #[tokio::test]
 async fn an_idle_connection_that_the_server_closed_costs_no_error() {
-    // Closed in the very moment that the next request arrives: the worst case, as the request was written already.
+    // The server closes at the very moment when the next request arrives: the worst case, as the request was already
+    // sent.
     let server = tired_after(1).await;
     let downloader = downloader(|_| {});
     for _ in 0..10 {
@@ -61,8 +62,8 @@ async fn a_fresh_connection_that_is_closed_is_not_retried() {
     assert_eq!(server.connections(), 1);
 }
 
-/// The HTTP library does not say whether bytes of an answer came before the connection went away: on a reused
-/// connection both count as closed while idle, for requests that may be sent twice.
+/// The HTTP library does not say whether bytes of a response arrived before the connection was lost. On a reused
+/// connection both cases count as closed while idle, for requests that may be sent twice.
 #[tokio::test]
 async fn an_answer_that_began_is_retried_silently_only_after_reuse_and_never_a_post() {
     let breaking = || {
@@ -137,18 +138,18 @@ async fn idle_connections_are_bounded_over_all_hosts() {
     for n in 0..400 {
         get(&downloader, &format!("http://host{n}.example:{port}/")).await.expect("a page");
     }
-    // Client and server ends are in this process: two files for a connection.
+    // Both ends are in this process, so each connection takes two files.
     assert_eq!(server.connections(), 400);
     let grown = open().saturating_sub(before);
     assert!(grown < 2 * 300, "{grown} more files are open");
-    // The youngest ones are still there, the oldest one is opened anew.
+    // The youngest connections are still open; the oldest one is opened again.
     get(&downloader, &format!("http://host399.example:{port}/")).await.expect("a page");
     assert_eq!(server.connections(), 400);
     get(&downloader, &format!("http://host0.example:{port}/")).await.expect("a page");
     assert_eq!(server.connections(), 401);
 }
 
-/// Runs the test below in a process of its own that may open few files.
+/// Runs the test below in a separate process that may open only few files.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn running_out_of_files_waits_instead_of_failing() {
@@ -184,7 +185,7 @@ async fn with_few_files() {
     assert!(!fetched.is_finished(), "it waits for others to free files");
     drop(others);
     assert_eq!(&fetched.await.expect("no panic").expect("a page").body[..], b"x");
-    // Now there is an idle connection to give up.
+    // Now there is an idle connection that can be closed.
     let _others = fill();
     let response = get(&downloader, &format!("http://two.example:{port}/")).await.expect("a page");
     assert_eq!(&response.body[..], b"x");

@@ -1,4 +1,4 @@
-//! TLS and HTTP/2, against a server with a certificate of its own making.
+//! Tests of TLS and HTTP/2, against a server with a certificate that it generates.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use tokio_rustls::server::TlsStream;
 
 use crate::support::{Server, downloader, fetch, get};
 
-/// An https site that answers every request with its path, by HTTP/2 or HTTP/1.1.
+/// An https site that answers every request with its path, over HTTP/2 or HTTP/1.1.
 pub(crate) struct Site {
     pub(crate) address: SocketAddr,
     pub(crate) certificate: Bytes,
@@ -25,7 +25,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// Heads of the requests so far, as debug output.
+    /// Heads of the requests so far, in debug format.
     pub(crate) fn seen(&self) -> Vec<String> {
         self.seen.lock().unwrap().clone()
     }
@@ -97,8 +97,8 @@ async fn serve_h1(mut stream: TlsStream<TcpStream>, log: &Mutex<Vec<String>>) {
     }
 }
 
-/// Paths with a meaning: /headers has too many bytes of headers, /lines too many lines, /reset and /refuse (once) end
-/// by a reset, /cut breaks off the body, /big never ends.
+/// Special paths: /headers has too many bytes of headers, /lines too many lines, /reset and /refuse (once) end with a
+/// reset, /cut ends in the middle of the body, /big never ends.
 async fn serve_h2(stream: TlsStream<TcpStream>, log: &Mutex<Vec<String>>) {
     let Ok(mut connection) = h2::server::handshake(stream).await else { return };
     while let Some(Ok((request, mut respond))) = connection.accept().await {
@@ -158,7 +158,7 @@ async fn serve_h2(stream: TlsStream<TcpStream>, log: &Mutex<Vec<String>>) {
     }
 }
 
-/// Interim answers to the first request, as long as they are taken: hand-made frames, a status 103 each.
+/// Sends interim responses to the first request as long as they are accepted: hand-made frames, each with status 103.
 async fn flood_h2(mut stream: TlsStream<TcpStream>) {
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     const INTERIM: [u8; 14] = [0, 0, 5, 1, 4, 0, 0, 0, 1, 0x08, 3, b'1', b'0', b'3'];
@@ -215,7 +215,7 @@ async fn a_bad_certificate_is_recorded_with_the_page_where_that_is_asked_for() {
         let downloader = trusting(|s| s.download_verify_certificates = VerifyCertificates::Record);
         let plain = Server::always(crate::support::page(b"")).await;
         assert!(get(&downloader, &plain.url("/")).await.expect("a page").flags.is_empty());
-        // The second answer comes over the connection of the first.
+        // The second response uses the connection of the first.
         for _ in 0..2 {
             let request = Request::parse(&site.url("/x")).unwrap().header("Authorization", "s3cret").unwrap();
             let response = fetch(&downloader, request).await.expect("a page");

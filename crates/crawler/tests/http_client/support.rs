@@ -1,4 +1,4 @@
-//! A scripted TCP server on loopback for the tests of the HTTP client: raw bytes out, request heads in.
+//! A scripted TCP server on loopback for the tests of the HTTP client: it sends raw bytes and records request heads.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// Nothing in these tests takes longer; what does is stuck.
+/// An operation that takes longer than this is stuck.
 const STUCK: Duration = Duration::from_secs(20);
 
 /// A server whose connections are handled by a closure. Stops when dropped.
@@ -23,7 +23,7 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server; `handle` gets every connection with its number, from 0.
+    /// Starts a server; `handle` is called with every connection and its number, from 0.
     pub(crate) async fn start<F, Fut>(handle: F) -> Self
     where
         F: Fn(Peer, usize) -> Fut + Send + 'static,
@@ -44,7 +44,7 @@ impl Server {
         Self { address, connections, heads, task }
     }
 
-    /// A server that answers every request on every connection with the same bytes and keeps the connection.
+    /// A server that answers every request on every connection with the same bytes and keeps the connection open.
     pub(crate) async fn always(answer: impl Into<Vec<u8>>) -> Self {
         let answer = Arc::new(answer.into());
         Self::start(move |mut peer, _| {
@@ -58,7 +58,7 @@ impl Server {
         .await
     }
 
-    /// A server that answers the first request of every connection and closes it.
+    /// A server that answers the first request of every connection and then closes it.
     pub(crate) async fn once(answer: impl Into<Vec<u8>>) -> Self {
         let answer = Arc::new(answer.into());
         Self::start(move |mut peer, _| {
@@ -76,7 +76,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// Connections so far.
+    /// Number of connections so far.
     pub(crate) fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
@@ -93,7 +93,7 @@ impl Drop for Server {
     }
 }
 
-/// One connection, seen from the server.
+/// One connection, from the server's side.
 pub(crate) struct Peer {
     pub(crate) stream: TcpStream,
     seen: Vec<u8>,
@@ -101,7 +101,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// The next request head; none when the client is gone.
+    /// The next request head; `None` if the client is gone.
     pub(crate) async fn head(&mut self) -> Option<String> {
         loop {
             if let Some(end) = self.seen.windows(4).position(|w| w == b"\r\n\r\n") {
@@ -118,7 +118,7 @@ impl Peer {
         }
     }
 
-    /// Exactly so many bytes after the head.
+    /// Reads exactly `count` bytes after the head.
     pub(crate) async fn bytes(&mut self, count: usize) -> Vec<u8> {
         while self.seen.len() < count {
             let mut chunk = [0; 4096];
@@ -131,12 +131,12 @@ impl Peer {
         self.seen.drain(..count).collect()
     }
 
-    /// Sends; answers whether the client still listens.
+    /// Sends bytes. Returns whether the client is still connected.
     pub(crate) async fn put(&mut self, bytes: &[u8]) -> bool {
         self.stream.write_all(bytes).await.is_ok() && self.stream.flush().await.is_ok()
     }
 
-    /// Sends until the client is gone or the limit is reached; answers with the bytes that were taken.
+    /// Sends until the client is gone or the limit is reached. Returns the number of bytes that were accepted.
     pub(crate) async fn flood(&mut self, piece: &[u8], most: usize) -> usize {
         let mut sent = 0;
         while sent < most && self.put(piece).await {
@@ -145,7 +145,7 @@ impl Peer {
         sent
     }
 
-    /// Ends the connection in order.
+    /// Closes the connection properly.
     pub(crate) async fn close(&mut self) {
         let _ = self.stream.shutdown().await;
     }
@@ -155,7 +155,7 @@ impl Peer {
         let _ = self.stream.set_zero_linger();
     }
 
-    /// Waits for the client to go away; answers whether it did.
+    /// Waits for the client to disconnect. Returns whether it did.
     pub(crate) async fn gone(&mut self) -> bool {
         let mut chunk = [0; 4096];
         loop {
@@ -167,7 +167,7 @@ impl Peer {
     }
 }
 
-/// Settings for loopback, with the given changes.
+/// Settings for loopback, modified by `change`.
 pub(crate) fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
     let mut settings = Settings::default();
     settings.allow_private_addresses = true;
@@ -187,7 +187,7 @@ pub(crate) async fn fetch(downloader: &HttpDownloader, request: Request) -> Resu
     tokio::time::timeout(STUCK, downloader.fetch(&request)).await.expect("the fetch hangs")
 }
 
-/// An answer with a length.
+/// A response with a Content-Length.
 pub(crate) fn answer(status: &str, headers: &str, body: &[u8]) -> Vec<u8> {
     let mut bytes =
         format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len()).into_bytes();
@@ -200,7 +200,7 @@ pub(crate) fn page(body: &[u8]) -> Vec<u8> {
     answer("200 OK", "Content-Type: text/html\r\n", body)
 }
 
-/// The answer's body in gzip.
+/// The body compressed with gzip.
 pub(crate) fn gzip(body: &[u8]) -> Vec<u8> {
     use std::io::Write;
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());

@@ -1,4 +1,5 @@
-//! The four deadlines. Values are tiny, nothing is measured: only which deadline ended the request.
+//! Tests of the four deadlines. Their values are tiny, and no times are measured: only which deadline ended the
+//! request.
 
 use std::time::Duration;
 
@@ -6,7 +7,7 @@ use huntsman_crawler::{FetchErrorKind as K, Request};
 
 use crate::support::{Server, downloader, fetch, get, page};
 
-/// Sends the bytes and then keeps quiet until the client leaves.
+/// Sends the bytes and then stays silent until the client leaves.
 async fn quiet_after(bytes: &'static str) -> Server {
     Server::start(move |mut peer, _| async move {
         peer.head().await;
@@ -56,7 +57,7 @@ async fn silence_within_the_body() {
 async fn a_drip_ends_at_the_total_timeout() {
     for server in [drip_after(OPEN).await, drip_after("").await] {
         let error = get(&downloader(|s| s.download_timeout = 0.2), &server.url("/")).await.unwrap_err();
-        // Without headers the garbage is found out first.
+        // Without headers the invalid bytes are noticed first.
         assert!(matches!(error.kind(), K::TotalTimeout | K::BadResponse), "{error}");
     }
     let server = drip_after(OPEN).await;
@@ -91,7 +92,7 @@ async fn a_handshake_that_never_ends_is_a_connect_timeout() {
     let error = get(&downloader(|s| s.connect_timeout = 0.1), &url).await.unwrap_err();
     assert_eq!(error.kind(), K::ConnectTimeout, "{error}");
     assert!(!error.was_sent());
-    // The first-byte deadline does not run while connecting, the total one does.
+    // The first-byte deadline does not run while connecting, but the total deadline does.
     let error =
         get(&downloader(|s| (s.connect_timeout, s.first_byte_timeout) = (0.3, 0.1)), &url).await.unwrap_err();
     assert_eq!(error.kind(), K::ConnectTimeout, "{error}");

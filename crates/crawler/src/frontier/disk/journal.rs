@@ -1,6 +1,6 @@
-//! The journal: what changed in the queue, in order. A checkpoint is a journal that begins with nothing.
+//! The journal: the changes of the queue in order. A checkpoint is a journal that starts from an empty state.
 //!
-//! One commit appends one row. Requests that came and went between two commits leave no trace in it.
+//! One commit appends one row. Requests that were added and removed between two commits leave no trace in it.
 
 use std::sync::Arc;
 
@@ -17,15 +17,15 @@ use crate::request::Fingerprint;
 pub(super) enum Op {
     /// A request is in memory, queued or leased.
     Add(Arc<[u8]>),
-    /// The request with this sequence is not in memory any more: done, or spilled.
+    /// The request with this sequence is no longer in memory: it is done, or was spilled.
     Gone(u64),
-    /// Fingerprints were seen.
+    /// Fingerprints were added to the seen set.
     Seen(Vec<u128>),
     /// Requests of a host are in a segment on disk.
     Segment(Segment),
-    /// Requests of a segment are in memory: all before this index.
+    /// Requests of a segment were loaded into memory: all before this index.
     Loaded { id: u64, until: u32 },
-    /// The fingerprints seen so far that no run had are in this run.
+    /// All seen fingerprints that were not in a run yet are now in this run.
     Run(u64),
     /// The highest sequence, segment and run so far.
     Counters { sequence: u64, segment: u64, run: u64 },
@@ -37,30 +37,30 @@ pub(super) struct Segment {
     pub(super) id: u64,
     pub(super) host: HostKey,
     pub(super) count: u32,
-    /// Requests before this one are in memory or done.
+    /// Index of the next request; earlier ones are in memory or done.
     pub(super) next: u32,
-    /// Where the request `next` stands.
+    /// The place of the request at `next`.
     pub(super) first: Place,
 }
 
-/// What changed since the last commit.
+/// The changes since the last commit.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
     ops: Vec<Option<Op>>,
-    /// Where requests were added that are still there.
+    /// Positions of added requests that were not removed since.
     fresh: HashMap<u64, usize, foldhash::fast::RandomState>,
     bytes: usize,
 }
 
 impl Journal {
-    /// A request came.
+    /// Records that a request was added.
     pub(super) fn add(&mut self, sequence: u64, row: Arc<[u8]>) {
         self.bytes += row.len();
         self.fresh.insert(sequence, self.ops.len());
         self.ops.push(Some(Op::Add(row)));
     }
 
-    /// A request left the memory.
+    /// Records that a request left the memory.
     pub(super) fn gone(&mut self, sequence: u64) {
         match self.fresh.remove(&sequence).and_then(|at| self.ops.get_mut(at)) {
             Some(op) => {
@@ -75,7 +75,7 @@ impl Journal {
         }
     }
 
-    /// A fingerprint was seen.
+    /// Records that a fingerprint was seen.
     pub(super) fn seen(&mut self, fingerprint: Fingerprint) {
         self.bytes += 16;
         match self.ops.last_mut() {
@@ -89,7 +89,7 @@ impl Journal {
         self.ops.push(Some(op));
     }
 
-    /// Bytes that the next commit writes, about.
+    /// Approximate number of bytes that the next commit writes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -100,7 +100,7 @@ impl Journal {
     }
 }
 
-/// Writes steps one behind the other.
+/// Appends the encoding of a step.
 pub(super) fn encode(op: &Op, out: &mut Vec<u8>) {
     match op {
         Op::Add(row) => {
@@ -152,7 +152,7 @@ pub(super) fn decode(rest: &mut &[u8]) -> Result<Op> {
         2 => Op::Gone(u64::from_le_bytes(take(rest)?)),
         3 => {
             let count = u32::from_le_bytes(take(rest)?) as usize;
-            // No room is made on the word of a number alone.
+            // The stored number alone must not decide how much memory is allocated.
             let mut all = Vec::with_capacity(count.min(rest.len() / 16));
             for _ in 0..count {
                 all.push(u128::from_le_bytes(take(rest)?));
@@ -190,13 +190,13 @@ fn length(bytes: usize) -> [u8; 4] {
     u32::try_from(bytes).expect("a step is far smaller than 4 GiB").to_le_bytes()
 }
 
-/// Bytes with their length before them.
+/// Appends bytes preceded by their length.
 pub(super) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&length(bytes.len()));
     out.extend_from_slice(bytes);
 }
 
-/// Reads what [`put_bytes`] wrote.
+/// Reads the output of [`put_bytes`].
 pub(super) fn take_bytes<'a>(rest: &mut &'a [u8]) -> Result<&'a [u8]> {
     let length = u32::from_le_bytes(take(rest)?) as usize;
     let (bytes, tail) = rest.split_at_checked(length).ok_or_else(damaged)?;
@@ -228,7 +228,7 @@ mod tests {
             assert_eq!(decode(&mut rest).unwrap(), *op);
         }
         assert!(rest.is_empty());
-        // Every beginning of it is an error, never a panic.
+        // Every truncated prefix is an error, never a panic.
         for end in 0..bytes.len() {
             let mut rest = &bytes[..end];
             while !rest.is_empty() {

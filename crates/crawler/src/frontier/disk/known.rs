@@ -1,5 +1,5 @@
-//! What was seen, exactly, with bounded memory: the newest fingerprints in a set, older ones in sorted runs on disk, each
-//! with a filter in memory that spares nearly all look-ups of what is new.
+//! The exact set of seen fingerprints in bounded memory: the newest ones in a set, older ones in sorted runs on disk.
+//! Each run has a filter in memory that avoids nearly all look-ups for new fingerprints.
 
 use hashbrown::HashMap;
 use huntsman_store::Store;
@@ -9,15 +9,15 @@ use super::row::damaged;
 use crate::error::Result;
 use crate::request::Fingerprint;
 
-/// Fingerprints of one block of a run: 8 KiB, what one look-up reads.
+/// Number of fingerprints in one block of a run: 8 KiB, which one look-up reads.
 const BLOCK: usize = 512;
 
-/// The set.
+/// The set of seen fingerprints.
 #[derive(Debug)]
 pub(super) struct Known {
     young: Seen,
     young_len: usize,
-    /// Fingerprints in memory, at most; then they become a run.
+    /// Greatest number of fingerprints in memory; beyond it they become a run.
     most_young: usize,
     runs: Vec<Run>,
     pub(super) last_run: u64,
@@ -45,7 +45,7 @@ impl Known {
         }
     }
 
-    /// Inserts a fingerprint; false if it was there.
+    /// Inserts a fingerprint. Returns false if it was already present.
     pub(super) fn insert(&mut self, fingerprint: Fingerprint, store: &dyn Store) -> Result<bool> {
         if self.young.contains(fingerprint) || self.is_in_runs(fingerprint, store)? {
             return Ok(false);
@@ -90,12 +90,13 @@ impl Known {
         Ok(false)
     }
 
-    /// Whether those in memory are to become a run.
+    /// Whether the fingerprints in memory must become a run.
     pub(super) fn is_full(&self) -> bool {
         self.young_len >= self.most_young
     }
 
-    /// Makes a run of those in memory; answers with its number. Its rows are pending until they are committed.
+    /// Turns the fingerprints in memory into a run and returns its number. The rows are pending until they are
+    /// committed.
     pub(super) fn flush(&mut self) -> u64 {
         let mut all: Vec<u128> = self.young.iter().collect();
         all.sort_unstable();
@@ -118,7 +119,8 @@ impl Known {
         id
     }
 
-    /// Takes a run from the store, for replaying a journal: it has what was in memory.
+    /// Reads a run from the store when a journal is replayed. The run contains the fingerprints that are in memory so
+    /// far.
     pub(super) fn replay_run(&mut self, id: u64, store: &dyn Store) -> Result<()> {
         let bytes = store.get(&summary_key(id))?.ok_or_else(damaged)?;
         let (count, rest) = bytes.split_first_chunk::<4>().ok_or_else(damaged)?;
@@ -148,7 +150,7 @@ impl Known {
         self.young.iter()
     }
 
-    /// How many there are. Reads a block of every run.
+    /// Number of fingerprints. Reads a block of every run.
     pub(super) fn len(&self, store: &dyn Store) -> Result<u64> {
         let mut count = self.young_len as u64;
         for run in &self.runs {
@@ -159,7 +161,8 @@ impl Known {
         Ok(count)
     }
 
-    /// Calls `visit` with every fingerprint, in no order, until it answers `false`; one block is in memory at a time.
+    /// Calls `visit` with every fingerprint, in no particular order, until it returns `false`; one block is in memory
+    /// at a time.
     pub(super) fn each(&self, store: &dyn Store, visit: &mut dyn FnMut(Fingerprint) -> bool) -> Result<()> {
         for run in &self.runs {
             for block in 0..run.fences.len() {
@@ -183,12 +186,12 @@ impl Known {
         if bytes.len().is_multiple_of(16) { Ok(bytes) } else { Err(damaged()) }
     }
 
-    /// Rows that are to be committed.
+    /// Rows that must be committed.
     pub(super) fn pending(&self) -> impl Iterator<Item = (&Vec<u8>, &Vec<u8>)> {
         self.pending.iter()
     }
 
-    /// Forgets rows that are committed: those of runs up to this one.
+    /// Forgets the rows of runs up to this one, which are committed.
     pub(super) fn committed(&mut self, run: u64) {
         self.pending.retain(|key, _| run_of(key) > run);
     }
@@ -207,7 +210,8 @@ fn run_of(key: &[u8]) -> u64 {
     key.get(4..12).and_then(|run| run.try_into().ok()).map_or(0, u64::from_be_bytes)
 }
 
-/// A Bloom filter of blocks of one cache line (Putze, Sanders and Singler, 2007): 12 bits a key, about 0.6 % false hits.
+/// A Bloom filter whose blocks have one cache line (Putze, Sanders and Singler, 2007): 12 bits per key, about 0.6 %
+/// false positives.
 #[derive(Debug)]
 struct Filter {
     words: Vec<[u64; 8]>,
@@ -218,7 +222,7 @@ impl Filter {
         Self { words: vec![[0; 8]; (keys * 12).div_ceil(512).max(1)] }
     }
 
-    /// The block of a key, and one bit in each of its words. Fingerprints are hashes already.
+    /// The block of a key, and one bit in each of its words. No hashing is needed, because fingerprints are hashes.
     fn place(&self, key: u128) -> (usize, [u64; 8]) {
         let (high, low) = ((key >> 64) as u64, key as u64);
         let block = ((u128::from(high) * self.words.len() as u128) >> 64) as usize;
@@ -256,7 +260,7 @@ mod tests {
             assert!(!known.insert(fingerprint(n / 2), &store).unwrap());
             if known.is_full() {
                 let run = known.flush();
-                // Not yet written, it is known all the same.
+                // A fingerprint that is not written yet is known, too.
                 assert!(!known.insert(fingerprint(n), &store).unwrap());
                 let mut batch = Batch::new();
                 known.pending().for_each(|(key, value)| batch.put(key.clone(), value.clone()));

@@ -1,4 +1,4 @@
-//! A queued request as bytes: in memory, in the journal and in segments alike.
+//! A queued request as bytes: the same form is used in memory, in the journal and in segments.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -11,23 +11,24 @@ use crate::error::{Error, Result};
 use crate::host::HostKey;
 use crate::request::{Fingerprint, Request};
 
-/// Version of the form.
+/// Version of the format.
 const VERSION: u8 = 1;
-/// Bytes before the name of the host.
+/// Number of bytes before the name of the host.
 const HEAD: usize = 1 + 16 + 4 + 1 + 8 + 8 + 8 + 4;
-/// No time: due at once.
+/// Stands for "no time": the request is due at once.
 const NO_TIME: u64 = u64::MAX;
 
-/// A request with its place. The bytes are: version, fingerprint, priority, whether it is a start request, score, sequence,
-/// time, length and name of the host, and the request as JSON ([`Request::to_json`]). Numbers are little-endian.
+/// A request with its place. The bytes are: version, fingerprint, priority, whether it is a start request, score,
+/// sequence, time, length and name of the host, and the request as JSON ([`Request::to_json`]). Numbers are
+/// little-endian.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) bytes: Arc<[u8]>,
-    /// Typed values, as long as the row stays in memory.
+    /// Typed values; they are kept as long as the row stays in memory.
     extensions: Option<Box<Extensions>>,
 }
 
-/// What a row says before its request is read.
+/// The fields of a row that precede its request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) fingerprint: Fingerprint,
@@ -54,12 +55,12 @@ impl Row {
         Self { bytes: bytes.into(), extensions }
     }
 
-    /// A row that was stored.
+    /// A row made of stored bytes.
     pub(super) fn stored(bytes: &[u8]) -> Self {
         Self { bytes: bytes.into(), extensions: None }
     }
 
-    /// Reads the head of stored bytes.
+    /// Reads the head from stored bytes.
     pub(super) fn head(bytes: &[u8]) -> Result<Head> {
         let mut rest = bytes;
         let version = u8::from_le_bytes(take(&mut rest)?);
@@ -104,14 +105,14 @@ fn name_of(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(name).map_err(|_| damaged())
 }
 
-/// Takes the next bytes of stored data.
+/// Reads the next bytes of stored data.
 pub(super) fn take<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N]> {
     let (head, tail) = rest.split_first_chunk::<N>().ok_or_else(damaged)?;
     *rest = tail;
     Ok(*head)
 }
 
-/// What is stored cannot be read, though its checksum is right: it was written by something else.
+/// The error for stored data that cannot be read although its checksum is right: another program wrote it.
 pub(super) fn damaged() -> Error {
     Error::msg(
         "the stored queue cannot be read: it is damaged, or not of this program; `huntsman verify` tells what is whole, --fresh starts anew",

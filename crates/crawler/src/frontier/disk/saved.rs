@@ -1,4 +1,4 @@
-//! The queue of a job that no crawl works on: to be looked at, and to be rid of a host.
+//! The queue of a job that no crawl is using: for reading it, and for removing a host.
 
 use huntsman_store::{Batch, Store};
 
@@ -9,16 +9,16 @@ use crate::error::Result;
 use crate::host::HostKey;
 use crate::request::{Fingerprint, Request};
 
-/// The key of what is to be known of the last commit.
+/// The key of the information about the last commit.
 pub(super) const COMMIT: &[u8] = b"f/c";
-/// Version of its form.
+/// Version of its format.
 const VERSION: u8 = 1;
 
-/// What is to be known of a commit, for people. The queue itself does not need it, and earlier versions did not write it.
+/// Information about a commit, for people. The queue itself does not need it, and earlier versions did not write it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LastCommit {
     pub(crate) at: Timestamp,
-    /// Requests that were leased; to the queue they are work like any other.
+    /// Number of leased requests; the queue treats them like any other.
     pub(crate) leased: u64,
 }
 
@@ -31,7 +31,7 @@ impl LastCommit {
         bytes
     }
 
-    /// `None` of a form that this version does not know.
+    /// Reads the bytes; `None` if the format is not known to this version.
     fn from_bytes(mut bytes: &[u8]) -> Result<Option<Self>> {
         if u8::from_le_bytes(take(&mut bytes)?) != VERSION {
             return Ok(None);
@@ -41,7 +41,7 @@ impl LastCommit {
     }
 }
 
-/// A queue as its last commit left it. In memory is what the crawl itself had there; requests on disk are read a segment
+/// A queue as of its last commit. It holds in memory what the crawl held there; requests on disk are read one segment
 /// at a time.
 #[derive(Debug)]
 pub(crate) struct SavedQueue(State);
@@ -52,22 +52,22 @@ impl SavedQueue {
         Replay::of(store, DiskLimits::default()).map(Self)
     }
 
-    /// What the last commit said of itself.
+    /// The information about the last commit.
     pub(crate) fn last_commit(store: &dyn Store) -> Result<Option<LastCommit>> {
         store.get(COMMIT)?.map_or(Ok(None), |bytes| LastCommit::from_bytes(&bytes))
     }
 
-    /// Queued requests.
+    /// Number of queued requests.
     pub(crate) fn len(&self) -> u64 {
         self.0.queue.len()
     }
 
-    /// Hosts with their queued requests, by name.
+    /// Hosts and the numbers of their queued requests, by name.
     pub(crate) fn hosts(&self) -> Vec<(HostKey, u64)> {
         self.0.queue.hosts()
     }
 
-    /// Fingerprints that were seen.
+    /// Number of seen fingerprints.
     pub(crate) fn seen(&self, store: &dyn Store) -> Result<u64> {
         self.0.known.len(store)
     }
@@ -81,8 +81,8 @@ impl SavedQueue {
         self.0.known.each(store, visit)
     }
 
-    /// Calls `visit` with the queued requests of a host until it answers `false`: those in memory, then the segments by their
-    /// first requests. Answers whether all were visited.
+    /// Calls `visit` with the queued requests of a host until it returns `false`: first those in memory, then the
+    /// segments by their first requests. Returns whether all were visited.
     pub(crate) fn each_of(
         &self,
         host: &HostKey,
@@ -105,7 +105,8 @@ impl SavedQueue {
         Ok(true)
     }
 
-    /// Forgets what is queued of a host. The batch makes the store forget it, too: a checkpoint of all the rest.
+    /// Forgets the queued requests of a host. The returned batch removes them from the store: it is a checkpoint of
+    /// all others.
     pub(crate) fn forget(&mut self, host: &HostKey) -> Batch {
         let state = &mut self.0;
         state.queue.remove_host(host);

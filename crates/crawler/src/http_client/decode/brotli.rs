@@ -6,7 +6,7 @@ use super::{Malformed, Stage, make_room};
 
 type State = BrotliState<StandardAlloc, StandardAlloc, StandardAlloc>;
 
-/// Undoes `br`.
+/// Decodes `br`.
 pub(super) struct Brotli {
     state: Box<State>,
     ended: bool,
@@ -21,7 +21,7 @@ impl Brotli {
 
 impl Stage for Brotli {
     fn run(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> Result<usize, Malformed> {
-        /// The library writes into slices, so room is filled with zeros first: not too much at once.
+        /// The library writes into slices, so the capacity is first filled with zeros, in steps of this size.
         const STEP: usize = 32 << 10;
         let start = out.len();
         let (mut at, mut left) = (0, input.len());

@@ -1,14 +1,14 @@
-//! The deflate coding: zlib by the standard (RFC 9110), but many servers send the bare format.
+//! The deflate coding. The standard (RFC 9110) means zlib, but many servers send the raw deflate format.
 
 use flate2::{Decompress, FlushDecompress, Status};
 
 use super::{Malformed, Stage, make_room};
 
-/// Undoes `deflate`, finding out by the first two bytes which of the two formats it is.
+/// Decodes `deflate`. The first two bytes tell which of the two formats it is.
 pub(super) struct Deflate {
     inner: Option<Inflate>,
     first: Option<u8>,
-    /// The bytes that came may begin with zlib's frame.
+    /// Whether the data so far may begin with the zlib header.
     zlib: bool,
 }
 
@@ -50,7 +50,8 @@ impl Stage for Deflate {
     }
 }
 
-/// RFC 1950: method 8, window at most 32 KiB, no preset dictionary, and the two bytes are a multiple of 31.
+/// Whether these bytes are a zlib header (RFC 1950): method 8, window at most 32 KiB, no preset dictionary, and the
+/// two bytes are a multiple of 31.
 fn is_zlib([cmf, flg]: [u8; 2]) -> bool {
     is_zlib_method(cmf) && flg & 0x20 == 0 && u16::from_be_bytes([cmf, flg]).is_multiple_of(31)
 }
@@ -59,7 +60,7 @@ fn is_zlib_method(cmf: u8) -> bool {
     cmf & 0x0f == 8 && cmf >> 4 <= 7
 }
 
-/// The inflating of one stream, bare or with zlib's frame.
+/// The inflating of one stream, raw or in the zlib format.
 pub(super) struct Inflate {
     inner: Decompress,
     pub(super) ended: bool,
@@ -70,13 +71,13 @@ impl Inflate {
         Self { inner: Decompress::new(zlib), ended: false }
     }
 
-    /// Starts over with a bare stream.
+    /// Starts again with a raw stream.
     pub(super) fn restart(&mut self) {
         self.inner.reset(false);
         self.ended = false;
     }
 
-    /// As [`Stage::run`], but takes nothing after the end of the stream when `stop_at_end`.
+    /// Like [`Stage::run`], but consumes nothing after the end of the stream if `stop_at_end` is set.
     pub(super) fn inflate(
         &mut self,
         input: &[u8],
@@ -90,7 +91,7 @@ impl Inflate {
             if self.ended || left == 0 {
                 return Ok(taken);
             }
-            // The spare room is what bounds the output: `make_room` never makes more than is left.
+            // The spare capacity limits the output: `make_room` never reserves more than is left.
             make_room(out, left);
             let (before_in, before_out) = (self.inner.total_in(), out.len());
             let status = self.inner.decompress_vec(&input[taken..], out, FlushDecompress::None);

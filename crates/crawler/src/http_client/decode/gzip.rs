@@ -1,11 +1,11 @@
-//! The gzip coding (RFC 1952): members one after the other, each with its checksum.
+//! The gzip coding (RFC 1952): a sequence of members, each with its checksum.
 
 use flate2::Crc;
 
 use super::deflate::Inflate;
 use super::{Malformed, Stage};
 
-/// Undoes `gzip`. What follows the last member and does not begin like one is ignored, as browsers do.
+/// Decodes `gzip`. Data after the last member that does not begin like a member is ignored, as in browsers.
 pub(super) struct Gzip {
     state: State,
     inflate: Inflate,
@@ -14,9 +14,9 @@ pub(super) struct Gzip {
 }
 
 enum State {
-    /// The ten fixed bytes; those that came.
+    /// The ten fixed bytes, and how many of them have arrived.
     Fixed([u8; 10], usize),
-    /// Optional parts that are still to be skipped.
+    /// Optional parts that must still be skipped.
     Extra {
         flags: u8,
         length: [u8; 2],

@@ -117,7 +117,7 @@ fn gzip_members_follow_each_other_and_garbage_after_them_is_ignored() {
             assert_eq!(&decoded.body[..], b"one two", "{rest:?}");
             assert!(!decoded.partial);
         }
-        // A member that has begun is not there as a whole, be it by one byte.
+        // A truncated member is incomplete, even if only one byte is missing.
         for keep in 1..two.len() {
             let coded = [&one[..], &two[..keep]].concat();
             let error = decode_in(&[Coding::Gzip], &coded, step, limits(0)).expect_err("half a member");
@@ -209,7 +209,7 @@ fn a_body_that_is_something_else_is_an_error() {
             assert_eq!(error.kind(), FetchErrorKind::Decode, "{coding:?} {body:?}");
         }
     }
-    // Broken within: every checksum and every length counts.
+    // Damage in the middle: every checksum and every length must be checked.
     let mut coded = encode(Coding::Gzip, &b"text to be changed ".repeat(50));
     let end = coded.len();
     for at in [end - 1, end - 5] {
@@ -255,7 +255,7 @@ fn bombs_stop_at_the_limit_after_little_input() {
 
 #[test]
 fn a_coding_inside_a_coding_counts_against_the_limit_too() {
-    // Sixteen MiB of empty gzip members: they decode to nothing, but only after all of them were unpacked.
+    // Sixteen MiB of empty gzip members: the result is empty, but all of them have to be unpacked.
     let empty = encode(Coding::Gzip, b"");
     let coded = encode(Coding::Zstd, &empty.repeat((16 << 20) / empty.len()));
     let error =

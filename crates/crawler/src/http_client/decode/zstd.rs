@@ -1,4 +1,4 @@
-//! The zstd coding (RFC 8878): frames one after the other.
+//! The zstd coding (RFC 8878): a sequence of frames.
 
 use zstd::stream::raw::{DParameter, Decoder, InBuffer, Operation, OutBuffer};
 
@@ -7,11 +7,11 @@ use super::{Malformed, Stage, make_room};
 /// RFC 9659: a decoder for HTTP must offer a window of 8 MiB and should refuse a larger one.
 const WINDOW_LOG: u32 = 23;
 
-/// Undoes `zstd`. What follows the last frame and is none is ignored.
+/// Decodes `zstd`. Data after the last frame that is not a frame is ignored.
 pub(super) struct Zstd {
     inner: Option<Decoder<'static>>,
     frames: u64,
-    /// Bytes taken of the present frame.
+    /// Number of bytes of the current frame that were consumed.
     taken: usize,
     ended: bool,
 }
@@ -27,7 +27,7 @@ impl Zstd {
 
 impl Stage for Zstd {
     fn run(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> Result<usize, Malformed> {
-        /// No frame header is longer.
+        /// The length of the longest frame header.
         const LONGEST_HEADER: usize = 18;
         let Some(inner) = &mut self.inner else { return Err(Malformed("no memory for a decoder")) };
         let start = out.len();

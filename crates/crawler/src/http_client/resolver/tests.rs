@@ -9,7 +9,7 @@ fn settings(resolve: &[&str]) -> EngineSettings {
     EngineSettings { resolve: resolve.iter().map(|s| (*s).to_owned()).collect(), ..EngineSettings::default() }
 }
 
-/// What the scripted name server says about every name.
+/// The answer of the scripted name server to every question.
 #[derive(Clone, Debug)]
 pub(crate) enum Says {
     Addresses(Vec<IpAddr>, u32),
@@ -17,7 +17,7 @@ pub(crate) enum Says {
     Nothing,
 }
 
-/// A name server on loopback, and how many questions it got.
+/// A name server on loopback that counts its questions.
 pub(crate) struct NameServer {
     port: u16,
     questions: Arc<AtomicUsize>,
@@ -46,7 +46,7 @@ impl NameServer {
         self.questions.load(Ordering::SeqCst)
     }
 
-    /// A resolver that asks this server only.
+    /// A resolver that asks only this server.
     pub(crate) fn resolver(&self, timeout: Duration, size: usize) -> Resolver {
         let mut connection = ConnectionConfig::udp();
         connection.port = self.port;

@@ -1,8 +1,8 @@
-//! Hosts that fail, refuse, and are given up.
+//! Tests of hosts that fail, refuse, and are given up.
 
 use super::*;
 
-/// Asks one at a time and fails each time: the waits in between, in seconds, until the host is given up.
+/// Sends one request at a time, and each fails. Returns the waits in between, in seconds, until the host is given up.
 fn waits_until_given_up(settings: &EngineSettings) -> Vec<u64> {
     let mut s = Scheduler::new(settings, 0);
     s.woken(host("a"), at(0.0));
@@ -28,9 +28,10 @@ fn waits_until_given_up(settings: &EngineSettings) -> Vec<u64> {
 
 #[test]
 fn a_host_that_fails_is_backed_off_then_down_then_probed_then_given_up() {
-    // Failures 2, 3, 4 wait 2, 4, 8 s; the 5th takes it down; three cool-downs, each ended by a probe that fails.
+    // Failures 2, 3, 4 wait 2, 4, 8 s; the 5th takes the host down; three cool-downs follow, each ended by a probe
+    // that fails.
     assert_eq!(waits_until_given_up(&every(0.0)), [2, 4, 8, 600, 600, 600]);
-    // The delay is the base of the waits, and the wait after the first failure.
+    // The delay is the base of the waits, and also the wait after the first failure.
     assert_eq!(waits_until_given_up(&every(10.0)), [10, 20, 40, 60, 600, 600, 600]);
     let none = EngineSettings { host_max_cooldowns: 0, ..every(0.0) };
     assert_eq!(waits_until_given_up(&none), [2, 4, 8]);
@@ -59,7 +60,7 @@ fn a_probe_that_is_answered_brings_the_host_back() {
     s.ended(probe, answer(500), until);
     assert_eq!(s.slot_state(&host("a")), SlotState::Active);
     let tickets: Vec<Ticket> = (0..4).map(|_| fetch(&mut s, until)).collect();
-    // All was forgotten: the next failure is the first.
+    // The failures were forgotten: the next failure counts as the first.
     for ticket in tickets {
         s.ended(ticket, HOST_FAILURE, until);
     }
@@ -74,7 +75,7 @@ fn failures_that_were_in_flight_together_count_once() {
     for ticket in tickets {
         s.ended(ticket, HOST_FAILURE, at(1.0));
     }
-    // A restart of the server costs no cool-down; but until it answers, it is asked one at a time.
+    // A restart of the server causes no cool-down; but until it answers, it gets one request at a time.
     let one = fetch(&mut s, at(1.0));
     idle(&mut s, at(1.0));
     s.ended(one, answer(200), at(1.0));
@@ -135,7 +136,7 @@ fn retry_after_beyond_the_cap_is_not_believed_and_the_host_goes_on_at_doubled_de
             s.ended(ticket, refusal(429, years), at(0.0));
             assert_eq!(s.delay_of(&host("a")), Some(Duration::from_secs(4)), "{years}");
             assert_eq!(wait(&mut s, at(0.0)), at(4.0), "{years}");
-            // A good answer takes half of that away again.
+            // A good response removes half of the excess.
             let ticket = fetch(&mut s, at(4.0));
             s.ended(ticket, answer(200), at(4.0));
             assert!(s.delay_of(&host("a")) <= Some(Duration::from_secs(3)), "{years}");

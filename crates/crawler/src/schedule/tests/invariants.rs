@@ -1,4 +1,4 @@
-//! Random steps with everything switched on: what must hold whatever is called in whatever order.
+//! Random steps with all features switched on: checks invariants that must hold for any sequence of calls.
 
 use std::collections::{HashMap, HashSet};
 
@@ -46,7 +46,7 @@ fn run(seed: u64, steps: usize) {
     let names: Vec<HostKey> = (0..8).map(|n| host(&format!("h{n}"))).collect();
     let mut now = at(1_000.0);
     let mut seen: HashMap<HostKey, Seen> = HashMap::new();
-    // Tickets in flight with the id of their grant and whether they were sent.
+    // Tickets in flight, with the id of their grant and whether their request was sent.
     let mut out: Vec<(Ticket, u64, bool)> = Vec::new();
     let mut asked: HashSet<u64> = HashSet::new();
     let (mut grants, mut waiters) = (0u64, 0u64);
@@ -119,7 +119,7 @@ fn run(seed: u64, steps: usize) {
                 if let Some((ticket, id, sent)) = out.iter_mut().find(|(t, _, sent)| !sent && !t.is_void()) {
                     ticket.sent(now);
                     *sent = true;
-                    // From now on the gap counts from the sending.
+                    // From now on the gap counts from the time of sending.
                     let record = seen.get_mut(&ticket.host).unwrap();
                     if let Some(start) = record.starts.iter_mut().find(|(_, other)| other == id) {
                         start.0 = now;
@@ -157,7 +157,7 @@ fn run(seed: u64, steps: usize) {
                         }
                         grants += 1;
                         record.starts.push((now, grants));
-                        // Only the last starts can be too near.
+                        // Only the last starts can be too close.
                         let keep = record.starts.len().saturating_sub(32);
                         record.starts.drain(..keep);
                         record.active += 1;
@@ -182,7 +182,7 @@ fn run(seed: u64, steps: usize) {
     drain(&mut s, out, now, &given_up);
 }
 
-/// Ends what is out and serves what is left: it must come to an end, with no step that leads nowhere.
+/// Ends all tickets and serves the remaining requests. This must terminate, and every step must make progress.
 fn drain(s: &mut Scheduler, out: Vec<(Ticket, u64, bool)>, mut now: Timestamp, given_up: &HashSet<HostKey>) {
     s.resume();
     for (ticket, ..) in out {
@@ -211,7 +211,7 @@ fn drain(s: &mut Scheduler, out: Vec<(Ticket, u64, bool)>, mut now: Timestamp, g
     panic!("the scheduler never came to rest");
 }
 
-/// Timestamps have whole microseconds.
+/// Rounds down to whole microseconds, the resolution of timestamps.
 fn floor(delay: Duration) -> Duration {
     Duration::from_micros(u64::try_from(delay.as_micros()).unwrap())
 }

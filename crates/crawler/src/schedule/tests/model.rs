@@ -1,4 +1,4 @@
-//! Random steps against a model that is too simple to be wrong: it scans everything, every time.
+//! Compares random steps with a naive model that scans all slots every time.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::*;
 
-/// What the scheduler should answer.
+/// The expected result of the scheduler.
 #[derive(Clone, Debug, PartialEq)]
 enum Said {
     Fetch(HostKey),
@@ -26,7 +26,7 @@ struct ModelSlot {
     work: Option<u64>,
     wakes: u64,
     waiters: Vec<u64>,
-    /// Starts in the order of their grant: (time, number); the last is taken out when it is given back.
+    /// Starts in the order of their grant: (time, number). The last one is removed if it is refunded.
     starts: Vec<(u64, u64)>,
     active: usize,
     gave_up: bool,
@@ -82,7 +82,7 @@ impl Model {
         }
     }
 
-    /// When the slot may start, if it has anything to start.
+    /// When the slot may start, if it has something to start.
     fn ready_at(slot: &ModelSlot) -> Option<u64> {
         let want = if slot.waiters.is_empty() { slot.work? } else { 0 };
         let concurrency = if slot.crawl_delay.is_some() { 1 } else { slot.concurrency };
@@ -94,7 +94,7 @@ impl Model {
         Some(want.max(next).max(slot.sleep_until))
     }
 
-    /// The answer, and the number of the grant.
+    /// The expected result, and the number of the grant.
     fn next(&mut self, now: u64) -> (Said, u64) {
         if !self.give_ups.is_empty() {
             let host = self.give_ups.remove(0);
@@ -304,7 +304,7 @@ fn run(seed: u64, steps: usize) {
                 if let Said::Wait(at) = said
                     && rng.random_bool(0.5)
                 {
-                    // Straight to that time, and to just before it.
+                    // Advance exactly to that time, or to just before it.
                     if rng.random_bool(0.3) {
                         assert!(matches!(s.next(Timestamp(at - 1)), Next::Wait(again) if again.0 == at));
                     }

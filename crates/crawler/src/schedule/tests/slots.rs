@@ -1,4 +1,4 @@
-//! Fairness between slots, their own rules, and their memory.
+//! Tests of fairness between slots, of their own rules, and of what is remembered about them.
 
 use std::collections::HashMap;
 
@@ -33,7 +33,7 @@ fn a_host_with_a_long_queue_does_not_hold_back_nine_short_ones() {
             }
         }
     }
-    // All that is in flight but the nine short queues: the long one's share.
+    // The long queue gets all places in flight except those of the nine short queues.
     assert!(downloads <= 110, "{downloads} downloads until the short queues were done");
 }
 
@@ -46,27 +46,27 @@ fn the_slot_with_the_fewest_in_flight_is_next_and_ties_go_round() {
     let mut tickets: Vec<Ticket> = (0..6).map(|_| fetch(&mut s, at(0.0))).collect();
     let names: Vec<&str> = tickets.iter().map(|t| t.host.as_str()).collect();
     assert_eq!(names, ["a", "b", "c", "d", "a", "b"]);
-    // d and c have one in flight, a and b two. Ended: both of b.
+    // d and c have one request in flight, a and b two. End both of b.
     let b: Vec<Ticket> = tickets.extract_if(.., |t| t.host == host("b")).collect();
     for ticket in b {
         s.ended(ticket, answer(200), at(0.0));
     }
     let more: Vec<Ticket> = (0..4).map(|_| fetch(&mut s, at(0.0))).collect();
     let names: Vec<&str> = more.iter().map(|t| t.host.as_str()).collect();
-    // b has none; then those with one, after b in key order.
+    // First b, which has none in flight; then those with one, in key order after b.
     assert_eq!(names, ["b", "c", "d", "b"]);
 }
 
 #[test]
 fn hosts_that_hang_do_not_hold_back_one_that_answers() {
-    // Connections that time out, and hosts that accept them and say nothing.
+    // Connections that time out, and hosts that accept a connection but do not answer.
     for host_failure in [true, false] {
         hosts_that_hang(Outcome::Failed { host_failure });
     }
 }
 
 fn hosts_that_hang(failure: Outcome) {
-    // 40 silent hosts, each of whose requests ends by a timeout of 15 s, and one that answers in 10 ms.
+    // There are 40 silent hosts, whose requests all end with a timeout of 15 s, and one host that answers in 10 ms.
     let mut s = Scheduler::new(&EngineSettings { concurrent_requests: 16, ..at_once(2) }, 0);
     for n in 0..40 {
         s.woken(host(&format!("silent{n:02}")), at(0.0));
@@ -95,8 +95,8 @@ fn hosts_that_hang(failure: Outcome) {
             }
         }
     }
-    // Worst case: 40 silent hosts in key order before it, 16 then 12 at a time, for 15 s each. From then on it has
-    // places of its own.
+    // In the worst case 40 silent hosts are served before it in key order, 16 and then 12 at a time, for 15 s each.
+    // After that the healthy host has places of its own.
     assert!(pages > 1_000, "{pages} pages of the healthy host in 60 s, {failure:?}");
 }
 
@@ -118,14 +118,14 @@ fn a_quarter_of_the_places_is_kept_for_hosts_that_answer() {
     }
     let tickets: Vec<Ticket> = (0..8).map(|_| fetch(&mut s, at(0.0))).collect();
     assert_eq!(tickets.iter().filter(|t| t.host == host("answers")).count(), 2);
-    // What it gives back, it gets again, though twenty others wait.
+    // The answering host gets back the places that it releases, although twenty others wait.
     let (answering, _others): (Vec<_>, Vec<_>) = tickets.into_iter().partition(|t| t.host == host("answers"));
     for ticket in answering {
         s.ended(ticket, answer(200), at(0.0));
     }
     let again = [fetch(&mut s, at(0.0)), fetch(&mut s, at(0.0))];
     assert!(again.iter().all(|t| t.host == host("answers")));
-    // Once it has no work, its places are anybody's.
+    // When it has no more requests, its places are free for all hosts.
     for ticket in again {
         s.nothing_due(ticket, None, at(0.0));
     }
@@ -205,7 +205,7 @@ fn many_hosts_do_not_keep_as_many_slots() {
     let mut s = Scheduler::new(&every(1.0), 0);
     let mut most = 0;
     for n in 0..200_000u64 {
-        // A thousand new hosts a second.
+        // A thousand new hosts per second.
         let now = Timestamp(n * 1_000);
         s.woken(host(&format!("h{n}")), now);
         let ticket = fetch(&mut s, now);

@@ -1,4 +1,4 @@
-//! Delays that follow the answers.
+//! Tests of delays that adapt to the responses.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -20,7 +20,7 @@ fn throttled(target_concurrency: f64, delay: f64) -> EngineSettings {
     }
 }
 
-/// Delays of a slot after each (latency, status), asked one at a time as the delay allows.
+/// The delays of a slot after each (latency, status), with one request at a time as the delay allows.
 fn trace(settings: &EngineSettings, answers: &[(f64, u16)]) -> Vec<f64> {
     let mut s = Scheduler::new(settings, 0);
     s.woken(host("a"), at(0.0));
@@ -46,7 +46,8 @@ fn trace(settings: &EngineSettings, answers: &[(f64, u16)]) -> Vec<f64> {
 
 #[test]
 fn golden_autothrottle_traces_hold_through_slots() {
-    // Recorded from Scrapy 2.19's extension, but for the refusal in the second one, which now doubles the delay.
+    // Recorded from the extension of Scrapy 2.19, except for the refusal in the second one, which doubles the delay
+    // here.
     assert_eq!(trace(&last(1.0, 0.0), &[(0.2, 200); 6]), [2.6, 1.4, 0.8, 0.5, 0.35, 0.275]);
     let mixed = [(0.2, 200), (0.1, 404), (2.0, 404), (8.0, 503), (0.1, 200), (0.1, 200)];
     assert_eq!(trace(&last(1.0, 0.0), &mixed), [2.6, 2.6, 2.6, 8.0, 4.05, 2.075]);
@@ -54,7 +55,8 @@ fn golden_autothrottle_traces_hold_through_slots() {
     assert_eq!(trace(&last(1.0, 0.0), &[(100.0, 200), (1.0, 200)]), [60.0, 30.5]);
 }
 
-/// The default rule as its documentation says it, in seconds, with sorted lists: no refusals, which have tests of their own.
+/// The default rule as documented, in seconds, with sorted lists. It covers no refusals, which have tests of their
+/// own.
 fn naive_trace(target_concurrency: f64, least: f64, answers: &[(f64, u16)]) -> Vec<f64> {
     let mut delay = f64::max(5.0, least);
     let mut seen = Vec::new();
@@ -80,11 +82,11 @@ fn golden_traces_of_the_median_hold_through_slots() {
         [2.6, 1.4, 0.8, 0.5, 0.35, 0.275],
         "as ever where nothing varies"
     );
-    // Of five, two may be slow.
+    // Of five responses, two may be slow.
     let answers = [(0.2, 200), (0.4, 200), (30.0, 200), (0.4, 200), (20.0, 404), (0.2, 200), (0.2, 200)];
     let delays = [2.6, 1.4, 0.9, 0.65, 0.65, 0.525, 0.4625];
     assert_eq!(trace(&default, &answers), delays);
-    // A host that has become slow is believed with the third slow answer.
+    // When a host becomes slow, the delay follows with the third slow response.
     let slower = [(1.0, 200), (1.0, 200), (1.0, 200), (8.0, 200), (8.0, 200), (8.0, 200), (8.0, 200)];
     assert_eq!(trace(&default, &slower), [3.0, 2.0, 1.5, 1.25, 1.125, 8.0, 8.0]);
     assert_eq!(trace(&throttled(4.0, 0.5), &[(0.4, 200); 4]), [2.55, 1.325, 0.7125, 0.5]);
@@ -231,7 +233,7 @@ fn what_a_host_taught_is_noted_and_holds_in_the_next_run() {
     assert_eq!(wait(&mut next, at(2.0)), at(61.0));
     let ticket = fetch(&mut next, at(61.0));
     assert_eq!(next.delay_of(&host("a")), Some(Duration::from_secs(1)));
-    // It answers well until nothing is left of its slowness.
+    // The host answers well until the learnt delay is gone.
     next.ended(ticket, answer(200), at(61.0));
     for n in 0..10 {
         let ticket = fetch(&mut next, at(62.0 + f64::from(n)));

@@ -1,4 +1,4 @@
-//! Starts, refunds, void tickets, waiters.
+//! Tests of starts, refunds, void tickets and waiters.
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn an_unused_start_costs_no_delay() {
     assert_eq!(wait(&mut s, at(1.0)), at(6.0));
     let three = fetch(&mut s, at(6.0));
     s.ended(three, Outcome::Unused, at(7.0));
-    // Back to the gap after the second one, which is over.
+    // The gap counts from the second start again, and has passed.
     let _ticket = fetch(&mut s, at(7.0));
 }
 
@@ -171,7 +171,7 @@ fn a_crawl_delay_that_comes_while_sixteen_are_out_voids_them_and_holds_from_the_
     assert!(tickets.iter().all(|ticket| !ticket.is_void()));
     s.adjust(&host("a"), Politeness::CrawlDelay(Duration::from_secs(5)), at(1.0));
     assert!(tickets.iter().all(Ticket::is_void));
-    // The unsent are given back and ask again.
+    // Tickets that were not sent are returned, and their requests ask for a start again.
     for (n, ticket) in tickets.drain(3..).enumerate() {
         s.ended(ticket, Outcome::Unused, at(1.0));
         s.request_start(host("a"), n as u64, at(1.0));
