@@ -36,6 +36,8 @@
 // Files are written through `huntsman_files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
+#[cfg(doctest)]
+mod guide;
 #[cfg(feature = "spider")]
 pub mod spider;
 

@@ -19,7 +19,7 @@ const STEEPNESS: f64 = 2.0;
 /// `1 / (1 + (t / (e + 0.5))^2)`, t = 7 + n / 200.
 ///
 /// A logistic curve, of which these numbers are round ones near those that fit short answers of students best (60 of the
-/// corpus of Clough and Stevenson, 2011, 36 of them copied or revised). `docs/conformance.md` has what was measured with
+/// corpus of Clough and Stevenson, 2011, 36 of them copied or revised). `tests/conformance.toml` has what was measured with
 /// texts left out in turn. Texts of other kinds were not calibrated: long texts on one subject, of which `EVEN_PER_WORD`
 /// is a guess on the safe side, legal texts, lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]

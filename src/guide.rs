@@ -1,0 +1,43 @@
+//! The code of the guide (`docs/guide`), compiled by the doc tests of this crate. Nothing of this is in the library.
+
+#[doc = include_str!("../docs/guide/first-crawl.md")]
+struct FirstCrawl;
+
+#[doc = include_str!("../docs/guide/spiders.md")]
+struct Spiders;
+
+#[doc = include_str!("../docs/guide/selecting.md")]
+struct Selecting;
+
+#[doc = include_str!("../docs/guide/items.md")]
+struct Items;
+
+#[doc = include_str!("../docs/guide/politeness.md")]
+struct Politeness;
+
+#[doc = include_str!("../docs/guide/jobs.md")]
+struct Jobs;
+
+#[doc = include_str!("../docs/guide/components.md")]
+struct Components;
+
+#[doc = include_str!("../docs/guide/client.md")]
+struct Client;
+
+#[doc = include_str!("../docs/guide/avoid-dup.md")]
+struct AvoidDup;
+
+#[doc = include_str!("../docs/guide/near-duplicates.md")]
+struct NearDuplicates;
+
+#[doc = include_str!("../docs/guide/copied-texts.md")]
+struct CopiedTexts;
+
+#[doc = include_str!("../docs/guide/operating.md")]
+struct Operating;
+
+#[doc = include_str!("../docs/guide/settings.md")]
+struct Settings;
+
+#[doc = include_str!("../docs/guide/scrapy.md")]
+struct Scrapy;
