@@ -35,7 +35,7 @@ pub(super) fn menus(scan: &Scan, html: &str) -> Vec<Range<usize>> {
         while links.next_if(|link| link.end <= block.start).is_some() {}
         while let Some(link) = links.next_if(|link| link.start < block.end) {
             count += 1;
-            // A link that continues into the next block counts for both.
+            // A link that continues into the next block counts for this one only.
             linked += letters(&scan.text()[link.start.max(block.start)..link.end.min(block.end)]);
         }
         while main.next_if(|piece| piece.end <= block.start).is_some() {}

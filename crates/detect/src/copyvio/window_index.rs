@@ -153,7 +153,7 @@ impl WindowIndex {
         }
     }
 
-    /// Merges all parts. Queries are faster until more is added.
+    /// Merges all parts that can be merged. Queries are faster until more is added.
     pub fn compact(&mut self) {
         if self.young.is_empty() && self.parts.len() < 2 {
             return;

@@ -246,8 +246,8 @@ fn tag_name(tag: &str) -> &str {
 fn is_hidden_link(pieces: &Pieces<'_>, at: usize) -> bool {
     let rest = &pieces.text[pieces.list[at].end as usize..];
     let rest = rest.trim_start_matches(super::super::words::is_space);
-    // All three names are ASCII. A letter whose lower case is ASCII does not match (the Kelvin sign, for example, is not in them, because
-    // there is no k).
+    // All three names are ASCII, and no other letter becomes one of theirs in lower case (the Kelvin sign becomes a k, which none of them
+    // has).
     HIDDEN_LINKS
         .iter()
         .any(|prefix| rest.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)))

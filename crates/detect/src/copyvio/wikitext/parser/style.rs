@@ -62,7 +62,7 @@ impl Parser<'_> {
             self.stack[index + 1].open = outer.open;
             index += 1;
         }
-        // A heading does not end within a style, so the style is abandoned.
+        // A heading cannot end within a style, so equals signs there do not end it.
         let begin = self.stack[index].piece;
         if let Some(heading) = self.below_styles().map(|index| &mut self.stack[index])
             && heading.last != NONE
