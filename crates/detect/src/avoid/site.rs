@@ -64,7 +64,7 @@ pub enum Kinship {
     Moved,
     /// A page was fetched that is the same except for parameters that were learnt not to matter.
     Canonical,
-    /// The page that links to it was fetched, and links at this position were found to tell the content.
+    /// The page that links to it was fetched.
     Link,
     /// A page that was fetched names it as its own address.
     Named,
