@@ -1,7 +1,7 @@
 //! A file of metrics, from which a collector serves Prometheus while no run is going on.
 //!
-//! If counters began anew with every run, Prometheus would misread them: 120 today after 100 yesterday would be an increase of
-//! 20. So the counters and histograms in the file go on from run to run.
+//! If counters began anew with every run, Prometheus would misread them: after a run that counts 100, a run that counts 120 would look like
+//! an increase of only 20. Therefore the counters and histograms in the file go on from run to run.
 
 use std::collections::HashMap;
 use std::fs::File;

@@ -17,9 +17,9 @@ use huntsman_text::words::Words;
 
 /// The fingerprint of a text: 128 bits.
 ///
-/// Bit i, 0 the least significant, is set if the weights of the features whose hash has bit i are more than half of all weights; ties give
-/// 0. A text without any feature gets the fingerprint 0, which carries no information and must not be compared. The fingerprint of a short
-/// text (below some 50 words) carries little, because each word is a large part of it.
+/// Bit i, 0 the least significant, is set if the weights of the features whose hash has bit i are more than half of all weights; a tie
+/// clears the bit. A text without any feature gets the fingerprint 0, which carries no information and must not be compared. The
+/// fingerprint of a short text (below some 50 words) carries little, because each word is a large part of it.
 ///
 /// As text, a fingerprint has 32 lower-case hexadecimal digits; as bytes it is big-endian (`hash.0.to_be_bytes()`). The value for a text is
 /// the same on every machine.

@@ -3,7 +3,7 @@
 //! ```text
 //! SADD <LANG>:<b>:<VVVV> <id>            b = 0..7, VVVV = the band in upper-case hexadecimal digits
 //! HSET simhashes:<LANG> <id> <32 digits>
-//! HSET simhashes-meta <LANG> <features>  ours alone; what others began has none
+//! HSET simhashes-meta <LANG> <features>  written by this program only; languages that others began have none
 //! ```
 //!
 //! An id is written unchanged. A text that looks like a number gets a quotation mark before it, so that it is read back as a text.

@@ -14,7 +14,7 @@ pub(super) struct Server {
     settings: Arc<RedisSettings>,
     /// Clients that are not in use. Each calling thread uses one.
     idle: Mutex<Vec<Client>>,
-    /// A client from which others are made; it never connects itself.
+    /// A client from which others are made. Once it is stored here, it never connects itself.
     pattern: Mutex<Client>,
     is_cluster: bool,
 }

@@ -202,7 +202,7 @@ fn parse(address: &str) -> Result<RedisSettings, String> {
         _ => return Err("it begins with redis:// or rediss://".to_owned()),
     };
     let host = match url.host() {
-        // For schemes other than the web's, the URL parser does not recognise IP addresses.
+        // For schemes other than the web's, the URL parser takes an IPv4 address for a name.
         Some(Host::Domain(name)) if !name.is_empty() => name.to_owned(),
         Some(Host::Ipv4(address)) => address.to_string(),
         Some(Host::Ipv6(address)) => address.to_string(),

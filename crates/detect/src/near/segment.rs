@@ -126,7 +126,7 @@ impl Segment {
     }
 
     fn open(&self) -> Result<(File, u64), IndexError> {
-        // The file is opened with checks even for reading, because it may be appended to later under the same name.
+        // Links are refused even for reading, because the file may be appended to later under the same name.
         let opened = huntsman_files::refuse_link(&self.path).and_then(|()| {
             let file = File::open(&self.path)?;
             let bytes = file.metadata()?.len();

@@ -15,8 +15,9 @@ const STEEPNESS: f64 = 2.0;
 
 /// The probability, between 0 and 1, that the article takes words from the source, computed only from the passages that they share.
 ///
-/// Let e be the sum over all passages of their equal words, less four each, and n the words of the article: the score is `1 / (1 + (t / (e
-/// + 0.5))^2)`, with t = 7 + n / 200.
+/// Let e be the sum over all passages of their equal words, less four each, and n the number of words of the article.
+///
+/// The score is `1 / (1 + (t / (e + 0.5))^2)`, with t = 7 + n / 200.
 ///
 /// This is a logistic curve. Its numbers are round ones near those that fit short answers of students best (60 of the corpus of Clough and
 /// Stevenson, 2011, 36 of them copied or revised). `docs/conformance.md` has the results of cross-validation. It was not calibrated for
