@@ -293,8 +293,8 @@ impl Predictor {
         }
     }
 
-    /// Records another link to a URL that was found before; the position of the link may be evidence. Does nothing if the URL is no longer
-    /// expected.
+    /// Records another link to a URL that was found before; the position of the link may be evidence. Does nothing if the predictor remembers no
+    /// links to this URL, for example because its page was learnt already.
     pub fn link(&mut self, site: &str, url: &Url, link: LinkContext) {
         if self.links.contains_key(&hash_of(url)) {
             self.discover(site, url, Some(link));
