@@ -1,4 +1,4 @@
-//! Query, flag, insert: what is done with each batch.
+//! The three steps for each batch of documents: query the index, write the flags, insert.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::record::Story;
 use crate::spelling::Spellings;
 use crate::warning::{Warning, Warnings};
 
-/// What is near to a document, the nearest first.
+/// The indexed documents that are near to one document, the nearest first.
 type Found = Vec<Near>;
 
-/// How many documents that took the place of another text are told one by one.
+/// The number of replaced documents per run that are reported one by one; later ones are only counted.
 const REPLACED_TOLD: u64 = 3;
 
-/// Asks an index, flags and inserts.
+/// Queries an index for near-duplicates of documents, writes the flags, and inserts the documents.
 #[derive(Debug)]
 pub struct Dedup {
     index: Arc<Index>,
@@ -34,7 +34,7 @@ pub struct Dedup {
 }
 
 impl Dedup {
-    /// Documents are compared with this index, and what is near goes to these flags. Texts with fewer than 50 words are indexed, but not
+    /// Compares documents with this index and writes what it finds to these flags. Texts with fewer than 50 words are indexed, but not
     /// flagged.
     pub fn new(index: impl Into<Arc<Index>>, flags: Flags) -> Self {
         Self {
@@ -47,34 +47,34 @@ impl Dedup {
         }
     }
 
-    /// Texts with fewer words are indexed, but not flagged.
+    /// Sets the least number of words of a text that is flagged. Shorter texts are indexed, but not flagged.
     pub fn min_words(mut self, words: usize) -> Self {
         self.min_words = words;
         self
     }
 
-    /// Counts what is done here.
+    /// Sets the metrics that this value updates.
     pub fn telemetry(mut self, telemetry: Arc<Telemetry>) -> Self {
         self.telemetry = telemetry;
         self
     }
 
-    /// Keeps how languages are spelt here.
+    /// Sets the table in which the spelling of each language is kept.
     pub fn spellings(mut self, spellings: Spellings) -> Self {
         self.spellings = spellings;
         self
     }
 
-    /// What is called with each warning.
+    /// Sets the callback for warnings.
     pub fn warnings(mut self, warnings: Warnings) -> Self {
         self.warnings = warnings;
         self
     }
 
-    /// Flags what is near to indexed documents or to earlier ones of the batch, and then inserts all of it.
+    /// Flags each document that is near to an indexed one or to an earlier one of the batch, and then inserts the whole batch.
     ///
-    /// The flags are written before anything is inserted: a run that is killed in between leaves the documents not indexed and their flags
-    /// written, and the next one writes them no second time.
+    /// The flags are written before anything is inserted. If a run is killed in between, the flags are written and the documents are not
+    /// indexed; the next run does not write these flags again.
     ///
     /// # Errors
     /// The index fails, or the flags cannot be written.
@@ -101,11 +101,11 @@ impl Dedup {
                     }
                     if !is_short && !self.flags.has(story) {
                         let mut found = near.remove(&at).unwrap_or_default();
-                        // What the batch has put in the place of an indexed text counts, not that text.
+                        // If the batch replaces an indexed text, the new text is compared, and the old one is not.
                         found.retain(|near| near.id != *id && earlier.get(language, &near.id).is_none());
                         earlier.near(&story.document, self.index.near().identity().k(), &mut found);
                         if known.is_none() {
-                            // Told already, by a run that ended before it had indexed this one.
+                            // A run that ended before it had indexed this document may have written the pair already.
                             found.retain(|near| !self.flags.has_pair(language, &near.id, id));
                         }
                         if !found.is_empty() {
@@ -136,7 +136,7 @@ impl Dedup {
 
     fn insert(&mut self, stories: &[Story]) -> Result<(), Error> {
         let start = Instant::now();
-        // Those that are there as well: a server may have been left with half of what belongs to a document.
+        // Inserts unchanged documents too: if an earlier insert was interrupted, the server may hold only half of a document's keys.
         let documents: Vec<Document> = stories.iter().map(|story| story.document.clone()).collect();
         if documents.is_empty() {
             return Ok(());
@@ -148,7 +148,7 @@ impl Dedup {
         Ok(())
     }
 
-    /// Flags what is near to indexed documents, and inserts nothing.
+    /// Flags each document that is near to an indexed one, and inserts nothing.
     ///
     /// # Errors
     /// The index fails, or the flags cannot be written.
@@ -171,7 +171,7 @@ impl Dedup {
         self.flags.flush(false)
     }
 
-    /// Makes durable what was done.
+    /// Makes the flags and the index durable.
     ///
     /// # Errors
     /// The disk or the server fails.
@@ -191,7 +191,7 @@ impl Dedup {
         stories
     }
 
-    /// With which fingerprints the documents are indexed.
+    /// The fingerprint under which each document is indexed; `None` for each one that is not.
     fn indexed(&self, stories: &[Story]) -> Result<Vec<Option<SimHash>>, Error> {
         let mut by_language = HashMap::<Language, (Vec<usize>, Vec<DocId>)>::new();
         for (at, story) in stories.iter().enumerate() {
@@ -220,11 +220,11 @@ impl Dedup {
     }
 }
 
-/// The documents of a batch so far; of each id the last one.
+/// The documents of a batch so far. If an id occurs more than once, only its last document is kept.
 #[derive(Debug, Default)]
 struct Earlier {
     places: HashMap<(Language, DocId), usize>,
-    /// By language: a batch has some thousand at most, and each is compared with those before it.
+    /// By language. A batch has a thousand documents or so at most, and each is compared with those before it.
     documents: HashMap<Language, Vec<(SimHash, DocId)>>,
 }
 

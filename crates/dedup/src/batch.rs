@@ -1,4 +1,4 @@
-//! Documents with their fingerprints, some at a time, in the order of the input.
+//! Documents with their fingerprints, in batches, in the order of the input.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,52 +16,53 @@ use crate::manifest::Manifest;
 use crate::metrics::Telemetry;
 use crate::record::{Bad, Body, Raw, Reader, Story};
 
-/// Documents of a batch. More per call to a server cost little, and a batch is what a kill can make to be done again.
+/// Documents per batch. More of them per call to a server would save little, and a whole batch may have to be done again if the run is
+/// killed.
 const DOCUMENTS: usize = 1_024;
-/// Bytes of a batch, unless a single document is longer.
+/// Bytes per batch at most, unless a single document is longer.
 const BYTES: usize = 1 << 20;
-/// How often it is looked whether the run is to end while nothing comes.
+/// How often the run checks whether it was told to stop while no input arrives.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Whether the run is to end early.
+/// A flag that tells the run to end early. Clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Lets the run end: what was read is finished.
+    /// Tells the run to end. Documents that were read already are still processed.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is to end.
+    /// Whether the run was told to end.
     pub fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
-/// What documents are read, and how they are fingerprinted.
+/// Which documents are read, and how they are fingerprinted.
 #[derive(Debug)]
 pub struct Settings {
-    /// Where they come from, one after the other.
+    /// The sources of the documents, read one after the other.
     pub sources: Vec<Source>,
-    /// Longest document in bytes, be it a line or a file (default 32 MiB); a longer one is a [`Bad`] one.
+    /// Longest document in bytes, whether a line or a file (default 32 MiB). A longer one becomes a [`Bad`].
     pub max_document: u64,
-    /// What texts are seen as.
+    /// The features of a text that its fingerprint is made of.
     pub features: Features,
-    /// The language of documents that name none, and how it is spelt (default: it is recognised from the text).
+    /// The language of documents that name none, and its spelling (default: it is recognised from the text).
     pub lang: Option<(Language, Box<str>)>,
     /// Only these documents are read (default: all).
     pub manifest: Option<Arc<Manifest>>,
-    /// Threads that fingerprint (default: as many as processors).
+    /// Number of threads that compute fingerprints (default: the number of processors).
     pub workers: usize,
-    /// What counts what is read.
+    /// The metrics of reading and fingerprinting.
     pub telemetry: Arc<Telemetry>,
-    /// What ends the run early.
+    /// The flag that ends the run early.
     pub stop: Stop,
 }
 
 impl Settings {
-    /// All documents of these sources, with the defaults.
+    /// Settings for all documents of these sources, with the defaults.
     pub fn new(sources: Vec<Source>, features: Features) -> Self {
         Self {
             sources,
@@ -76,18 +77,18 @@ impl Settings {
     }
 }
 
-/// Some documents.
+/// A number of consecutive documents of the input.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Those with a fingerprint.
+    /// The documents that have a fingerprint.
     pub stories: Vec<Story>,
-    /// Those that could not be read.
+    /// The documents that could not be read.
     pub bad: Vec<Bad>,
     /// Sources that could not be read to their end.
     pub broken: Vec<Broken>,
 }
 
-/// What a worker gets: documents, what reading them took, and where they go.
+/// The job of a worker: the documents, the time that reading them took, and the channel for the result.
 struct Job {
     raws: Vec<Raw>,
     broken: Vec<Broken>,
@@ -95,7 +96,7 @@ struct Job {
     out: SyncSender<Batch>,
 }
 
-/// The batches of a run, in the order of the input. They are read ahead: two for each thread that fingerprints.
+/// The batches of a run, in the order of the input. Two batches for each fingerprinting thread are read ahead.
 #[derive(Debug)]
 pub struct Batches {
     queue: Receiver<Receiver<Batch>>,
@@ -103,10 +104,10 @@ pub struct Batches {
 }
 
 impl Batches {
-    /// Starts to read.
+    /// Starts the threads that read and fingerprint.
     ///
     /// # Errors
-    /// No thread can be started.
+    /// A thread cannot be started.
     pub fn start(settings: Settings) -> Result<Self, Error> {
         let (jobs, taken) = sync_channel::<Job>(settings.workers);
         let (order, queue) = sync_channel(2 * settings.workers);
@@ -122,7 +123,7 @@ impl Batches {
                 loop {
                     let job = taken.lock().expect("no thread panics with it").recv();
                     let Ok(job) = job else { return };
-                    // Nobody waits for it if the run failed meanwhile.
+                    // The receiver is gone if the run failed meanwhile.
                     let _ = job.out.send(worked(&mut reader, job.raws, job.broken, job.fetch, &telemetry));
                 }
             };
@@ -139,13 +140,13 @@ impl Batches {
 impl Iterator for Batches {
     type Item = Result<Batch, Error>;
 
-    /// The next batch, as soon as it is fingerprinted.
+    /// Waits for the next batch to be fingerprinted and returns it.
     fn next(&mut self) -> Option<Self::Item> {
         let batch = loop {
             match self.queue.recv_timeout(TICK) {
                 Ok(batch) => break batch,
                 Err(RecvTimeoutError::Disconnected) => return None,
-                // The thread that reads may wait for stdin for ever.
+                // The reading thread may block on stdin for ever, so it is not waited for.
                 Err(RecvTimeoutError::Timeout) if self.stop.get() => return None,
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -196,7 +197,7 @@ impl Producer {
                         };
                         raws.push(raw);
                     }
-                    // At once: what comes after it may take hours.
+                    // The failure is reported at once, because the source after it may take hours.
                     Err(failure) => broken.push(failure),
                 }
                 if broken.is_empty() && raws.len() < DOCUMENTS && bytes < BYTES {
@@ -221,7 +222,8 @@ impl Producer {
             return ControlFlow::Break(());
         }
         let (out, batch) = sync_channel(1);
-        // First its place in the order, then the work: so many are read ahead as the order has room for.
+        // The batch takes its place in the order before its job is queued, so the capacity of the order limits how many batches are read
+        // ahead.
         let sent = self.order.send(batch).is_ok() && self.jobs.send(Job { raws, broken, fetch, out }).is_ok();
         if sent { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }

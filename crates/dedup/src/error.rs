@@ -1,4 +1,4 @@
-//! What can go wrong with a run.
+//! The errors of a run.
 
 use std::fmt;
 use std::io;
@@ -6,22 +6,22 @@ use std::path::PathBuf;
 
 use huntsman_detect::near::IndexError;
 
-/// Why a run cannot begin or go on: what, where, and what to do about it.
+/// Why a run cannot begin or go on. The message says what failed, where, and what to do about it.
 ///
 /// A document that cannot be read is not such an error, but a [`Bad`](crate::Bad) in its batch.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// What was named as input is not there, or is no name of an input. Nothing was done.
+    /// The input does not exist, or its name is not one that an input can have. Nothing was done.
     Input {
-        /// As it was named.
+        /// The name as it was given.
         name: String,
         /// What is wrong with it.
         message: String,
     },
-    /// The server that has an input does not answer. Nothing was done; it may answer later.
+    /// The server that holds an input does not answer. Nothing was done; the server may answer later.
     Unavailable {
-        /// As it was named.
+        /// The name as it was given.
         name: String,
         /// What the server said, and what to do.
         message: String,
@@ -33,14 +33,14 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
-    /// The file of flags cannot be opened or has something else than flags. Nothing was done.
+    /// The file of flags cannot be opened, or it contains something other than flags. Nothing was done.
     Flags {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
         message: String,
     },
-    /// Another process writes the file of flags.
+    /// Another process is writing the file of flags.
     FlagsLocked {
         /// The file.
         path: PathBuf,
@@ -49,26 +49,26 @@ pub enum Error {
     FlagsFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// Flags could not be written to where they go if that is no file.
+    /// Flags could not be written to an output that is not a file.
     Output(io::Error),
-    /// There is no index at the place that was named.
+    /// There is no index in the given directory.
     NoIndex {
         /// The directory.
         path: PathBuf,
     },
     /// The index failed.
     Index(IndexError),
-    /// A thread, or the runtime that asks a bucket, could not be started.
+    /// A thread, or the runtime for requests to a bucket, could not be started.
     Start {
-        /// What was started: `a thread`, `the runtime`.
+        /// What could not be started: `a thread`, `the runtime`.
         what: &'static str,
-        /// Why it could not be.
+        /// The cause.
         source: io::Error,
     },
-    /// A thread that fingerprints panicked, which is a fault in this crate.
+    /// A fingerprinting thread panicked, which is a bug in this crate.
     Panicked,
 }
 

@@ -1,4 +1,4 @@
-//! The flags: a JSON line for each document with near-duplicates.
+//! The flags: one JSON line for each document that has near-duplicates.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,7 +17,7 @@ use crate::record::Story;
 use crate::time;
 use crate::warning::{Warning, Warnings};
 
-/// A line of flags: a document, and what is near to it.
+/// A line of flags: a document, and the indexed documents that are near to it.
 #[derive(Debug, Serialize)]
 pub struct FlagLine<'a> {
     id: &'a DocId,
@@ -39,7 +39,7 @@ struct Match<'a> {
 }
 
 impl<'a> FlagLine<'a> {
-    /// The line of a document and what is near to it, the nearest first.
+    /// The line for a document and the documents that are near to it, the nearest first.
     pub fn new(story: &'a Story, near: &'a [Near], identity: &Identity) -> Self {
         let matches: Vec<Match<'_>> =
             near.iter().map(|near| Match { id: &near.id, distance: near.distance }).collect();
@@ -57,7 +57,7 @@ impl<'a> FlagLine<'a> {
     }
 }
 
-/// What is read of a line that is there already.
+/// The fields that are read from an existing line.
 #[derive(Deserialize)]
 struct Known {
     id: DocId,
@@ -71,12 +71,13 @@ struct KnownMatch {
     id: DocId,
 }
 
-/// Where flags go, and which are there: a file, which is locked as long as this value lives, or anything else that is written to.
+/// The output of flags, and the set of flags that were written already. The output is a file, which is locked as long as this value lives,
+/// or any other writer.
 #[derive(Debug)]
 pub struct Flags {
     out: Out,
     lines: Vec<u8>,
-    /// Hashes of what was flagged: 16 bytes instead of some hundred.
+    /// Hashes of the flagged pairs: 16 bytes each instead of some hundred.
     known: HashSet<u128>,
     pairs: HashSet<u128>,
     keys: [RandomState; 2],
@@ -97,7 +98,7 @@ impl fmt::Debug for Out {
 }
 
 impl Flags {
-    /// Flags to a writer, of which nothing is read. It gets whole lines, some at a time.
+    /// Writes flags to a writer, from which nothing is read. It gets whole lines, several at a time.
     pub fn to(writer: impl Write + Send + 'static) -> Self {
         Self::new(Out::Writer(Box::new(writer)))
     }
@@ -107,10 +108,10 @@ impl Flags {
         Self { out, lines: Vec::new(), known: HashSet::new(), pairs: HashSet::new(), keys }
     }
 
-    /// Flags behind those that a file has. A last line without its end is what a kill left: it is cut off.
+    /// Appends flags to a file and reads those that it has. If its last line has no end, a killed run left it, and it is cut off.
     ///
     /// # Errors
-    /// The file cannot be opened or read, another process writes it, or it has something else than flags.
+    /// The file cannot be opened or read, another process is writing it, or it contains something other than flags.
     pub fn append(path: &Path, warnings: &Warnings) -> Result<Self, Error> {
         let (file, is_regular) = opened(path)?;
         let mut flags = Self::new(Out::File { file, path: path.to_owned(), is_regular });
@@ -120,10 +121,10 @@ impl Flags {
         Ok(flags)
     }
 
-    /// Flags in place of what a file has.
+    /// Replaces the content of a file with new flags.
     ///
     /// # Errors
-    /// The file cannot be opened, another process writes it, or it has something else than flags.
+    /// The file cannot be opened, another process is writing it, or it contains something other than flags.
     pub fn replace(path: &Path, warnings: &Warnings) -> Result<Self, Error> {
         let mut flags = Self::append(path, warnings)?;
         if let Out::File { file, is_regular: true, .. } = &mut flags.out {
@@ -200,21 +201,21 @@ impl Flags {
         self.hash(&(language, of, original))
     }
 
-    /// Of this process only. Two keys of 64 bits: among a billion flags, one in 10^20 is taken for another.
+    /// The hash is valid in this process only. It has two keys of 64 bits: among a billion flags, one in 10^20 is mistaken for another.
     fn hash(&self, value: &impl std::hash::Hash) -> u128 {
         let [high, low] = &self.keys;
         u128::from(high.hash_one(value)) << 64 | u128::from(low.hash_one(value))
     }
 
-    /// Adds a line, which is written by [`flush`](Self::flush).
+    /// Adds a line to the buffer; [`flush`](Self::flush) writes it.
     pub fn push(&mut self, line: &FlagLine<'_>) {
         serde_json::to_writer(&mut self.lines, line)
             .expect("texts and numbers are JSON, and memory takes them");
         self.lines.push(b'\n');
     }
 
-    /// Writes the lines that were added, in whole lines, to where the end of the process by any means loses nothing of them; to
-    /// the disk if `durable`.
+    /// Writes the buffered lines, always whole, to the operating system, so that they survive any end of the process; with `durable` also
+    /// to the disk.
     ///
     /// # Errors
     /// The writer fails; the disk is full or fails.
@@ -234,7 +235,7 @@ impl Flags {
         if durable { self.sync() } else { Ok(()) }
     }
 
-    /// Makes durable what was written.
+    /// Makes the written lines durable.
     ///
     /// # Errors
     /// The disk is full or fails.
@@ -253,7 +254,7 @@ fn opened(path: &Path) -> Result<(File, bool), Error> {
     let file = files::open_write(path).map_err(named)?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) if is_regular => Err(Error::FlagsLocked { path: path.to_owned() }),
-        // A file system without locks is no reason not to write.
+        // If the file system has no locks, the flags are written without one.
         _ => Ok((file, is_regular)),
     }
 }

@@ -1,4 +1,4 @@
-//! Which index, and how it is opened.
+//! The place of an index, and how it is opened.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use crate::error::Error;
 use crate::redis::{RedisIndex, RedisSettings};
 use crate::warning::{Warning, Warnings};
 
-/// Documents that are sent to a server at once.
+/// Documents that are sent to a server in one call.
 #[cfg(feature = "redis")]
 const BATCH: usize = 1_024;
 
-/// Where an index is.
+/// The place of an index.
 #[derive(Debug)]
 pub enum Place {
     /// In a directory.
@@ -27,25 +27,25 @@ pub enum Place {
     Redis(Box<RedisSettings>),
 }
 
-/// What is done about an index that is not there.
+/// What to do if the index does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// An empty one is made.
+    /// Make an empty one.
     Make,
-    /// It is a mistake of the caller.
+    /// Return an error.
     Refuse,
 }
 
-/// What an index is to be made for, as far as the caller says: what is missing is what the index is made for, or the default.
+/// The properties that the caller wants an index to have. A missing property is taken from the existing index, or else from the defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// In how many of 128 bits near-duplicates differ at most.
+    /// The greatest number of differing bits, of 128, between near-duplicates.
     pub k: Option<u32>,
-    /// What texts are seen as.
+    /// The features of a text that its fingerprint is made of.
     pub features: Option<Features>,
 }
 
-/// An index that is open.
+/// An open index.
 #[derive(Debug)]
 pub enum Index {
     /// One in a directory.
@@ -56,7 +56,7 @@ pub enum Index {
 }
 
 impl Index {
-    /// What an index does.
+    /// The operations of the index.
     pub fn near(&self) -> &dyn NearIndex {
         match self {
             Self::Disk(index) => index,
@@ -65,7 +65,7 @@ impl Index {
         }
     }
 
-    /// Bytes of memory of the server, if there is one and it tells.
+    /// Bytes of memory that the server uses; `None` without a server, or if it does not tell.
     pub fn server_memory(&self) -> Option<u64> {
         match self {
             Self::Disk(_) => None,
@@ -76,7 +76,7 @@ impl Index {
 }
 
 impl Place {
-    /// The directory, if it is one.
+    /// The directory of the index; `None` for an index in a server.
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Directory(path) => Some(path),
@@ -85,10 +85,10 @@ impl Place {
         }
     }
 
-    /// What the index is, or is to be made for: what is wanted, else what a directory says, else the defaults.
+    /// The identity of the index: each property as wanted, else as the directory has it, else the default.
     ///
     /// # Errors
-    /// The index in the directory is made for something else or cannot be read; it is not there and must be.
+    /// The index in the directory has another identity or cannot be read, or it does not exist and `missing` refuses that.
     pub fn identity(&self, wanted: Wanted, missing: Missing) -> Result<Identity, Error> {
         let found = match self {
             Self::Directory(path) => {
@@ -109,18 +109,18 @@ impl Place {
         Ok(asked)
     }
 
-    /// Opens the index, and makes an empty one if there is none.
+    /// Opens the index, and makes an empty one if it does not exist.
     ///
     /// # Errors
-    /// It is made for something else, another process works on it, or the disk or the server fails.
+    /// The index has another identity, another process has it open, or the disk or the server fails.
     pub fn open(&self, identity: Identity, warnings: &Warnings) -> Result<Index, Error> {
         self.build(identity, [], warnings)
     }
 
-    /// Opens the index whatever it is made for, to look at it.
+    /// Opens an existing index whatever its identity is, for inspection.
     ///
     /// # Errors
-    /// As [`open`](Self::open); or there is none.
+    /// As [`open`](Self::open); or the index does not exist.
     pub fn open_any(&self, wanted: Wanted, warnings: &Warnings) -> Result<Index, Error> {
         let identity = self.identity(wanted, Missing::Refuse)?;
         match self {
@@ -130,10 +130,10 @@ impl Place {
         }
     }
 
-    /// Opens the index and inserts documents at once, where that is quicker than inserting them later.
+    /// Opens the index and inserts these documents in bulk, where that is faster than inserting them later.
     ///
     /// # Errors
-    /// As [`open`](Self::open). What was inserted until then stays.
+    /// As [`open`](Self::open). Documents that were inserted before the error stay.
     pub fn build(
         &self,
         identity: Identity,
@@ -166,7 +166,8 @@ impl Place {
     }
 }
 
-/// Opens an index in Redis, which tells its features only by refusing others.
+/// Opens an index in Redis without knowing its features. Such an index does not state its features; it only refuses to be opened with
+/// others.
 #[cfg(feature = "redis")]
 fn any_features(settings: &RedisSettings, identity: Identity, wanted: Wanted) -> Result<Index, Error> {
     let mut last = IndexError::new(IndexErrorKind::Identity, "no such features");

@@ -1,4 +1,4 @@
-//! Where documents come from.
+//! The sources of documents.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -13,25 +13,26 @@ use crate::record::{Body, Raw, Where};
 #[cfg(feature = "s3")]
 use crate::s3::Objects;
 
-/// One of the things that are read.
+/// A source of documents.
 #[derive(Debug)]
 pub enum Source {
     /// JSON lines on stdin.
     Stdin,
-    /// A file of JSON lines, or one document.
+    /// A file of JSON lines, or a file that is one document.
     File(PathBuf),
-    /// A folder of either.
+    /// A folder of such files.
     Folder(PathBuf),
-    /// The same in a bucket: one object, or those under a prefix.
+    /// Such files in a bucket: one object, or the objects under a prefix.
     #[cfg(feature = "s3")]
     S3(Objects),
 }
 
 impl Source {
-    /// What is named: `-` is stdin, `s3://BUCKET/KEY` or `s3://BUCKET/PREFIX` a bucket, all else a file or a folder.
+    /// Finds the source with this name: `-` is stdin, `s3://BUCKET/KEY` or `s3://BUCKET/PREFIX` is in a bucket, any other name is a file or
+    /// a folder.
     ///
     /// # Errors
-    /// There is nothing of this name, or it cannot be asked for.
+    /// Nothing has this name, or the server cannot be asked for it.
     pub fn find(name: &str) -> Result<Self, Error> {
         if name == "-" {
             return Ok(Self::Stdin);
@@ -47,9 +48,9 @@ impl Source {
         }
     }
 
-    /// Reads all documents in order: files of a folder by name, lines as they stand. Files of documents that are not on the list are not
-    /// opened, and documents are `max_document` bytes long at most. `each` takes them, and what could not be read to its end, and says whether
-    /// to go on.
+    /// Reads all documents in order: the files of a folder by name, the lines of a file as they stand. With a list, files of documents that
+    /// are not on it are not opened. A document has at most `max_document` bytes. `each` is called with each document and with each failure
+    /// to read a source to its end, and returns whether to go on.
     pub fn read(
         &self,
         list: Option<&Arc<Manifest>>,
@@ -77,7 +78,7 @@ fn s3(name: &str) -> Result<Source, Error> {
     Err(Error::Input { name: name.to_owned(), message: message.to_owned() })
 }
 
-/// A source, or a file of it, that could not be read to its end: which one, and why. What comes behind it is read.
+/// A source, or one of its files, that could not be read to its end: which one, and why. The run goes on with the next file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken(String);
 
@@ -89,10 +90,10 @@ impl fmt::Display for Broken {
 
 impl std::error::Error for Broken {}
 
-/// Takes documents, and what could not be read to its end.
+/// The callback for documents and for failures to read a file to its end.
 type Each<'a> = &'a mut dyn FnMut(Result<Raw, Broken>) -> ControlFlow<()>;
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// One document.
@@ -102,7 +103,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// By its name; none if it is neither.
+    /// The kind by the name of the file; `None` if it is neither.
     pub(super) fn of(name: &str) -> Option<Self> {
         const LINES: [&str; 2] = [".jsonl", ".ndjson"];
         let name = name.rsplit('/').next().unwrap_or(name).to_ascii_lowercase();
@@ -117,12 +118,12 @@ impl Kind {
         }
     }
 
-    /// Of a file that is named itself: whatever is no document has lines.
+    /// The kind of a file that the caller named: any file that is not a document has JSON lines.
     pub(super) fn of_named(name: &str) -> Self {
         Self::of(name).unwrap_or(Self::Lines)
     }
 
-    /// Whether a file of this path is read: documents only if they are on the list.
+    /// Whether a file of this path is read. Documents are read only if they are on the list.
     pub(super) fn is_wanted(self, path: &str, list: Option<&Manifest>) -> bool {
         self == Self::Lines || list.is_none_or(|list| list.has_path(path))
     }
@@ -130,15 +131,15 @@ impl Kind {
 
 /// A file, an object, or stdin.
 pub(super) struct Entry {
-    /// How it is called where something is said of it.
+    /// The name of the entry in messages.
     pub(super) shown: Arc<str>,
-    /// Its path in the source, which is the id of a document; none if it is not UTF-8.
+    /// Its path in the source, which is the id of the document; `None` if it is not UTF-8.
     pub(super) path: Option<String>,
     pub(super) kind: Kind,
     pub(super) open: Open,
 }
 
-/// Begins to read.
+/// Opens the entry for reading.
 pub(super) type Open = Box<dyn FnOnce() -> io::Result<Box<dyn BufRead>> + Send>;
 
 impl Entry {
@@ -151,7 +152,7 @@ impl Entry {
     }
 }
 
-/// What there is in a source, in order; what could not be listed, and why, in its place.
+/// The entries of a source, in order. If a part cannot be listed, the reason stands in its place.
 pub(super) type Entries = Box<dyn Iterator<Item = Result<Entry, String>>>;
 
 #[cfg_attr(not(feature = "s3"), expect(unused_variables, reason = "files are not fetched"))]
@@ -175,11 +176,12 @@ fn entries(source: &Source, list: Option<&Arc<Manifest>>, max_document: u64) -> 
     }
 }
 
-/// The files of a folder, in the order of their paths as bytes, which is that of a bucket.
+/// The files of a folder, in the order of the bytes of their paths, which is the order in which a bucket lists objects.
 struct Walk {
     root: PathBuf,
     list: Option<Arc<Manifest>>,
-    /// What is still to be visited, of the root and each folder on the way; the first is last.
+    /// The entries still to be visited, one list for the root and for each folder on the way down; the next entry of a list is its last
+    /// element.
     left: Vec<Vec<(PathBuf, bool)>>,
 }
 
@@ -188,7 +190,7 @@ impl Walk {
         Self { left: vec![vec![(root.clone(), true)]], root, list }
     }
 
-    /// Links to folders are not followed: they may lead in circles.
+    /// Links to folders are not followed, because they may form cycles.
     fn enter(&mut self, folder: &Path) -> io::Result<()> {
         let mut inside = fs::read_dir(folder)?
             .map(|entry| {
@@ -234,7 +236,7 @@ impl Iterator for Walk {
     }
 }
 
-/// Gives the documents of a file. A file that is a document costs no more than itself if it cannot be read.
+/// Reads the documents of a file. If a file that is itself a document cannot be read, only that document is lost.
 fn give(entry: Entry, max_document: u64, each: Each<'_>) -> ControlFlow<()> {
     let Entry { shown, path, kind, open } = entry;
     match kind {
@@ -267,7 +269,7 @@ fn too_long(max_document: u64) -> String {
     format!("longer than {max_document} bytes; raise --max-document if that is right")
 }
 
-/// Lines, packed or not: the first bytes tell.
+/// Reads lines, compressed or not; the first bytes of the file tell which.
 fn lines(
     mut reader: impl BufRead,
     name: &Arc<str>,

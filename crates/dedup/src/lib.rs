@@ -1,14 +1,14 @@
-//! Near-duplicates among many documents: documents in, flags out.
+//! Finds near-duplicates among many documents: reads documents and writes flags.
 //!
-//! [`Source`]s are files of JSON lines, folders of texts, stdin, or objects of a bucket. [`Batches`] reads and fingerprints them with several
-//! threads, in order. [`Dedup`] asks an index what is near to each document, writes a line of [`Flags`] for it, and then inserts it. The index
-//! is in a directory or, with the feature `redis`, in a Redis server that several machines share.
+//! A [`Source`] is a file of JSON lines, a folder of texts, stdin, or objects of a bucket. [`Batches`] reads and fingerprints documents
+//! with several threads, in order. [`Dedup`] queries an index for near-duplicates of each document, writes a line of [`Flags`] for it, and
+//! then inserts it. The index is in a directory or, with the feature `redis`, in a Redis server that several machines share.
 //!
-//! The order of the last two steps is what a run promises: flags, then the index. If a run is killed in between, the next one finds the flags
+//! A run always writes the flags of a batch before it inserts the batch. If a run is killed in between, the next one finds the flags
 //! written and the documents not indexed, and writes no flag twice.
 //!
-//! It is not an index (that is [`huntsman_detect::near`]), it crawls nothing, and it prints nothing: what happens on the way is told as
-//! [`Warning`]s and [`Counts`]. The command `huntsman dedup` is this crate with flags and a terminal.
+//! This crate is not the index (that is [`huntsman_detect::near`]), does not crawl, and does not print: it reports events as [`Warning`]s
+//! and [`Counts`]. The command `huntsman dedup` is a command line around this crate.
 //!
 //! ```
 //! use huntsman_dedup::{Batches, Counts, Dedup, Flags, Missing, Place, Settings, Source, Wanted, Warnings};
@@ -36,7 +36,7 @@
 //! # }
 //! ```
 
-// Files are written by `huntsman_files`; see clippy.toml.
+// All files are written by way of `huntsman_files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod add;

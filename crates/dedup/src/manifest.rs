@@ -1,4 +1,4 @@
-//! A list of the documents that are read.
+//! A list of the documents to read.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,13 +8,13 @@ use huntsman_detect::near::DocId;
 
 use crate::error::Error;
 
-/// A list of ids, as a CSV file has it, which remembers which of them were met.
+/// A list of ids, read from a CSV file. It remembers which of them were met.
 #[derive(Debug, Default)]
 pub struct Manifest {
     entries: Vec<Entry>,
-    /// By id as text.
+    /// Index of the entry by the id as text.
     ids: HashMap<Box<str>, usize>,
-    /// By the path that the list gives.
+    /// Index of the entry by the path that the list gives.
     paths: HashMap<Box<str>, usize>,
     seen: Mutex<Vec<bool>>,
 }
@@ -22,17 +22,17 @@ pub struct Manifest {
 /// A line of the list.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// A number if it looks like one.
+    /// A number if the text looks like one.
     pub(crate) id: DocId,
     pub(crate) lang: Option<Box<str>>,
 }
 
 impl Manifest {
-    /// Reads a list: a head line with a column `id`, and if need be `lang` (or `language`), and `path` (or `file`), which tells which file of a
-    /// folder has an id.
+    /// Reads a list. Its header has a column `id` and may have `lang` (or `language`), and `path` (or `file`), which says which file of a
+    /// folder has the id.
     ///
     /// # Errors
-    /// It cannot be read, or has no column `id`.
+    /// The file cannot be read, or has no column `id`.
     pub fn read(path: &Path) -> Result<Self, Error> {
         let named = |message: String| Error::Manifest { path: path.to_owned(), message };
         let mut reader = csv::ReaderBuilder::new()
@@ -71,7 +71,7 @@ impl Manifest {
         Ok(manifest)
     }
 
-    /// The line of an id.
+    /// The line of an id. Marks the line as met.
     pub(crate) fn id(&self, id: &DocId) -> Option<&Entry> {
         let at = *self.ids.get(id.to_string().as_str())?;
         self.visit(at)
@@ -82,7 +82,7 @@ impl Manifest {
         self.visit(self.of_path(path)?)
     }
 
-    /// Whether a file has a line; it is not met by that.
+    /// Whether a file has a line. This does not mark the line as met.
     pub(crate) fn has_path(&self, path: &str) -> bool {
         self.of_path(path).is_some()
     }
@@ -99,7 +99,7 @@ impl Manifest {
         self.entries.get(at)
     }
 
-    /// How many of the list were not met, and some of them.
+    /// The number of listed ids that were not met, and some of them.
     pub fn missing(&self) -> (usize, Vec<String>) {
         let seen = self.seen.lock().expect("no thread panics with it");
         let missing = || self.entries.iter().zip(seen.iter()).filter(|(_, seen)| !**seen);

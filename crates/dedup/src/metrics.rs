@@ -1,4 +1,4 @@
-//! What a run tells Prometheus: counters and histograms per language, and what the index takes.
+//! The metrics of a run for Prometheus: counters and histograms per language, and the size of the index.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,20 +10,20 @@ use huntsman_detect::near::IndexStats;
 use crate::index::Index;
 use crate::record::Story;
 
-/// Where a document's time goes.
+/// A stage of processing a document, whose time is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Reading and unpacking.
+    /// Reading and decompressing.
     Fetch,
-    /// The text of HTML.
+    /// Extracting the text of HTML.
     Extract,
-    /// Words, language and fingerprint.
+    /// Computing words, language and fingerprint.
     Hash,
-    /// What is near to it.
+    /// Querying the index for near-duplicates.
     Query,
-    /// Into the index.
+    /// Inserting into the index.
     Insert,
-    /// Its flag.
+    /// Writing the flag.
     Persist,
 }
 
@@ -43,15 +43,15 @@ impl Stage {
     }
 }
 
-/// Upper ends of the classes of durations, in seconds.
+/// Upper bounds of the buckets of the duration histograms, in seconds.
 const CLASSES: [f64; 15] =
     [1e-6, 5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
 
-/// Languages with metrics of their own; the rest is one. Who writes documents could name a million.
+/// Languages with metrics of their own; all others share one. The input names its languages and could name a million.
 const LANGUAGES: usize = 200;
 const REST: &str = "(rest)";
 
-/// What the index takes is looked up at most so often.
+/// The size of the index is looked up at most this often.
 const FRESH: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug, Default)]
@@ -81,7 +81,7 @@ struct OfLanguage {
     stages: [Histogram; Stage::ALL.len()],
 }
 
-/// What is counted while a run goes on.
+/// The metrics that are updated during a run.
 #[derive(Debug, Default)]
 pub struct Telemetry {
     languages: Mutex<BTreeMap<String, OfLanguage>>,
@@ -105,7 +105,7 @@ impl Telemetry {
         change(languages.get_mut(name).expect("it was inserted"))
     }
 
-    /// Documents were read and fingerprinted; reading took `fetch` each.
+    /// Counts documents that were read and fingerprinted; `fetch` is the reading time of each.
     pub(crate) fn fingerprinted(&self, stories: &[Story], fetch: Duration) {
         for same in stories.chunk_by(|a, b| a.document.language == b.document.language) {
             self.with(same[0].document.language.as_str(), |of| {
@@ -124,7 +124,7 @@ impl Telemetry {
         }
     }
 
-    /// A stage took so long for all of these documents together; each gets its share.
+    /// Records the time that a stage took for all of these documents together; each document gets an equal share.
     pub(crate) fn took<'a>(&self, stage: Stage, took: Duration, documents: impl Iterator<Item = &'a Story>) {
         let mut numbers = BTreeMap::<_, u64>::new();
         documents.for_each(|story| *numbers.entry(story.document.language).or_default() += 1);
@@ -135,23 +135,23 @@ impl Telemetry {
         }
     }
 
-    /// A document was flagged.
+    /// Counts a flagged document.
     pub(crate) fn flagged(&self, story: &Story) {
         self.with(story.document.language.as_str(), |of| of.flagged += 1);
     }
 
-    /// A document was skipped; of one that could not be read the language is not known.
+    /// Counts a skipped document. If a document could not be read, its language is not known, and `story` is `None`.
     pub fn skipped(&self, story: Option<&Story>, reason: &'static str) {
         let language = story.map_or("", |story| story.document.language.as_str());
         self.with(language, |of| *of.skipped.entry(reason).or_default() += 1);
     }
 
-    /// From now on there is an index.
+    /// Sets the index whose size is reported from now on.
     pub fn set_index(&self, index: &Arc<Index>) {
         *self.index.lock().expect("no thread panics with it") = Some(Arc::clone(index));
     }
 
-    /// What the index takes now, or took some seconds ago. Blocks on the server of the index.
+    /// The size of the index now, or some seconds ago. Blocks on the server of the index.
     fn now(&self) -> Now {
         let index = self.index.lock().expect("no thread panics with it").clone();
         let Some(index) = index else { return Now::default() };
@@ -166,7 +166,7 @@ impl Telemetry {
         }
     }
 
-    /// All of it in the text format of Prometheus, version 0.0.4. May ask the server of the index, which blocks.
+    /// All metrics in the text format of Prometheus, version 0.0.4. May send a request to the server of the index, and blocks on it.
     pub fn text(&self) -> String {
         let now = self.now();
         let mut out = String::new();

@@ -1,26 +1,26 @@
-//! A file of metrics: what a collector that reads files tells Prometheus while no run is going on.
+//! A file of metrics, from which a collector serves Prometheus while no run is going on.
 //!
-//! A counter that begins anew with every run would be read as one that hardly grew: 120 today after 100 yesterday is an increase of
-//! 20. So the file's counters and histograms go on from run to run.
+//! If counters began anew with every run, Prometheus would misread them: after a run that counts 100, a run that counts 120 would look like
+//! an increase of only 20. Therefore the counters and histograms in the file go on from run to run.
 
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A file that is longer is none of ours, and is written anew.
+/// A longer file was not written by this crate, and is replaced.
 const LONGEST: u64 = 16 << 20;
-/// Numbers of a metric. Who writes documents names their languages, and could name others in every run.
+/// Numbers per metric at most. The input names its languages, and could name others in every run.
 const MOST: usize = 50_000;
 
-/// Writes the text of a run, added to what the file had.
+/// Adds the numbers of a run to those in the file and writes the file.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn write(path: &Path, run: &str) -> io::Result<()> {
     let mut before = String::new();
     if let Ok(file) = File::open(path) {
-        // What cannot be read is no text of metrics.
+        // If the file cannot be read as text, it is not a file of metrics and is ignored.
         if file.take(LONGEST + 1).read_to_string(&mut before).is_err() || before.len() as u64 > LONGEST {
             before.clear();
         }
@@ -28,7 +28,7 @@ pub fn write(path: &Path, run: &str) -> io::Result<()> {
     huntsman_files::write(path, sum(run, &before))
 }
 
-/// A metric: its lines of comment, and its numbers by name and labels.
+/// A metric: its comment lines, and its numbers by name and labels.
 struct Metric<'a> {
     name: &'a str,
     head: Vec<&'a str>,
@@ -55,7 +55,7 @@ fn metrics(text: &str) -> Vec<Metric<'_>> {
     metrics
 }
 
-/// Gauges of the run, and counters and histograms of both.
+/// The gauges of this run, and the sums of the counters and histograms of this run and the file.
 fn sum(run: &str, before: &str) -> String {
     let number = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
     let mut known: HashMap<&str, Metric<'_>> = metrics(before)
@@ -80,13 +80,13 @@ fn sum(run: &str, before: &str) -> String {
                 _ => put(&[series, " ", text]),
             }
         }
-        // Of languages that did not come this time.
+        // Adds the numbers of languages that this run did not meet.
         let room = MOST.saturating_sub(metric.numbers.len());
         for (series, text) in earlier.iter().filter(|(series, _)| by_series.contains_key(series)).take(room) {
             put(&[series, " ", text]);
         }
     }
-    // Of other commands that write the same file, in the order of their names.
+    // Adds the metrics of other commands that write the same file, ordered by name.
     let mut rest: Vec<Metric<'_>> = known.into_values().collect();
     rest.sort_by_key(|metric| metric.name);
     for metric in rest.into_iter().filter(|metric| metric.name.starts_with("huntsman_")) {
@@ -118,7 +118,7 @@ mod tests {
                         huntsman_h_bucket{le=\"+Inf\"} 4\nhuntsman_h_sum 1\nhuntsman_h_count 4\n\
                         # HELP huntsman_g G.\n# TYPE huntsman_g gauge\nhuntsman_g 5\n";
         assert_eq!(both, expected);
-        // A command that has fewer metrics takes none away, but gauges.
+        // A command with fewer metrics removes gauges only.
         let (counters, _) = expected.split_once("# HELP huntsman_g").unwrap();
         assert_eq!(sum("", expected), counters);
     }

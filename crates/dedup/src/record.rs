@@ -1,4 +1,4 @@
-//! A document: as it was given, and with its fingerprint.
+//! Documents: as they were read, and with their fingerprints.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -16,12 +16,12 @@ use serde_json::Value;
 use crate::manifest::Manifest;
 use crate::text;
 
-/// Where a document stands.
+/// The place of a document in the input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Where {
     /// The file, or `stdin`.
     pub source: Arc<str>,
-    /// The line, from 1; none where the file is the document.
+    /// The line, from 1; `None` if the file is the document.
     pub line: Option<u64>,
 }
 
@@ -38,13 +38,13 @@ impl fmt::Display for Where {
 /// A document as it was read.
 #[derive(Debug)]
 pub struct Raw {
-    /// Where it stands.
+    /// Its place in the input.
     pub place: Where,
-    /// What stands there.
+    /// Its content.
     pub body: Body,
 }
 
-/// What was read.
+/// The content of a document as it was read.
 #[derive(Debug)]
 pub enum Body {
     /// A JSON object.
@@ -55,17 +55,17 @@ pub enum Body {
         path: String,
         /// Whether it is HTML; plain text otherwise.
         is_html: bool,
-        /// What it has.
+        /// The content of the file.
         bytes: Vec<u8>,
     },
-    /// It could not be read, and why.
+    /// The document could not be read; the text says why.
     Unreadable(String),
 }
 
-/// What is wrong with a document.
+/// A document that could not be used, and why.
 #[derive(Debug)]
 pub struct Bad {
-    /// Where it stands.
+    /// Its place in the input.
     pub place: Where,
     /// What is wrong, and what to do about it.
     pub message: String,
@@ -82,33 +82,33 @@ impl std::error::Error for Bad {}
 /// A document with its fingerprint.
 #[derive(Debug)]
 pub struct Story {
-    /// Where it stands.
+    /// Its place in the input.
     pub place: Where,
     /// Its id, its language and its fingerprint.
     pub document: Document,
     /// The language as it was given, or the code of the recognised one.
     pub lang: Box<str>,
-    /// How sure the language is; none if it was given.
+    /// The confidence of the recognised language; `None` if the language was given.
     pub lang_confidence: Option<f64>,
-    /// How many words it has; none where only the fingerprint was given.
+    /// The number of words; `None` if only the fingerprint was given.
     pub words: Option<usize>,
-    /// Spent on HTML, and on words and fingerprint.
+    /// The time spent on HTML, and on words and fingerprint.
     pub(crate) took: [Duration; 2],
 }
 
 impl Story {
-    /// Whether there is nothing in it.
+    /// Whether the document has no content.
     pub fn is_empty(&self) -> bool {
         self.document.hash == SimHash(0)
     }
 
-    /// Whether it has fewer words.
+    /// Whether it has fewer than this number of words.
     pub fn is_shorter_than(&self, words: usize) -> bool {
         self.words.is_some_and(|number| number < words)
     }
 }
 
-/// A line of input. What else stands in it is passed over.
+/// A line of the input. Other fields are ignored.
 #[derive(Deserialize)]
 struct Line<'a> {
     #[serde(default)]
@@ -128,11 +128,11 @@ struct Line<'a> {
     words: Option<usize>,
 }
 
-/// Makes stories of what was read. One per thread; its buffers are used again.
+/// Makes stories from documents. Each thread has its own reader, which reuses its buffers.
 #[derive(Debug)]
 pub struct Reader {
     features: Features,
-    /// Of documents that name none.
+    /// The language of documents that name none.
     lang: Option<(Language, Box<str>)>,
     manifest: Option<Arc<Manifest>>,
     scan: Scan,
@@ -140,8 +140,8 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader that makes fingerprints of these features. `lang` is the language of documents that name none, which is recognised otherwise,
-    /// and how it is spelt; documents that are not on the list are passed over.
+    /// Makes a reader that computes fingerprints of these features. `lang` is the language of documents that name none, and its spelling;
+    /// without it, the language is recognised. With a list, documents that are not on it are skipped.
     pub fn new(
         features: Features,
         lang: Option<(Language, Box<str>)>,
@@ -150,10 +150,10 @@ impl Reader {
         Self { features, lang, manifest, scan: Scan::new(), words: Words::default() }
     }
 
-    /// A story; none if it is not on the list of ids.
+    /// Makes a story of a document; `None` if the document is not on the list of ids.
     ///
     /// # Errors
-    /// It is no document: what is wrong with it.
+    /// The document cannot be used; the error says why.
     pub fn read(&mut self, raw: Raw) -> Result<Option<Story>, Bad> {
         let Raw { place, body } = raw;
         let made = match &body {
@@ -227,7 +227,7 @@ impl Reader {
         let mut scan = std::mem::take(&mut self.scan);
         scan.run(html, &ScanOptions { links: false, ..ScanOptions::default() });
         let declared = scan.html_lang(html).map(str::to_owned);
-        // Without the menus and footers that all pages of a site share.
+        // Leaves out menus and footers, which all pages of a site share.
         let pieces: Vec<&str> = scan.content().collect();
         let content = match pieces[..] {
             [whole] => Cow::Borrowed(whole),
@@ -259,7 +259,7 @@ impl Reader {
         self.words.extend(text);
         let hash = SimHash::with(self.features, &self.words);
         let words = Some(self.words.len());
-        // One huge text must not hold its memory for the rest of the run.
+        // After one huge text, the buffer is freed, so that its memory is not held for the rest of the run.
         if text.len() > 4 << 20 {
             self.words = Words::default();
         }
@@ -276,19 +276,19 @@ impl Reader {
     }
 }
 
-/// The part of an index for a language.
+/// The name that an index has for a language.
 fn language(lang: &str) -> Result<Language, String> {
     Language::parse(lang).map_err(|error| format!("lang {lang:?}: {error}"))
 }
 
-/// Whether the language of a text could not be told.
+/// Whether the language of the text could not be recognised.
 pub(crate) fn is_unknown(story: &Story) -> bool {
     story.lang_confidence.is_some() && *story.lang == *Lang::UNKNOWN.code()
 }
 
 fn not_json(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    // Each line is a document of its own: the line that serde_json counts is always the first.
+    // Each line is parsed as a document of its own, so the line number of serde_json is always 1.
     let text = text.replace(" at line 1 column ", ", byte ");
     let advice = if error.is_data() { "" } else { "; each line is one JSON object with id, lang and text" };
     format!("{text}{advice}")

@@ -8,17 +8,16 @@
 //! | [`Seed`](Layout::Seed) | 190 to 240 | in the server | reading and writing what exists already |
 //! | [`Log`](Layout::Log) | 25 to 30 | in each process, which needs memory of its own | many queries, few machines |
 //!
-//! All of them find the same, exactly what is within k bits. What is stored serves every k up to 7; of the
-//! [`Identity`] only the features are written down and checked.
+//! All layouts find the same documents: exactly those within k bits. The stored data serves every k up to 7; of the [`Identity`] only the
+//! features are stored and checked.
 //!
-//! Any number of processes on any number of machines may read and write at once, as long as each id is inserted or removed by one
-//! of them at a time. Within a process any number of threads may; those that write take turns.
+//! Any number of processes on any number of machines may read and write at the same time, as long as each id is inserted or removed by one
+//! of them at a time. Within a process any number of threads may do so; writing threads take turns.
 //!
-//! What was inserted is in the server's memory. Whether it survives the end of the server is a matter of its persistence: set
-//! `appendonly yes` there. `flush` waits until it is on the server's disk where the server can tell (`WAITAOF`, Redis 7.2).
+//! Inserted documents are in the server's memory. Whether they survive a restart of the server depends on its persistence: set `appendonly
+//! yes` there. `flush` waits until they are on the server's disk if the server can report that (`WAITAOF`, Redis 7.2).
 //!
-//! Eviction must be off (`maxmemory-policy noeviction`, the default): a server that forgets keys to make room would forget
-//! documents.
+//! Eviction must be off (`maxmemory-policy noeviction`, the default), because a server that evicts keys would lose documents.
 
 mod client;
 mod compact;
@@ -51,14 +50,14 @@ use self::server::Server;
 use huntsman_detect::near::{DocId, Document, Identity, IndexError, IndexStats, Language, Near, NearIndex};
 use huntsman_detect::simhash::SimHash;
 
-/// How languages are spelt, by their names. Of the compact and the log layout, which may stand in one database.
+/// The key of the spellings of languages, by name. The compact and the log layout use it; both may be in one database.
 const SPELLINGS: &[u8] = b"sh:spellings";
 
 /// An index in a Redis server or in a Redis cluster.
 ///
-/// Commands are sent many at a time: the more documents and queries a call has, the less each of them waits. Ask for some hundred at
-/// once. A connection that is lost, also in the middle of a batch, is made again, and what was not answered is sent again, for as
-/// long as [`RedisSettings::patience`] says; nothing is lost or doubled by that.
+/// Commands are sent in pipelines: the more documents and queries a call has, the less each of them waits. Pass some hundred at once. If a
+/// connection is lost, also in the middle of a batch, it is made again, and commands without a reply are sent again, for as long as
+/// [`RedisSettings::patience`] says; nothing is lost or doubled by that.
 ///
 /// ```no_run
 /// use huntsman_dedup::redis::RedisIndex;
@@ -83,7 +82,7 @@ enum Kind {
     Log(Log),
 }
 
-/// Hands a call on to the layout.
+/// Forwards a call to the layout.
 macro_rules! layout {
     ($index:expr, $layout:ident => $call:expr) => {
         match &$index.0 {
@@ -95,13 +94,14 @@ macro_rules! layout {
 }
 
 impl RedisIndex {
-    /// Connects, and opens the index, which is made with its first document. The log layout reads its whole log.
+    /// Connects and opens the index, which is created with its first document. The log layout reads its whole log.
     ///
     /// # Errors
     /// [`Unavailable`](huntsman_detect::near::IndexErrorKind::Unavailable): the server cannot be reached.
-    /// [`Refused`](huntsman_detect::near::IndexErrorKind::Refused): it does not take the credentials, or is not to be trusted.
-    /// [`Identity`](huntsman_detect::near::IndexErrorKind::Identity): what is there is made of other features, or with another [`HashTag`].
-    /// [`Format`](huntsman_detect::near::IndexErrorKind::Format), [`Damaged`](huntsman_detect::near::IndexErrorKind::Damaged): what is there is no index.
+    /// [`Refused`](huntsman_detect::near::IndexErrorKind::Refused): it does not accept the credentials, or is not to be trusted.
+    /// [`Identity`](huntsman_detect::near::IndexErrorKind::Identity): the existing index was made with other features, or with another
+    /// [`HashTag`]. [`Format`](huntsman_detect::near::IndexErrorKind::Format), [`Damaged`](huntsman_detect::near::IndexErrorKind::Damaged):
+    /// the existing data is not an index.
     pub fn open(settings: RedisSettings, identity: Identity) -> Result<Self, IndexError> {
         let layout = settings.layout;
         let server = Server::connect(settings)?;
@@ -112,9 +112,9 @@ impl RedisIndex {
         }))
     }
 
-    /// The memory that the server uses for everything that is in it, in bytes; the sum of a cluster's nodes.
+    /// The memory that the server uses for all of its data, in bytes; for a cluster, the sum over its nodes.
     ///
-    /// Nothing if the user may not ask for it (`INFO`).
+    /// `None` if the user may not ask for it (`INFO`).
     ///
     /// # Errors
     /// The server cannot be reached.
@@ -122,10 +122,10 @@ impl RedisIndex {
         self.server().used_memory()
     }
 
-    /// How languages were spelt where documents come from, as far as [`spell`](Self::spell) wrote it down.
+    /// The spellings of languages in the input, as written by [`spell`](Self::spell).
     ///
     /// # Errors
-    /// The server cannot be reached, or has something else in that place.
+    /// The server cannot be reached, or has data of another kind under that key.
     pub fn spellings(&self) -> Result<BTreeMap<Language, String>, IndexError> {
         if matches!(self.0, Kind::Seed(_)) {
             return Ok(BTreeMap::new());
@@ -139,9 +139,9 @@ impl RedisIndex {
         values.chunks_exact(2).map(pair).collect::<Option<_>>().ok_or_else(wrong)
     }
 
-    /// Writes down how languages are spelt where documents come from; the first spelling of a language stays. It is for who
-    /// gives languages back as they were, and means nothing to the index. The seed layout keeps none: nothing but what older
-    /// deployments know stands there.
+    /// Stores the spellings of languages in the input; the first spelling of a language stays. They serve callers that export languages as
+    /// they were given, and have no meaning for the index. The seed layout stores none, because its keys are only those that older
+    /// deployments know.
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
@@ -185,7 +185,7 @@ impl NearIndex for RedisIndex {
         layout!(self, layout => layout.remove(*language, ids))
     }
 
-    /// As the trait says. Bytes are reckoned from some hundred keys of each kind, and missing if the user may not ask for them
+    /// As documented for the trait. Bytes are estimated from some hundred keys of each kind, and missing if the user may not ask for them
     /// (`MEMORY USAGE`).
     fn stats(&self) -> Result<IndexStats, IndexError> {
         layout!(self, layout => layout.stats())

@@ -1,8 +1,8 @@
-//! Objects of a bucket as input: S3, or a server that speaks as it does.
+//! Objects of a bucket as input, from S3 or a compatible server.
 //!
-//! Listing, fetching and reading go on at the same time: a page of names is listed ahead, and pieces of the next objects are
-//! fetched ahead, as many as [`REQUESTS`] and [`AHEAD`] allow, and read in the order of the names. A piece is asked for by a
-//! request of its own, so that an object of any size is read at the pace of the reader, without a connection that stands still.
+//! Listing, fetching and reading overlap: a page of names is listed ahead, and pieces of the next objects are fetched ahead, as many as
+//! [`REQUESTS`] and [`AHEAD`] allow, and read in the order of the names. Each piece has a request of its own, so that an object of any size
+//! is read at the reader's speed without an idle connection.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -27,17 +27,17 @@ use crate::error::Error as RunError;
 use crate::input::{Entries, Entry, Kind, Open};
 use crate::manifest::Manifest;
 
-/// Bytes that one request asks for at most.
+/// Bytes per request at most.
 const PIECE: u64 = 1 << 20;
-/// Bytes that are fetched ahead at most, of all objects.
+/// Bytes that are fetched ahead at most, over all objects.
 const AHEAD: u64 = 16 << 20;
-/// Requests at the same time at most: what keeps small objects from waiting for one round trip each.
+/// Requests at the same time at most. With many of them, small objects do not wait for one round trip each.
 const REQUESTS: usize = 64;
-/// Names of a page, as many as S3 gives at most.
+/// Names per page of a listing, which is the most that S3 gives.
 const PAGE: usize = 1_000;
 const CREDENTIALS: &str = "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN";
 
-/// One object, or those under a prefix.
+/// One object, or the objects under a prefix.
 pub struct Objects {
     runtime: &'static Runtime,
     store: Arc<AmazonS3>,
@@ -47,7 +47,7 @@ pub struct Objects {
 
 enum Which {
     One(ObjectMeta),
-    /// Empty, or with a `/` at its end.
+    /// The prefix: empty, or with a `/` at its end.
     Under(Arc<str>),
 }
 
@@ -61,10 +61,10 @@ impl fmt::Debug for Objects {
 }
 
 impl Objects {
-    /// Looks what stands at `s3://BUCKET/KEY`: an object, or else the objects under `KEY/`.
+    /// Finds the input `s3://BUCKET/KEY`: an object, or else the objects under `KEY/`.
     ///
     /// # Errors
-    /// It is no such address, there is nothing, or the server cannot be asked.
+    /// The address is not valid, nothing is there, or the server cannot be asked.
     pub fn find(input: &str) -> Result<Self, RunError> {
         let named = |message: String| RunError::Input { name: input.to_owned(), message };
         let address = input.strip_prefix("s3://").unwrap_or(input);
@@ -81,7 +81,8 @@ impl Objects {
                 false => named(message),
             }
         };
-        // Who sits before a screen hears soon that nothing answers; what runs for hours waits longer.
+        // The first request gives up soon, so that a user at a terminal learns quickly that the server does not answer; the requests of a
+        // long run wait longer.
         let quick = connected(bucket, 3, Duration::from_secs(10)).map_err(named)?;
         let mut denied = None;
         if !key.is_empty() && !key.ends_with('/') {
@@ -91,7 +92,7 @@ impl Objects {
                     return Self::new(runtime, bucket, Which::One(object)).map_err(named);
                 }
                 Err(Error::NotFound { .. }) => {}
-                // Who may not list is told so of objects that are not there.
+                // Without permission to list, S3 answers 403 for missing objects; the error says so.
                 Err(error @ (Error::PermissionDenied { .. } | Error::Unauthenticated { .. })) => {
                     denied = Some(error)
                 }
@@ -101,7 +102,7 @@ impl Objects {
         let prefix = if key.is_empty() || key.ends_with('/') { key.to_owned() } else { format!("{key}/") };
         let options = PaginatedListOptions { max_keys: Some(1), ..PaginatedListOptions::default() };
         match runtime.block_on(quick.list_paginated(some(&prefix), options)) {
-            // Whether an object of that name can be read is seen later.
+            // Whether an object of that name can be read turns out later.
             Err(Error::InvalidPath { .. }) => {}
             Err(error) => return Err(asking(&error)),
             Ok(page) if page.result.objects.is_empty() && page.page_token.is_none() => {
@@ -120,7 +121,7 @@ impl Objects {
         Ok(Self { runtime, store: Arc::new(store), bucket: bucket.into(), which })
     }
 
-    /// The objects in the order of their keys, being fetched. Of a document no more is fetched than shows that it is too long.
+    /// The objects in the order of their keys, with fetching under way. If a document is too long, only as much is fetched as shows that.
     pub(super) fn entries(&self, list: Option<Arc<Manifest>>, max_document: u64) -> Entries {
         let (out, entries) = mpsc::channel(REQUESTS);
         let (pages, listed) = mpsc::channel(1);
@@ -128,7 +129,7 @@ impl Objects {
             Which::One(object) => {
                 let name = object.location.filename().unwrap_or_default();
                 let page = Page::Objects(vec![object.clone()], Some(Kind::of_named(name)));
-                // There is room for one.
+                // The channel has room for one page.
                 let _ = pages.try_send(page);
                 object.location.as_ref().strip_suffix(name).unwrap_or_default().into()
             }
@@ -154,7 +155,7 @@ impl Objects {
     }
 }
 
-/// Runs requests, from the first input in a bucket to the end of the process.
+/// The runtime for requests, which lives from the first input in a bucket to the end of the process.
 fn runtime() -> Result<&'static Runtime, RunError> {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     if let Some(runtime) = RUNTIME.get() {
@@ -166,9 +167,9 @@ fn runtime() -> Result<&'static Runtime, RunError> {
     Ok(RUNTIME.get_or_init(|| runtime))
 }
 
-/// A bucket, with what the environment says about region, endpoint and credentials. Nothing is asked yet.
+/// A client for a bucket, with region, endpoint and credentials from the environment. It sends no request yet.
 ///
-/// A request is sent `attempts` times at most, or fewer if `AWS_MAX_ATTEMPTS` says so.
+/// A request is sent at most `attempts` times, or fewer if `AWS_MAX_ATTEMPTS` says so.
 fn connected(bucket: &str, attempts: usize, patience: Duration) -> Result<AmazonS3, String> {
     let attempts = match std::env::var("AWS_MAX_ATTEMPTS") {
         Ok(text) => match text.parse() {
@@ -182,7 +183,7 @@ fn connected(bucket: &str, attempts: usize, patience: Duration) -> Result<Amazon
         max_retries: attempts - 1,
         retry_timeout: patience,
     };
-    // The client takes its cryptography from the process. Where the program has chosen one, that stays.
+    // The client uses the process-wide cryptography provider. If the program has installed one, that one stays.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = AmazonS3Builder::from_env().with_bucket_name(bucket).with_retry(retry);
     let setting =
@@ -219,18 +220,18 @@ fn some(prefix: &str) -> Option<&str> {
     Some(prefix).filter(|prefix| !prefix.is_empty())
 }
 
-/// What was listed.
+/// A page of a listing.
 enum Page {
-    /// Objects, and what they are if that is not told by their names.
+    /// Objects, and their kind if it does not follow from their names.
     Objects(Vec<ObjectMeta>, Option<Kind>),
-    /// An object of this name, which cannot be asked for.
+    /// An object whose name cannot be used in a request.
     Nameless(String, NameError),
-    /// No more can be listed.
+    /// The listing failed here and cannot go on.
     Broken(Error),
 }
 
-/// Lists page after page. A page with a name that cannot be asked for fails as a whole: it is listed in smaller ones, until the
-/// name stands alone and is passed over.
+/// Lists page after page. If a page contains a name that cannot be used in a request, the whole page fails. It is then listed in smaller
+/// pages, until that name stands alone and is skipped.
 async fn list_under(store: Arc<AmazonS3>, prefix: Arc<str>, pages: mpsc::Sender<Page>) {
     let mut next = PaginatedListOptions::default();
     let mut most = PAGE;
@@ -238,7 +239,7 @@ async fn list_under(store: Arc<AmazonS3>, prefix: Arc<str>, pages: mpsc::Sender<
     loop {
         let options = PaginatedListOptions { max_keys: Some(most), ..next.clone() };
         let (page, then) = match store.list_paginated(some(&prefix), options).await {
-            // A server that gives a token again, at once or in a circle, would be asked for ever.
+            // If a server gives a token that it gave before, at once or after others, the listing would never end.
             Ok(PaginatedListResult { page_token: Some(token), .. })
                 if !seen.insert(hashes.hash_one(&token)) =>
             {
@@ -262,7 +263,7 @@ async fn list_under(store: Arc<AmazonS3>, prefix: Arc<str>, pages: mpsc::Sender<
                     NameError::EmptySegment { path } | NameError::BadSegment { path, .. } => path.clone(),
                     _ => String::new(),
                 };
-                // From its name on, unless that leads nowhere.
+                // Continues behind that name, unless the listing makes no progress from there.
                 let is_next =
                     name.starts_with(&*prefix) && next.offset.as_ref().is_none_or(|last| *last < name);
                 let then =
@@ -279,22 +280,22 @@ async fn list_under(store: Arc<AmazonS3>, prefix: Arc<str>, pages: mpsc::Sender<
     }
 }
 
-/// Fetches what is listed, so much ahead of the reader.
+/// Fetches the listed objects ahead of the reader.
 struct Ahead {
     store: Arc<AmazonS3>,
     bucket: Arc<str>,
-    /// What is not part of the paths.
+    /// The part of the keys that is not part of the paths.
     root: Arc<str>,
     list: Option<Arc<Manifest>>,
     max_document: u64,
     requests: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
-    /// The server does not answer any more.
+    /// Whether the server has stopped answering.
     is_gone: Arc<AtomicBool>,
     out: mpsc::Sender<Result<Entry, String>>,
 }
 
-/// Nobody reads on.
+/// The error if the reader is gone.
 struct Unread;
 
 impl Ahead {
@@ -342,8 +343,8 @@ impl Ahead {
         Ok(())
     }
 
-    /// Asks for the pieces of an object, each as soon as there is room. Room is given in the order in which it is taken back: by
-    /// the reader, who takes the first pieces first.
+    /// Requests the pieces of an object, each as soon as there is room. The reader frees room by reading, and it reads the first pieces
+    /// first, so room is given in that order.
     async fn fetch(&self, object: ObjectMeta, needed: u64, pieces: &mpsc::UnboundedSender<Piece>) {
         let object = Arc::new(object);
         let mut start = 0;
@@ -353,12 +354,12 @@ impl Ahead {
             let room = Arc::clone(&self.bytes).acquire_many_owned(room).await.expect("it is never closed");
             let request = Arc::clone(&self.requests).acquire_owned().await.expect("it is never closed");
             let (done, bytes) = oneshot::channel();
-            // An object that is not read to its end, as it is damaged, is not fetched to its end.
+            // If the reader gives up an object, for example a damaged one, the rest of the object is not fetched.
             if pieces.send(Piece { bytes, room }).is_err() {
                 return;
             }
             if self.is_gone.load(Ordering::Relaxed) {
-                // It must not look as if the object ended here.
+                // An error is sent, because otherwise the object would seem to end here.
                 let _ = done.send(Err(Broken::of_the_object("the server does not answer any more")));
                 return;
             }
@@ -370,7 +371,7 @@ impl Ahead {
                 if piece.as_ref().is_err_and(|error| error.is_of_the_server) {
                     is_gone.store(true, Ordering::Relaxed);
                 }
-                // Nobody waits for it if the object is not read to its end.
+                // The receiver is gone if the object is not read to its end.
                 let _ = done.send(piece);
             });
             start = end;
@@ -400,7 +401,7 @@ impl Ahead {
     }
 }
 
-/// A piece on its way, and the room that it takes.
+/// A piece that is being fetched, and the room that it takes.
 struct Piece {
     bytes: oneshot::Receiver<Result<Vec<u8>, Broken>>,
     room: OwnedSemaphorePermit,
@@ -434,7 +435,7 @@ async fn piece(store: &AmazonS3, object: &ObjectMeta, range: Range<u64>) -> Resu
         error => Broken { message: told(&error), is_of_the_server: is_of_the_server(&error) },
     };
     let found = store.get_opts(&object.location, options).await.map_err(failed)?;
-    // Servers without tags of versions are found out by the length.
+    // For servers without ETags, a changed object is recognised by its length.
     if found.range != range || found.meta.size != object.size {
         return Err(changed());
     }
@@ -445,7 +446,7 @@ async fn piece(store: &AmazonS3, object: &ObjectMeta, range: Range<u64>) -> Resu
     Ok(bytes.into())
 }
 
-/// Reads an object.
+/// Reads an object piece by piece.
 struct Object {
     pieces: mpsc::UnboundedReceiver<Piece>,
     piece: io::Cursor<Vec<u8>>,
@@ -462,7 +463,7 @@ impl Read for Object {
 impl BufRead for Object {
     fn fill_buf(&mut self) -> io::Result<&[u8]> {
         if self.piece.position() >= self.piece.get_ref().len() as u64 {
-            // Its room is free before the next one is waited for.
+            // The room of this piece is freed before the next one is awaited.
             self.piece = io::Cursor::default();
             self._room = None;
             if let Some(Piece { bytes, room }) = self.pieces.blocking_recv() {
@@ -480,15 +481,15 @@ impl BufRead for Object {
     }
 }
 
-/// Whether it would be no different with another object.
+/// Whether the error would be the same for any other object.
 fn is_of_the_server(error: &Error) -> bool {
     let Error::Generic { .. } = error else { return false };
-    // What the server says by itself of a request is about that request.
+    // An error code from the server is about this request only.
     code(&error.to_string())
         .is_none_or(|code| ["InternalError", "ServiceUnavailable", "SlowDown"].contains(&code))
 }
 
-/// The value of an element in what a server sent.
+/// The value of an XML element in a server's reply.
 fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     Some(rest.split_once(&format!("</{name}>"))?.0).filter(|value| value.len() < 1_000)
@@ -498,7 +499,7 @@ fn code(text: &str) -> Option<&str> {
     element(text, "Code")
 }
 
-/// An error in a line: what the server says, or what is at the bottom of it, and what to do.
+/// The error as one line: what the server says, or the root cause, and what to do.
 fn told(error: &Error) -> String {
     let text = error.to_string();
     let said = match (code(&text), element(&text, "Message")) {
@@ -534,7 +535,7 @@ fn told(error: &Error) -> String {
     format!("{said}; {advice}")
 }
 
-/// The error that caused the others.
+/// The root cause of the error.
 fn bottom(error: &Error) -> String {
     let mut bottom: &dyn std::error::Error = error;
     while let Some(source) = bottom.source() {

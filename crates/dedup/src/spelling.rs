@@ -1,7 +1,7 @@
-//! How languages were spelt in the input, so that `export` gives them back so.
+//! The spellings of languages in the input, so that `export` can give them back unchanged.
 //!
-//! An index has one name for a language, `ENGLISH` for `en`. A directory keeps the first spelling of each beside the index, a Redis
-//! server in a key of its own; the seed layout of Redis keeps none.
+//! An index has one name for a language, `ENGLISH` for `en`. For an index in a directory, the first spelling of each language is stored
+//! beside the index; in Redis it is stored under a key of its own; the seed layout of Redis stores none.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use crate::index::Index;
 use crate::warning::{Warning, Warnings};
 
 pub(crate) const FILE: &str = "spellings.json";
-/// No index has so many languages.
+/// Upper limit of languages, more than any index has.
 const MOST: usize = 100_000;
 
-/// The codes of languages that have names of their own in an index.
+/// The codes of the languages that have names of their own in an index.
 const CODES: [(&str, &str); 10] = [
     ("HINDI", "hi"),
     ("BENGALI", "bn"),
@@ -41,7 +41,7 @@ pub struct Spellings {
 }
 
 impl Spellings {
-    /// Those of an index in a directory; of others see [`Self::set_index`].
+    /// The spellings of an index in a directory; for other indexes see [`Self::set_index`].
     pub fn of(directory: Option<&Path>, warnings: &Warnings) -> Self {
         let path = directory.map(|directory| directory.join(FILE));
         let read = path.as_deref().and_then(|path| std::fs::read(path).ok());
@@ -52,7 +52,7 @@ impl Spellings {
         Self { path, known: known.unwrap_or_default(), ..Self::default() }
     }
 
-    /// Takes those of an index in a server, which go before what was learnt, and keeps them there.
+    /// Loads the spellings of an index in a server, which take precedence over those learnt so far, and stores new ones there.
     #[cfg_attr(not(feature = "redis"), expect(unused_variables, reason = "a directory has them in a file"))]
     pub fn set_index(&mut self, index: &Arc<Index>, warnings: &Warnings) {
         #[cfg(feature = "redis")]
@@ -82,7 +82,7 @@ impl Spellings {
         self.known.get(language).map(|lang| &**lang).or_else(code).unwrap_or(name)
     }
 
-    /// Writes them down. They are a convenience: a disk that does not take them is told, and no more.
+    /// Stores the spellings. They are a convenience, so if the disk fails, this is only a warning.
     pub fn save(&mut self, warnings: &Warnings) {
         #[cfg(feature = "redis")]
         if let (Some(Index::Redis(redis)), true) = (self.index.as_deref(), self.is_changed) {

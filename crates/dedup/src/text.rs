@@ -1,10 +1,10 @@
-//! Bytes of a file as text.
+//! Decodes the bytes of a file as text.
 
 use std::borrow::Cow;
 
-/// A plain text: UTF-8, or UTF-16 with a byte order mark.
+/// Decodes a plain text: UTF-8, or UTF-16 with a byte order mark.
 ///
-/// Nothing is guessed: a wrong guess would be a fingerprint of another text.
+/// No encoding is guessed, because a wrong guess would give the fingerprint of another text.
 pub(crate) fn plain(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     let body = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match std::str::from_utf8(body) {
@@ -16,7 +16,7 @@ pub(crate) fn plain(bytes: &[u8]) -> Result<Cow<'_, str>, String> {
     }
 }
 
-/// What is said of bytes that are no UTF-8.
+/// The error message for bytes that are not UTF-8.
 pub(crate) fn not_utf8(at: usize) -> String {
     format!("byte {} is not UTF-8; convert it, as with iconv -f WINDOWS-1252 -t UTF-8", at + 1)
 }

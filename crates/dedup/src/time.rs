@@ -1,4 +1,4 @@
-//! Now, as a line of flags has it.
+//! The current time in the format of a line of flags.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,14 +10,14 @@ pub(crate) fn now() -> String {
 
 fn rfc3339(seconds: u64, millis: u32) -> String {
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Years of 400-year cycles that begin in March, so that a leap day is the last day of its year.
+    // Counts years in 400-year cycles that begin in March, so that a leap day is the last day of its year.
     const DAYS_PER_CYCLE: u64 = 146_097;
-    const DAYS_BEFORE_1970: u64 = 719_468; // since 0000-03-01
+    const DAYS_BEFORE_1970: u64 = 719_468; // days since 0000-03-01
     let shifted = days.saturating_add(DAYS_BEFORE_1970);
     let (cycle, day) = (shifted / DAYS_PER_CYCLE, shifted % DAYS_PER_CYCLE);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
     let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153; // from March
+    let month = (5 * day + 2) / 153; // months from March
     let day = day - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };
     let year = year + 400 * cycle + u64::from(month <= 2);

@@ -1,4 +1,4 @@
-//! What a run meets that does not end it.
+//! Problems that do not end a run.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,48 +8,48 @@ use huntsman_detect::near::{DocId, IndexError};
 
 use crate::record::Where;
 
-/// Something that is not as it should be, while the run goes on. Its text is one line for people; it has what documents and files say, and
-/// must be escaped before it is shown on a terminal.
+/// A problem that does not end the run. Its text is one line for people. It contains text from documents and file names, and must be
+/// escaped before it is shown on a terminal.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Warning {
-    /// Lines of the file of flags are no flags. They stay, and do not count.
+    /// Some lines of the file of flags are not flags. They stay, and are ignored.
     ForeignFlags {
         /// The file.
         path: PathBuf,
-        /// How many of its lines.
+        /// The number of such lines.
         lines: u64,
     },
-    /// The last line of the file of flags has no end, as a kill leaves it. It was cut off.
+    /// The last line of the file of flags had no end, because a run was killed while writing it. It was cut off.
     TornFlags {
         /// The file.
         path: PathBuf,
     },
-    /// The end of an index was not written whole, as a kill leaves it. It was dropped.
+    /// The end of an index was incomplete, because a run was killed while writing it. It was dropped.
     TornIndex {
         /// The directory.
         path: PathBuf,
-        /// How much was dropped.
+        /// Bytes that were dropped.
         bytes: u64,
     },
-    /// A document took the place of another text with its id. Told for the first three of a run.
+    /// A document replaced another text with the same id. Reported for the first three of a run.
     Replaced {
-        /// Where the document stands.
+        /// The place of the document in the input.
         place: Where,
         /// Its id.
         id: DocId,
         /// Its language.
         lang: Box<str>,
     },
-    /// The file with the spellings of languages is damaged, and is begun anew.
+    /// The file with the spellings of languages is damaged, and is written anew.
     DamagedSpellings(serde_json::Error),
-    /// The spellings of languages could not be read from a server or kept there.
+    /// The spellings of languages could not be read from a server or stored there.
     Spellings(IndexError),
     /// The spellings of languages could not be written.
     SpellingsFile {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: std::io::Error,
     },
 }
@@ -81,14 +81,14 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What is called with each warning: nothing by default. Clones call the same.
+/// The callback for warnings; by default, warnings are dropped. Clones share the callback.
 #[derive(Clone, Default)]
 pub struct Warnings(Option<Arc<Tell>>);
 
 type Tell = dyn Fn(&Warning) + Send + Sync;
 
 impl Warnings {
-    /// Calls `tell` with each warning, on the thread that meets it.
+    /// Calls `tell` with each warning, on the thread where it occurs.
     pub fn new(tell: impl Fn(&Warning) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(tell)))
     }

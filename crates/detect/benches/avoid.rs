@@ -1,9 +1,9 @@
-//! Cost of the model of duplicate URLs. `cargo bench -p huntsman-detect --bench avoid`.
+//! Measures the cost of the model of duplicate URLs. Run `cargo bench -p huntsman-detect --bench avoid`.
 //!
-//! The goals: a page of 500 words is learnt in 0.3 ms (median), a question is answered in 50 us (99th percentile), and a
-//! page takes at most 1.5 KB at 100,000 pages, 10,000 session ids on one path included.
+//! The goals: learning a page of 500 words takes 0.3 ms (median), a decision takes 50 us (99th percentile), and a page takes at most 1.5 KB
+//! at 100,000 pages, including 10,000 session ids on one path.
 //!
-//! With `-- --stdin default` or `--stdin reference` it reads pages from stdin (a line: URL and blocks of text, separated by tabs),
+//! With `-- --stdin default` or `--stdin reference` it reads pages from stdin (one per line: URL and blocks of text, separated by tabs),
 //! learns them with that model, and prints a line of JSON: see `bench/avoid_dup`.
 
 use std::io::BufRead;
@@ -16,7 +16,7 @@ use huntsman_detect::shingles::{ShingleSet, TooCommon};
 use serde_json::{Value, json};
 use url::Url;
 
-/// Words of a page.
+/// Words per page.
 const WORDS: usize = 500;
 
 fn main() {
@@ -71,7 +71,7 @@ fn run(pages: usize) {
     );
 }
 
-/// A model that learns and is asked.
+/// A model that learns and decides.
 trait Model {
     fn discover(&mut self, _: &Url) {}
     fn ask(&self, url: &Url);
@@ -94,7 +94,7 @@ impl Model for Ours {
     }
 }
 
-/// As MaybeDont's middleware: what is too common comes from the first pages, and then they are learnt.
+/// Like MaybeDont's middleware: the shingles that are too common are taken from the first pages, which are then learnt.
 enum Reference {
     WarmUp(Vec<(Url, String)>),
     Open(Box<DupePredictor>),
@@ -171,7 +171,7 @@ fn from_stdin(name: &str, model: &mut impl Model) {
     );
 }
 
-/// What this thread used; where the system does not tell, the time since the first call.
+/// The CPU time of this thread; if the system does not report it, the time since the first call.
 fn thread_clock() -> Duration {
     #[cfg(unix)]
     {
@@ -195,7 +195,7 @@ fn page(content: u64) -> PageText {
     PageText::of([(1, "The site of examples"), (2, words.as_str()), (3, "All rights reserved")])
 }
 
-/// Resident bytes of this process; 0 where the system does not tell.
+/// Resident bytes of this process; 0 if the system does not report them.
 fn resident_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("");

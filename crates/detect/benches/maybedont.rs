@@ -1,4 +1,5 @@
-//! Cost of learning a page and of asking for an address, of signatures and of the index. `cargo bench -p huntsman-detect --bench maybedont`.
+//! Measures the cost of learning a page, of a prediction, of signatures and of the index. Run `cargo bench -p huntsman-detect --bench
+//! maybedont`.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -55,7 +56,7 @@ fn index(pages: u32) {
     );
 }
 
-/// Learns so many pages of 200 words, every second a copy, then asks for as many addresses.
+/// Learns this many pages of 200 words, every second one a copy, and then predicts as many addresses.
 fn predictor(what: &str, pages: u32, url: impl Fn(u32) -> String) {
     let mut predictor = DupePredictor::default();
     let texts: Vec<String> = (0..pages).map(|n| page_text(n / 2, 200)).collect();
@@ -94,7 +95,7 @@ fn predictor(what: &str, pages: u32, url: impl Fn(u32) -> String) {
     );
 }
 
-/// So many words, different for each number.
+/// A text of this many words, different for each number.
 fn page_text(number: u32, words: u32) -> String {
     let mut text = String::new();
     for word in 0..words {

@@ -1,7 +1,8 @@
-//! Models of what is copied: duplicate URLs, near-duplicate texts, copied passages.
+//! Detectors of copies: duplicate URLs, near-duplicate texts, copied passages.
 //!
-//! The crate takes text and addresses and gives back values. It knows nothing of crawling: no requests, no pages, no sockets, no runtime.
-//! Somebody with a folder of text files can use it. It reads no documents either: that is `huntsman-dedup`, which keeps indexes in Redis, too.
+//! The crate takes texts and addresses and returns values. It does not depend on crawling: it knows no requests, no pages, no sockets and
+//! no runtime, so it works as well on a folder of text files. Reading documents is the task of `huntsman-dedup`, which also keeps indexes
+//! in Redis.
 //!
 //! ```
 //! use huntsman_detect::simhash::{Features, SimHash};
@@ -13,7 +14,7 @@
 //! assert!(hash(story).distance(hash("nothing of the kind was ever said by anybody here")) > 7);
 //! ```
 
-// Files are written by `huntsman_files`; see clippy.toml.
+// All files are written by way of `huntsman_files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod avoid;
@@ -24,5 +25,5 @@ pub mod minhash;
 pub mod near;
 pub mod simhash;
 
-/// What the models read, from the crate `huntsman-text`.
+/// The input types of the detectors, from the crate `huntsman-text`.
 pub use huntsman_text::{lang, shingles, urlparts, words};

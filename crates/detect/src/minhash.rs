@@ -1,28 +1,28 @@
-//! MinHash signatures: 512 bytes from which the similarity of two sets can be read.
+//! MinHash signatures: 512 bytes from which the similarity of two sets is estimated.
 //!
-//! They compare sets of hashes, whatever the hashes stand for; [`shingles`](huntsman_text::shingles) makes such sets of texts.
-//! They do not find similar pages among many: that is [`lsh`](crate::lsh).
+//! They compare sets of hashes, whatever the hashes stand for; [`shingles`](huntsman_text::shingles) makes such sets from texts. To find
+//! similar pages among many, use [`lsh`](crate::lsh).
 
 use std::fmt;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How many permutations a signature has, hence how many values of 32 bits.
+/// The number of permutations, which is also the number of 32-bit values in a signature.
 ///
 /// 128 is datasketch's default and MaybeDont's choice. The standard error of the estimate is at most 0.044 (at one half), 0.027
 /// at 0.9.
 pub const PERMUTATIONS: usize = 128;
 
-/// Where the permutations come from. Signatures are stored, so this never changes.
+/// The seed of the permutations. Signatures are stored, so this never changes.
 const SEED: u64 = 1;
 
-/// The permutations `h -> a * h + b` of the 32-bit numbers: an odd `a` makes it one to one.
+/// The permutations `h -> a * h + b` of the 32-bit numbers; because `a` is odd, they are one-to-one.
 const MULTIPLIERS: [u32; PERMUTATIONS] = coefficients(SEED, 1);
 const INCREMENTS: [u32; PERMUTATIONS] = coefficients(SEED ^ u64::MAX, 0);
 
-/// Upper halves of SplitMix64's first numbers, with the lowest bit set where `odd` is 1. Written out, as the generator of `rand_xoshiro`
-/// cannot run at compile time; a test compares the two.
+/// The upper halves of SplitMix64's first numbers, with the lowest bit set if `odd` is 1. The generator is written out here, because that
+/// of `rand_xoshiro` cannot run at compile time; a test compares the two.
 const fn coefficients(seed: u64, odd: u32) -> [u32; PERMUTATIONS] {
     let mut all = [0; PERMUTATIONS];
     let mut state = seed;
@@ -41,9 +41,9 @@ const fn coefficients(seed: u64, odd: u32) -> [u32; PERMUTATIONS] {
 
 /// The MinHash signature of a set of hashes: for each of [`PERMUTATIONS`] permutations, the least image of an element.
 ///
-/// Equal sets have equal signatures, on every machine and in every version, so signatures may be stored. The order and
-/// the repetition of elements do not matter. The signature of the empty set is all maxima, so two empty sets count as
-/// equal, as in datasketch. Elements are 64-bit hashes, of which the lower half is used: hash well before.
+/// Equal sets have equal signatures, on every machine and in every version, so signatures may be stored. The order and the repetition of
+/// elements do not matter. All values of the empty set's signature are the maximum, so two empty sets count as equal, as in datasketch.
+/// Elements are 64-bit hashes, of which the lower half is used, so they must come from a good hash function.
 ///
 /// Serialised as a string of 1,024 hexadecimal digits.
 ///
@@ -63,9 +63,9 @@ impl Signature {
     /// The signature of the empty set.
     pub const EMPTY: Signature = Signature([u32::MAX; PERMUTATIONS]);
 
-    /// The signature of a set of hashes. Some 30 ns an element: 128 multiplications, eight or more at a time.
+    /// The signature of a set of hashes. Takes some 30 ns per element: 128 multiplications, eight or more at a time.
     pub fn of(hashes: &[u64]) -> Self {
-        // A block of values stays in registers while all elements go by.
+        // One block of values stays in registers while the loop passes over all elements.
         const BLOCK: usize = 16;
         let mut values = [u32::MAX; PERMUTATIONS];
         let blocks = values
@@ -87,7 +87,7 @@ impl Signature {
         Signature(values)
     }
 
-    /// A signature from its values, as [`values`](Self::values) gave them.
+    /// A signature from its values, as [`values`](Self::values) returned them.
     pub fn from_values(values: [u32; PERMUTATIONS]) -> Self {
         Signature(values)
     }

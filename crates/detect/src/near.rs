@@ -1,12 +1,12 @@
-//! Near-duplicates among many texts: an index of fingerprints that finds all within k bits of one, and exactly these.
+//! Near-duplicates among many texts: an index of fingerprints that finds exactly those within k bits of a given one.
 //!
-//! The texts of each language are apart: a query sees those of its own language alone. What is found does not depend on how an
-//! index looks for it: fingerprints that differ in at most k bits have at least one of k + 1 bands in common, and of half as many
-//! bands one in which at most one bit differs (the pigeonhole principle), so an index that looks for these in every band misses
-//! none. G. S. Manku, A. Jain, A. Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007.
+//! Each language is indexed separately: a query finds only texts of its own language. All indexes find the same, because the search is
+//! exact (the pigeonhole principle): fingerprints that differ in at most k bits have at least one of k + 1 bands in common, and of half as
+//! many bands at least one in which at most one bit differs. So an index that looks for these in every band misses none. G. S. Manku, A.
+//! Jain, A. Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007.
 //!
-//! [`NearIndex`] is what an index does. There is no text here: make fingerprints with [`simhash`](crate::simhash), all with the
-//! same [`Features`](crate::simhash::Features).
+//! [`NearIndex`] is the interface of an index. This module handles no text: make fingerprints with [`simhash`](crate::simhash), all with
+//! the same [`Features`](crate::simhash::Features).
 
 mod bands;
 mod check;

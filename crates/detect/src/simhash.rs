@@ -1,13 +1,12 @@
 //! Fingerprints of texts: near-duplicates have fingerprints that differ in few bits.
 //!
-//! A text is taken for a vector with one dimension per feature (by default per distinct word). Each feature's 128-bit
-//! hash stands for 128 random hyperplanes, and bit i of the fingerprint says on which side of hyperplane i the
-//! vector lies. Two texts whose vectors enclose an angle differ in `128 * angle / pi` bits on average: M. S. Charikar,
-//! "Similarity Estimation Techniques from Rounding Algorithms", STOC 2002; for pages of the web G. S. Manku, A. Jain,
-//! A. Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007.
+//! A text is treated as a vector with one dimension per feature (by default per distinct word). Each feature's 128-bit hash stands for 128
+//! random hyperplanes, and bit i of the fingerprint says on which side of hyperplane i the vector lies. Two texts whose vectors enclose an
+//! angle differ in `128 * angle / pi` bits on average: M. S. Charikar, "Similarity Estimation Techniques from Rounding Algorithms", STOC
+//! 2002; for pages of the web G. S. Manku, A. Jain, A. Das Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007.
 //!
-//! A distance of 3 is an angle of about 4 degrees: copies, other layouts, a few words exchanged. It does not find a
-//! text that is a part of another one. There is no index here; two fingerprints are compared, nothing more.
+//! A distance of 3 is an angle of about 4 degrees: copies, other layouts, a few words exchanged. A text that is a part of another one is
+//! not found. This module only compares two fingerprints; for an index see [`near`](crate::near).
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,12 +17,12 @@ use huntsman_text::words::Words;
 
 /// The fingerprint of a text: 128 bits.
 ///
-/// Bit i, 0 the least significant, is set if the weights of the features whose hash has bit i are more than half of all
-/// weights; ties give 0, and so does a text without any feature, whose fingerprint says nothing: do not compare it.
-/// That of a short text (below some 50 words) says little, as each word is a large part of it.
+/// Bit i, 0 the least significant, is set if the weights of the features whose hash has bit i are more than half of all weights; a tie
+/// clears the bit. A text without any feature gets the fingerprint 0, which carries no information and must not be compared. The
+/// fingerprint of a short text (below some 50 words) carries little, because each word is a large part of it.
 ///
-/// Written as text it has 32 lower-case hexadecimal digits, as bytes it is big-endian (`hash.0.to_be_bytes()`). The value
-/// for a text is the same on every machine.
+/// As text, a fingerprint has 32 lower-case hexadecimal digits; as bytes it is big-endian (`hash.0.to_be_bytes()`). The value for a text is
+/// the same on every machine.
 ///
 /// ```
 /// use huntsman_detect::simhash::SimHash;
@@ -38,7 +37,7 @@ use huntsman_text::words::Words;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct SimHash(pub u128);
 
-/// What a text is seen as: its features and their weights.
+/// A feature set: the features of a text and their weights.
 ///
 /// Fingerprints of different feature sets cannot be compared. The hash of a feature is XXH3-128 with seed 0 of its
 /// UTF-8 bytes.
@@ -46,53 +45,52 @@ pub struct SimHash(pub u128);
 pub enum Features {
     /// Each distinct word, with weight `round(16 * (1 + ln(tf)))` for a word that stands tf times in the text.
     ///
-    /// The logarithm keeps the few words that every text of a language is full of from deciding all bits; with 16 steps
-    /// to the unit the weights are whole numbers, so that no order of summing changes a bit.
+    /// The logarithm keeps the few most frequent words of a language from deciding all bits. With 16 steps per unit the weights are whole
+    /// numbers, so the order of summing changes no bit.
     #[default]
     WordsLog,
     /// Each run of 5 characters (Unicode scalar values) of the words joined by one space, with its count as weight.
     ///
-    /// A typo changes 5 runs and not a whole word, and chrome around a text weighs less; paragraphs in another order
-    /// make a difference.
+    /// A typo changes 5 runs and not a whole word, and menus around a text weigh less; but paragraphs in another order make a difference.
     Char5,
     /// Each distinct run of 3 words, joined by U+0001, with weight 1.
     ///
-    /// Each word that changes takes three features with it: nearly a test for exact copies.
+    /// Each changed word changes three features, so this is nearly a test for exact copies.
     Words3,
-    /// Each distinct word with its count as weight, as older indexes have it.
+    /// Each distinct word with its count as weight, as in older indexes.
     ///
-    /// Unsafe for long texts: the frequent words of the language decide, and texts on different subjects come
-    /// within a few bits of each other.
+    /// Unsafe for long texts: the frequent words of the language decide the bits, and texts on different subjects come within a few bits of
+    /// each other.
     WordsTf,
 }
 
-/// What is no fingerprint: not 32 hexadecimal digits.
+/// The error for a text that is not a fingerprint: not 32 hexadecimal digits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseSimHashError;
 
-/// What names no feature set.
+/// The error for a text that names no feature set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseFeaturesError;
 
 impl SimHash {
-    /// How many bits a fingerprint has.
+    /// The number of bits of a fingerprint.
     pub const BITS: u32 = 128;
 
-    /// The fingerprint of a text by its distinct words ([`Features::WordsLog`]).
+    /// Computes the fingerprint of a text from its distinct words ([`Features::WordsLog`]).
     ///
-    /// Takes 16 bytes per word while it works.
+    /// Takes 16 bytes of memory per word during the call.
     pub fn of(words: &Words) -> Self {
         Self::with(Features::WordsLog, words)
     }
 
-    /// The fingerprint of a text by the features of your choice.
+    /// Computes the fingerprint of a text from these features.
     pub fn with(features: Features, words: &Words) -> Self {
         let mut sums = Sums::default();
         match features {
             Features::WordsLog => {
-                // Three of four distinct words stand once in a text, one of ten twice.
+                // Three of four distinct words occur once in a text, one of ten twice, so these two weights are summed separately.
                 let (mut once, mut twice) = (Equals::new(log_weight(1)), Equals::new(log_weight(2)));
                 for (hash, count) in distinct(&mut words.hashes().to_vec()) {
                     match count {
@@ -104,7 +102,7 @@ impl SimHash {
                 once.finish(&mut sums);
                 twice.finish(&mut sums);
             }
-            // Where the weight is the count, each occurrence adds 1.
+            // The weight is the count, so each occurrence adds 1.
             Features::WordsTf => sums.add_equals(words.hashes().iter().copied(), 1),
             Features::Char5 => {
                 sums.add_equals(runs_of_5(words.joined()).map(|run| xxh3_128(run.as_bytes())), 1);
@@ -117,14 +115,14 @@ impl SimHash {
         Self(sums.majority())
     }
 
-    /// The number of bits in which two fingerprints differ, 0 to 128. Of unrelated texts it is about 64.
+    /// The number of bits in which two fingerprints differ, 0 to 128. For unrelated texts it is about 64.
     pub fn distance(self, other: SimHash) -> u32 {
         (self.0 ^ other.0).count_ones()
     }
 
-    /// The eight bands of 16 bits, from the most significant on: band 0 is the first four digits of the text form.
+    /// The eight bands of 16 bits, the most significant first: band 0 is the first four digits of the text form.
     ///
-    /// Fingerprints that differ in at most 7 bits have a band in common, as 7 bits cannot touch 8 bands.
+    /// Fingerprints that differ in at most 7 bits have a band in common, because 7 bits cannot change 8 bands.
     pub fn bands(self) -> [u16; 8] {
         std::array::from_fn(|band| (self.0 >> (112 - 16 * band)) as u16)
     }
@@ -147,7 +145,7 @@ impl FromStr for SimHash {
 
     /// Reads 32 hexadecimal digits of either case, without anything around them.
     fn from_str(text: &str) -> Result<Self, ParseSimHashError> {
-        // from_str_radix would take a sign.
+        // Checked here because `from_str_radix` would accept a sign.
         if text.len() != 32 || !text.bytes().all(|b| b.is_ascii_hexdigit()) {
             return Err(ParseSimHashError);
         }
@@ -200,13 +198,14 @@ impl fmt::Display for ParseFeaturesError {
 
 impl std::error::Error for ParseFeaturesError {}
 
-/// Each distinct hash with its count. Sorted, not put into a table: who writes a page could make its words collide there.
+/// Each distinct hash with its count. The hashes are sorted and not put into a hash table, because the author of a page could choose words
+/// that collide there.
 fn distinct(hashes: &mut [u128]) -> impl Iterator<Item = (u128, usize)> {
     hashes.sort_unstable();
     hashes.chunk_by(|a, b| a == b).map(|same| (same[0], same.len()))
 }
 
-/// `round(16 * (1 + ln(count)))`, half away from zero. Below 800 for every count that a `usize` holds.
+/// `round(16 * (1 + ln(count)))`, half away from zero. The result is below 800 for every `usize`.
 fn log_weight(count: usize) -> u32 {
     match count {
         1 => 16,
@@ -231,26 +230,27 @@ fn runs_of_3(words: &Words) -> Vec<u128> {
     .collect()
 }
 
-/// For each bit, the weights of the features whose hash has it.
+/// For each bit, the sum of the weights of the features whose hash has it.
 struct Sums {
-    /// Since the last flush. Half as wide as `ones`, so that twice as many are added at once.
+    /// The sums since the last flush. They are half as wide as `ones`, so that twice as many are added at once.
     new: [u32; 128],
-    /// None of `new` is larger.
+    /// An upper bound of the values in `new`.
     most_new: u32,
     ones: [u64; 128],
-    /// Of all features.
+    /// The sum of all weights.
     total: u64,
 }
 
-/// Features of one weight, of which 16 are added to the sums at once.
+/// Features of equal weight, of which 16 are added to the sums at once.
 ///
-/// Bit i of `ones` to `eights` is a digit of how many of those that are not yet in the sums have bit i: 128 counters that are
-/// added to by a few operations on whole words (W. Mula, N. Kurz, D. Lemire, "Faster Population Counts Using AVX2 Instructions",
-/// 2018, there after Harley and Seal). That is some 10 times faster than adding to each sum, and gives the same.
+/// These are 128 binary counters, one per bit of a hash: bit i of `ones` to `eights` is a digit of the number of features with bit i that
+/// are not yet in the sums. A few operations on whole words add to all counters (W. Mula, N. Kurz, D. Lemire, "Faster Population Counts
+/// Using AVX2 Instructions", 2018, there after Harley and Seal). That is some 10 times faster than adding to each sum, and gives the same
+/// result.
 struct Equals {
     weight: u32,
     waiting: [u128; 16],
-    /// How many wait.
+    /// The number of features that are not yet counted.
     len: usize,
     ones: u128,
     twos: u128,
@@ -258,7 +258,7 @@ struct Equals {
     eights: u128,
 }
 
-/// For each byte, a mask of all ones for each of its bits that is set.
+/// For each byte value, a mask per bit: all ones if the bit is set, else 0.
 static MASKS: [[u32; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut byte = 0;
@@ -286,7 +286,7 @@ impl Sums {
         self.add_to(hash, weight);
     }
 
-    /// Adds features of one weight.
+    /// Adds features of equal weight.
     fn add_equals(&mut self, hashes: impl Iterator<Item = u128>, weight: u32) {
         let mut equals = Equals::new(weight);
         hashes.for_each(|hash| equals.add(hash, self));
@@ -313,7 +313,7 @@ impl Sums {
         self.most_new = 0;
     }
 
-    /// The bits that more than half of the weights have.
+    /// The bits for which the sum is more than half of all weights.
     fn majority(mut self) -> u128 {
         self.flush();
         let bits = self.ones.iter().enumerate();
@@ -337,7 +337,7 @@ impl Equals {
         }
     }
 
-    /// Counts all that wait; gives what is carried over.
+    /// Counts the waiting features and returns the carry.
     fn count(&mut self) -> u128 {
         let mut carries = [0; 8];
         for (carry, [a, b]) in carries.iter_mut().zip(self.waiting.as_chunks::<2>().0) {
@@ -353,7 +353,7 @@ impl Equals {
         carry_over(&mut self.eights, a, b)
     }
 
-    /// Adds those that are not yet in the sums.
+    /// Adds the features that are not yet in the sums.
     fn finish(mut self, sums: &mut Sums) {
         sums.total += self.len as u64 * u64::from(self.weight);
         self.waiting[self.len..].fill(0);
@@ -366,7 +366,7 @@ impl Equals {
     }
 }
 
-/// Adds two digits to one in each bit, and gives what is carried over to the next digit.
+/// Adds two digits to `digit` in each bit, and returns the carry to the next digit.
 fn carry_over(digit: &mut u128, a: u128, b: u128) -> u128 {
     let either = *digit ^ a;
     let carry = *digit & a | either & b;
@@ -389,7 +389,7 @@ mod tests {
 
     #[test]
     fn no_weight_stands_on_the_last_digits_of_a_logarithm() {
-        // Libraries differ in the last bit of ln; the weight of no count that a page can have does.
+        // Math libraries differ in the last bit of ln; this checks that the weight is the same for every count that a page can have.
         for count in 2..10_000_000_usize {
             let exact = 16.0 * (1.0 + (count as f64).ln());
             assert!((exact.fract() - 0.5).abs() > 1e-10, "{count}: {exact}");

@@ -1,4 +1,4 @@
-//! Chains against a naive twin of strings, and what strangers may write.
+//! Tests of chains against a naive implementation with strings, and with hostile input.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use huntsman_detect::copyvio::{
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Windows of strings, as the original has them. `None` are the marks before, the empty string those behind.
+/// Windows of strings, as in the original. `None` stands for the marks before the text, the empty string for those after it.
 fn naive(text: &str, degree: usize) -> HashMap<Vec<Option<String>>, usize> {
     let mut words = vec![None; degree - 1];
     for_each_word(text, |word| words.push(Some(word.to_owned())));
@@ -23,7 +23,7 @@ fn random(seed: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(seed)
 }
 
-/// Few different words, so that windows repeat, and characters of all kinds.
+/// A text of few different words, so that windows repeat, with characters of all kinds.
 fn random_text(rng: &mut Xoshiro256PlusPlus, words: usize) -> String {
     let vocabulary =
         ["a", "B", "and/or", "well-known", "-", "\u{2013}", "É", "e\u{301}", "文字", "ΟΔΟΣ", "½", "!"];
@@ -113,7 +113,7 @@ fn window_hashes_are_the_same_on_every_machine() {
     assert_eq!(windows.hashes(), hashes);
 }
 
-/// Everything that is made of a text, and what must hold whatever the text is.
+/// Computes everything from a text and checks the invariants that hold for any text.
 fn read_all(text: &str) {
     let page = Wikitext::new(text);
     let stripped = page.text();
@@ -202,7 +202,7 @@ fn any_text_can_be_read() {
 
 #[test]
 fn hostile_markup_is_read_in_linear_time() {
-    // With a step per pair of positions each of these would take minutes.
+    // If the cost were a step per pair of positions, each of these would take minutes.
     let size = 100_000;
     for part in [
         "{{",
@@ -268,7 +268,7 @@ fn hostile_markup_is_read_in_linear_time() {
     }
 }
 
-/// A line of a golden table: what the reference made of a generated page.
+/// A line of a golden table: the reference's result for a generated page.
 #[derive(serde::Deserialize)]
 struct Golden {
     #[serde(default)]
@@ -286,7 +286,7 @@ fn golden(table: &str) -> impl Iterator<Item = Golden> {
 
 #[test]
 fn generated_wiki_pages_are_read_as_the_reference_does() {
-    // Of 270 pages, 120 of them damaged; those that it reads otherwise (overlapping markup) are left out.
+    // The table is from 270 pages, 120 of them damaged; pages that are read differently on purpose (overlapping markup) are left out.
     let mut count = 0;
     for case in golden(include_str!("data/wikitext-mwparserfromhell-0.7.2.jsonl")) {
         let page = Wikitext::new(&case.wikitext);
@@ -298,7 +298,7 @@ fn generated_wiki_pages_are_read_as_the_reference_does() {
 
 #[test]
 fn generated_html_pages_are_read_as_the_reference_does() {
-    // Of 120 pages; those that HTML 5 reads otherwise than libxml2 are left out.
+    // The table is from 120 pages; those that HTML 5 parses differently than libxml2 are left out.
     let mut count = 0;
     for case in golden(include_str!("data/html-lxml-6.1.3.jsonl")) {
         assert_eq!(html_text(&case.html), case.text, "{}", case.html);

@@ -1,8 +1,8 @@
-//! The verdict measured on labelled answers, and the reference's numbers on them.
+//! Measures the verdict on labelled answers, and checks the reference's numbers on them.
 //!
-//! `HUNTSMAN_ANSWERS=DIR` names a copy of the Corpus of Plagiarised Short Answers (Clough and Stevenson, 2011), or of a part of
-//! it: `file_information.csv` (File, Task, Category), `texts/` in UTF-8, and perhaps `earwig_scores.json`. The texts have no
-//! licence and are no part of this project; without them there is nothing to measure.
+//! `HUNTSMAN_ANSWERS=DIR` names a copy of the Corpus of Plagiarised Short Answers (Clough and Stevenson, 2011), or of a part of it:
+//! `file_information.csv` (File, Task, Category), `texts/` in UTF-8, and optionally `earwig_scores.json`. The texts have no licence and are
+//! not part of this project; without them these tests measure nothing.
 
 use std::path::PathBuf;
 
@@ -18,7 +18,7 @@ fn text(file: &str) -> String {
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// File, task, category of every answer.
+/// File, task and category of every answer.
 fn answers() -> Vec<(String, String, String)> {
     let table = std::fs::read_to_string(folder().join("file_information.csv")).unwrap();
     let rows =
@@ -34,7 +34,7 @@ fn triple(row: Vec<String>) -> (String, String, String) {
     (file, task, category)
 }
 
-/// The share of pairs of a copied and an own answer in which the copied one has the higher score; ties count half.
+/// The share of pairs of a copied and an original answer in which the copied one has the higher score; ties count half.
 fn auc(copied: &[f64], own: &[f64]) -> f64 {
     let wins = copied.iter().flat_map(|c| {
         own.iter().map(move |o| {

@@ -1,4 +1,4 @@
-//! Passages, excuses and verdicts on texts written for this.
+//! Tests of passages, excuses and verdicts on texts that were written for them.
 
 use huntsman_detect::copyvio::{Article, Boilerplate, Document, Evidence, Verdict};
 use rand::{RngExt, SeedableRng};
@@ -12,7 +12,7 @@ fn compare(article: &str, source: &str) -> Evidence {
     Article::new(Document::new(article)).compare(&Document::new(source))
 }
 
-/// Words that mean nothing, all different.
+/// Meaningless words, all different.
 fn noise(from: usize, words: usize) -> String {
     (from..from + words).map(|n| format!("w{n} ")).collect()
 }
@@ -158,13 +158,13 @@ fn scripts_without_spaces_have_passages() {
 
 #[test]
 fn evidence_never_needs_more_than_its_budget() {
-    // One word over and over matches everywhere.
+    // One repeated word matches everywhere.
     let text = "tick ".repeat(60_000);
     let evidence = compare(&text, &text);
     assert_eq!(evidence.verdict, Verdict::Suspected);
     let periodic = "one two three four ".repeat(15_000);
     assert_eq!(compare(&periodic, &periodic).verdict, Verdict::Suspected);
-    // Of three words in random order every seed stands everywhere, and its first places are looked at; the longest blocks stay.
+    // In a random text of three words every seed occurs everywhere, and only its first places are examined; the longest blocks are kept.
     let mut state = 7_u64;
     let mut noise = |words: usize| -> String {
         (0..words)
@@ -224,7 +224,7 @@ fn any_two_texts_can_be_compared() {
 
 #[test]
 fn what_is_marked_twice_counts_once() {
-    // Half of the passage stands in marks, in an element for quotations and in a menu: no four fifths of it.
+    // Only half of the passage is in quotation marks, in a quotation element and in a menu, which is less than four fifths.
     let half = STORY[..STORY.len() / 2].rfind(' ').unwrap();
     let article = format!("According to Ives \u{201C}{}\u{201D}{} [1].", &STORY[..half], &STORY[half..]);
     let quoted = article.find(STORY.split(' ').next().unwrap()).unwrap();

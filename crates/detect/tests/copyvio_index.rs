@@ -1,4 +1,4 @@
-//! The index of windows against comparing all texts, its memory, and what strangers may write.
+//! Tests of the window index against comparing all texts, of its memory, and with hostile input.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ fn random(seed: u64) -> Xoshiro256PlusPlus {
     Xoshiro256PlusPlus::seed_from_u64(seed)
 }
 
-/// So many words of a vocabulary of so many, with pieces of other texts.
+/// A text of random words from a vocabulary, with pieces of other texts.
 fn text(
     rng: &mut Xoshiro256PlusPlus,
     vocabulary: usize,
@@ -133,7 +133,7 @@ fn a_text_of_1000_words_takes_less_than_1500_bytes() {
     for id in 0..1_000 {
         index.add(id, &Document::new(&text(&mut rng, 5_000, 1_000, &[]).join(" ")));
     }
-    // 2 of 13 windows are kept.
+    // Of 13 windows, 2 are kept.
     let kept = index.windows() as f64 / 1_000.0;
     assert!((145.0..165.0).contains(&kept), "{kept}");
     let most = index.bytes();
@@ -169,7 +169,7 @@ fn windows_that_stand_in_many_texts_are_left_out_and_told() {
     let query = Document::new(&query);
     let all = index.candidates(&query, 1);
     assert_eq!((all.texts.len(), all.common), (101, 0));
-    // Near its end the menu has windows that only some texts keep, as the words behind it differ.
+    // The windows at the end of the menu are kept in some texts only, because the words after it differ.
     let few = index.candidates_within(&query, 4, 50);
     assert_eq!(few.texts.iter().map(|text| text.id).collect::<Vec<_>>(), [7, 100]);
     assert!(few.common >= 3, "{}", few.common);

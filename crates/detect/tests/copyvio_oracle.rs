@@ -1,7 +1,7 @@
-//! Values that earwigbot 0.4.1 gave (with mwparserfromhell 0.7.2, nltk 3.10.4, lxml 6.1.3), replayed.
+//! Compares with values that earwigbot 0.4.1 gave (with mwparserfromhell 0.7.2, nltk 3.10.4, lxml 6.1.3).
 //!
-//! The project's own copy lies under `tests/data/oracles/copyvio`; `HUNTSMAN_ORACLES=DIR` replays `DIR/copyvio` instead: every file
-//! there whose name begins with the data's name (`chains*.json`, ...) or whose first case has its fields. Unknown fields are ignored.
+//! The project's own copy is in `tests/data/oracles/copyvio`; `HUNTSMAN_ORACLES=DIR` reads `DIR/copyvio` instead: every file there whose
+//! name begins with the data's name (`chains*.json`, ...) or whose first case has its fields. Unknown fields are ignored.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// The cases of all files of that name, each with where it stands.
+/// Judges the cases of all files with this name.
 fn cases<T: DeserializeOwned>(test: &str, name: &str, judge: impl Fn(&T) -> Result<(), String>) {
     let folder = match std::env::var_os("HUNTSMAN_ORACLES") {
         Some(dir) => PathBuf::from(dir),
@@ -34,7 +34,7 @@ fn cases<T: DeserializeOwned>(test: &str, name: &str, judge: impl Fn(&T) -> Resu
     for file in &files {
         let text = std::fs::read_to_string(file).unwrap();
         let value: Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-        // Files of one case have an object in the place of the list.
+        // A file with a single case has an object instead of the list.
         let list = match &value["cases"] {
             Value::Array(list) => list.clone(),
             case => vec![case.clone()],
@@ -111,7 +111,7 @@ fn copyvio_oracle_chains() {
         equal("delta", (delta.size, delta.distinct), (case.delta_size, case.delta_distinct))?;
         equal("delta of chains", article.delta_of_chain(&source), delta)?;
         let confidence = Confidence::of(article.size(), delta.size).exact();
-        // Where the reference divides by zero there is no confidence.
+        // Where the reference divides by zero, its confidence is missing.
         near("confidence", confidence, case.confidence.unwrap_or(0.0), 1e-9)
     });
 }
@@ -214,7 +214,7 @@ fn copyvio_oracle_sort() {
     });
 }
 
-/// The confidence nearest to a value that sizes can give.
+/// The confidence nearest to this value that some sizes give.
 fn with_value(value: f64) -> Confidence {
     let article = 10_000_000;
     let (mut low, mut high) = (0, article);
@@ -283,7 +283,7 @@ struct RawCase {
 #[test]
 fn copyvio_oracle_raw() {
     cases("copyvio_oracle_raw", "raw", |case: &RawCase| {
-        // The reference glues the lines of a PDF together; that is not wanted.
+        // The reference joins the lines of a PDF, which is a defect that is not reproduced.
         if case.r#type != "text" {
             return Ok(());
         }
@@ -325,8 +325,8 @@ struct MirrorHints {
 fn copyvio_oracle_exclusions() {
     cases("copyvio_oracle_exclusions", "exclusions", |case: &ExclusionCase| {
         let (exclusions, _) = Exclusions::new(&case.rules);
-        // `*.host/path` hits empty paths only in the reference; its answers for such hosts are those without a path in
-        // the rule where the URL has none, and no where it has one.
+        // In the reference, `*.host/path` matches only URLs with an empty path. For such rules, its expected answers are those of the rule
+        // without a path if the URL has none, and "no match" if it has one.
         let (others, _) = Exclusions::new(case.rules.iter().filter(|rule| !is_host_and_path(rule)));
         for check in &case.checks {
             let found = exclusions.rule_for(&check.url);

@@ -1,4 +1,4 @@
-//! Bands and rows against datasketch's, indexes against a scan of all signatures.
+//! Tests of bands and rows against datasketch's, and of indexes against a scan of all signatures.
 
 use huntsman_detect::lsh::{LshIndex, LshParams, PackedIndex};
 use huntsman_detect::minhash::{PERMUTATIONS, Signature};
@@ -18,7 +18,7 @@ fn bands_and_rows_are_datasketchs() {
     assert_eq!(count, 290);
 }
 
-/// The index that looks at everything.
+/// An index that compares all signatures.
 #[derive(Debug)]
 struct Scan {
     params: LshParams,
@@ -58,7 +58,7 @@ impl LshIndex for Scan {
     }
 }
 
-/// Inserts, replacements, removals and questions with signatures of all similarities, side by side.
+/// Makes the same insertions, replacements, removals and queries on both, with signatures of all similarities.
 fn agrees_with_a_scan(index: &mut dyn LshIndex, seed: u64) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut scan = Scan { params: index.params(), all: Vec::new() };
@@ -133,7 +133,7 @@ mod datasketch {
         let base: Vec<u64> = (0..400).map(|_| rng.random()).collect();
         let mut candidates = 0;
         for id in 0..500 {
-            // Similarities from 0.67 to 1, where candidates are decided.
+            // Similarities from 0.67 to 1, the range in which pairs become candidates.
             let mut set = base.clone();
             for _ in 0..rng.random_range(0..80) {
                 let at = rng.random_range(0..set.len());
@@ -170,8 +170,8 @@ mod datasketch {
         assert_eq!(settings, 252);
     }
 
-    /// The crate integrates with an allowed error of 0.001 and is wrong where two settings are closer than that, or equal. Python's
-    /// datasketch gives what we give: these settings are in its table too.
+    /// The crate integrates with an allowed error of 0.001 and chooses wrongly if two settings are closer than that, or equal. Python's
+    /// datasketch gives the same as this crate: these settings are in its table too.
     #[test]
     fn where_the_crate_takes_other_bands_than_datasketch_we_do_not() {
         for (threshold, permutations, positives, negatives, theirs) in [

@@ -1,4 +1,4 @@
-//! The predictor and the gate: MaybeDont's own tests, a naive model, saving and restoring.
+//! Tests of the predictor and the gate: MaybeDont's own tests, a naive model, saving and restoring.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ fn equal_pages_of_a_path_make_the_path_likely() {
     assert!(predictor.duplicate_probability(&url(&mut rng, "nd")) < 0.97);
 }
 
-/// Whether the page number is a parameter or a path, and in which order pages are learned and asked for.
+/// All combinations of: whether the page number is a parameter or in the path, and the order in which pages are learned and predicted.
 fn ways() -> impl Iterator<Item = (bool, bool, bool)> {
     (0..8).map(|bits| (bits & 1 != 0, bits & 2 != 0, bits & 4 != 0))
 }
@@ -107,7 +107,7 @@ fn topic(number: u32, start: bool) -> String {
     format!("http://example.com/viewtopic.php?topic_id={number}{}", if start { "&start=0" } else { "" })
 }
 
-/// Learns each topic, then asks for its variant, and learns that too if it is fetched. Gives how many were dropped.
+/// Learns each topic, then decides about its variant, and learns that too if it is fetched. Returns the number of skipped variants.
 fn crawl_topics(gate: &mut Gate, topics: std::ops::Range<u32>) -> usize {
     let mut dropped = 0;
     for number in topics {
@@ -133,7 +133,7 @@ fn the_gate_drops_after_five_observations_and_explores() {
     };
     let (mut gate, dropped) = run(0.0);
     assert_eq!(dropped, 5, "five observations give .598");
-    // The other way round.
+    // The same in the other order.
     gate.learn(&topic(100, true), "");
     assert!(matches!(gate.decide(&topic(200, false)), Decision::Fetch { .. }));
     let Decision::Skip { reason, probability, rows } = gate.decide(&topic(100, false)) else { panic!() };
@@ -190,7 +190,7 @@ fn exploration_follows_from_seed_and_address_alone() {
             .collect()
     };
     let first = explored(&gate(1));
-    // 200 expected, standard deviation 14.
+    // 200 are expected, with a standard deviation of 14.
     assert!((130..270).contains(&first.len()), "{}", first.len());
     assert_eq!(first, explored(&gate(1)));
     assert_ne!(first, explored(&gate(2)));
@@ -212,7 +212,7 @@ fn senseless_settings_are_refused() {
     );
 }
 
-/// The rules of the original in the plainest form: all pages are scanned for everything, texts are equal or not.
+/// The rules of the original in their simplest form: every step scans all pages, and texts are either equal or not.
 #[derive(Default)]
 struct Model {
     pages: Vec<ModelPage>,
@@ -362,7 +362,7 @@ impl Model {
     }
 }
 
-/// Addresses of few paths, parameters and values, so that they meet, in odd forms too.
+/// Addresses of few paths, parameters and values, so that they coincide, in odd forms too.
 fn random_url(rng: &mut Xoshiro256PlusPlus) -> String {
     let scheme = ["http", "http", "https"][rng.random_range(0..3)];
     let path = ["a", "b", "c/d"][rng.random_range(0..3)];
@@ -447,7 +447,7 @@ fn another_index_changes_no_answer() {
     let mut other = DupePredictor::default().with_index(Box::new(DatasketchIndex::new(0.9).unwrap()));
     for step in 0..300 {
         if step == 200 {
-            // With what was learned, into a new index.
+            // Moves the learned pages into a new index.
             other = other.with_index(Box::new(DatasketchIndex::new(0.9).unwrap()));
         }
         let (url, text) = (random_url(&mut rng), random_text(&mut rng));
@@ -459,7 +459,7 @@ fn another_index_changes_no_answer() {
     }
 }
 
-/// An index that finds nothing, so that pages which are equal count as neither.
+/// An index that finds no candidates, so that equal pages count as neither duplicates nor different.
 #[derive(Debug)]
 struct Blind(usize);
 
@@ -500,10 +500,10 @@ fn more_than_200_pages_are_sampled_and_scaled() {
         predictor.update_model("http://h/?n=last", "same");
         predictor.totals(Table::Path).counts.nodup - before.nodup
     };
-    // Up to 200 all are looked at.
+    // Up to 200 pages, all are compared.
     assert_eq!(counts(1, 200), 100);
     let found: Vec<u64> = (0..20).map(|seed| counts(seed, 400)).collect();
-    // 200 of 400, drawn without repetition: 200 expected, standard deviation 10 after scaling by 2.
+    // 200 of 400 are drawn without repetition: 200 duplicates are expected, with a standard deviation of 10 after scaling by 2.
     assert!(found.iter().all(|count| count % 2 == 0 && (150..=250).contains(count)), "{found:?}");
     assert!(found.iter().any(|count| *count != found[0]), "{found:?}");
     assert_eq!(counts(3, 400), found[3]);
@@ -540,7 +540,7 @@ fn texts_without_what_is_too_common_are_compared() {
     predictor.update_model("http://h/?n=2", "one text");
     assert_eq!(predictor.update_model("http://h/?n=3", &format!("{menu}another text")).duplicates, 0);
     assert_eq!(predictor.totals(Table::Path).counts, Counts { dup: 1, nodup: 2 });
-    // Two pages of which nothing is left are equal.
+    // Two pages whose shingles are all removed are equal.
     predictor.update_model("http://h/e?n=1", menu);
     assert_eq!(predictor.update_model("http://h/e?n=2", "").duplicates, 1);
 }
@@ -560,7 +560,7 @@ fn a_path_with_endless_parameters_makes_few_rows_of_each_page() {
     let after = predictor.totals(Table::PathQueryParam).rows;
     assert!(after - before <= 10 * 513, "{before}, {after}");
     assert!(after - before > 10 * 400, "{before}, {after}");
-    // Those that are beyond count where they stand.
+    // Parameters beyond the limit still count for pages that have them.
     predictor.update_model("http://h/?p1900=other", "text 1900");
     let rows = predictor.rows(Table::Param);
     let row = rows.iter().find(|row| row.claim == Claim::Param { param: "p1900".to_owned() });
@@ -591,7 +591,7 @@ fn saving_and_restoring_changes_no_answer() {
             }
             let mut url = random_url(&mut rng);
             if rng.random_range(0..2) == 0 {
-                // Many pages of one family, for the samples.
+                // Many pages of one family, so that samples are drawn.
                 url = format!("http://host0.example/many?n={}", rng.random_range(0..100_000));
             }
             let decision = straight.decide(&url);

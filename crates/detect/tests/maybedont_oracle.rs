@@ -1,7 +1,7 @@
-//! Values that the Python package MaybeDont 0.1.1 gave (with datasketch 1.6.5, w3lib 2.1.2), replayed.
+//! Compares with values that the Python package MaybeDont 0.1.1 gave (with datasketch 1.6.5, w3lib 2.1.2).
 //!
-//! The project's own copy lies under `tests/data/oracles/maybedont`; `HUNTSMAN_ORACLES=DIR` replays `DIR/maybedont` instead: every file
-//! there whose `schema` is one of the two below. Unknown fields are ignored. Probabilities agree within 1e-9, counts and decisions exactly.
+//! The project's own copy is in `tests/data/oracles/maybedont`; `HUNTSMAN_ORACLES=DIR` reads `DIR/maybedont` instead: every file there
+//! whose `schema` is one of the two below. Unknown fields are ignored. Probabilities must agree within 1e-9, counts and decisions exactly.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-/// A row as the oracles write it.
+/// A row in the format of the oracles.
 fn row_value(row: &Row) -> Value {
     let key = match &row.claim {
         Claim::Path { path } => json!([path]),

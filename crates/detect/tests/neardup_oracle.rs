@@ -1,6 +1,6 @@
-//! Fingerprints from outside: texts with their words, their fingerprint and its bands.
+//! Compares with fingerprints from another implementation: texts with their words, fingerprints and bands.
 //!
-//! The project's own copy lies under `tests/data/oracles/neardup`; `HUNTSMAN_ORACLES=DIR` replays `DIR/neardup` instead.
+//! The project's own copy is in `tests/data/oracles/neardup`; `HUNTSMAN_ORACLES=DIR` reads `DIR/neardup` instead.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The fingerprint against its definition and against what it is for, on random texts.
+//! Tests of the fingerprint against its definition and its purpose, on random texts.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use xxhash_rust::xxh3::xxh3_128;
 
 type Rng = Xoshiro256PlusPlus;
 
-/// The generator of a case; a failing test shows its seed.
+/// The random generator of a case; a failing test shows its seed.
 fn rng(seed: u64) -> Rng {
     println!("seed {seed}");
     Rng::seed_from_u64(seed)
 }
 
-/// Words of one language, few of them frequent; `subject` gives a text its own rare words.
+/// A text of words of one language, of which few are frequent; `subject` selects the text's own rare words.
 fn text(rng: &mut Rng, subject: u64, words: usize) -> Vec<String> {
     let word = |rng: &mut Rng| {
         // The n-th frequent word has a share of about 1/n.
@@ -31,7 +31,7 @@ fn hash(features: Features, words: &[String]) -> SimHash {
     SimHash::with(features, &Words::of(&words.join(" ")))
 }
 
-/// The definition: signed sums over distinct features.
+/// The definition of the fingerprint: signed sums over distinct features.
 fn naive(features: Features, words: &[&str]) -> SimHash {
     let joined: Vec<char> = words.join(" ").chars().collect();
     let list: Vec<String> = match features {
@@ -64,7 +64,7 @@ fn the_fingerprint_is_its_definition() {
         let mut rng = rng(seed);
         let length = rng.random_range(0..150);
         let mut words = text(&mut rng, seed % 3, length);
-        // Some of other scripts, with characters of two to four bytes.
+        // Some words are of other scripts, with characters of two to four bytes.
         for word in &mut words {
             match rng.random_range(0..10) {
                 0 => word.push('é'),
@@ -101,7 +101,7 @@ fn the_order_of_words_and_the_layout_do_not_matter() {
 
 #[test]
 fn small_edits_make_small_distances() {
-    // Of 1000 words, one replaced, up to 50 replaced, all others.
+    // Texts of 1000 words: with one word replaced, with up to 50 replaced, and with all replaced.
     let (mut near, mut sums) = ([0; 4], [[0; 3]; 4]);
     let texts = 24;
     for seed in 0..texts {
@@ -131,7 +131,7 @@ fn small_edits_make_small_distances() {
     for (features, [one, many, other]) in Features::ALL.into_iter().zip(sums) {
         assert!(one < many && many < other, "{features}: {one} {many} {other}");
     }
-    // Two subjects of one language are told apart by the default set.
+    // The default set must tell two subjects of one language apart.
     assert!(sums[0][2] / texts as u32 > 20, "{sums:?}");
 }
 

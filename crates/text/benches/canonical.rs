@@ -1,4 +1,4 @@
-//! Time of the canonical form per address, of words per megabyte. `cargo bench -p huntsman-text`.
+//! Measures the time of the canonical form per address, and of splitting a megabyte into words. Run `cargo bench -p huntsman-text`.
 
 use std::hint::black_box;
 use std::time::Instant;

@@ -1,21 +1,21 @@
-//! The language of a text: as its page declares it, else guessed from its beginning.
+//! The language of a text: as its page declares it, else guessed from the beginning of the text.
 
 use std::fmt;
 
 /// A language, by its ISO 639 code: two letters where there is such a code (`en`), else three (`haw`).
 ///
-/// Scripts and regions are not part of it: `en-US` and `en-GB` are one language here. The macrolanguage stands for
-/// what is usually meant by it: `cmn` is `zh`, `pes` is `fa`, `nb` is `no`.
+/// Scripts and regions are not part of it: `en-US` and `en-GB` are one language here. A macrolanguage and its most usual member are one
+/// language, too: `cmn` is `zh`, `pes` is `fa`, `nb` is `no`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lang([u8; 3]);
 
 impl Lang {
-    /// No language is known: `und`, as BCP 47 has it.
+    /// The unknown language: `und`, as in BCP 47.
     pub const UNKNOWN: Lang = Lang(*b"und");
 
     /// The language of a BCP 47 tag or ISO 639 code: `en-US`, `en_us`, `eng`, `ger`.
     ///
-    /// Nothing for what names none: empty, `und`, `mul`, `x-default`, a country instead of a language (`jp`), words.
+    /// `None` if the text names no language: empty, `und`, `mul`, `x-default`, a country instead of a language (`jp`), words.
     ///
     /// ```
     /// use huntsman_text::lang::Lang;
@@ -51,7 +51,7 @@ impl Lang {
         std::str::from_utf8(&self.0[..length]).expect("codes are ASCII letters")
     }
 
-    /// The two-letter code; nothing for languages without one.
+    /// The two-letter code; `None` for languages without one.
     pub fn two_letters(&self) -> Option<&str> {
         Some(self.code()).filter(|code| code.len() == 2)
     }
@@ -75,7 +75,7 @@ impl fmt::Display for Lang {
     }
 }
 
-/// Where a language comes from.
+/// How a language was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Source {
     /// The page says so.
@@ -86,25 +86,25 @@ pub enum Source {
     None,
 }
 
-/// A language and how sure that is.
+/// A language, with its source and how sure it is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Detected {
     /// The language.
     pub lang: Lang,
-    /// From 0 to 1: 1 for a declared language, what the guesser says of itself for a guessed one. Related languages in
-    /// one script (Hindi and Marathi, the Scandinavian ones) get low values for short texts.
+    /// From 0 to 1: 1 for a declared language, the guesser's own confidence for a guessed one. Related languages in one script (Hindi and
+    /// Marathi, the Scandinavian ones) get low values for short texts.
     pub confidence: f64,
-    /// Where it comes from.
+    /// How the language was found.
     pub source: Source,
 }
 
-/// So much of a text is looked at. The guesser reads 9 MB/s: 2 KiB cost about 0.2 ms, several times a page's scan.
+/// Bytes of a text that the guesser reads. It reads 9 MB/s: 2 KiB cost about 0.2 ms, several times the scan of a page.
 const SAMPLE: usize = 2048;
-/// So much when the first sample gave no reliable answer.
+/// Bytes that it reads if the first sample gave no reliable answer.
 const LONG_SAMPLE: usize = 4096;
 
-/// The language of `text`: the `declared` one (the `lang` attribute of a page or `Content-Language`) if it names a
-/// language, else the guess from the first 2 KiB of the text, or 4 KiB when that is not reliable.
+/// Detects the language of `text`: the `declared` one (the `lang` attribute of a page or `Content-Language`) if it names a language, else
+/// the guess from the first 2 KiB of the text, or from 4 KiB if the first guess is not reliable.
 ///
 /// ```
 /// use huntsman_text::lang::{Source, detect};
@@ -135,7 +135,7 @@ pub fn detect(text: &str, declared: Option<&str>) -> Detected {
     }
 }
 
-/// The code in use for one that is out of use, or that means the same for us.
+/// The current code for one that is obsolete, or that means the same here.
 fn alias(two: &str) -> Option<&'static str> {
     match two {
         "iw" => Some("he"),
@@ -143,14 +143,14 @@ fn alias(two: &str) -> Option<&'static str> {
         "ji" => Some("yi"),
         "jw" => Some("jv"),
         "mo" => Some("ro"),
-        // CLDR: pages in Bokmål declare either.
+        // CLDR treats both as one; pages in Bokmål declare either.
         "nb" => Some("no"),
         _ => None,
     }
 }
 
-/// ISO 639-1 codes, each with its three-letter codes: ISO 639-3, the bibliographic one of ISO 639-2 where it differs, and
-/// the one language of a group that is usually meant (`cmn`, `pes`, `arb`).
+/// ISO 639-1 codes, each with its three-letter codes: the one of ISO 639-3, the bibliographic one of ISO 639-2 if it differs, and the one
+/// of the usual member of a macrolanguage (`cmn`, `pes`, `arb`).
 #[rustfmt::skip]
 const TWO_LETTERS: [(&str, &str); 183] = [
     ("aa", "aar"), ("ab", "abk"), ("ae", "ave"), ("af", "afr"), ("ak", "aka"), ("am", "amh"), ("an", "arg"),

@@ -1,10 +1,10 @@
 //! Words, languages and shingles of texts; parts and canonical form of URLs.
 //!
-//! This is what a crawler and the detectors of duplicates must agree on: what a word is, which language a text is in, and when two URLs are
-//! one. Texts and parsed URLs go in, plain values come out, the same on every machine and in every version.
+//! A crawler and the detectors of duplicates must agree on these: what a word is, which language a text is in, and whether two URLs are the
+//! same. The functions take texts and parsed URLs and return plain values, which are the same on every machine and in every version.
 //!
-//! It is not a detector: nothing here compares two pages or remembers one (see `huntsman-detect`). It does not read HTML (see
-//! `huntsman-html`), parses no URLs (that is the crate `url`), and knows no network, no files and no runtime.
+//! This crate is not a detector: it neither compares nor remembers pages (see `huntsman-detect`). It does not read HTML (see
+//! `huntsman-html`) or parse URLs (see the crate `url`), and it uses no network, no files and no runtime.
 //!
 //! ```
 //! use huntsman_text::lang;

@@ -1,7 +1,7 @@
 //! Texts as sets of shingles: runs of four words.
 //!
-//! The rules are those of MaybeDont 0.1.1, so that what it calls a duplicate is one here. They are for comparing whole pages; the
-//! [`words`](crate::words) of other detectors are normalised, these are not.
+//! The rules are those of MaybeDont 0.1.1, so that texts which it calls duplicates are duplicates here. They are for comparing whole pages.
+//! Unlike the [`words`](crate::words) of the other detectors, the words of shingles are not normalised.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -12,18 +12,18 @@ use xxhash_rust::xxh3::xxh3_64;
 /// Words in a shingle, as in MaybeDont 0.1.1.
 pub const SHINGLE_WORDS: usize = 4;
 
-/// How many shingles of a text are looked at, repeated ones counted each time; what comes after is not seen. MaybeDont has no such limit. A
-/// text this long is a book, and a hostile one must not fill the memory.
+/// The number of shingles of a text that are read, repeated ones counted each time; the rest of the text is ignored. MaybeDont has no such
+/// limit. A text this long is a book, and a hostile text must not fill the memory.
 pub const MAX_SHINGLES: usize = 1 << 17;
 
-/// A shingle on more than this share of a sample is too common, as in MaybeDont 0.1.1.
+/// A shingle in more than this share of a sample is too common, as in MaybeDont 0.1.1.
 const TOO_COMMON_SHARE: f64 = 0.05;
 
-/// Calls `visit` with each shingle of `text`, in order, repeated ones each time: at most [`MAX_SHINGLES`].
+/// Calls `visit` with each shingle of `text`, in order, with repetitions: at most [`MAX_SHINGLES`] times.
 ///
-/// The text is cut at LF into lines and lines at white space into words (what Python's `str.split` takes for white space: that of
-/// Unicode, and U+001C to U+001F). A line of four or more words has every run of four as a shingle, a shorter one is itself a
-/// shingle, an empty one has none. The words of a shingle are joined by one space. Nothing is folded or normalised.
+/// The text is cut into lines at LF, and lines into words at white space (as Python's `str.split` defines it: Unicode's white space, and
+/// U+001C to U+001F). Each run of four words in a line is a shingle. A line with fewer words is one shingle, and an empty line has none.
+/// The words of a shingle are joined by one space. Nothing is folded or normalised.
 ///
 /// ```
 /// use huntsman_text::shingles::for_each_shingle;
@@ -64,12 +64,12 @@ pub fn for_each_shingle(text: &str, mut visit: impl FnMut(&str)) {
     }
 }
 
-/// What Python's `str.split` splits at.
+/// The white space at which Python's `str.split` splits.
 fn is_space(character: char) -> bool {
     character.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&character)
 }
 
-/// The hash that stands for a shingle: XXH3-64 with seed 0 of its UTF-8 bytes. It may be stored.
+/// The hash that stands for a shingle: XXH3-64 with seed 0 of its UTF-8 bytes. It is stable and may be stored.
 pub fn shingle_hash(shingle: &str) -> u64 {
     xxh3_64(shingle.as_bytes())
 }
@@ -87,7 +87,7 @@ pub fn shingle_hash(shingle: &str) -> u64 {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Vec<u64>", into = "Vec<u64>")]
 pub struct ShingleSet {
-    /// Sorted, each once.
+    /// Sorted, without repetitions.
     hashes: Vec<u64>,
 }
 
@@ -104,12 +104,12 @@ impl ShingleSet {
         &self.hashes
     }
 
-    /// How many different shingles there are.
+    /// The number of different shingles.
     pub fn len(&self) -> usize {
         self.hashes.len()
     }
 
-    /// Whether there is no shingle.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
     }
@@ -138,10 +138,10 @@ impl From<ShingleSet> for Vec<u64> {
     }
 }
 
-/// Shingles that say nothing about a page, as many pages have them: menus, footers.
+/// Shingles that say nothing about a page because many pages have them, such as those of menus and footers.
 ///
-/// A shingle is too common when more than `max(1, 0.05 n)` of `n` sample texts have it, as in MaybeDont 0.1.1: 16 or more of 300,
-/// 2 or more of 20. So a page of which the sample has many copies loses all its shingles; that, too, is as there.
+/// A shingle is too common if more than `max(1, 0.05 n)` of `n` sample texts have it, as in MaybeDont 0.1.1: 16 or more of 300, 2 or more
+/// of 20. So if the sample has many copies of a page, that page loses all its shingles; MaybeDont does the same.
 ///
 /// ```
 /// use huntsman_text::shingles::{ShingleSet, TooCommon};
@@ -158,7 +158,7 @@ pub struct TooCommon {
 }
 
 impl TooCommon {
-    /// What is too common among the texts of a sample. An empty sample has nothing too common.
+    /// The shingles that are too common among the texts of a sample. For an empty sample there are none.
     pub fn among<'a>(sample: impl IntoIterator<Item = &'a ShingleSet>) -> Self {
         let mut counts: HashMap<u64, u32> = HashMap::new();
         let mut texts = 0_u32;
@@ -174,12 +174,12 @@ impl TooCommon {
         TooCommon { hashes }
     }
 
-    /// How many shingles are too common.
+    /// The number of shingles that are too common.
     pub fn len(&self) -> usize {
         self.hashes.len()
     }
 
-    /// Whether nothing is too common.
+    /// Whether no shingle is too common.
     pub fn is_empty(&self) -> bool {
         self.hashes.is_empty()
     }
@@ -198,7 +198,7 @@ impl TooCommon {
 }
 
 impl FromIterator<u64> for TooCommon {
-    /// From [`shingle_hash`]es, as [`hashes`](TooCommon::hashes) gave them.
+    /// Makes a set from [`shingle_hash`]es, as [`hashes`](TooCommon::hashes) returned them.
     fn from_iter<T: IntoIterator<Item = u64>>(hashes: T) -> Self {
         TooCommon { hashes: hashes.into_iter().collect() }
     }

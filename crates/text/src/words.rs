@@ -1,13 +1,12 @@
-//! The words of a text, normalised once for all detectors.
+//! The words of a text, normalised in one way for all detectors.
 //!
-//! A word is a segment between word boundaries (UAX 29) with at least one alphanumeric character, of the text in NFKC,
-//! without U+200C, U+200D, U+FEFF and U+00AD, in full lower case, each run of white space taken for one space, and
-//! the word trimmed: NFKC makes a space and U+0345 of U+037A, which UAX 29 keeps together, and no word begins with
-//! a space here.
+//! The text is put into NFKC, without U+200C, U+200D, U+FEFF and U+00AD, and into full lower case, and each run of white space counts as
+//! one space. A word is then a segment between word boundaries (UAX 29) with at least one alphanumeric character, trimmed. The trimming
+//! matters because NFKC turns U+037A into a space and U+0345, which UAX 29 keeps together, and no word may begin with a space.
 //!
-//! White space always separates, so the work is done token by token. Most tokens of most pages are ASCII letters and
-//! digits with punctuation around; they need none of the above. That is several times faster than normalising the
-//! whole text, and gives the same words.
+//! White space always separates words, so the text is processed token by token. Most tokens of most pages are ASCII letters and digits with
+//! punctuation around them, which need no normalising. That is several times faster than normalising the whole text, and gives the same
+//! words.
 
 use std::fmt;
 
@@ -28,12 +27,12 @@ use xxhash_rust::xxh3::xxh3_128;
 /// ```
 #[derive(Clone, Default)]
 pub struct Words {
-    /// The words one after the other, a space behind each.
+    /// The words one after the other, each followed by a space.
     text: String,
     /// Where each word ends in `text`.
     ends: Vec<usize>,
     hashes: Vec<u128>,
-    /// For tokens that must be normalised; empty between calls.
+    /// Buffer for tokens that must be normalised; empty between calls.
     scratch: String,
 }
 
@@ -45,7 +44,7 @@ impl Words {
         words
     }
 
-    /// Adds the words of `text` behind those that are there: the next block of a page. The end of a block ends a word.
+    /// Appends the words of `text`, such as the next block of a page. The end of a block ends a word.
     pub fn extend(&mut self, text: &str) {
         let Words { text: all, ends, hashes, scratch } = self;
         scan(text, scratch, &mut |word| {
@@ -56,19 +55,19 @@ impl Words {
         });
     }
 
-    /// Forgets all words and keeps the memory for the next text.
+    /// Removes all words and keeps the memory for the next text.
     pub fn clear(&mut self) {
         self.text.clear();
         self.ends.clear();
         self.hashes.clear();
     }
 
-    /// How many words there are, repeated ones counted each time.
+    /// The number of words, repeated ones counted each time.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there is no word.
+    /// Whether there are no words.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
@@ -106,7 +105,7 @@ impl fmt::Debug for Words {
     }
 }
 
-/// How many words `text` has, without keeping them.
+/// Counts the words of `text` without keeping them.
 pub fn count(text: &str) -> usize {
     let mut count = 0;
     scan(text, &mut String::new(), &mut |_| count += 1);
@@ -117,8 +116,8 @@ pub fn count(text: &str) -> usize {
 const SPACE: u8 = 1;
 const ALPHANUMERIC: u8 = 2;
 const UPPER: u8 = 4;
-/// ASCII punctuation, which belongs to no word at its ends. `_` joins words instead (UAX 29, ExtendNumLet), at the ends
-/// too.
+/// ASCII punctuation, which at the ends of a token belongs to no word. `_` is an exception: it joins words, at the ends too (UAX 29,
+/// ExtendNumLet).
 const PUNCTUATION: u8 = 8;
 const NOT_ASCII: u8 = 16;
 
@@ -145,7 +144,7 @@ const CLASS: [u8; 256] = {
 /// Calls `word` with each word of `text`. `scratch` is empty before and after.
 fn scan(text: &str, scratch: &mut String, word: &mut impl FnMut(&str)) {
     let bytes = text.as_bytes();
-    // The end of the text ends a token too.
+    // The end of the text ends a token, too.
     let class = |at: usize| bytes.get(at).map_or(SPACE, |byte| CLASS[usize::from(*byte)]);
     let mut at = 0;
     while at < bytes.len() {
@@ -190,7 +189,7 @@ fn scan(text: &str, scratch: &mut String, word: &mut impl FnMut(&str)) {
     }
 }
 
-/// Calls `word` with an ASCII text in lower case.
+/// Calls `word` with an ASCII text, turned into lower case.
 fn in_lower_case(text: &str, has_upper: bool, scratch: &mut String, word: &mut impl FnMut(&str)) {
     if has_upper {
         scratch.push_str(text);
@@ -206,10 +205,10 @@ fn segments(text: &str, word: &mut impl FnMut(&str)) {
     text.unicode_words().map(str::trim).filter(|w| !w.is_empty()).for_each(word);
 }
 
-/// NFKC, without the invisible characters, lower case, into `out`.
+/// Appends the token to `out` in NFKC, without the invisible characters, in lower case.
 fn normalise(token: &str, out: &mut String) {
     out.extend(token.nfkc().filter(|c| !matches!(c, '\u{200c}' | '\u{200d}' | '\u{feff}' | '\u{ad}')));
-    // By the whole string, as a sigma at the end of a word has a lower case of its own.
+    // The whole string is lower-cased at once, because a sigma at the end of a word has a lower case of its own.
     if out.chars().any(char::is_uppercase) || out.contains(|c: char| c.to_lowercase().ne([c])) {
         *out = out.to_lowercase();
     }
@@ -226,7 +225,7 @@ mod tests {
         Words::of(text).iter().map(str::to_owned).collect()
     }
 
-    /// The definition, word by word, over the whole text.
+    /// The definition of words, implemented directly over the whole text.
     fn naive(text: &str) -> Vec<String> {
         let text: String =
             text.nfkc().filter(|c| !matches!(c, '\u{200c}' | '\u{200d}' | '\u{feff}' | '\u{ad}')).collect();
@@ -273,7 +272,7 @@ mod tests {
 
     #[test]
     fn token_by_token_is_the_definition() {
-        // Every 1 to 4 of these in a row: letters of several classes, marks, joiners, spaces, numbers.
+        // All sequences of 1 to 4 of these pieces: letters of several classes, marks, joiners, spaces, numbers.
         let pieces = [
             "a", "B", "1", " ", "'", ".", "_", "-", ",", "\u{a0}", "é", "Σ", "\u{301}", "\u{345}", "\u{37a}",
             "\u{200d}", "\u{ad}", "क", "ि", "日", "ア", "\u{2028}", "\u{b}", "ﬁ", "א", "\"", "🇩", "😀", "İ",
@@ -298,7 +297,7 @@ mod tests {
     fn hashes_are_fixed() {
         let words = Words::of("The the");
         assert_eq!(words.hashes(), [xxh3_128(b"the"); 2]);
-        // The value itself: it is stored in indexes.
+        // The hash itself is checked, because it is stored in indexes.
         assert_eq!(Words::of("hello").hashes(), [0xb5e9_c1ad_071b_3e7f_c779_cfaa_5e52_3818]);
     }
 
@@ -319,7 +318,7 @@ mod tests {
     #[test]
     fn one_endless_word_is_linear() {
         for piece in ["a", "é", "\u{301}", "a'", "日", "\u{200d}", "a\u{301}'"] {
-            // Work that grows with the square of the length would not end.
+            // If the work grew with the square of the length, this would not end.
             let long = piece.repeat(1_000_000 / piece.len());
             let words = Words::of(&long);
             assert!(words.joined().len() <= 2 * long.len(), "{piece:?}");

@@ -33,7 +33,7 @@ fn w3lib_gives_the_same_form() {
     }
 }
 
-/// Addresses of all kinds of strange pieces.
+/// Addresses made of all kinds of strange pieces.
 fn addresses(seed: u64, count: usize) -> impl Iterator<Item = Url> {
     const PIECES: [&str; 48] = [
         "a",
@@ -142,7 +142,7 @@ fn forms_append_and_agree() {
     }
 }
 
-/// The rule for queries in words: decode names and values, sort, encode.
+/// Compares with the rule for queries, implemented directly: decode names and values, sort, encode.
 #[test]
 fn queries_agree_with_a_naive_model() {
     fn decode(part: &str) -> Vec<u8> {

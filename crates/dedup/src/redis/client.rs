@@ -1,4 +1,4 @@
-//! Batches of commands, sent to a server or to the nodes of a cluster, each command until it is answered.
+//! Sends batches of commands to a server or to the nodes of a cluster, and retries each command until it has a reply.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,7 +19,7 @@ use huntsman_detect::near::{IndexError, IndexErrorKind};
 #[derive(Debug)]
 pub(super) struct Batch {
     bytes: Vec<u8>,
-    /// Where each command ends.
+    /// The end of each command.
     ends: Vec<usize>,
     slots: Vec<u16>,
     shape: Shape,
@@ -30,7 +30,7 @@ impl Batch {
         Self::of(Shape::Any)
     }
 
-    /// A batch whose answers all have a shape.
+    /// A batch whose replies all have this shape.
     pub(super) fn of(shape: Shape) -> Self {
         Self { bytes: Vec::new(), ends: Vec::new(), slots: Vec::new(), shape }
     }
@@ -55,12 +55,12 @@ impl Batch {
         self.ends.is_empty()
     }
 
-    /// How long it is on the wire.
+    /// The length of the batch on the wire, in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Adds the commands of another batch of the same shape behind its own.
+    /// Appends the commands of another batch of the same shape.
     fn append(&mut self, other: &Batch) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&other.bytes);
@@ -74,38 +74,38 @@ impl Batch {
     }
 }
 
-/// One user of the server: a connection to each node that it needed.
+/// A client of the server: a connection to each node that it needed.
 #[derive(Debug)]
 pub(super) struct Client {
     settings: Arc<RedisSettings>,
     tls: Option<Arc<ClientConfig>>,
     slots: Slots,
     links: HashMap<u16, Link>,
-    /// The server's numbers for connections that were lost. What they sent may still be on its way; it must not come to pass after
-    /// what is sent again.
+    /// The server's ids of connections that were lost. Commands that were sent on them may still arrive; they must not be carried out after
+    /// the same commands were sent again.
     lost: Vec<(u16, i64)>,
 }
 
-/// Why commands are still without an answer.
+/// The reason why commands have no reply yet.
 #[derive(Debug)]
 enum Trouble {
-    /// Other nodes have them.
+    /// Other nodes serve their keys.
     Moved,
-    /// The server takes them later.
+    /// The server will accept them later.
     Passing(String),
     Lost(io::Error),
 }
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LAST_PAUSE: Duration = Duration::from_secs(2);
-/// Redirections in a row that are followed at once.
+/// The number of consecutive redirections that are followed without a pause.
 const FAST_MOVES: u32 = 5;
 
 impl Client {
-    /// Connects, and finds out whether there is a cluster.
+    /// Connects, and finds out whether the server is part of a cluster.
     ///
     /// # Errors
-    /// The server cannot be reached, which is not tried again, or refuses.
+    /// The server cannot be reached, which is not retried, or it refuses.
     pub(super) fn connect(settings: Arc<RedisSettings>) -> Result<Self, IndexError> {
         let tls = link::tls(&settings)?;
         let slots = Slots::single((settings.host.clone(), settings.port));
@@ -116,7 +116,7 @@ impl Client {
             match client.link(0) {
                 Ok(_) => break,
                 Err(Unconnected::Never(error)) => return Err(error),
-                // A server that starts is waited for, not one that is not there.
+                // A server that is starting is waited for, but not one that does not answer at all.
                 Err(Unconnected::Lost(error))
                     if error.kind() == io::ErrorKind::Other && since.elapsed() < patience =>
                 {
@@ -130,7 +130,7 @@ impl Client {
                 }
             }
         }
-        // A single server refuses: it has no slots.
+        // A single server refuses this command, because it has no slots.
         client.learn_from(0)?;
         if client.slots.is_cluster() && client.settings.database != 0 {
             let refusal = refusal::of("ERR SELECT is not allowed in cluster mode");
@@ -139,7 +139,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Another user of the same server.
+    /// Another client of the same server.
     pub(super) fn sibling(&self) -> Self {
         Self {
             settings: self.settings.clone(),
@@ -154,10 +154,10 @@ impl Client {
         self.slots.is_cluster()
     }
 
-    /// The answers to all commands, in their order.
+    /// Runs all commands and returns the replies in their order.
     ///
     /// # Errors
-    /// No answer within the patience of the settings, or one of the answers is a refusal; the others were carried out.
+    /// There was no reply within the patience of the settings, or one of the replies is a refusal; the other commands were carried out.
     pub(super) fn run(&mut self, batch: &Batch) -> Result<Vec<Reply>, IndexError> {
         let replies = self.answers(batch)?;
         match replies
@@ -169,7 +169,7 @@ impl Client {
         }
     }
 
-    /// Carries out batches, each after the one before it: in one go with a single server, which keeps the order.
+    /// Runs batches one after another. With a single server, which keeps the order, they are sent in one go.
     pub(super) fn run_in_order(&mut self, batches: Vec<Batch>) -> Result<(), IndexError> {
         let mut batches = batches.into_iter().filter(|batch| !batch.is_empty());
         if self.is_cluster() {
@@ -180,7 +180,7 @@ impl Client {
         self.run(&first).map(drop)
     }
 
-    /// The answer to one command.
+    /// Runs one command and returns its reply.
     pub(super) fn call(&mut self, parts: &[&[u8]]) -> Result<Reply, IndexError> {
         let mut batch = Batch::new();
         batch.push(parts);
@@ -191,7 +191,7 @@ impl Client {
         refusal::of(error).at(self.settings.address())
     }
 
-    /// The answers to all commands, in their order, refusals among them.
+    /// Runs all commands and returns the replies in their order, refusals included.
     pub(super) fn answers(&mut self, batch: &Batch) -> Result<Vec<Reply>, IndexError> {
         let mut replies: Vec<Option<Reply>> = (0..batch.len()).map(|_| None).collect();
         let mut open: Vec<usize> = (0..batch.len()).collect();
@@ -220,7 +220,7 @@ impl Client {
                     self.learn();
                     continue;
                 }
-                // What is sent in one go may be what the way does not bear: fewer at a time get through, and count.
+                // The network may not bear so much data in one go: fewer commands at a time get through and make progress.
                 Trouble::Lost(_) => window = (sent / 4).max(1),
                 _ => {}
             }
@@ -236,13 +236,13 @@ impl Client {
         Ok(replies.into_iter().map(|reply| reply.expect("no command is open")).collect())
     }
 
-    /// The answers of all nodes that have keys to a command without a key.
+    /// Sends a command without a key to all nodes that have keys, and returns their replies.
     pub(super) fn each_node(&mut self, parts: &[&[u8]]) -> Result<Vec<(u16, Reply)>, IndexError> {
         let masters = self.slots.masters();
         masters.into_iter().map(|node| Ok((node, self.on_node(node, parts)?))).collect()
     }
 
-    /// The answer of a node, which may be a refusal.
+    /// Sends a command to a node and returns its reply, which may be a refusal.
     pub(super) fn on_node(&mut self, node: u16, parts: &[&[u8]]) -> Result<Reply, IndexError> {
         let mut command = Vec::new();
         encode(&mut command, parts);
@@ -273,15 +273,15 @@ impl Client {
         }
     }
 
-    /// The answer to a command that must not be carried out twice; inner error: the connection was lost before it was answered, and
-    /// nobody knows. It comes to pass at the latest before whatever this client sends next.
+    /// Runs a command that must not be carried out twice. An inner error means that the connection was lost before the reply, so it is
+    /// unknown whether the command was carried out. If it is, that happens before anything that this client sends next.
     pub(super) fn once(&mut self, parts: &[&[u8]]) -> Result<Result<Reply, IndexError>, IndexError> {
         let since = Instant::now();
         let mut command = Batch::new();
         command.push(parts);
         let mut pause = FIRST_PAUSE;
         loop {
-            // A command without effect first: it finds the node, and makes the connection if there is none.
+            // First sends a command without effect, which finds the node, and connects if there is no connection.
             let mut probe = Batch::new();
             probe.push(&[b"EXISTS", parts[1]]);
             self.run(&probe)?;
@@ -324,7 +324,7 @@ impl Client {
         error.at(self.settings.address())
     }
 
-    /// Sends commands to their nodes, all before the first answer is read, and reads what answers there are.
+    /// Sends commands to their nodes, all before the first reply is read, and then reads the replies that arrive.
     fn round(
         &mut self,
         batch: &Batch,
@@ -410,7 +410,7 @@ impl Client {
                     trouble.get_or_insert(Trouble::Moved);
                 }
                 _ if refusal::is_passing(error) => *trouble = Some(Trouble::Passing(error.clone())),
-                // A node that was a master until now: the slots have another one.
+                // The node was a master until now: another node serves the slots.
                 (Some("READONLY"), _) if self.slots.is_cluster() => {
                     *trouble = Some(Trouble::Passing(error.clone()));
                 }
@@ -435,7 +435,7 @@ impl Client {
         }
     }
 
-    /// The connection to a node, made if there is none.
+    /// The connection to a node; connects if there is none.
     fn link(&mut self, node: u16) -> Result<&mut Link, Unconnected> {
         if !self.links.contains_key(&node) {
             let address = self.slots.node(node);
@@ -444,7 +444,7 @@ impl Client {
             for (_, id) in self.lost.iter().filter(|(of, _)| *of == node) {
                 let mut command = Vec::new();
                 encode(&mut command, &[b"CLIENT", b"KILL", b"ID", id.to_string().as_bytes()]);
-                // Whether it was there still, or may be ended by this user, is not asked.
+                // The reply does not matter: the connection may be gone already, or the user may lack the right to end it.
                 let answer = link.send(&command).and_then(|()| link.reply(Shape::Any));
                 answer.map_err(Unconnected::Lost)?;
             }
@@ -454,7 +454,7 @@ impl Client {
         Ok(self.links.get_mut(&node).expect("it was just made"))
     }
 
-    /// Asks the cluster who serves what. Any node that answers will do; if none does, what was known stays.
+    /// Asks the cluster which node serves which slots. Any node may reply; if none does, the known slots stay.
     fn learn(&mut self) {
         for node in 0..self.slots.len() {
             if self.learn_from(node).is_ok_and(|learnt| learnt) {

@@ -12,12 +12,12 @@
 //! ```
 //!
 //! All binary numbers are big-endian. Sets and hashes of this size are packed in the server's memory (with Redis 7's defaults up to 512
-//! members and entries, values up to 64 bytes). What is left of a band in a member is compared here, so that only rows whose
-//! document has a band in common are asked for. fmix32 spreads the bands of texts, which are anything but random: without it
-//! some buckets outgrow the packed form.
+//! members and entries, values up to 64 bytes). A member contains the rest of a band, which is compared in this process, so that only rows
+//! whose document has a band in common are fetched. fmix32 distributes the bands of texts, which are far from random: without it some
+//! buckets would outgrow the packed form.
 //!
-//! Fingerprints within 3 bits have a band in common. For k of 4 to 7 they have a band in which they differ by at most one bit, and
-//! the 32 neighbours of each band are asked for as well: exact, and 33 times the work.
+//! Fingerprints within 3 bits have a band in common. For k of 4 to 7 they have a band in which they differ by at most one bit, so the 32
+//! neighbours of each band are fetched as well: this is exact, and costs 33 times the work.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::{ControlFlow, Range};
@@ -46,12 +46,12 @@ pub(super) struct Compact {
     server: Server,
     identity: Identity,
     languages: Mutex<BTreeMap<Language, Arc<Names>>>,
-    /// Held while writing: one call at a time reads what is there and replaces it.
+    /// Held while writing, so that only one call at a time reads the current rows and replaces them.
     writing: Mutex<()>,
     tally: Tally,
 }
 
-/// What the keys of a language are called.
+/// The names of the keys of a language.
 #[derive(Debug)]
 struct Names {
     language: Language,
@@ -60,15 +60,15 @@ struct Names {
     p: u32,
 }
 
-/// A document's number and what stands in its row.
+/// The content of a document's row: its fingerprint, and its id if that is a number.
 type Row = (SimHash, Option<u64>);
 
 const SCHEME: Scheme = Scheme { layout: "compact", registry: b"sh:languages" };
-/// Sets that are asked for together, of some 100 members each.
+/// Sets that are fetched in one batch, of some 100 members each.
 const SETS: usize = 256;
-/// Documents that are written together, with up to twelve commands each.
+/// Documents that are written in one batch, with up to twelve commands each.
 const DOCUMENTS: usize = 512;
-/// Commands of other kinds that are sent together.
+/// Commands of other kinds that are sent in one batch.
 const COMMANDS: usize = 4096;
 /// Documents per row bucket.
 const ROWS: u32 = 128;
@@ -102,7 +102,7 @@ impl Compact {
         self.languages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The names of a language's keys, if it has any.
+    /// The names of a language's keys; `None` if the language has no keys.
     fn names(&self, client: &mut Client, language: Language) -> Result<Option<Arc<Names>>, IndexError> {
         if let Some(names) = self.languages().get(&language) {
             return Ok(Some(names.clone()));
@@ -117,7 +117,7 @@ impl Compact {
         Ok(Some(names))
     }
 
-    /// The names of a language's keys, which has some from now on.
+    /// The names of a language's keys; the language is created if it does not exist.
     fn create(&self, client: &mut Client, language: Language) -> Result<Arc<Names>, IndexError> {
         if let Some(names) = self.names(client, language)? {
             return Ok(names);
@@ -150,7 +150,7 @@ impl Compact {
         if queries.len() <= 2 * together {
             return ask(&mut client, queries);
         }
-        // While the answers to one half are read here, the server works on the other.
+        // While this process reads the replies to one half, the server works on the other.
         let (one, other) = queries.split_at(queries.len() / 2);
         let (one, other) = thread::scope(|scope| {
             let other = scope.spawn(|| ask(&mut self.server.client(), other));
@@ -170,7 +170,7 @@ impl Compact {
         found: &mut Vec<Vec<Near>>,
     ) -> Result<(), IndexError> {
         let mut batch = Batch::of(Shape::Numbers);
-        // What is left of the band where a document has it in common, set by set.
+        // The rest of the band for each set: a member with this rest is a document with the band in common.
         let mut rests = Vec::new();
         for (language, hash) in queries {
             let Some(names) = names.get(language).filter(|_| hash.0 != 0) else { continue };
@@ -216,11 +216,11 @@ impl Compact {
             .filter_map(|(document, row)| Some((document, row?)))
             .collect();
 
-        // For each query the documents within k bits, then their names.
+        // For each query the documents within k bits; their text ids are fetched afterwards.
         let mut within: Vec<(usize, u32, u32, Option<u64>)> = Vec::new();
         for (query, ((language, hash), numbers)) in queries.iter().zip(&candidates).enumerate() {
             for number in numbers {
-                // A number without a row is of a document that is just being written, or was taken out.
+                // A number without a row belongs to a document that is being written or was removed.
                 let Some((other, id)) = rows.get(&(*language, *number)) else { continue };
                 let distance = hash.distance(*other);
                 if distance <= self.identity.k() {
@@ -245,14 +245,14 @@ impl Compact {
         Ok(())
     }
 
-    /// The rows of documents, one for each, in their order.
+    /// The rows of documents, one for each number, in their order.
     fn rows(&self, client: &mut Client, numbers: &[(&Names, u32)]) -> Result<Vec<Option<Row>>, IndexError> {
         self.fields(client, b"d", numbers, |key, value| {
             read_row(&value).ok_or_else(|| self.server.damaged(key, "a row that has neither 24 nor 16 bytes"))
         })
     }
 
-    /// The ids of documents that have texts for them, one for each, in their order.
+    /// The ids of documents whose ids are texts, one for each, in their order.
     fn texts(
         &self,
         client: &mut Client,
@@ -331,7 +331,7 @@ impl Compact {
         Ok(hashes)
     }
 
-    /// The hashes of documents with these ids and numbers.
+    /// The fingerprints of documents with these ids and numbers.
     fn hashes(
         &self,
         client: &mut Client,
@@ -385,12 +385,12 @@ impl Compact {
         let ids: Vec<&DocId> = documents.iter().map(|(id, _)| *id).collect();
         let mut numbers = self.numbers(client, names, &ids)?;
         let reserved = self.claim(client, names, &ids, &mut numbers)?;
-        // A number that another process has given may have a row already.
+        // If another process has assigned the number, it may have a row already.
         let known: Vec<Option<u32>> =
             numbers.iter().map(|number| number.filter(|number| !reserved.contains(number))).collect();
         let old = self.hashes(client, names, &ids, &known)?;
-        // First the new bands, then the row, then the old bands go: at each moment a document is found by what its row says, and who
-        // is stopped in between leaves nothing worse than a number in a set where it is not needed.
+        // First the new bands are added, then the row is written, then the old bands are removed. So at each moment a document is found by
+        // the content of its row, and if the process stops in between, the worst that remains is a number in a set where it is not needed.
         let (mut add, mut write, mut remove) = (Batch::new(), Batch::new(), Batch::new());
         for (((id, hash), number), old) in documents.iter().zip(numbers).zip(old) {
             let number = number.expect("each id was given a number");
@@ -416,9 +416,9 @@ impl Compact {
         client.run_in_order(vec![add, write, remove])
     }
 
-    /// Gives numbers to ids that have none; says which numbers nobody had before.
+    /// Assigns numbers to ids that have none; returns which numbers are newly assigned.
     ///
-    /// What is reserved and then not used, as the process ends or another one is faster, is never used.
+    /// A number that is reserved and then not used, because the process ends or another one is faster, is never used.
     fn claim(
         &self,
         client: &mut Client,
@@ -454,7 +454,7 @@ impl Compact {
                 others.push(at);
             }
         }
-        // Another process was faster; or it was this one, and the answer was lost.
+        // Another process was faster; or this one was, and the reply was lost.
         let other_ids: Vec<&DocId> = others.iter().map(|at| ids[*at]).collect();
         for (at, number) in others.into_iter().zip(self.numbers(client, names, &other_ids)?) {
             numbers[at] = number;
@@ -484,7 +484,8 @@ impl Compact {
             let numbers = self.numbers(client, &names, ids)?;
             let old = self.hashes(client, &names, ids, &numbers)?;
             removed += old.iter().flatten().count();
-            // The row first: without it the document is not found. Its number last: who is stopped before finds the rest again.
+            // The row is removed first: without it the document is not found. Its number is removed last: if the process stops before that,
+            // the next removal finds the rest again.
             let (mut row, mut rest, mut number_of) = (Batch::new(), Batch::new(), Batch::new());
             for ((id, number), old) in ids.iter().zip(numbers).zip(old) {
                 let Some(number) = number else { continue };
@@ -538,7 +539,7 @@ impl Compact {
         Ok(stats)
     }
 
-    /// How many buckets of rows there may be.
+    /// The number of row buckets that may exist.
     fn row_buckets(&self, client: &mut Client, language: Language) -> Result<u32, IndexError> {
         let next = client.call(&[b"GET", &next_key(language)])?.number().unwrap_or(0);
         Ok(u32::try_from(next).unwrap_or(u32::MAX).div_ceil(ROWS))
@@ -566,7 +567,7 @@ impl Compact {
             let Some(names) = self.names(&mut self.server.client(), language)? else { continue };
             let buckets = self.row_buckets(&mut self.server.client(), language)?;
             for start in (0..buckets).step_by(64) {
-                // Whole before the first is shown: who is shown a document may ask the index for others.
+                // The whole bucket is read before its first document is shown, because the callback may call the index.
                 for document in self.bucket_documents(&names, start..buckets.min(start + 64))? {
                     if each(&document).is_break() {
                         return Ok(());
@@ -605,7 +606,7 @@ impl Compact {
         Ok(named.collect())
     }
 
-    /// Writes down how many documents there are, for who looks into the server.
+    /// Stores the number of documents, for people who inspect the server.
     pub(super) fn flush(&self) -> Result<(), IndexError> {
         let mut client = self.server.client();
         let known: Vec<Arc<Names>> = self.languages().values().cloned().collect();
@@ -619,7 +620,7 @@ impl Compact {
 }
 
 impl Names {
-    /// The name of a key: what stands in braces decides which node of a cluster has it.
+    /// The name of a key. The part in braces decides which node of a cluster has it.
     fn key(&self, part: &[u8], bucket: u32) -> Vec<u8> {
         use std::io::Write;
         let mut key = Vec::with_capacity(64);
@@ -639,12 +640,12 @@ impl Names {
         self.key(BANDS[band], bucket)
     }
 
-    /// Where a document's row or text is.
+    /// The key and field of a document's row or text.
     fn row(&self, part: &[u8], number: u32) -> (Vec<u8>, String) {
         (self.key(part, number / ROWS), (number % ROWS).to_string())
     }
 
-    /// Where an id's number is. A text begins with a quotation mark, so that it is no number.
+    /// The key and field of an id's number. A text begins with a quotation mark, so that it is not mistaken for a number.
     fn id(&self, id: &DocId) -> (Vec<u8>, Vec<u8>) {
         let (hash, field) = match id {
             DocId::Number(number) => (fmix64(*number), number.to_string().into_bytes()),
@@ -653,14 +654,14 @@ impl Names {
         (self.key(b"i", (hash >> (64 - self.p)) as u32), field)
     }
 
-    /// The bucket of a band, and what is left of the band.
+    /// The bucket of a band, and the rest of the band.
     fn split(&self, band: u32) -> (u32, u32) {
         let mixed = u64::from(fmix32(band));
         let rest_bits = 32 - self.p;
         ((mixed >> rest_bits) as u32, (mixed & ((1 << rest_bits) - 1)) as u32)
     }
 
-    /// The sets in which a document is, and as what.
+    /// The sets that contain a document, and its member in each.
     fn members(&self, hash: SimHash, number: u32) -> [(Vec<u8>, Vec<u8>); 4] {
         let mut band = 0;
         wide_bands(hash).map(|value| {
@@ -672,7 +673,7 @@ impl Names {
     }
 }
 
-/// The number of bits by which buckets have 64 to 128 documents.
+/// The number of bits at which a bucket has 64 to 128 documents.
 fn bits(design_size: u64) -> u32 {
     (design_size / 64).checked_ilog2().unwrap_or(0).clamp(1, 24)
 }
@@ -733,7 +734,7 @@ mod tests {
                 let (bucket, rest) = names.split(band);
                 assert!(u64::from(bucket) < 1 << p);
                 assert_eq!(u64::from(bucket) << (32 - p) | u64::from(rest), u64::from(fmix32(band)));
-                // A member is a positive number of 64 bits, as the server packs it.
+                // A member is a positive 64-bit number, because the server packs only such numbers.
                 assert!(u64::from(rest) << 32 | 0xffff_ffff <= i64::MAX as u64);
             }
         }

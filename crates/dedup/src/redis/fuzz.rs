@@ -1,8 +1,8 @@
-//! What the fuzz targets reach of what is private: the answers of a Redis server. For nobody else.
+//! Access to the private reader of Redis replies for the fuzz targets. Not for any other use.
 
 use super::resp;
 
-/// The answers of a server, in words, up to the first that is none, and why that is none. `numbers` expects sets of numbers.
+/// The replies in a stream as text, up to the first invalid one, and the kind of its error. `numbers` expects sets of numbers.
 pub fn answers(stream: impl std::io::Read, numbers: bool) -> (Vec<String>, std::io::ErrorKind) {
     let shape = if numbers { resp::Shape::Numbers } else { resp::Shape::Any };
     let (mut reader, mut found) = (resp::Reader::new(stream), Vec::new());

@@ -1,4 +1,4 @@
-//! What of a batch counts: the last document of each id.
+//! The documents of a batch that count: the last one of each id.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -7,7 +7,7 @@ use huntsman_detect::simhash::SimHash;
 
 pub(super) type Latest<'a> = BTreeMap<Language, Vec<(&'a DocId, SimHash)>>;
 
-/// The documents of a batch by language, of each id the last one, in the order in which they came first.
+/// The documents of a batch by language, only the last one of each id, in the order in which the ids first occur.
 ///
 /// # Errors
 /// An id is too long.
@@ -26,7 +26,7 @@ pub(super) fn latest(documents: &[Document]) -> Result<Latest<'_>, IndexError> {
     Ok(languages)
 }
 
-/// Ids without repetition, in the order in which they came first.
+/// The ids without repetitions, in the order in which they first occur.
 pub(super) fn distinct(ids: &[DocId]) -> Vec<&DocId> {
     let mut seen = HashSet::with_capacity(ids.len());
     ids.iter().filter(|id| seen.insert(*id)).collect()

@@ -14,14 +14,14 @@ use super::resp::{Reader, Reply, Shape, encode};
 use super::settings::{RedisSettings, authority};
 use huntsman_detect::near::{IndexError, IndexErrorKind};
 
-/// Where a server listens: a name or an address, and a port.
+/// The address of a server: a host name or IP address, and a port.
 pub(super) type Node = (String, u16);
 
-/// A connection that has introduced itself.
+/// A connection after the handshake.
 #[derive(Debug)]
 pub(super) struct Link {
     reader: Reader<Stream>,
-    /// The server's number for this connection, by which another one can end it.
+    /// The server's id of this connection, by which another connection can end it.
     pub(super) id: Option<i64>,
 }
 
@@ -31,17 +31,17 @@ enum Stream {
     Secure(Box<StreamOwned<ClientConnection, TcpStream>>),
 }
 
-/// Why there is no connection.
+/// The reason why there is no connection.
 #[derive(Debug)]
 pub(super) enum Unconnected {
     /// Another attempt may succeed.
     Lost(io::Error),
-    /// It will not.
+    /// Another attempt will not succeed.
     Never(IndexError),
 }
 
 impl Link {
-    /// Connects, and says who asks and for which database.
+    /// Connects, authenticates, and selects the database.
     pub(super) fn connect(
         settings: &RedisSettings,
         tls: Option<&Arc<ClientConfig>>,
@@ -59,7 +59,7 @@ impl Link {
             }
             count += 1;
         }
-        // A cluster has no other databases.
+        // A cluster has no other databases than 0.
         if settings.database != 0 && !cluster {
             encode(&mut hello, &[b"SELECT", settings.database.to_string().as_bytes()]);
             count += 1;
@@ -78,7 +78,7 @@ impl Link {
             }
         }
         match link.reply(Shape::Any).map_err(|error| unconnected(settings, error))? {
-            // Servers before 5.0 and narrow rights have no such command: a convenience is lost, no more.
+            // Servers before 5.0 do not have this command, and users may lack the right to it. It is only a convenience.
             Reply::Error(error) if refusal::is_passing(&error) => {
                 Err(Unconnected::Lost(io::Error::other(error)))
             }
@@ -92,25 +92,25 @@ impl Link {
         }
     }
 
-    /// Sends commands whole. Their answers come in order.
+    /// Sends whole commands. Their replies come in order.
     pub(super) fn send(&mut self, commands: &[u8]) -> io::Result<()> {
         let stream = self.reader.stream();
         stream.write_all(commands)?;
         stream.flush()
     }
 
-    /// The next answer.
+    /// Reads the next reply.
     pub(super) fn reply(&mut self, shape: Shape) -> io::Result<Reply> {
         self.reader.reply(shape)
     }
 }
 
-/// Whether this failure of a stream comes again with every attempt: what answers is no Redis server, or not the one to be trusted.
+/// Whether this failure of a stream would recur with every attempt: the other side is not a Redis server, or not one to be trusted.
 pub(super) fn is_lasting(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
 }
 
-/// What is told of a failure that lasts.
+/// The error for a failure that would recur.
 pub(super) fn lasting(settings: &RedisSettings, error: io::Error) -> IndexError {
     let is_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
     let message = if is_tls {
@@ -188,12 +188,12 @@ impl Write for Stream {
     }
 }
 
-/// How the server of these settings is recognised; nothing if it speaks no TLS.
+/// The TLS settings by which the server is verified; `None` without TLS.
 pub(super) fn tls(settings: &RedisSettings) -> Result<Option<Arc<ClientConfig>>, IndexError> {
     if !settings.tls {
         return Ok(None);
     }
-    // Named, and not the process's: a library neither needs nor sets one.
+    // The provider is named here, because a library should neither need nor set that of the process.
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let failed = |error: rustls::Error| {
         let message = format!("setting up TLS: {error}");

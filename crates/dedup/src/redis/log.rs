@@ -1,4 +1,4 @@
-//! The log layout: what was inserted, in the order in which it was, in strings that grow. The index is in the memory of each process.
+//! The log layout: all changes in their order, in strings that grow. The index is in the memory of each process.
 //!
 //! ```text
 //! APPEND sh:{<LANG>}:log:<segment>  <16 bytes hash, 8 bytes id>               for ids that are numbers
@@ -7,9 +7,9 @@
 //! SADD   sh:log:languages <LANG>
 //! ```
 //!
-//! All binary numbers are big-endian. The last record of an id counts; with the hash 0 it says that the document was taken out. A
-//! segment of 64 MiB is followed by the next one. Where the last record of a segment is cut off, it is passed over, and the next
-//! segment begun. Every call reads what other processes appended since the one before.
+//! All binary numbers are big-endian. The last record of an id counts; the hash 0 says that the document was removed. A segment of 64 MiB
+//! is followed by the next one. If the last record of a segment is cut off, it is ignored, and the next segment is begun. Every call reads
+//! the records that other processes appended since the previous one.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -35,22 +35,22 @@ pub(super) struct Log {
     tails: Mutex<BTreeMap<Language, Tails>>,
 }
 
-/// How far the logs of a language were read.
+/// The positions up to which the logs of a language were read.
 #[derive(Clone, Debug, Default)]
 struct Tails {
     numbers: Tail,
     texts: Tail,
 }
 
-/// How far a log was read: for each of its segments.
+/// The position up to which each segment of a log was read.
 #[derive(Clone, Debug, Default)]
 struct Tail {
     read: Vec<u64>,
-    /// Whether the last segment ends within a record.
+    /// Whether the last segment ends with an incomplete record.
     is_cut: bool,
 }
 
-/// Which of the two logs of a language.
+/// The two logs of a language, by the kind of their ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ids {
     Numbers,
@@ -58,9 +58,9 @@ enum Ids {
 }
 
 const SCHEME: Scheme = Scheme { layout: "log", registry: b"sh:log:languages" };
-/// Bytes that are read with one command.
+/// Bytes that one command reads.
 const PIECE: u64 = 4 << 20;
-/// Documents that are appended with one command, some 200 KB.
+/// Documents that one command appends, some 200 KB.
 const DOCUMENTS: usize = 8192;
 
 impl Log {
@@ -102,7 +102,7 @@ impl Log {
         self.tails.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes in what was appended by others since the last time.
+    /// Reads the records that other processes appended since the last call.
     fn catch_up(&self, languages: impl IntoIterator<Item = Language>) -> Result<(), IndexError> {
         let mut tails = self.tails();
         let mut client = self.server.client();
@@ -144,7 +144,7 @@ impl Log {
 
     pub(super) fn insert(&self, documents: &[Document]) -> Result<(), IndexError> {
         for (language, documents) in latest(documents)? {
-            // As far as others have come, so that what is there already is not appended again.
+            // Reads the changes of other processes first, so that documents which exist already are not appended again.
             self.catch_up([language])?;
             for documents in documents.chunks(DOCUMENTS) {
                 self.append(language, documents)?;
@@ -163,7 +163,7 @@ impl Log {
         Ok(removed)
     }
 
-    /// Appends what is not there already, and takes it in; says how many were appended.
+    /// Appends the records that do not exist already and applies them; returns the number of appended records.
     fn append(&self, language: Language, documents: &[(&DocId, SimHash)]) -> Result<usize, IndexError> {
         // Held to the end, so that the log and the memory have the same order.
         let mut tails = self.tails();
@@ -187,7 +187,7 @@ impl Log {
                 if !is_described(&self.server, &mut client, self.identity(), language)? {
                     let key = meta_key(language);
                     meta::create(&self.server, &mut client, SCHEME, language, &key, self.identity(), &[])?;
-                    // Another process may have been faster, with other features.
+                    // Another process may have created the language first, with other features.
                     is_described(&self.server, &mut client, self.identity(), language)?;
                 }
                 tails.insert(Tails::default())
@@ -227,14 +227,14 @@ impl Log {
                         tail.grow(segment, records.len() as u64);
                         self.memory.insert(now)?;
                     } else {
-                        // Others appended in between; what is ours is behind it.
+                        // Other processes appended in between; our records are behind theirs.
                         self.read_all(client, language, tails)?;
                     }
                     documents = &documents[now.len()..];
                     since = None;
                 }
-                // Perhaps it was carried out and only the answer lost: then it stands behind what was read. The connection that it was
-                // sent on is gone, so it does not come later.
+                // Perhaps the command was carried out and only the reply was lost: then the records are behind those read so far. They
+                // cannot arrive later, because the connection on which they were sent is gone.
                 Err(error) => {
                     let is_there = self.stands(client, &key, known, &records)?;
                     self.read_all(client, language, tails)?;
@@ -244,7 +244,7 @@ impl Log {
                     } else if since.get_or_insert_with(Instant::now).elapsed() >= settings.patience {
                         return Err(error);
                     }
-                    // What is too long for the way gets through in parts.
+                    // If the data is too long for the network, smaller parts get through.
                     window = (now.len() / 4).max(1);
                 }
             }
@@ -252,7 +252,7 @@ impl Log {
         Ok(())
     }
 
-    /// Whether records stand behind the given place of a segment.
+    /// Whether these records are at the given position of a segment.
     fn stands(
         &self,
         client: &mut Client,
@@ -302,7 +302,7 @@ impl Tails {
 }
 
 impl Tail {
-    /// The segment that grows: the last one, or a new one if that is full or cut off.
+    /// The segment to append to: the last one, or a new one if that is full or cut off.
     fn open_segment(&self, segment_bytes: u64) -> usize {
         match self.read.last() {
             None => 0,
@@ -320,7 +320,7 @@ impl Tail {
     }
 }
 
-/// All documents of all logs, a piece at a time.
+/// An iterator over all documents of all logs, which reads them piece by piece.
 struct Replay<'a, I> {
     server: &'a Server,
     languages: I,
@@ -347,7 +347,7 @@ impl<'a, I: Iterator<Item = (&'a Language, &'a mut Tails)>> Replay<'a, I> {
     }
 }
 
-/// What was appended since the last time, up to a piece of each segment; nothing if nothing was.
+/// Reads the records that were appended since the last time, up to a piece of each segment; `None` if there are none.
 fn read(
     server: &Server,
     client: &mut Client,
@@ -359,7 +359,7 @@ fn read(
     let mut asked = Vec::new();
     for ids in [Ids::Numbers, Ids::Texts] {
         let tail = tails.of(ids);
-        // The one behind the last as well: it may have been begun.
+        // The segment after the last known one is read too, because it may have been begun.
         for (segment, from) in tail.read.iter().copied().chain([0]).enumerate() {
             let key = key(tag, language, ids, segment);
             let (start, end) = (from.to_string(), (from + PIECE - 1).to_string());
@@ -380,7 +380,7 @@ fn read(
             read_records(language, ids, &bytes, &mut documents).map_err(|what| server.damaged(&key, what))?;
         let tail = tails.of(ids);
         let is_last = segment + 1 >= tail.read.len();
-        // A new segment is one even if all that is in it is the beginning of a record.
+        // A new segment counts even if it contains only the beginning of a record.
         tail.grow(segment, taken as u64);
         has_grown |= taken > 0;
         if taken < bytes.len() && (bytes.len() as u64) < PIECE && is_last && !tail.is_cut {
@@ -404,7 +404,7 @@ fn write_record(out: &mut Vec<u8>, document: &Document) {
     }
 }
 
-/// Reads whole records; says how many bytes these have.
+/// Reads whole records; returns the number of their bytes.
 fn read_records(
     language: Language,
     ids: Ids,
@@ -436,7 +436,7 @@ fn read_records(
     Ok(bytes.len() - rest.len())
 }
 
-/// Whether a language has a log, which is of our features then.
+/// Whether a language has a log; if so, checks that it has our features.
 fn is_described(
     server: &Server,
     client: &mut Client,

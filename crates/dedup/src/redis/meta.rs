@@ -1,4 +1,4 @@
-//! What is written down about a language: how its keys are laid out, and of what they are made.
+//! The stored description of a language: the layout of its keys, and the features of its fingerprints.
 
 use std::collections::BTreeMap;
 
@@ -6,10 +6,10 @@ use super::client::{Batch, Client};
 use super::server::Server;
 use huntsman_detect::near::{Identity, IndexError, IndexErrorKind, Language};
 
-/// The version of our layouts that this program writes, and the only one that it reads.
+/// The version of the layouts that this program writes, and the only one that it reads.
 const VERSION: &str = "1";
 
-/// One of our layouts, and the set that names the languages which have it.
+/// A layout, with the set that names its languages.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scheme {
     pub(super) layout: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Scheme {
 pub(super) struct Meta(BTreeMap<String, String>);
 
 impl Meta {
-    /// What stands under a key, if anything does.
+    /// Reads the description under a key; `None` if there is none.
     pub(super) fn read(server: &Server, client: &mut Client, key: &[u8]) -> Result<Option<Self>, IndexError> {
         let wrong = || server.damaged(key, "no description of an index");
         let values = client.call(&[b"HGETALL", key])?.into_values().ok_or_else(wrong)?;
@@ -29,7 +29,7 @@ impl Meta {
         let texts = texts.ok_or_else(wrong)?;
         let fields = texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
         let fields: BTreeMap<String, String> = fields.collect();
-        // Who was stopped while writing it wrote nothing else, and whoever comes next writes the rest of it.
+        // If a writer stopped while it wrote the description, it had written nothing else; the next writer completes it.
         Ok(fields.contains_key("version").then_some(Self(fields)))
     }
 
@@ -37,7 +37,7 @@ impl Meta {
         self.0.get(field)?.parse().ok()
     }
 
-    /// Whether it is of the version, the layout, the features and the tag that are asked for.
+    /// Checks that the version, the layout, the features and the tag are the requested ones.
     pub(super) fn check(
         &self,
         layout: &str,
@@ -60,7 +60,7 @@ impl Meta {
             let what = format!("the features {:?}", field("features"));
             server.damaged(key.as_bytes(), &what)
         })?;
-        // k is the reader's: what is stored serves all of them.
+        // k is the reader's choice, because the stored data serves all k.
         Identity::new(identity.k(), features)
             .and_then(|made| made.check(identity))
             .map_err(|error| error.at(&address))?;
@@ -76,7 +76,7 @@ impl Meta {
     }
 }
 
-/// Writes it down, unless another process does at the same time: then what that one writes stays.
+/// Writes the description. If another process does so at the same time, that one's description stays.
 pub(super) fn create(
     server: &Server,
     client: &mut Client,
@@ -90,14 +90,14 @@ pub(super) fn create(
     let tag = server.settings().tag.name();
     let common = [("layout", scheme.layout), ("features", identity.features().name()), ("tag", tag)];
     let mut batch = Batch::new();
-    // The version last: without it there is no description yet.
+    // The version is written last: a description without it does not count.
     for (field, value) in common.iter().chain(own).chain(&[("version", VERSION)]) {
         batch.push(&[b"HSETNX", key, field.as_bytes(), value.as_bytes()]);
     }
     client.run(&batch).map(drop)
 }
 
-/// The languages that a registry names.
+/// The languages in a registry.
 pub(super) fn languages(
     server: &Server,
     client: &mut Client,

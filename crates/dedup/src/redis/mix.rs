@@ -1,6 +1,6 @@
-//! Bijections that spread what is not random: the finalisers of MurmurHash3, by A. Appleby, in the public domain.
+//! Bijections that distribute non-random numbers evenly: the finalisers of MurmurHash3, by A. Appleby, in the public domain.
 
-/// Each bit of the result depends on each bit of the number; no two numbers have the same result.
+/// Each bit of the result depends on each bit of the input; different inputs have different results.
 pub(super) fn fmix32(mut number: u32) -> u32 {
     number ^= number >> 16;
     number = number.wrapping_mul(0x85eb_ca6b);
@@ -9,7 +9,7 @@ pub(super) fn fmix32(mut number: u32) -> u32 {
     number ^ number >> 16
 }
 
-/// As [`fmix32`], of 64 bits.
+/// As [`fmix32`], for 64 bits.
 pub(super) fn fmix64(mut number: u64) -> u64 {
     number ^= number >> 33;
     number = number.wrapping_mul(0xff51_afd7_ed55_8ccd);

@@ -1,10 +1,10 @@
-//! What a server's refusals mean, and what to do.
+//! Interprets a server's error replies, and says what to do about them.
 
 use huntsman_detect::near::{IndexError, IndexErrorKind};
 
-/// The error of a refusal as the server sent it: a code in capitals, then words.
+/// The error for an error reply of the server, which is a code in capitals followed by text.
 ///
-/// The server's words are repeated; it never sends a password back.
+/// The server's text is repeated; a server never sends a password back.
 pub(super) fn of(refusal: &str) -> IndexError {
     let code = refusal.split_ascii_whitespace().next().unwrap_or_default();
     let (kind, advice) = match code {
@@ -64,7 +64,7 @@ pub(super) fn of(refusal: &str) -> IndexError {
     IndexError::new(kind, format!("the server refuses: {refusal}; {advice}"))
 }
 
-/// Whether the server takes the same command later.
+/// Whether the server may accept the same command later.
 pub(super) fn is_passing(refusal: &str) -> bool {
     let code = refusal.split_ascii_whitespace().next().unwrap_or_default();
     matches!(code, "LOADING" | "MASTERDOWN" | "BUSY" | "CLUSTERDOWN" | "TRYAGAIN")

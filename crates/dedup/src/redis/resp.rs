@@ -1,28 +1,28 @@
-//! What goes over the wire: commands as they are sent, answers as they are read (RESP 2).
+//! The wire protocol (RESP 2): writes commands and reads replies.
 //!
-//! Own code and not a client library's: a query reads some 400 numbers, and a general parser that makes a value of each
-//! took 210 to 500 ns a number where this takes 12 to 45 (same run), which alone would be the limit of a query.
+//! This is own code and not a client library's for speed: a query reads some 400 numbers. A general parser that makes a value of each took
+//! 210 to 500 ns per number, where this takes 12 to 45 (same run); that alone would limit the speed of queries.
 
 use std::io::{self, Read};
 
-/// An answer of the server.
+/// A reply of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// Nothing there.
+    /// The null reply.
     Nil,
     /// `+OK` and the like.
     Status(String),
     Number(i64),
     Bytes(Vec<u8>),
     List(Vec<Reply>),
-    /// The members of a set of numbers, where a batch asked for them.
+    /// The members of a set of numbers, if the batch asked for them.
     Numbers(Vec<u64>),
-    /// The server's refusal, as it was sent: a code in capitals, then words.
+    /// An error reply as it was sent: a code in capitals, followed by text.
     Error(String),
 }
 
 impl Reply {
-    /// Bytes, or nothing where there is nothing.
+    /// The bytes of a string reply, or an inner `None` for the null reply; `None` for any other reply.
     pub(super) fn into_bytes(self) -> Option<Option<Vec<u8>>> {
         match self {
             Reply::Nil => Some(None),
@@ -31,7 +31,7 @@ impl Reply {
         }
     }
 
-    /// A whole number, sent as one or as digits.
+    /// The value of a reply that is a whole number, sent as an integer or as digits.
     pub(super) fn number(&self) -> Option<i64> {
         match self {
             Reply::Number(number) => Some(*number),
@@ -47,17 +47,17 @@ impl Reply {
         }
     }
 
-    /// A list of which each part is bytes or nothing.
+    /// The values of a list whose items are strings or null; `None` for any other reply.
     pub(super) fn into_values(self) -> Option<Vec<Option<Vec<u8>>>> {
         self.into_list()?.into_iter().map(Reply::into_bytes).collect()
     }
 }
 
-/// What is expected of an answer.
+/// The expected shape of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     Any,
-    /// A set of which each member is a whole number of 64 bits: read without an allocation per member.
+    /// A set whose members are whole numbers of 64 bits; they are read without an allocation per member.
     Numbers,
 }
 
@@ -92,21 +92,21 @@ pub(super) fn decimal(out: &mut Vec<u8>, mut number: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
-/// No answer to what we ask is longer: the protocol's own limit of a string, 512 MiB.
+/// The longest string in a reply: the protocol's own limit, 512 MiB.
 const MAX_BYTES: usize = 512 << 20;
-/// No answer has more parts: 2^26 members of a set would be 1.5 GB on the wire.
+/// The most items of a reply: 2^26 members of a set would be 1.5 GB on the wire.
 const MAX_PARTS: usize = 1 << 26;
-/// Of a list whose length the other side claims no more is set aside before its parts come.
+/// The most items for which memory is reserved before they arrive, because the other side may claim any length.
 const TRUSTED_PARTS: usize = 1 << 12;
 const MAX_DEPTH: usize = 8;
 const READ: usize = 64 << 10;
 
-/// Answers read from a stream.
+/// Reads replies from a stream.
 #[derive(Debug)]
 pub(super) struct Reader<S> {
     stream: S,
     buffer: Vec<u8>,
-    /// What of the buffer was not given out yet.
+    /// The start of the bytes in the buffer that were not yet consumed.
     start: usize,
     end: usize,
 }
@@ -120,12 +120,12 @@ impl<S: Read> Reader<S> {
         &mut self.stream
     }
 
-    /// The next answer.
+    /// Reads the next reply.
     ///
     /// # Errors
     ///
-    /// Those of the stream; `UnexpectedEof` if it ends; `InvalidData` for what is no answer. After an error the stream
-    /// is of no more use.
+    /// Those of the stream; `UnexpectedEof` if it ends; `InvalidData` for an invalid reply. After an error the stream cannot be used any
+    /// more.
     pub(super) fn reply(&mut self, shape: Shape) -> io::Result<Reply> {
         self.read(shape, 0)
     }
@@ -170,7 +170,7 @@ impl<S: Read> Reader<S> {
         }
     }
 
-    /// A member of a set of numbers. They are signed in Redis, unsigned here: the same 64 bits.
+    /// Reads a member of a set of numbers. They are signed in Redis, unsigned here: the same 64 bits.
     fn member(&mut self) -> io::Result<u64> {
         let (kind, line) = self.line()?;
         if kind != b'$' {
@@ -187,7 +187,7 @@ impl<S: Read> Reader<S> {
         signed(&self.buffer[line.0..line.1]).ok_or_else(|| invalid("no number where one belongs"))
     }
 
-    /// The first byte of the next line, and where the rest of it is in the buffer.
+    /// The first byte of the next line, and the range of the rest of it in the buffer.
     fn line(&mut self) -> io::Result<(u8, (usize, usize))> {
         let mut seen = 0;
         loop {
@@ -208,7 +208,7 @@ impl<S: Read> Reader<S> {
         }
     }
 
-    /// Where the next `length` bytes are in the buffer. The end of line behind them is passed over.
+    /// The range of the next `length` bytes in the buffer. The line end after them is skipped.
     fn bytes(&mut self, length: i64) -> io::Result<(usize, usize)> {
         let length = usize::try_from(length).ok().filter(|length| *length <= MAX_BYTES);
         let length = length.ok_or_else(|| invalid("a string of an impossible length"))?;
@@ -221,7 +221,7 @@ impl<S: Read> Reader<S> {
         Ok((start, end))
     }
 
-    /// Reads until `length` unread bytes are in the buffer.
+    /// Reads until the buffer holds `length` unread bytes.
     fn fill(&mut self, length: usize) -> io::Result<()> {
         if self.end - self.start >= length {
             return Ok(());
@@ -230,7 +230,7 @@ impl<S: Read> Reader<S> {
         self.end -= self.start;
         self.start = 0;
         while self.end < length {
-            // Doubled as bytes come, and not at once to the length that the other side claims.
+            // The buffer is doubled as bytes arrive, instead of growing at once to the length that the other side claims.
             if self.end == self.buffer.len() {
                 self.buffer.resize(self.end * 2, 0);
             }
@@ -244,7 +244,7 @@ impl<S: Read> Reader<S> {
                 Err(error) => return Err(error),
             }
         }
-        // What a long answer needed is not kept for the short ones after it.
+        // The memory for a long reply is freed before the short ones after it.
         if self.buffer.len() > 16 * READ && self.end < READ {
             self.buffer.truncate(READ);
             self.buffer.shrink_to_fit();
@@ -267,7 +267,7 @@ fn signed(text: &[u8]) -> Option<i64> {
         if digit > 9 {
             return None;
         }
-        // 19 digits are less than 2^64.
+        // A number of 19 digits is less than 2^64.
         number = number * 10 + u64::from(digit);
     }
     match negative {
@@ -284,7 +284,7 @@ fn invalid(what: &'static str) -> io::Error {
 mod tests {
     use super::*;
 
-    /// Gives one byte at a time, so that every boundary is met.
+    /// Returns one byte at a time, so that every boundary is tested.
     struct Drip<'a>(&'a [u8]);
 
     impl Read for Drip<'_> {

@@ -1,9 +1,9 @@
-//! How much memory many keys take, from some of them.
+//! Estimates the memory of many keys from a sample.
 
 use super::client::{Batch, Client};
 use huntsman_detect::near::IndexError;
 
-/// Asks for the memory of some hundred of many keys, which are numbered, and reckons that of all.
+/// Asks for the memory of some hundred of many numbered keys, and estimates that of all.
 #[derive(Debug)]
 pub(super) struct Sample {
     keys: u64,
@@ -14,12 +14,13 @@ pub(super) struct Sample {
 const SAMPLES: u64 = 512;
 
 impl Sample {
-    /// Of so many keys.
+    /// A sample of this number of keys.
     pub(super) fn new(keys: u64) -> Self {
         Self { keys, asked: 0, batch: Batch::new() }
     }
 
-    /// The number of the next key to ask for; all if they are few. They lie in no order that the keys could have.
+    /// The number of the next key to ask for; all keys if they are few. The numbers are in a scattered order, unrelated to any order of the
+    /// keys.
     pub(super) fn next(&self) -> Option<u64> {
         if self.asked == self.keys.min(SAMPLES) {
             return None;
@@ -31,13 +32,13 @@ impl Sample {
         Some(((u128::from(scattered) * u128::from(self.keys)) >> 64) as u64)
     }
 
-    /// Asks for the memory of a key.
+    /// Adds a request for the memory of a key.
     pub(super) fn push(&mut self, key: &[u8]) {
         self.batch.push_keyed(&[b"MEMORY", b"USAGE", key], key);
         self.asked += 1;
     }
 
-    /// Bytes of all keys. Nothing if this user may not ask.
+    /// Bytes of all keys; `None` if the user may not ask.
     pub(super) fn bytes(self, client: &mut Client) -> Result<Option<u64>, IndexError> {
         if self.batch.is_empty() {
             return Ok(Some(0));

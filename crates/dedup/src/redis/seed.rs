@@ -1,13 +1,12 @@
-//! The seed layout: eight bands in plain sets of ids, as the first deployments have it.
+//! The seed layout: eight bands in plain sets of ids, as in the first deployments.
 //!
 //! ```text
 //! SADD <LANG>:<b>:<VVVV> <id>            b = 0..7, VVVV = the band in upper-case hexadecimal digits
 //! HSET simhashes:<LANG> <id> <32 digits>
-//! HSET simhashes-meta <LANG> <features>  ours alone; what others began has none
+//! HSET simhashes-meta <LANG> <features>  written by this program only; languages that others began have none
 //! ```
 //!
-//! An id is written as it is. A text that reads as a number has a quotation mark before it, so that it comes back as the text that it
-//! was.
+//! An id is written unchanged. A text that looks like a number gets a quotation mark before it, so that it is read back as a text.
 
 use std::collections::{BTreeSet, HashSet};
 use std::ops::ControlFlow;
@@ -26,24 +25,24 @@ use huntsman_detect::simhash::{Features, SimHash};
 pub(super) struct Seed {
     server: Server,
     identity: Identity,
-    /// Languages whose features were compared with ours.
+    /// The languages whose features were checked.
     checked: Mutex<BTreeSet<Language>>,
-    /// Held while writing: one call at a time reads what is there and replaces it.
+    /// Held while writing, so that only one call at a time reads the current hashes and replaces them.
     writing: Mutex<()>,
     tally: Tally,
 }
 
 const META: &[u8] = b"simhashes-meta";
-/// Queries that are sent together: some 500 ids come for each.
+/// Queries that are sent in one batch; each returns some 500 ids.
 const QUERIES: usize = 64;
-/// Documents that are written together, with nine commands each.
+/// Documents that are written in one batch, with nine commands each.
 const DOCUMENTS: usize = 512;
-/// Ids whose hashes are asked for with one command.
+/// Ids whose hashes are fetched with one command.
 const IDS: usize = 1024;
-/// Bytes of commands that are sent together.
+/// Bytes of commands that are sent in one batch.
 const PIPELINE: usize = 1 << 20;
 
-/// The languages of the first deployments, which kept no list of them.
+/// The languages of the first deployments, which stored no list of them.
 const KNOWN: [&str; 10] =
     ["HINDI", "BENGALI", "MARATHI", "TAMIL", "MALAYALAM", "TELUGU", "GUJARATI", "ODIA", "PUNJABI", "ENGLISH"];
 
@@ -75,7 +74,7 @@ impl Seed {
         self.checked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The languages of which features were recorded, with these.
+    /// The languages whose features were recorded, with the features.
     fn recorded(&self) -> Result<Vec<(Language, String)>, IndexError> {
         let reply = self.server.client().call(&[b"HGETALL", META])?;
         let wrong = || self.server.damaged(META, "something else than names of languages and features");
@@ -102,7 +101,7 @@ impl Seed {
             .map_err(|error| error.at(self.server.settings().address()))
     }
 
-    /// Sees to it that a language is of our features, and records these if it is new.
+    /// Checks that a language has our features, and records these if the language is new.
     fn touch(&self, client: &mut Client, language: Language, writes: bool) -> Result<(), IndexError> {
         if self.checked().contains(&language) {
             return Ok(());
@@ -149,14 +148,14 @@ impl Seed {
         found: &mut Vec<Vec<Near>>,
     ) -> Result<(), IndexError> {
         let mut batch = Batch::new();
-        // For each query how many answers it has.
+        // For each query, the number of its replies.
         let mut answers = Vec::with_capacity(queries.len());
         for (language, hash) in queries {
             let keys = band_keys(*language, *hash);
             if hash.0 == 0 {
                 answers.push(0);
             } else if self.server.is_cluster() {
-                // One command may not name keys of several slots.
+                // In a cluster, one command must not name keys of several slots.
                 keys.iter().for_each(|key| batch.push(&[b"SMEMBERS", key]));
                 answers.push(keys.len());
             } else {
@@ -206,7 +205,7 @@ impl Seed {
         Ok(())
     }
 
-    /// Asks for hashes, and keeps what is within k bits.
+    /// Fetches hashes, and keeps the documents within k bits.
     fn compare(
         &self,
         client: &mut Client,
@@ -221,7 +220,7 @@ impl Seed {
         for ((query, ids), reply) in asked.iter().zip(client.run(batch)?) {
             let (language, hash) = queries[*query];
             for (id, value) in ids.iter().zip(self.hashes(language, reply)?) {
-                // An id without a hash is of a writer that was stopped halfway, or in between.
+                // An id without a hash belongs to a writer that was stopped halfway or is still writing.
                 let Some(other) = value else { continue };
                 let distance = hash.distance(other);
                 if distance <= self.identity.k() {
@@ -232,7 +231,7 @@ impl Seed {
         Ok(())
     }
 
-    /// The hashes that an answer to `HMGET` holds. What is none is as if it were not there, and so is 0, which says nothing.
+    /// The hashes in a reply to `HMGET`. An invalid value counts as missing, and so does 0, which carries no information.
     fn hashes(&self, language: Language, reply: Reply) -> Result<Vec<Option<SimHash>>, IndexError> {
         let wrong = || self.server.damaged(&hashes_key(language), "something else than a hash");
         let values = reply.into_values().ok_or_else(wrong)?;
@@ -293,11 +292,11 @@ impl Seed {
         Ok(removed)
     }
 
-    /// Puts new hashes in the place of old ones.
+    /// Replaces old hashes with new ones.
     ///
-    /// First the new bands, then the hash, then the old bands go: at each moment a document is found by what its hash says, and who is
-    /// stopped in between leaves nothing worse than an id in a set where it is not needed. What the old and the new hash have in common
-    /// is written again, which mends what an earlier stop left out.
+    /// First the new bands are added, then the hash is written, then the old bands are removed. So at each moment a document is found by
+    /// its hash, and if the process stops in between, the worst that remains is an id in a set where it is not needed. Bands that the old
+    /// and the new hash have in common are written again, which repairs what an earlier stop left out.
     fn replace(
         &self,
         client: &mut Client,
@@ -377,7 +376,7 @@ impl Seed {
         for language in languages {
             let key = hashes_key(language);
             let mut cursor = b"0".to_vec();
-            // The server shows what is moved during a scan twice. 16 bytes a document are kept, no id.
+            // A scan may return keys twice if the server moves them meanwhile. For each document 16 bytes are kept, not its id.
             let mut seen = HashSet::new();
             loop {
                 let reply = self.server.client().call(&[b"HSCAN", &key, &cursor, b"COUNT", b"1000"])?;
@@ -417,7 +416,7 @@ fn band_keys(language: Language, hash: SimHash) -> Vec<Vec<u8>> {
     bands.iter().enumerate().map(|(at, band)| format!("{language}:{at}:{band:04X}").into_bytes()).collect()
 }
 
-/// Asks for the hashes of ids.
+/// Adds a request for the hashes of ids.
 fn push_hmget(batch: &mut Batch, language: Language, ids: &[Vec<u8>]) {
     let key = hashes_key(language);
     let mut parts: Vec<&[u8]> = vec![b"HMGET", &key];
@@ -430,7 +429,7 @@ fn read_hash(value: &[u8]) -> Option<SimHash> {
     (hash.0 != 0).then_some(hash)
 }
 
-/// The number that digits stand for, if these are how it is written.
+/// The number that a text of digits stands for, if the text is the canonical form of the number.
 fn canonical_number(text: &str) -> Option<u64> {
     let number: u64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
@@ -446,7 +445,7 @@ fn write_id(id: &DocId) -> Vec<u8> {
     }
 }
 
-/// The id that stands in a set. What others wrote and is no UTF-8 comes back with U+FFFD.
+/// The id in a set. If another program wrote bytes that are not UTF-8, they become U+FFFD.
 fn read_id(bytes: &[u8]) -> DocId {
     let text = String::from_utf8_lossy(bytes);
     if let Some(number) = canonical_number(&text) {

@@ -1,4 +1,4 @@
-//! The server as the layouts see it: connections for as many threads as ask.
+//! The server as the layouts use it: a pool of clients for the calling threads.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,17 +12,17 @@ use huntsman_detect::near::{IndexError, IndexErrorKind};
 #[derive(Debug)]
 pub(super) struct Server {
     settings: Arc<RedisSettings>,
-    /// Clients that nobody uses at the moment. Those that are in use are as many as there are threads that call.
+    /// Clients that are not in use. Each calling thread uses one.
     idle: Mutex<Vec<Client>>,
-    /// Never connected itself once it is here: it knows how to.
+    /// A client from which others are made. Once it is stored here, it never connects itself.
     pattern: Mutex<Client>,
     is_cluster: bool,
 }
 
-/// Clients beyond these are closed when their call is over.
+/// The most idle clients; further ones are closed after their call.
 const MOST_IDLE: usize = 8;
 
-/// A client that goes back when it is no longer used.
+/// A client that is returned to the pool when it is dropped.
 #[derive(Debug)]
 pub(super) struct Lent<'a> {
     server: &'a Server,
@@ -41,7 +41,7 @@ impl Server {
         &self.settings
     }
 
-    /// Whether commands of one batch may be carried out in another order than they were sent, as they go to several nodes.
+    /// Whether the commands of a batch may be carried out in another order than they were sent, because they go to several nodes.
     pub(super) fn is_cluster(&self) -> bool {
         self.is_cluster
     }
@@ -53,7 +53,7 @@ impl Server {
         Lent { server: self, client: Some(client) }
     }
 
-    /// An error about a key that holds what was never written.
+    /// The error for a key whose content this program never writes.
     pub(super) fn damaged(&self, key: &[u8], what: &str) -> IndexError {
         let key = String::from_utf8_lossy(key);
         let message = format!(
@@ -62,14 +62,14 @@ impl Server {
         IndexError::new(IndexErrorKind::Damaged, message).at(self.settings.address())
     }
 
-    /// Waits until what was written is on the server's disk, if the server has a command for it and a log to write to. With a cluster,
-    /// and otherwise, it is a matter of the servers' settings.
+    /// Waits until all writes are on the server's disk, if the server has the command for it and writes a log. For a cluster, and for other
+    /// servers, durability depends on their settings.
     pub(super) fn sync(&self) -> Result<(), IndexError> {
         if self.is_cluster {
             return Ok(());
         }
         let mut batch = Batch::new();
-        // It waits for what its own connection wrote, and so for all that was written before. Nothing stays of this.
+        // The command waits for writes of its own connection, and so for all earlier writes. The key of this write is not kept.
         batch.push(&[b"SET", b"sh:flush", b""]);
         batch.push(&[b"DEL", b"sh:flush"]);
         let timeout = (self.settings.timeout.as_millis() / 2).to_string();
@@ -85,7 +85,7 @@ impl Server {
         Ok(())
     }
 
-    /// The memory that the server uses for everything that is in it; of a cluster the sum. Nothing if this user may not ask.
+    /// The memory that the server uses for all of its data; for a cluster, the sum. `None` if the user may not ask.
     pub(super) fn used_memory(&self) -> Result<Option<u64>, IndexError> {
         let mut sum = None;
         for (_, reply) in self.client().each_node(&[b"INFO", b"memory"])? {
@@ -117,7 +117,7 @@ impl DerefMut for Lent<'_> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        // A panic may have left answers unread.
+        // After a panic, replies may be unread, so the client is not returned.
         if std::thread::panicking() {
             return;
         }

@@ -1,4 +1,4 @@
-//! Where the server is, and how the index is laid out in it.
+//! Settings: the address of the server, and the layout of the index in it.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -9,14 +9,13 @@ use url::{Host, Url};
 
 use huntsman_detect::near::{IndexError, IndexErrorKind, Language};
 
-/// Where a Redis server is, who asks, and how the index is laid out in it.
+/// The address of a Redis server, the credentials, and the layout of the index.
 ///
-/// Made from an address, `redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?NAME=VALUE&...]`, with `rediss://` for TLS. What can stand in
-/// it behind the `?` has a method each, too: `layout`, `tag`, `design_size` (a number, or `HINDI:4000000` for one language, any
-/// number of times), `ca` (a file of certificates), `patience` and `timeout` in seconds. A cluster is recognised by itself; any of
-/// its nodes will do.
+/// Parsed from an address, `redis://[[USER]:PASSWORD@]HOST[:PORT][/DB][?NAME=VALUE&...]`, with `rediss://` for TLS. Each name after the `?`
+/// has a method, too: `layout`, `tag`, `design_size` (a number, or `HINDI:4000000` for one language, any number of times), `ca` (a file of
+/// certificates), `patience` and `timeout` in seconds. A cluster is detected automatically; any of its nodes will do.
 ///
-/// A password in a command line can be read by everybody on the machine: take it from elsewhere and set it with
+/// A password in a command line can be read by every user of the machine: take it from elsewhere and set it with
 /// [`password`](Self::password). It is never shown, neither by `Debug` nor in an error.
 ///
 /// ```
@@ -46,50 +45,51 @@ pub struct RedisSettings {
     pub(super) segment_bytes: u64,
 }
 
-/// How an index is laid out in a Redis server.
+/// The layout of an index in a Redis server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Layout {
     /// Four bands in sets of packed numbers, rows of 24 bytes: some 90 bytes a document. The default.
     #[default]
     Compact,
-    /// Eight bands in plain sets of ids, as older deployments have it: some 200 bytes a document, readable by hand.
+    /// Eight bands in plain sets of ids, as in older deployments: some 200 bytes per document, readable by people.
     Seed,
-    /// A log of 24 bytes a document in the server; the index itself is in the memory of each process that opens it.
+    /// A log of 24 bytes per document in the server; the index itself is in the memory of each process that opens it.
     Log,
 }
 
-/// Which keys of a Redis Cluster are on one machine: those whose names have the same part in braces.
+/// The distribution of keys over a Redis Cluster: keys with the same part in braces are on one machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum HashTag {
-    /// All keys of a language, `{HINDI}`: the largest language decides how large a machine must be. The default.
+    /// All keys of a language together, `{HINDI}`: the largest language decides how large a machine must be. The default.
     #[default]
     Language,
-    /// All keys of a band of a language, `{HINDI:2}`: documents and their ids are one part each as well.
+    /// All keys of a band of a language together, `{HINDI:2}`: documents and their ids form one group each as well.
     Band,
-    /// Each key for itself, `{HINDI:2:3f}`: the load is even on any number of machines.
+    /// Each key by itself, `{HINDI:2:3f}`: the load is even on any number of machines.
     Bucket,
 }
 
 impl RedisSettings {
-    /// How the index is laid out, [`Layout::Compact`] unless set. Another layout is another index, beside it in the same server.
+    /// Sets the layout; default [`Layout::Compact`]. Indexes of different layouts are independent and may be in the same server.
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// How keys go to the machines of a cluster, [`HashTag::Language`] unless set.
+    /// Sets the distribution of keys over the machines of a cluster; default [`HashTag::Language`].
     ///
-    /// Keys have this form without a cluster, too, so that the data can be moved to one. Of a language that exists it is checked. The
-    /// seed layout's keys are what they are, without braces: in a cluster each of them goes by itself.
+    /// Keys have this form without a cluster, too, so that the data can be moved to one. For an existing language the tag is checked. The
+    /// keys of the seed layout are fixed and have no braces: in a cluster each of them is placed by itself.
     pub fn tag(mut self, tag: HashTag) -> Self {
         self.tag = tag;
         self
     }
 
-    /// For how many documents of a language the compact layout is made, 1,000,000 unless set; at least 1.
+    /// Sets the number of documents of a language for which the compact layout is made; default 1,000,000, at least 1.
     ///
-    /// Buckets have 64 to 128 documents then. With more than three times as many, sets outgrow the packed form and take several
-    /// times the memory; with far fewer, each document takes some 400 bytes. It counts when a language gets its first document.
+    /// At this size, buckets have 64 to 128 documents. With more than three times as many documents, sets outgrow the packed form and take
+    /// several times the memory; with far fewer, each document takes some 400 bytes. The setting is used when a language gets its first
+    /// document.
     pub fn design_size(mut self, documents: u64) -> Self {
         self.design_size = documents.max(1);
         self
@@ -101,46 +101,47 @@ impl RedisSettings {
         self
     }
 
-    /// Who asks, for servers with access control lists.
+    /// Sets the user name, for servers with access control lists.
     pub fn user(mut self, name: impl Into<String>) -> Self {
         self.user = Some(name.into());
         self
     }
 
-    /// The password of the user, or of the server (`requirepass`) if no user is set.
+    /// Sets the password of the user, or of the server (`requirepass`) if no user is set.
     pub fn password(mut self, password: impl Into<String>) -> Self {
         self.password = Some(password.into());
         self
     }
 
-    /// Certificates in PEM that the server's must go back to, in place of those that the system trusts. Only with `rediss://`.
+    /// Sets a file of PEM certificates that must have issued the server's certificate, instead of those that the system trusts. Only with
+    /// `rediss://`.
     pub fn ca(mut self, file: impl Into<PathBuf>) -> Self {
         self.ca = Some(file.into());
         self
     }
 
-    /// How long an answer may take, 30 s unless set; also for connecting. At least a millisecond.
+    /// Sets the time limit for a reply, and for connecting; default 30 s, at least a millisecond.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout.max(Duration::from_millis(1));
         self
     }
 
-    /// How long a connection that was lost, or a server that loads its data, is tried again without any answer: 30 s unless set.
+    /// Sets how long to retry without any reply if a connection is lost or a server is loading its data; default 30 s.
     ///
-    /// Connections are made anew after 50 ms, 100 ms and so on, at most 2 s apart. What was not answered is asked again, which
-    /// doubles nothing.
+    /// A connection is retried after 50 ms, 100 ms and so on, with at most 2 s between attempts. Commands without a reply are sent again,
+    /// which doubles nothing.
     pub fn patience(mut self, patience: Duration) -> Self {
         self.patience = patience;
         self
     }
 
-    /// How long a segment of the log layout grows, 64 MiB unless set. At least 24 bytes, at most 256 MiB.
+    /// Sets the size up to which a segment of the log layout grows; default 64 MiB, at least 24 bytes, at most 256 MiB.
     pub fn segment_bytes(mut self, bytes: u64) -> Self {
         self.segment_bytes = bytes.clamp(24, 256 << 20);
         self
     }
 
-    /// Scheme, host, port and database, without credentials, as errors name it.
+    /// Scheme, host, port and database, without credentials, as in error messages.
     pub fn address(&self) -> String {
         let scheme = if self.tls { "rediss" } else { "redis" };
         format!("{scheme}://{}/{}", authority(&self.host, self.port), self.database)
@@ -151,7 +152,7 @@ impl RedisSettings {
         own.map_or(self.design_size, |(_, size)| *size)
     }
 
-    /// One setting by its name in an address.
+    /// Sets one setting by its name in an address.
     fn set(self, name: &str, value: &str) -> Result<Self, String> {
         let seconds = || {
             let seconds: f64 = value.parse().map_err(|_| format!("{name} is a number of seconds"))?;
@@ -179,10 +180,11 @@ impl RedisSettings {
 impl FromStr for RedisSettings {
     type Err = IndexError;
 
-    /// Reads an address.
+    /// Parses an address.
     ///
     /// # Errors
-    /// [`Input`](IndexErrorKind::Input): it is none; says why, and does not repeat it, as there may be a password in it.
+    /// [`Input`](IndexErrorKind::Input): the text is not a valid address. The error says why and does not repeat the text, because it may
+    /// contain a password.
     fn from_str(address: &str) -> Result<Self, IndexError> {
         parse(address).map_err(|why| {
             let form = "redis://[USER:PASSWORD@]HOST[:PORT][/DB][?tag=...] (rediss:// for TLS)";
@@ -200,7 +202,7 @@ fn parse(address: &str) -> Result<RedisSettings, String> {
         _ => return Err("it begins with redis:// or rediss://".to_owned()),
     };
     let host = match url.host() {
-        // Schemes that are not the web's have no addresses of their own in a URL's eyes.
+        // For schemes other than the web's, the URL parser takes an IPv4 address for a name.
         Some(Host::Domain(name)) if !name.is_empty() => name.to_owned(),
         Some(Host::Ipv4(address)) => address.to_string(),
         Some(Host::Ipv6(address)) => address.to_string(),
@@ -243,7 +245,7 @@ fn parse(address: &str) -> Result<RedisSettings, String> {
     Ok(settings)
 }
 
-/// Host and port as they stand in an address: IPv6 in brackets.
+/// Host and port as in an address: IPv6 in brackets.
 pub(super) fn authority(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
@@ -265,12 +267,12 @@ impl fmt::Debug for RedisSettings {
     }
 }
 
-/// What names no layout.
+/// The error for a text that names no layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseLayoutError;
 
-/// What names no hash tag.
+/// The error for a text that names no hash tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseHashTagError;

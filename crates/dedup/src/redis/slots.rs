@@ -1,7 +1,7 @@
-//! Which node of a cluster has which key.
+//! The distribution of keys over the nodes of a cluster.
 //!
-//! By the Redis cluster specification: a key belongs to slot CRC-16 (XMODEM) modulo 16,384 of its name, or of what stands in the
-//! first braces of it.
+//! By the Redis cluster specification: a key belongs to the slot CRC-16 (XMODEM) modulo 16,384 of its name, or of the first part of the
+//! name in braces.
 
 use super::link::Node;
 use super::resp::Reply;
@@ -9,16 +9,16 @@ use super::resp::Reply;
 const SLOTS: usize = 16384;
 const NOBODY: u16 = u16::MAX;
 
-/// The nodes that were heard of, and which of them serves which slot. Without a cluster there is one node, which serves all.
+/// The known nodes, and which of them serves which slot. Without a cluster there is one node, which serves all.
 #[derive(Clone, Debug)]
 pub(super) struct Slots {
     nodes: Vec<Node>,
-    /// By slot the number of a node; empty without a cluster.
+    /// By slot, the number of its node; empty without a cluster.
     owners: Vec<u16>,
 }
 
 impl Slots {
-    /// One server.
+    /// A single server.
     pub(super) fn single(node: Node) -> Self {
         Self { nodes: vec![node], owners: Vec::new() }
     }
@@ -31,12 +31,12 @@ impl Slots {
         &self.nodes[usize::from(number)]
     }
 
-    /// How many nodes were heard of. Their numbers are below.
+    /// The number of known nodes. Their numbers are less than this.
     pub(super) fn len(&self) -> u16 {
         self.nodes.len() as u16
     }
 
-    /// The nodes that serve any slot.
+    /// The nodes that serve at least one slot.
     pub(super) fn masters(&self) -> Vec<u16> {
         if !self.is_cluster() {
             return vec![0];
@@ -47,7 +47,7 @@ impl Slots {
         masters
     }
 
-    /// The node that serves a slot, if any does.
+    /// The node that serves a slot, if it is known.
     pub(super) fn owner(&self, slot: u16) -> Option<u16> {
         if !self.is_cluster() {
             return Some(0);
@@ -55,10 +55,10 @@ impl Slots {
         Some(self.owners[usize::from(slot) % SLOTS]).filter(|owner| *owner != NOBODY)
     }
 
-    /// The number of a node, which may be new.
+    /// The number of a node, which is added if it is new.
     pub(super) fn number(&mut self, node: Node) -> u16 {
         let known = self.nodes.iter().position(|other| *other == node);
-        // Clusters have at most 1000 nodes; one that names more without end gets no further ones.
+        // Clusters have at most 1000 nodes; if a server names more and more of them, the further ones are ignored.
         let number = known.unwrap_or_else(|| {
             if self.nodes.len() == usize::from(NOBODY) {
                 return 0;
@@ -69,7 +69,7 @@ impl Slots {
         number as u16
     }
 
-    /// A slot is served by another node now.
+    /// Records that another node serves a slot now.
     pub(super) fn moved(&mut self, slot: u16, node: Node) {
         if !self.is_cluster() {
             self.owners = vec![0; SLOTS];
@@ -78,7 +78,7 @@ impl Slots {
         self.owners[usize::from(slot) % SLOTS] = number;
     }
 
-    /// Takes over what a node answered to `CLUSTER SLOTS`; says whether it was an answer.
+    /// Applies a node's reply to `CLUSTER SLOTS`; returns whether the reply was valid.
     pub(super) fn learn(&mut self, from: &Node, reply: Reply) -> bool {
         let Some(ranges) = reply.into_list() else { return false };
         let mut owners = vec![NOBODY; SLOTS];
@@ -100,13 +100,13 @@ impl Slots {
             _ => String::new(),
         };
         let port = u16::try_from(master.next()?.number()?).ok()?;
-        // A node that does not know its own address says nothing: it is the one that was asked.
+        // A node that does not know its own address leaves it out; then it is the node that was asked.
         let host = if host.is_empty() || host == "?" { from.0.clone() } else { host };
         (start <= end).then(|| (start, end, self.number((host, port))))
     }
 }
 
-/// Where a refusal `MOVED SLOT HOST:PORT` or `ASK SLOT HOST:PORT` sends to.
+/// The target of a redirection `MOVED SLOT HOST:PORT` or `ASK SLOT HOST:PORT`.
 pub(super) fn redirection(refusal: &str, from: &Node) -> Option<(u16, Node)> {
     let mut words = refusal.split_ascii_whitespace().skip(1);
     let slot = words.next()?.parse().ok()?;
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn slots_are_those_of_the_specification() {
-        // CRC-16/XMODEM of "123456789" is 0x31C3; the others are what CLUSTER KEYSLOT answers.
+        // CRC-16/XMODEM of "123456789" is 0x31C3; the other values are replies of CLUSTER KEYSLOT.
         assert_eq!(slot(b"123456789"), 0x31c3);
         assert_eq!((slot(b""), slot(b"foo"), slot(b"somekey")), (0, 12182, 11058));
         assert_eq!(slot(b"foo{hash_tag}"), 2515);

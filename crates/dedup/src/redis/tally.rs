@@ -1,10 +1,10 @@
-//! How much was compared, query by query.
+//! Counts the comparisons of each query.
 
 use std::sync::{Mutex, PoisonError};
 
 use huntsman_detect::near::{CandidateCounts, IndexStats};
 
-/// A query that compares more is counted as one that met a heavy bucket.
+/// A query with more comparisons is counted as one that met a heavy bucket.
 const HEAVY: usize = 100_000;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! Indexes in a cluster of three nodes.
+//! Tests of indexes in a cluster of three nodes.
 
 use std::cell::Cell;
 

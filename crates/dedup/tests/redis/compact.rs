@@ -1,4 +1,4 @@
-//! The compact layout: what is in the server, and what it takes.
+//! Tests of the compact layout: the data in the server, and its size.
 
 use huntsman_dedup::redis::{HashTag, Layout, RedisIndex};
 use huntsman_detect::near::{Document, Identity, IndexErrorKind, NearIndex};
@@ -34,7 +34,7 @@ fn rows_and_members_are_those_of_the_layout() {
     assert_eq!(row.as_bytes(), b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\x01\x02\n");
     assert_eq!(lines(&["HSTRLEN", "sh:{HINDI}:d:0", "1"]), "16\n");
     assert_eq!(lines(&["HGET", "sh:{HINDI}:t:0", "1"]), "a\n");
-    // fmix32(0) is 0 and fmix32(1) is 0x514e28b7: with one bit for the bucket, all of it is left.
+    // fmix32(0) is 0 and fmix32(1) is 0x514e28b7. With one bit for the bucket, the rest is the whole value.
     for band in ["0", "1", "2"] {
         assert_eq!(lines(&["SMEMBERS", &format!("sh:{{HINDI}}:{band}:0")]), "0\n1\n");
     }
@@ -49,7 +49,7 @@ fn rows_and_members_are_those_of_the_layout() {
         "1\n1\nwords-log\nlanguage\n2\n"
     );
 
-    // Everything that belongs to a document goes with it, but for its number.
+    // All data of a document is removed with it, except its number.
     assert_eq!(index.remove(&hindi, &[258.into(), "a".into()]).expect("a removal"), 2);
     let mut keys: Vec<String> = lines(&["KEYS", "*"]).lines().map(str::to_owned).collect();
     keys.sort();
@@ -118,7 +118,7 @@ fn several_writers_number_and_name_documents_once() {
     let documents: Vec<Document> =
         (0..2000_u64).map(|id| Document { language, id: id.into(), hash: source.hash() }).collect();
     model.insert(&documents);
-    // Each of them as another machine, and all of them the same documents at the same time.
+    // Each thread acts as another machine, and all of them insert the same documents at the same time.
     let together = std::sync::Barrier::new(4);
     std::thread::scope(|scope| {
         for _ in 0..4 {

@@ -1,4 +1,4 @@
-//! Each layout keeps what every index promises.
+//! Runs the tests for all indexes on each layout.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -12,7 +12,7 @@ use huntsman_testkit::redis::Server;
 
 use crate::model::settings;
 
-/// An index and the server that it is in, which ends with it.
+/// An index, and the server that holds it and is stopped with it.
 #[derive(Debug)]
 struct Served {
     index: RedisIndex,
@@ -78,7 +78,7 @@ near_index_conformance!(compact_layout, compact);
 near_index_conformance!(seed_layout, seed);
 near_index_conformance!(log_layout, log);
 
-// What indexes promise that outlive their process. Another k is no other index here: what is stored serves all.
+// The rules for persistent indexes. Unlike in a directory, an index can be opened with another k, because the stored data serves all.
 #[test]
 fn what_was_done_is_there_after_reopening() {
     for layout in Layout::ALL {

@@ -1,4 +1,4 @@
-//! Connections that break and servers that end, in the middle of anything.
+//! Tests with connections that break and servers that stop at any moment.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,7 +15,7 @@ const LAYOUTS: [Layout; 3] = Layout::ALL;
 #[test]
 fn cuts_at_any_byte_lose_and_double_nothing() {
     for (layout, seed) in LAYOUTS.into_iter().zip(21..) {
-        // As many cuts for who sends little.
+        // The log layout sends less, so connections are cut after fewer bytes, to get as many cuts.
         let less = if layout == Layout::Log { 10 } else { 1 };
         for (most_bytes, counted) in
             [(15_000 / less, Counted::All), (60_000 / less, Counted::All), (8000 / less, Counted::Answers)]
@@ -76,7 +76,7 @@ fn a_server_that_is_killed_and_starts_again_has_everything_once() {
                     }
                 }
             });
-            // In the middle of whatever it is doing then.
+            // Each kill hits some moment of the work.
             for _ in 0..5 {
                 std::thread::sleep(Duration::from_millis(source.below(400)));
                 server.kill();
@@ -114,7 +114,7 @@ fn a_server_that_stays_away_is_an_error_and_the_same_batch_mends_it() {
 
 #[test]
 fn a_batch_that_was_done_in_part_is_completed_by_doing_it_again() {
-    // As if the process had been killed after so many bytes: what it was doing is done again by a new one, from the start.
+    // Each cut acts as if the process had been killed after that many bytes: a new process does the same work again from the start.
     for (layout, first_seed) in LAYOUTS.into_iter().zip([51, 61, 111]) {
         let server = Server::start();
         let (mut source, mut model) = (Source::new(first_seed, 60), Model::default());
@@ -143,7 +143,7 @@ fn a_full_server_says_so_and_room_mends_it() {
     let server = Server::builder().setting("maxmemory", "3mb").start();
     for layout in LAYOUTS {
         server.cli(&["FLUSHALL"]);
-        // A log takes so little that there must be less room.
+        // A log takes so little memory that the limit must be lower.
         let room = if layout == Layout::Log { "1mb" } else { "3mb" };
         server.cli(&["CONFIG", "SET", "maxmemory", room]);
         let index = open(&server.url(), layout, 3);
@@ -181,7 +181,7 @@ fn where_no_server_is_there_is_no_index() {
     let error = RedisIndex::open(settings(&url, Layout::Compact), identity(3)).expect_err("no server");
     assert_eq!(error.kind(), IndexErrorKind::Unavailable);
     assert!(error.to_string().contains(&url) && error.to_string().contains("start the server"), "{error}");
-    // Something else listens there.
+    // Another kind of server listens there.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     std::thread::spawn(move || {

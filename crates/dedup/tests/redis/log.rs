@@ -1,4 +1,4 @@
-//! The log layout: what is in the server, and several processes that append.
+//! Tests of the log layout: the data in the server, and several processes that append.
 
 use huntsman_dedup::redis::{Layout, RedisIndex};
 use huntsman_detect::near::{Document, Identity, IndexErrorKind, NearIndex};
@@ -12,7 +12,7 @@ fn the_log_layout_is_the_naive_index() {
     let server = Server::start();
     for (seed, k) in [(101, 3), (102, 7)] {
         server.cli(&["FLUSHALL"]);
-        // Segments that are soon full.
+        // Small segments, which are soon full.
         let settings = settings(&server.url(), Layout::Log).segment_bytes(1000);
         let index = RedisIndex::open(settings.clone(), identity(k)).expect("an index");
         let (mut source, mut model) = (Source::new(seed, 40), Model::default());
@@ -84,7 +84,7 @@ fn processes_see_what_others_appended() {
     for index in &indexes {
         model.check(index, &source.queries(20), "each of them");
     }
-    // Nothing was appended twice.
+    // No document was appended twice.
     let total: u64 = indexes[0].stats().expect("stats").bytes["log"];
     assert_eq!(total, 2000 * 24);
 }
@@ -97,7 +97,7 @@ fn of_other_features_it_is_refused() {
     let other = Identity::new(3, Features::Char5).expect("k is 3");
     let error = RedisIndex::open(settings(&server.url(), Layout::Log), other).expect_err("other features");
     assert_eq!(error.kind(), IndexErrorKind::Identity);
-    // The layouts of one server are apart.
+    // The layouts in one server are independent.
     let compact = open(&server.url(), Layout::Compact, 3);
     assert_eq!(compact.near(&[(language("hi"), SimHash(1))]).expect("an answer"), [[]]);
 }

@@ -1,4 +1,4 @@
-//! Indexes of near-duplicates in Redis servers: real ones, which are killed, cut off, secured and clustered.
+//! Tests of indexes of near-duplicates in real Redis servers, which are killed, cut off, secured and clustered.
 
 mod cluster;
 mod compact;

@@ -1,4 +1,4 @@
-//! A naive index to compare with, and random texts' fingerprints that are near each other.
+//! A naive index for comparison, and random fingerprints of which many are near each other.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -9,7 +9,7 @@ use huntsman_detect::simhash::{Features, SimHash};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Every document, compared with every query.
+/// A model that compares every document with every query.
 #[derive(Debug, Default)]
 pub(crate) struct Model(pub(crate) BTreeMap<(Language, DocId), SimHash>);
 
@@ -37,7 +37,7 @@ impl Model {
         near
     }
 
-    /// Whether an index holds exactly this, and finds it.
+    /// Checks that an index holds exactly these documents and finds them.
     pub(crate) fn check(&self, index: &dyn NearIndex, queries: &[(Language, SimHash)], context: &str) {
         let mut held = BTreeMap::new();
         index
@@ -60,7 +60,7 @@ impl Model {
     }
 }
 
-/// Documents of which many are near others, some change, and some go.
+/// Generates documents of which many are near others, some change, and some are removed.
 pub(crate) struct Source {
     rng: Xoshiro256PlusPlus,
     centres: Vec<u128>,
@@ -68,7 +68,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// `ids` are that many, so that they come again.
+    /// `ids` is the number of distinct ids; it is small enough that ids recur.
     pub(crate) fn new(seed: u64, ids: u64) -> Self {
         println!("seed {seed}");
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -140,7 +140,8 @@ pub(crate) fn language(name: &str) -> Language {
     Language::parse(name).expect("a language")
 }
 
-/// Inserts and takes out at random; after each step the index finds what the model does, and at the end it holds that.
+/// Inserts and removes documents at random. After each step the index must find what the model does, and at the end it must hold the same
+/// documents.
 pub(crate) fn random_steps(index: &dyn NearIndex, model: &mut Model, source: &mut Source, steps: usize) {
     steps_without_end(index, model, source, steps);
     model.check(index, &source.queries(50), "at the end");

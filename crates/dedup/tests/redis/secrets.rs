@@ -1,4 +1,4 @@
-//! Passwords, users and TLS.
+//! Tests of passwords, users and TLS.
 
 use huntsman_dedup::redis::{Layout, RedisIndex};
 use huntsman_detect::near::{Document, IndexErrorKind, NearIndex};
@@ -7,7 +7,7 @@ use huntsman_testkit::redis::Server;
 
 use crate::model::{Model, Source, identity, language, random_steps, settings};
 
-/// All that an error tells.
+/// The full text of an error.
 fn told(error: &huntsman_detect::near::IndexError) -> String {
     format!("{error} {error:?}")
 }

@@ -1,4 +1,4 @@
-//! The seed layout is the one that exists: what we write is read by others, and the other way round.
+//! Tests of the seed layout, which other programs use: they read what this program writes, and the other way round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ fn the_seed_layout_is_the_naive_index() {
     }
 }
 
-/// The keys as the first deployments name them, written here once more and otherwise than there.
+/// The key names of the first deployments, written independently of the implementation.
 fn keys(language: &str, hash: SimHash) -> Vec<String> {
     let digits = format!("{:032X}", hash.0);
     (0..8).map(|band| format!("{language}:{band}:{}", &digits[4 * band..4 * band + 4])).collect()
@@ -38,7 +38,7 @@ fn what_the_seed_layout_writes_is_what_redis_cli_reads() {
         index.remove(&language, &ids).expect("a removal");
         model.remove(language, &ids);
     }
-    // Every key that should be there, with every member.
+    // Every key that should exist, with every member.
     let mut sets: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut hashes: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
     for ((language, id), hash) in &model.0 {
@@ -77,7 +77,7 @@ fn what_redis_cli_writes_is_found() {
         keys("HINDI", hash).iter().for_each(|key| commands += &format!("SADD {key} {id}\n"));
         commands += &format!("HSET simhashes:HINDI {id} {hash}\n");
     }
-    // A writer that was stopped halfway, one whose hash is none, and one whose hash is another by now.
+    // Traces of a writer that was stopped halfway, of one whose hash is invalid, and of one whose hash has changed since.
     let keys = keys("HINDI", hash);
     keys.iter().for_each(|key| commands += &format!("SADD {key} 2001 2002 2003\n"));
     commands += "HSET simhashes:HINDI 2002 nonsense 2003 ffffffffffffffffffffffffffffffff\n";
@@ -99,7 +99,7 @@ fn what_redis_cli_writes_is_found() {
     assert_eq!(found, [ids(&[("1001", 0), ("an-id", 1), ("1002", 3), ("007", 5)])]);
     assert_eq!(index.stats().expect("stats").languages[&hindi].documents, 6);
 
-    // What others wrote is replaced and taken out like what we wrote.
+    // Documents that other programs wrote are replaced and removed like our own.
     let moved = SimHash(!hash.0);
     index.insert(&[Document { language: hindi, id: 1001.into(), hash: moved }]).expect("an insert");
     assert_eq!(index.remove(&hindi, &["an-id".into(), 1002.into(), "none".into()]).expect("a removal"), 2);

@@ -1,4 +1,4 @@
-//! Chrome: what stands on pages without being their content.
+//! Chrome: the text of pages that is not their content, such as menus and footers.
 
 use hashbrown::{HashMap, HashSet};
 
@@ -6,30 +6,31 @@ use super::page::PageText;
 
 /// A common block is on this share of the pages of a signature,
 const COMMON_SHARE: f64 = 0.5;
-/// of at least so many signatures, which are half of all by weight.
+/// of at least this many signatures, which make up half of all by weight.
 const COMMON_SIGNATURES: usize = 3;
 
-/// Pairs of pages with one value in common that are compared, per value and per slot.
+/// The most pairs of pages with a common value that are compared, per value and per slot.
 const PAIRS_OF_VALUE: usize = 4;
 const PAIRS_OF_SLOT: usize = 600;
-/// A pair whose equal words are more than this share of its different ones is a duplicate itself: it says nothing.
+/// If the equal words of a pair are more than this share of its different ones, the pages are duplicates themselves, and the pair is
+/// ignored.
 const MOST_EQUAL: f64 = 0.6;
-/// A position is identity chrome if so many pairs compare it, and so many of them find it equal.
+/// A position is identity chrome if at least this many pairs compare it, and this share of them finds it equal.
 const LEAST_PAIRS: u32 = 5;
 const LEAST_EQUAL: f64 = 0.85;
 
-/// Blocks that are on pages of all kinds, and positions whose text depends on the page's identity only.
+/// The blocks that are on pages of all kinds, and the positions whose text depends only on the identity of the page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Chrome {
     common: HashSet<(u32, u32)>,
     identity: HashSet<u32>,
 }
 
-/// A page as chrome is learnt from it.
+/// A page from which chrome is learnt.
 pub(crate) struct Sample<'a> {
     pub(crate) text: &'a PageText,
     pub(crate) signature: u64,
-    /// Values of its free slots.
+    /// The values of its free slots.
     pub(crate) values: Vec<(u32, u64)>,
 }
 
@@ -40,7 +41,7 @@ impl Chrome {
         Self { common, identity }
     }
 
-    /// The words of a page without chrome.
+    /// The words of a page, without chrome.
     pub(crate) fn content(&self, page: &PageText) -> Vec<u32> {
         let mut words = Vec::with_capacity(page.words.len());
         for block in &page.blocks {
@@ -86,7 +87,7 @@ fn common_blocks(samples: &[Sample<'_>]) -> HashSet<(u32, u32)> {
     found.into_iter().filter(is_common).map(|(block, _)| block).collect()
 }
 
-/// The text of each position of a page: hash and number of words, without common blocks.
+/// The text of each position of a page as hash and number of words, without common blocks.
 fn positions(page: &PageText, common: &HashSet<(u32, u32)>) -> HashMap<u32, (u64, u32)> {
     let mut positions: HashMap<u32, (u64, u32)> = HashMap::new();
     for block in &page.blocks {
@@ -101,7 +102,7 @@ fn positions(page: &PageText, common: &HashSet<(u32, u32)>) -> HashMap<u32, (u64
 }
 
 fn identity_positions(samples: &[Sample<'_>], common: &HashSet<(u32, u32)>) -> HashSet<u32> {
-    // Per slot and value, pages of different signatures.
+    // By slot and value, the pages of different signatures.
     let mut by_value: HashMap<(u32, u64), Vec<usize>> = HashMap::new();
     let mut order = Vec::new();
     for (index, sample) in samples.iter().enumerate() {
@@ -119,7 +120,7 @@ fn identity_positions(samples: &[Sample<'_>], common: &HashSet<(u32, u32)>) -> H
     }
     let mut known: HashMap<usize, HashMap<u32, (u64, u32)>> = HashMap::new();
     let mut pairs_of: HashMap<u32, usize> = HashMap::new();
-    // By slot and position: pairs that compare it, pairs that find it equal.
+    // By slot and position, the number of pairs that compare it and the number that find it equal.
     let mut compared: HashMap<(u32, u32), (u32, u32)> = HashMap::new();
     for value in order {
         let pages = &by_value[&value];

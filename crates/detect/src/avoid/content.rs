@@ -1,27 +1,28 @@
-//! Contents: pages whose 4-word shingles agree to nine tenths have one content.
+//! Groups pages by content: two pages have the same content if at least nine tenths of their 4-word shingles agree.
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
 use super::shape::Mix;
 
-/// A text of fewer shingles is no evidence: there are no "empty duplicates".
+/// A text of fewer shingles is no evidence, so empty pages are never duplicates of each other.
 const LEAST_SHINGLES: usize = 8;
-/// Two texts are one content from this Jaccard similarity on.
+/// Two texts with at least this Jaccard similarity have the same content.
 const SIMILAR: f64 = 0.9;
-/// Smallest hashes of a text that are kept: exact below, a bottom-k sketch (Broder 1997) above.
+/// The number of smallest hashes of a text that are kept. Up to this number the similarity is exact; above it, they are a bottom-k sketch
+/// (Broder 1997).
 const SKETCH: usize = 128;
-/// Bands of the MinHash signature by which candidates are found, and values of each: a similarity of 0.9 is found in
-/// 1 - (1 - 0.9^8)^16 = 0.9999 of all cases.
+/// The number of bands of the MinHash signature by which candidates are found. With 8 values per band, a pair of similarity 0.9 is found
+/// with probability 1 - (1 - 0.9^8)^16 = 0.9999.
 const BANDS: usize = 16;
 const BAND: usize = 8;
-/// Candidates that are compared.
+/// The most candidates that are compared.
 const MOST_CANDIDATES: usize = 32;
 
-/// Number of a content on its site.
+/// The number of a content within its site.
 pub(crate) type ContentId = u32;
 
-/// The smallest hashes of the shingles of a text, sorted, and how many there are.
+/// The smallest hashes of the shingles of a text, sorted, and the number of all its shingles.
 #[derive(Clone, Debug)]
 pub(crate) struct Sketch {
     hashes: Box<[u32]>,
@@ -54,7 +55,7 @@ impl Sketch {
         Some(Self { hashes: hashes.into(), all: all as u32, bands })
     }
 
-    /// Numbers beside the hashes.
+    /// The number of values beside the hashes.
     pub(crate) const NUMBERS: usize = BANDS + 1;
 
     pub(crate) fn hashes(&self) -> &[u32] {
@@ -65,14 +66,14 @@ impl Sketch {
         std::array::from_fn(|at| if at == 0 { self.all } else { self.bands[at - 1] })
     }
 
-    /// From [`hashes`](Self::hashes) and [`numbers`](Self::numbers).
+    /// Makes a sketch from [`hashes`](Self::hashes) and [`numbers`](Self::numbers).
     pub(crate) fn from_parts(hashes: Vec<u32>, numbers: &[u32]) -> Option<Self> {
         let (&all, bands) = numbers.split_first()?;
         Some(Self { hashes: hashes.into(), all, bands: bands.try_into().ok()? })
     }
 }
 
-/// Jaccard similarity of two sketches, each with the number of all hashes; exact if both texts are short.
+/// The Jaccard similarity of two sketches, each with the number of all its hashes; exact if both texts are short.
 fn similarity(one: (&[u32], u32), other: (&[u32], u32)) -> f64 {
     let is_exact = one.1 as usize <= SKETCH && other.1 as usize <= SKETCH;
     let most = if is_exact { usize::MAX } else { SKETCH };
@@ -93,17 +94,17 @@ fn similarity(one: (&[u32], u32), other: (&[u32], u32)) -> f64 {
     both as f64 / union.max(1) as f64
 }
 
-/// Whether the numbers of hashes allow two texts to be one content.
+/// Whether two texts with these numbers of hashes can have the same content.
 fn may_equal(one: u32, other: u32) -> bool {
     let (a, b) = (f64::from(one), f64::from(other));
     a.min(b) >= SIMILAR * a.max(b)
 }
 
-/// The first page of each content stands for it.
+/// The contents of a site. The first page of each content represents it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
     leaders: Vec<Leader>,
-    /// By band and its value, the newest content: 8 bytes an entry.
+    /// By band and its value, the newest content: 8 bytes per entry.
     newest: [HashMap<u32, ContentId>; BANDS],
 }
 
@@ -111,9 +112,9 @@ pub(crate) struct Contents {
 struct Leader {
     hashes: Box<[u32]>,
     all: u32,
-    /// Number of the page.
+    /// The number of the page.
     page: u32,
-    /// The next older content of each band: lists that cost 4 bytes an entry.
+    /// The next older content of each band: linked lists of 4 bytes per entry.
     older: [ContentId; BANDS],
 }
 
@@ -125,12 +126,12 @@ impl Contents {
         self.leaders.len()
     }
 
-    /// The page that stands for a content.
+    /// The page that represents a content.
     pub(crate) fn leader(&self, id: ContentId) -> u32 {
         self.leaders[id as usize].page
     }
 
-    /// The content of the text of a page, a new one if there is none like it.
+    /// The content of a page's text; a new one if no similar one exists.
     pub(crate) fn id(&mut self, sketch: Sketch, page: u32) -> ContentId {
         let mut looked_at: SmallVec<[ContentId; 32]> = SmallVec::new();
         for (band, value) in sketch.bands.iter().enumerate() {

@@ -1,11 +1,11 @@
-//! How good a model of duplicate URLs is: made-up sites, a crawl of them without a network, and the score of a real crawl.
+//! Evaluates models of duplicate URLs: generated sites, a crawl of them without a network, and the score of a real crawl.
 //!
-//! A [`Case`] is a made-up site: requests in the order of their discovery, each with the content that it brings. A
-//! [`Simulation`] crawls it with so many requests in flight, with the [`Predictor`](super::Predictor) or with MaybeDont's
-//! [`Gate`](crate::maybedont::Gate), and says what was found and what was lost. A [`Truth`] is a list of the URLs of a real site with the
-//! content of each; it scores the URLs that a crawl downloaded.
+//! A [`Case`] is a generated site: requests in the order of their discovery, each with the content that its response has. A [`Simulation`]
+//! crawls it with a given number of requests in flight, with the [`Predictor`](super::Predictor) or with MaybeDont's
+//! [`Gate`](crate::maybedont::Gate), and reports what was found and what was lost. A [`Truth`] is a list of the URLs of a real site with
+//! the content of each; it scores the URLs that a crawl downloaded.
 //!
-//! The tests of this crate and `huntsman-bench avoid-dup` judge by these.
+//! The tests of this crate and `huntsman-bench avoid-dup` use it.
 //!
 //! ```
 //! use huntsman_detect::avoid::Options;

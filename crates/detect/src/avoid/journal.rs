@@ -1,7 +1,7 @@
-//! The journal: what the predictor was told, so that it can be told again.
+//! The journal: the events that the predictor was given, so that they can be replayed.
 //!
-//! A model is many tables that change with every page, and a function of what was told: the same events in the same order
-//! give the same model. So only events are stored, and a restart replays them.
+//! A model is a set of tables that change with every page, and is fully determined by its events: the same events in the same order give
+//! the same model. So only events are stored, and a restart replays them.
 
 use std::io::Read;
 
@@ -10,14 +10,14 @@ use super::page::{PageText, TextBlock};
 use super::predictor::{Options, Predictor};
 use super::site::LinkContext;
 
-/// The form that is written; the first byte of a batch.
+/// The format version that is written; the first byte of a batch.
 const FORMAT: u8 = 1;
 /// zstd's own default.
 const LEVEL: i32 = 3;
-/// A batch unpacked; what claims to be longer is damaged.
+/// The most bytes of an unpacked batch; one that claims to be longer is damaged.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Something that the predictor was told and that changes its answers.
+/// An event that was given to the predictor and changes its answers.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
     Discover { site: String, url: String, link: Option<LinkContext> },
@@ -28,14 +28,14 @@ pub(crate) enum Event {
     Claim { site: String, page: u32, url: String, named: String },
 }
 
-/// Events that were not taken yet; nothing is kept unless somebody takes them.
+/// The events that were not yet taken. They are kept only after [`keep_journal`](Predictor::keep_journal) was called.
 #[derive(Debug, Default)]
 pub(crate) struct Journal {
     is_kept: bool,
     bytes: Vec<u8>,
 }
 
-/// A stored journal cannot be read.
+/// The error if a stored journal cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damaged(&'static str);
 
@@ -56,12 +56,12 @@ impl Journal {
 }
 
 impl Predictor {
-    /// From now on what is told is kept until it is taken with [`take_journal`](Self::take_journal).
+    /// Starts to keep events until they are taken with [`take_journal`](Self::take_journal).
     pub fn keep_journal(&mut self) {
         self.journal.is_kept = true;
     }
 
-    /// What was told since the last call, to be stored; `None` if nothing. Batches are restored in their order.
+    /// Returns the events since the last call, for storage; `None` if there are none. Batches must be restored in their order.
     pub fn take_journal(&mut self) -> Option<Vec<u8>> {
         if self.journal.bytes.is_empty() {
             return None;
@@ -72,10 +72,10 @@ impl Predictor {
         Some(batch)
     }
 
-    /// Tells a predictor again what an earlier one was told. Totals are not counted again, and rules are listed anew.
+    /// Replays the events of an earlier predictor. Totals are not counted again, and the list of rules is built anew.
     ///
     /// # Errors
-    /// The batch is damaged, or of another version.
+    /// The batch is damaged, or has another format version.
     pub fn restore(&mut self, batch: &[u8]) -> Result<(), Damaged> {
         let (&format, packed) = batch.split_first().ok_or(Damaged("it is empty"))?;
         if format != FORMAT {
@@ -97,7 +97,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// A predictor that was told what these batches say.
+    /// A predictor in the state that these batches of events describe.
     ///
     /// # Errors
     /// As [`restore`](Self::restore).

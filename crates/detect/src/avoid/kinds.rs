@@ -1,4 +1,4 @@
-//! What kind of thing stands in a slot: always the same, one of a few, or anything.
+//! The kind of a slot: its value is always the same, one of a few, or arbitrary.
 
 use hashbrown::{HashMap, HashSet};
 use smallvec::SmallVec;
@@ -7,23 +7,23 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::shape::{Layout, Mix, Name, RawSlot, SEPARATORS, Shape, split};
 
-/// An enumeration has at most so many values.
+/// The most values of an enumeration.
 const MOST_VALUES: usize = 24;
-/// And at least so many URLs for each.
+/// The least number of URLs per value of an enumeration.
 const LEAST_URLS: usize = 4;
-/// Values are split if at least so many different ones
+/// Values are split if at least this many distinct ones
 const SPLIT_VALUES: u32 = 10;
 /// and this share of them have the separator.
 const SPLIT_SHARE: f64 = 0.6;
-/// Parameters whose values are looked at for separators.
+/// The most parameters whose values are examined for separators.
 const MOST_PARAMETERS: usize = 4_096;
-/// Slots of templates that are counted.
+/// The most slots of templates that are counted.
 const MOST_SLOTS: usize = 65_536;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Const,
-    /// One of so many.
+    /// One of this many values.
     Enum(u8),
     Free,
 }
@@ -36,7 +36,7 @@ impl Kind {
 
 #[derive(Clone, Debug, Default)]
 struct Values {
-    /// Different ones, up to one more than an enumeration may have.
+    /// The distinct values, up to one more than an enumeration may have.
     values: SmallVec<[u64; 2]>,
     urls: u32,
 }
@@ -57,7 +57,7 @@ struct Separated {
     with: [u32; SEPARATORS.len()],
 }
 
-/// Counts values of discovered URLs; what they mean changes only when it is asked for.
+/// Counts the values of discovered URLs. The kinds of slots change only when [`decide`](Self::decide) is called.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Kinds {
     counts: HashMap<u64, Values>,
@@ -66,7 +66,7 @@ pub(crate) struct Kinds {
     pub(crate) layout: Layout,
 }
 
-/// Different values of a parameter that are looked at for a separator.
+/// The most distinct values of a parameter that are examined for a separator.
 const MOST_LOOKED_AT: usize = 200;
 
 fn key(template: u64, name: Name) -> u64 {
@@ -74,7 +74,7 @@ fn key(template: u64, name: Name) -> u64 {
 }
 
 impl Kinds {
-    /// Counts a URL that was not known before.
+    /// Counts a URL that was discovered for the first time.
     pub(crate) fn count(&mut self, shape: &Shape) {
         for slot in &shape.slots {
             let key = key(shape.template, slot.name);
@@ -89,7 +89,7 @@ impl Kinds {
         }
     }
 
-    /// Looks for separators in the values of parameters.
+    /// Examines the values of parameters for separators.
     pub(crate) fn look(&mut self, raw: &[RawSlot]) {
         for slot in raw.iter().filter(|slot| !slot.name.is_segment()) {
             if self.separated.len() >= MOST_PARAMETERS && !self.separated.contains_key(&slot.name) {
@@ -105,8 +105,7 @@ impl Kinds {
         }
     }
 
-    /// Decides anew which values are split and where trees are. Answers whether anything changed: then all shapes are to be
-    /// made again.
+    /// Decides again which values are split and where trees are. Returns whether anything changed; then all shapes must be computed again.
     pub(crate) fn decide_layout(&mut self, discovered: &[Vec<RawSlot>]) -> bool {
         let mut splits = HashMap::new();
         for (name, separated) in &self.separated {
@@ -130,7 +129,7 @@ impl Kinds {
         is_new
     }
 
-    /// Decides anew what slots are.
+    /// Decides again the kinds of slots.
     pub(crate) fn decide(&mut self) {
         self.kinds = self.counts.iter().map(|(key, values)| (*key, values.kind())).collect();
     }
@@ -144,20 +143,20 @@ impl Kinds {
     }
 }
 
-/// Fewer different paths tell nothing of a tree.
+/// With fewer distinct paths, no tree is recognised.
 const LEAST_PATHS: usize = 40;
-/// Depths below the segments above a tree, at least.
+/// The least number of different depths below the head of a tree.
 const LEAST_DEPTHS: usize = 3;
-/// What stands above times what stands below must explain the paths by so much fewer parts than there are paths.
+/// A tree is recognised if the number of distinct heads and tails is at most this share of the number of paths.
 const EXPLAINED: f64 = 0.8;
-/// Segments above a tree, at most.
+/// The most segments of the head of a tree.
 const MOST_ABOVE: usize = 8;
 
-/// Where the paths of a site go on as a tree, as those of a browser of files do (`/repository/blame/lib/io/file.c`): by the first
-/// segment, after how many segments.
+/// Finds where the paths of a site continue as a tree, as those of a file browser do (`/repository/blame/lib/io/file.c`): by the first
+/// segment, the number of segments before the tree.
 ///
-/// A tree is met again under each action and each revision, so its paths are few times few: the cut is where the number of different
-/// heads and tails is least (the shortest description of all paths), if that is much less than there are paths.
+/// A tree occurs again under each action and each revision, so its paths are combinations of a few heads and tails. It is cut where the
+/// number of distinct heads and tails is least (the shortest description of all paths), if that is much less than the number of paths.
 fn trees_of(discovered: &[Vec<RawSlot>]) -> HashMap<u64, u8> {
     let mut groups: HashMap<u64, HashMap<u64, SmallVec<[u64; 8]>>> = HashMap::new();
     for raw in discovered {
@@ -184,7 +183,7 @@ fn trees_of(discovered: &[Vec<RawSlot>]) -> HashMap<u64, u8> {
     trees
 }
 
-/// The number of different heads and tails of paths that are cut there; `None` if what is below is no tree.
+/// The number of distinct heads and tails of paths that are cut there; `None` if the part below is not a tree.
 fn parts(paths: &HashMap<u64, SmallVec<[u64; 8]>>, above: usize) -> Option<usize> {
     let (mut heads, mut tails, mut depths) = (HashSet::new(), HashSet::new(), HashSet::new());
     let mut short = 0;

@@ -1,4 +1,4 @@
-//! What a page says, as the predictor keeps it: hashed words in blocks.
+//! The text of a page as the predictor keeps it: hashed words in blocks.
 
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
@@ -6,12 +6,12 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::rulings::Rulings;
 use super::shape::{Mix, raw_slots};
 
-/// Words of a page beyond this are not looked at.
+/// The most words of a page that are read.
 const MOST_WORDS: usize = 20_000;
-/// Blocks beyond this are not looked at.
+/// The most blocks that are read.
 const MOST_BLOCKS: usize = 4_000;
 
-/// The text of a page as hashes: 4 bytes a word, 16 a block.
+/// The text of a page as hashes: 4 bytes per word, 16 per block.
 #[derive(Clone, Debug, Default)]
 pub struct PageText {
     pub(crate) words: Vec<u32>,
@@ -20,22 +20,22 @@ pub struct PageText {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextBlock {
-    /// Position: hash of the tag path.
+    /// The position: a hash of the tag path.
     pub(crate) position: u32,
-    /// Hash of the text, of a sentence without its numbers.
+    /// The hash of the text; in a sentence, numbers are left out.
     pub(crate) text: u32,
     pub(crate) start: u32,
     pub(crate) words: u32,
 }
 
 impl PageText {
-    /// Of blocks of text with their positions (see [`Block::path`](huntsman_html::Block)).
+    /// Makes a page from blocks of text with their positions (see [`Block::path`](huntsman_html::Block)).
     pub fn of<'a>(blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {
         Self::without(&[], blocks)
     }
 
-    /// Of the blocks of text of the page with this URL. Where the page repeats an identifier of its own URL (a value with a digit,
-    /// of 5 bytes or more: a revision, a session, a date), it says nothing.
+    /// Makes a page from the blocks of text of the page with this URL. If the text repeats an identifier of the URL (a value with a digit,
+    /// of 5 bytes or more: a revision, a session, a date), these words are ignored, because they say nothing about the content.
     pub fn of_page<'a>(url: &Url, blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {
         let slots = raw_slots(url, &Rulings::default());
         let values = slots.iter().skip(1).flat_map(|slot| slot.value.split_whitespace());
@@ -72,23 +72,23 @@ impl PageText {
         page
     }
 
-    /// Bytes that it takes.
+    /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         size_of_val(&*self.words) + size_of_val(&*self.blocks)
     }
 }
 
-/// Bytes of an identifier, at least.
+/// The least number of bytes of an identifier.
 const IDENTIFIER: usize = 5;
 
 fn has_digit(word: &str) -> bool {
     word.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// A sentence has at least so many words without a digit.
+/// The least number of words without a digit in a sentence.
 const WORDS_OF_SENTENCE: usize = 3;
 
-/// Hash by which blocks of chrome are found again. In a sentence all words with digits count as one: `generated at 10:15 in 0.03 s` is
+/// The hash by which blocks of chrome are recognised. In a sentence all words with digits count as one: `generated at 10:15 in 0.03 s` is
 /// the same on each visit.
 fn text_hash(text: &str) -> u32 {
     let words = || text.split_whitespace().take(MOST_WORDS);

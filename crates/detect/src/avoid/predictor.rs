@@ -1,4 +1,4 @@
-//! The predictor: models of many sites, the links between their pages, and what was skipped and why.
+//! The predictor: models of many sites, the links between their pages, and the rules by which URLs were skipped.
 
 use std::fmt;
 
@@ -16,40 +16,40 @@ use super::rulings::Rulings;
 use super::shape::{HOST, Mix, Name, RawSlot, SLASH, raw_slots};
 use super::site::{Belief, Kinship, LINKS, LinkContext, Site};
 
-/// Links that are remembered until the page that they lead to is learnt.
+/// The most links that are remembered until the pages to which they lead are learnt.
 const MOST_LINKS: usize = 1_000_000;
-/// Names of parameters that are remembered for explanations.
+/// The most names of parameters that are remembered for explanations.
 const MOST_NAMES: usize = 10_000;
-/// Pages of all sites that are remembered: about 1.1 GB. Later ones are judged and not learnt.
+/// The most pages of all sites that are remembered: about 1.1 GB. Later ones are judged but not learnt.
 const MOST_PAGES: u64 = 1_000_000;
-/// Rules that are remembered.
+/// The most rules that are remembered.
 const MOST_RULES: usize = 10_000;
-/// Redirects that are remembered until the page to which they led is learnt.
+/// The most redirects that are remembered until their target is learnt.
 const MOST_REDIRECTS: usize = 100_000;
-/// Redirects to one page.
+/// The most redirects to one page that are remembered.
 const REDIRECTS_OF_PAGE: usize = 8;
-/// After so many clean explorations of a rule the share that is explored has halved, where it may fall.
+/// After this many explorations of a rule without new content, the explored share has halved, if it may fall.
 const HALF_LIFE: f64 = 20.0;
 
-/// How much evidence is asked for.
+/// Options of the predictor: how much evidence it needs before it skips.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Pages that are learnt of a site before anything is skipped. Default: 300, as MaybeDont.
+    /// The number of pages of a site that are learnt before anything is skipped. Default: 300, as MaybeDont.
     pub warmup: u32,
-    /// A URL is skipped when its content is known with more than this probability. Default: 0.98.
+    /// A URL is skipped if the probability that its content is known is greater than this. Default: 0.98.
     pub threshold: f64,
-    /// Share of the skips that are fetched all the same, for evidence and for an estimate of what is lost. Default: 0.05.
+    /// The share of the skips that are fetched nevertheless, for evidence and for an estimate of the loss. Default: 0.05.
     pub exploration: f64,
-    /// The share may fall to this with the explorations of a rule that found nothing new: it is
-    /// `exploration * 20 / (20 + explored)`. Default: none, it does not fall. The estimate of the loss then weighs each exploration
-    /// by the share with which it was drawn (Horvitz and Thompson 1952).
+    /// The lower limit to which that share falls with the explorations of a rule that found nothing new: the share is `exploration * 20 /
+    /// (20 + explored)`. Default: `None`, it does not fall. The estimate of the loss then weighs each exploration by the share with which
+    /// it was drawn (Horvitz and Thompson 1952).
     pub exploration_min: Option<f64>,
-    /// Own observations of a row before it decides. Default: 10.
+    /// The number of its own observations that a row needs before it decides. Default: 10.
     pub min_evidence: f64,
-    /// Decides which skips are explored, together with the URL. Default: 0.
+    /// The seed that decides, together with the URL, which skips are explored. Default: 0.
     pub seed: u64,
-    /// Bytes of texts and URLs of all sites that are kept to learn anew from. Beyond it the sites with most of it go on with what
-    /// they know, until a quarter is free. Default: 128 MiB.
+    /// The most bytes of texts and URLs of all sites that are kept for relearning. Beyond it, the sites with most of them stop relearning
+    /// and use what they know, until a quarter is free. Default: 128 MiB.
     pub learning_bytes: usize,
 }
 
@@ -67,18 +67,18 @@ impl Default for Options {
     }
 }
 
-/// Why a URL is thought to have a known content.
+/// The reason why the content of a URL is probably known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reason {
-    /// That its content is known, by the posterior mean.
+    /// The probability that its content is known, by the posterior mean.
     pub probability: f64,
-    /// What ties it to a page that was fetched.
+    /// Its relation to a page that was fetched.
     pub kinship: Kinship,
-    /// The rule in words: `"sid" does not matter`.
+    /// The rule as text: `"sid" does not matter`.
     pub rule: String,
-    /// Pages that tested the rule.
+    /// The pages that tested the rule.
     pub evidence: Row,
-    /// A page that it is thought to equal.
+    /// A page that probably has the same content.
     pub equals: Option<String>,
 }
 
@@ -93,61 +93,61 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What to do with a request.
+/// The decision for a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
     /// Fetch it.
     Fetch,
-    /// Fetch it although its content is thought to be known.
+    /// Fetch it, although its content is probably known, to test the prediction.
     Explore(Reason),
-    /// Ask again after the others: its content may be known, and later more is.
+    /// Ask again after the other requests: its content may be known, and more evidence will come.
     Delay {
-        /// Later for more: the probability.
+        /// The probability that its content is known; the higher, the later the request should be asked for again.
         probability: f64,
     },
-    /// Ask again soon: a page on its way may settle it.
+    /// Ask again soon: a page in flight may decide it.
     Hold,
-    /// Do not fetch it now. Ask again when everything else is done, with `is_last`.
+    /// Do not fetch it now. Ask again with `is_last` when everything else is done.
     Skip(Reason),
     /// Do not fetch it.
     Drop(Reason),
 }
 
-/// A parameter that does not matter on a site.
+/// A parameter that does not change the content of a site's pages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IdleParameter {
-    /// Host, or what stands for it.
+    /// The site: a host, or the name that the caller uses for it.
     pub site: String,
-    /// Its name.
+    /// The name of the parameter.
     pub parameter: String,
-    /// Pages that tested it.
+    /// The pages that tested it.
     pub evidence: Row,
 }
 
 /// A rule by which requests were skipped.
 #[derive(Clone, Debug)]
 pub struct Rule {
-    /// Host, or what stands for it.
+    /// The site: a host, or the name that the caller uses for it.
     pub site: String,
-    /// In words.
+    /// The rule as text.
     pub rule: String,
-    /// What it ties together.
+    /// The relation of the URLs that it connects.
     pub kinship: Kinship,
-    /// Names of the parameters and numbers of the path segments (from 0, as `/0`) that it calls irrelevant.
+    /// The slots that it considers irrelevant: names of parameters, and numbers of path segments (from 0, as `/0`).
     pub dropped: Vec<String>,
-    /// Pages that tested it, decayed.
+    /// The pages that tested it, with decay.
     pub evidence: Row,
-    /// Requests that were skipped by it.
+    /// The number of requests that were skipped by it.
     pub skipped: u64,
-    /// Skips that were fetched all the same, and how many of these had new content.
+    /// The number of skips that were fetched nevertheless.
     pub explored: u64,
-    /// See `explored`.
+    /// The number of explored skips that had new content.
     pub lost: u64,
     /// A URL that was skipped by it.
     pub example: String,
 }
 
-/// An explored URL: the row that would have skipped it, and the share with which it was drawn.
+/// An explored URL: the row by which it would have been skipped, and the share with which it was drawn.
 #[derive(Clone, Copy, Debug)]
 struct Exploration {
     key: (u64, u64),
@@ -157,25 +157,25 @@ struct Exploration {
 /// Totals of a crawl.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Totals {
-    /// Pages that were learnt.
+    /// The number of pages that were learnt.
     pub learnt: u64,
-    /// Requests that were skipped.
+    /// The number of requests that were skipped.
     pub skipped: u64,
-    /// Requests that were fetched although they would have been skipped.
+    /// The number of requests that were fetched although they would have been skipped.
     pub explored: u64,
-    /// Explored ones with new content.
+    /// The number of explored requests with new content.
     pub lost: u64,
-    /// Explored ones that were learnt, each weighed by one over the share with which it was drawn; their squares; and those with new
-    /// content.
+    /// Sums over the explored requests that were learnt, each weighed by one over the share with which it was drawn: of the weights, of
+    /// their squares, and of the weights of those with new content.
     #[serde(default)]
     weights: [f64; 3],
 }
 
 impl Totals {
-    /// The share of skips that would have brought new content: estimate and the upper end of a 95 % interval, from the skips
-    /// that were explored. They are drawn by a coin, so the estimate is unbiased. The interval is that of Jeffreys: the
-    /// Beta(lost + 1/2, explored - lost + 1/2) posterior. Where the share that is explored falls, each is weighed by one over
-    /// its share, and the interval is that of the effective number (Kish 1965). `None` before anything explored was learnt.
+    /// The share of skips that would have brought new content, estimated from the explored skips, and the upper end of a 95 % interval.
+    /// Explorations are drawn at random, so the estimate is unbiased. The interval is that of Jeffreys: the Beta(lost + 1/2, explored -
+    /// lost + 1/2) posterior. If the explored share falls, each exploration is weighed by one over its share, and the interval is that of
+    /// the effective number (Kish 1965). `None` before any explored page was learnt.
     pub fn loss(&self) -> Option<(f64, f64)> {
         let [all, squares, lost] = self.weights;
         if all <= 0.0 {
@@ -198,14 +198,14 @@ impl Totals {
     }
 }
 
-/// Learns which parts of URLs do not change the content, and says which URLs would bring nothing new.
+/// Learns which parts of URLs do not change the content, and predicts which URLs would bring nothing new.
 ///
-/// A site is what the caller says it is: a host, or a registrable domain; nothing is shared between sites. The order of calls
-/// decides everything: the same calls give the same answers, and so do those of a [`restore`](Self::restore)d predictor.
+/// The caller defines a site: a host, or a registrable domain; nothing is shared between sites. The result depends only on the order of
+/// calls: the same calls give the same answers, and so does a [`restore`](Self::restore)d predictor.
 ///
 /// Memory: about 1.1 KB per page, and 2 to 4 KB more for the first 2,000 pages of a site, within
-/// [`learning_bytes`](Options::learning_bytes). For pages of 500 words `learn` takes some 40 us, and 0.2 ms with all rebuilds;
-/// `decide` takes some 5 us.
+/// [`learning_bytes`](Options::learning_bytes). For pages of 500 words `learn` takes some 40 us, and 0.2 ms with all rebuilds; `decide`
+/// takes some 5 us.
 ///
 /// ```
 /// use huntsman_detect::avoid::{Decision, Options, PageText, Predictor};
@@ -229,31 +229,31 @@ pub struct Predictor {
     options: Options,
     rulings: Rulings,
     sites: HashMap<String, Site>,
-    /// By the hash of the URL.
+    /// Links by the hash of the URL to which they lead.
     links: HashMap<u64, SmallVec<[LinkContext; LINKS]>>,
     names: HashMap<Name, Box<str>>,
-    /// URLs of pages that stand for contents.
+    /// The URLs of the pages that represent contents.
     urls: HashMap<(u64, u32), Box<str>>,
     rules: HashMap<(u64, u64), Rule>,
-    /// Explored URLs on their way.
+    /// Explored URLs in flight.
     exploring: HashMap<u64, Exploration>,
-    /// By the hash of a URL that is not learnt yet, what led to it.
+    /// By the hash of a URL that is not yet learnt, the URLs that redirected to it.
     redirects: HashMap<u64, Vec<Url>>,
     totals: Totals,
-    /// Pages that were learnt.
+    /// The number of pages that were learnt.
     pages: u64,
-    /// Bytes of the texts from which something may be learnt anew.
+    /// Bytes of the texts that are kept for relearning.
     log_bytes: usize,
     pub(crate) journal: Journal,
 }
 
 impl Predictor {
-    /// A predictor that knows nothing.
+    /// A predictor without any knowledge.
     pub fn new(options: Options) -> Self {
         Self { options, ..Self::default() }
     }
 
-    /// With what the user says about slots. To be called before anything is learnt.
+    /// Sets the user's rulings about slots. Must be called before anything is learnt.
     #[must_use]
     pub fn with_rulings(mut self, rulings: Rulings) -> Self {
         self.rulings = rulings;
@@ -265,7 +265,7 @@ impl Predictor {
         &self.options
     }
 
-    /// A URL was found that may be fetched, on a page that was learnt or elsewhere.
+    /// Records a URL that was found and may be fetched, with the link on a learnt page that led to it, if any.
     pub fn discover(&mut self, site: &str, url: &Url, link: Option<LinkContext>) {
         let hash = hash_of(url);
         let is_new = !self.links.contains_key(&hash);
@@ -293,21 +293,22 @@ impl Predictor {
         }
     }
 
-    /// Another link to a URL that was found before: as much as where it stood may tell. Nothing, if the URL is not waited for.
+    /// Records another link to a URL that was found before; the position of the link may be evidence. Does nothing if the predictor remembers no
+    /// links to this URL, for example because its page was learnt already.
     pub fn link(&mut self, site: &str, url: &Url, link: LinkContext) {
         if self.links.contains_key(&hash_of(url)) {
             self.discover(site, url, Some(link));
         }
     }
 
-    /// Whether a request of the site is on its way.
+    /// Whether a request to the site is in flight.
     pub fn is_flying(&self, site: &str) -> bool {
         self.sites.get(site).is_some_and(Site::is_flying)
     }
 
-    /// What to do with a request. `is_last`: it was skipped before, and everything else is done.
+    /// Decides what to do with a request. `is_last` says that it was skipped before and everything else is done.
     ///
-    /// Whoever fetches it tells so by [`flies`](Self::flies).
+    /// A caller that fetches it must report that with [`flies`](Self::flies).
     pub fn decide(&mut self, site: &str, url: &Url, is_last: bool) -> Decision {
         let Some(model) = self.sites.get(site) else { return Decision::Fetch };
         let is_warm = model.pages() >= self.options.warmup;
@@ -341,14 +342,14 @@ impl Predictor {
         if belief.hold {
             return Decision::Hold;
         }
-        // A row that still needs evidence gets it first: once it has it, the others need not be fetched at all.
+        // A row that still needs evidence is tested first: once it has enough, the others need not be fetched at all.
         if belief.probability > 0.5 && belief.row.total() >= min_evidence && !is_last {
             return Decision::Delay { probability: belief.probability };
         }
         Decision::Fetch
     }
 
-    /// What is believed of a URL now, if anything.
+    /// The current prediction for a URL, if there is one.
     pub fn explain(&self, site: &str, url: &Url) -> Option<Reason> {
         let links = self.links.get(&hash_of(url)).map(SmallVec::as_slice).unwrap_or_default();
         let belief = self.sites.get(site)?.judge(&raw_slots(url, &self.rulings), links);
@@ -356,14 +357,14 @@ impl Predictor {
         Some(self.reason(site, url, &belief))
     }
 
-    /// A request is on its way, or no longer.
+    /// Records that a request was started, or that it is no longer in flight.
     pub fn flies(&mut self, site: &str, url: &Url, starts: bool) {
         let raw = raw_slots(url, &self.rulings);
         self.site(site).flies(&raw, starts);
     }
 
-    /// Learns from a page that was fetched; the answer is its number on its site, for [`LinkContext`]. Beyond a million pages
-    /// nothing more is learnt: the number is then that of no page.
+    /// Learns from a page that was fetched, and returns its number on its site, for [`LinkContext`]. Beyond a million pages nothing more is
+    /// learnt, and the number belongs to no page.
     pub fn learn(&mut self, site: &str, url: &Url, text: PageText) -> u32 {
         let hash = hash_of(url);
         let links = self.links.remove(&hash).unwrap_or_default();
@@ -404,12 +405,12 @@ impl Predictor {
         number
     }
 
-    /// Frees memory: sites with much text to learn from know most by now.
+    /// Frees memory. The sites with the most text for relearning are frozen first, because they know most by now.
     fn freeze_the_largest(&mut self) {
         let left = self.options.learning_bytes / 4 * 3;
         let mut sites: Vec<(&String, &mut Site)> =
             self.sites.iter_mut().filter(|(_, site)| site.log_bytes() > 0).collect();
-        // By name, too: a restart must do the same.
+        // Sorted by name as well, because a restart must freeze the same sites.
         sites.sort_by(|(a, one), (b, other)| other.log_bytes().cmp(&one.log_bytes()).then_with(|| a.cmp(b)));
         for (_, site) in sites {
             if self.log_bytes <= left {
@@ -424,7 +425,7 @@ impl Predictor {
         self.pages += 1;
         self.totals.learnt += 1;
         let of_site = xxh3_64(site.as_bytes());
-        // Contents are made anew at a rebuild: other pages may stand for them then.
+        // A rebuild groups pages by content again; then other pages may represent the contents.
         if is_new || number < super::site::LOG as u32 || !self.rulings.pinned.is_empty() {
             self.urls.insert((of_site, number), url.as_str().into());
         }
@@ -448,7 +449,7 @@ impl Predictor {
         }
     }
 
-    /// The share of the skips by a rule that is fetched all the same.
+    /// The share of the skips by a rule that are fetched nevertheless.
     fn share_explored(&self, key: (u64, u64)) -> f64 {
         let Options { exploration, exploration_min, .. } = self.options;
         let Some(least) = exploration_min else { return exploration };
@@ -456,7 +457,8 @@ impl Predictor {
         (exploration * HALF_LIFE / (HALF_LIFE + clean as f64)).max(least.min(exploration))
     }
 
-    /// A URL answered with a redirect to another one of its site: it shows the same, whether that was learnt before or will be.
+    /// Records that a URL redirects to another one of its site. Both have the same content, whether the target was learnt before or will
+    /// be.
     pub fn redirect(&mut self, site: &str, from: &Url, to: &Url) {
         let (of_from, of_to) = (hash_of(from), hash_of(to));
         if of_from == of_to {
@@ -490,8 +492,8 @@ impl Predictor {
         self.log_bytes += grown;
     }
 
-    /// The page with this number, which was learnt just now, names a URL of its site as its own address (`rel=canonical`). It is a
-    /// claim: the URL is skipped once such claims of pages of this kind were found to be true.
+    /// Records that the page with this number, which was learnt just now, names a URL of its site as its own address (`rel=canonical`).
+    /// This is only a claim: the URL is skipped once such claims of pages of this kind were found to be true.
     pub fn claim(&mut self, site: &str, page: u32, url: &Url, named: &Url) {
         if hash_of(url) == hash_of(named) {
             return;
@@ -511,8 +513,8 @@ impl Predictor {
         self.log_bytes += grown;
     }
 
-    /// Parameters that no page spoke for, with the evidence: at least 20 observations, and none against. They may be
-    /// stripped from the comparison form of the URLs of their site.
+    /// The parameters against which no page gave evidence, with their evidence: at least 20 observations for them, and none against. They
+    /// may be stripped from the canonical form of the URLs of their site.
     pub fn parameters_that_never_mattered(&self) -> Vec<IdleParameter> {
         let mut idle = Vec::new();
         for (site, model) in &self.sites {
@@ -526,29 +528,29 @@ impl Predictor {
         idle
     }
 
-    /// Rules by which requests were skipped, the most used first.
+    /// The rules by which requests were skipped, the most used first.
     pub fn rules(&self) -> Vec<Rule> {
         let mut rules: Vec<Rule> = self.rules.values().cloned().collect();
         rules.sort_by(|a, b| b.skipped.cmp(&a.skipped).then_with(|| a.rule.cmp(&b.rule)));
         rules
     }
 
-    /// Goes on counting from there.
+    /// Sets the totals from which counting continues.
     pub fn set_totals(&mut self, totals: Totals) {
         self.totals = totals;
     }
 
-    /// Totals.
+    /// The totals of the crawl.
     pub fn totals(&self) -> Totals {
         self.totals
     }
 
-    /// Bytes of texts and URLs that are kept to learn anew from. Bounded, whatever the sites are like.
+    /// Bytes of texts and URLs that are kept for relearning. They are bounded for any sites.
     pub fn bytes_to_learn_from(&self) -> usize {
         self.log_bytes
     }
 
-    /// Does again what a journal says.
+    /// Replays an event of a journal.
     pub(crate) fn apply(&mut self, event: Event) {
         match event {
             Event::Discover { site, url, link } => {
@@ -695,8 +697,8 @@ fn hash_of(url: &Url) -> u64 {
     xxh3_64(text.split_once('#').map_or(text, |(url, _)| url).as_bytes())
 }
 
-/// A coin that depends on the URL and the seed only, so that results do not depend on the order of requests; nor on the port, so
-/// that a server for tests is crawled in the same way each time.
+/// Decides by a hash of the URL and the seed only, so that results do not depend on the order of requests. The port is left out, so that a
+/// test server is crawled in the same way each time.
 fn is_explored(url: &Url, seed: u64, share: f64) -> bool {
     let parts = [url.host_str().unwrap_or_default(), url.path(), url.query().unwrap_or_default()];
     let hash = parts.iter().fold(Mix::new(6), |hash, part| hash.with(xxh3_64(part.as_bytes())));

@@ -1,30 +1,30 @@
-//! Rows of evidence: how often a hypothesis held where it could be tested.
+//! Rows of evidence: the number of times that a hypothesis held when it was tested.
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
 
-/// Evidence beyond this is forgotten at a constant rate, so that a row follows a site that changes.
+/// The most evidence of a row. Beyond it, old evidence decays at a constant rate, so that a row follows a site that changes.
 const WINDOW: f32 = 33.0;
 const DECAY: f32 = 0.97;
 
-/// Mean of the prior of the most general row, and where only parameters are dropped that are widely used for tracking.
+/// The mean of the prior of the most general row; another value applies if all dropped parameters are widely used for tracking.
 const EXPECTED: f64 = 0.5;
 const EXPECTED_OF_TRACKING: f64 = 0.95;
-/// Weight of the prior of the most general row, and of each more specific one.
+/// The weight of the prior of the most general row; more specific rows have a weight of their own.
 const FIRST_WEIGHT: f64 = 2.0;
 const WEIGHT: f64 = 1.0;
 
-/// Pages that were the same (`dup`) and that were not, decayed.
+/// The number of pages that were the same (`dup`) and of those that were not, with decay.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Row {
-    /// Pages whose content was known under the hypothesis.
+    /// The number of pages whose content was known under the hypothesis.
     pub dup: f32,
-    /// Pages whose content was new.
+    /// The number of pages whose content was new.
     pub nodup: f32,
 }
 
 impl Row {
-    /// Evidence in all.
+    /// The total evidence.
     pub fn total(self) -> f64 {
         f64::from(self.dup) + f64::from(self.nodup)
     }
@@ -37,7 +37,7 @@ impl Row {
         if is_dup { self.dup += 1.0 } else { self.nodup += 1.0 }
     }
 
-    /// Mean of the Beta posterior with a prior of this mean and weight.
+    /// The mean of the Beta posterior, for a prior with this mean and weight.
     fn mean(self, prior: f64, weight: f64) -> f64 {
         (f64::from(self.dup) + weight * prior) / (self.total() + weight)
     }
@@ -47,24 +47,24 @@ impl Row {
     }
 }
 
-/// The rows that speak of one hypothesis about one URL, from general to specific.
+/// The keys of the rows that are evidence for one hypothesis about one URL, from general to specific.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowKeys {
-    /// The template and what is dropped.
+    /// The row of the template and the dropped slots.
     pub(crate) template: u64,
-    /// One for each choice that is kept, if there are at least two.
+    /// One row for each kept choice, if there are at least two.
     pub(crate) choices: SmallVec<[u64; 4]>,
-    /// All choices that are kept.
+    /// The row of all kept choices.
     pub(crate) own: u64,
-    /// One for each choice that is dropped.
+    /// One row for each dropped choice.
     pub(crate) values: SmallVec<[u64; 4]>,
-    /// A row that is more specific still, and speaks instead of all others once it has evidence; 0 if there is none.
+    /// A row that is still more specific, and replaces all others once it has evidence; 0 if there is none.
     pub(crate) finer: u64,
-    /// Whether only parameters are dropped that are widely used for tracking.
+    /// Whether all dropped parameters are widely used for tracking.
     pub(crate) is_tracking: bool,
 }
 
-/// Evidence by key.
+/// The rows by key.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rows(HashMap<u64, Row>);
 
@@ -80,18 +80,18 @@ impl Rows {
         }
     }
 
-    /// One observation of a row of its own.
+    /// Adds one observation to a single row.
     pub(crate) fn observe_one(&mut self, key: u64, is_dup: bool) {
         self.0.entry(key).or_default().observe(is_dup);
     }
 
-    /// What is known of a parameter, if no page speaks against that it does not matter.
+    /// The evidence that a parameter does not matter; `None` if any page contradicts that.
     pub(crate) fn never_mattered(&self, parameter: u64) -> Option<Row> {
         let row = self.get(parameter);
         (row.total() >= 20.0 && row.nodup < 0.05).then_some(row)
     }
 
-    /// Whether a parameter with this value does not matter: by what is known of the value, else of the parameter.
+    /// Whether a parameter with this value does not matter. The evidence about the value takes precedence over that about the parameter.
     pub(crate) fn is_idle(&self, parameter: u64, value: u64, is_tracking: bool) -> bool {
         let (least, expected) = if is_tracking { (2.0, EXPECTED_OF_TRACKING) } else { (10.0, EXPECTED) };
         let holds = |row: Row| row.total() >= least && row.mean(expected, WEIGHT) >= 0.95;
@@ -102,9 +102,8 @@ impl Rows {
         holds(of_value) || holds(self.get(parameter))
     }
 
-    /// The probability that the hypothesis holds, by hierarchical Beta posteriors: each row is the prior of the next.
-    /// Without enough evidence of its own it stays below 0.6: a general row alone never decides. With it comes the row that
-    /// has the evidence.
+    /// The probability that the hypothesis holds, by hierarchical Beta posteriors: each row is the prior of the next. Without enough
+    /// evidence of its own it stays below 0.6, so a general row alone never decides. The row with the evidence is returned as well.
     pub(crate) fn believe(&self, keys: &RowKeys, min_evidence: f64) -> (f64, Row) {
         let template = self.get(keys.template);
         let expected = if keys.is_tracking { EXPECTED_OF_TRACKING } else { EXPECTED };

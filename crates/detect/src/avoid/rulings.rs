@@ -1,12 +1,12 @@
-//! What is known of slots beforehand: by the user's word, or because everybody uses them for the same.
+//! Prior knowledge about slots: the user's rulings, and parameters whose use is the same everywhere.
 
 use super::shape::{HOST, Name};
 use huntsman_text::urlparts::name_matches;
 
-/// What the user says about slots of URLs, whatever is learnt.
+/// The user's rulings about slots of URLs, which override what is learnt.
 ///
-/// An entry is the name of a parameter, as `sid` or `utm_*` (`*` stands for anything, case does not count); a path segment by its
-/// number from 0, as `/2`; or `host`.
+/// An entry is the name of a parameter, such as `sid` or `utm_*` (`*` stands for anything, case is ignored); the number of a path segment
+/// from 0, such as `/2`; or `host`.
 ///
 /// ```
 /// use huntsman_detect::avoid::{Decision, Options, PageText, Predictor, Rulings};
@@ -21,23 +21,23 @@ use huntsman_text::urlparts::name_matches;
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rulings {
-    /// They never matter: a URL is skipped once another one that differs in them only was fetched. No warm-up, no exploration.
+    /// Slots that never matter: a URL is skipped once another one that differs only in them was fetched. No warm-up, no exploration.
     pub pinned: Vec<String>,
-    /// They always matter: nothing is skipped because they are said not to. Wins over `pinned`.
+    /// Slots that always matter: no URL is skipped on the assumption that they do not. Takes precedence over `pinned`.
     pub forbidden: Vec<String>,
 }
 
-/// What is known of a slot beforehand.
+/// Prior knowledge about a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Fixed {
-    /// Nothing.
+    /// None.
     #[default]
     No,
-    /// It never matters.
+    /// The slot never matters.
     Pinned,
-    /// It always matters.
+    /// The slot always matters.
     Forbidden,
-    /// It is widely used to follow visitors: likely it does not matter, and little evidence is asked for.
+    /// The slot is widely used to track visitors: it probably does not matter, and little evidence is needed.
     Tracking,
 }
 
@@ -64,7 +64,7 @@ fn is_named(pattern: &str, name: Name, label: &str) -> bool {
     match pattern.strip_prefix('/') {
         Some(number) => number.parse().is_ok_and(|number: u32| name.is_segment() && name.0 == number),
         None if pattern == "host" && name == HOST => true,
-        // Parameters of a path segment have their semicolon, and repeated ones their number.
+        // Labels of parameters of a path segment contain the semicolon, and those of repeated parameters a number.
         None => {
             let label = label.trim_start_matches(';');
             let plain = label.rsplit_once('#').map_or(label, |(plain, _)| plain);
@@ -73,7 +73,7 @@ fn is_named(pattern: &str, name: Name, label: &str) -> bool {
     }
 }
 
-/// Names that analytics, advertising and mailing services document for their links, and those of sessions of common servers.
+/// Names that analytics, advertising and mailing services document for their links, and names of session parameters of common servers.
 const TRACKING: [&str; 35] = [
     "_ga",
     "_gl",

@@ -1,4 +1,4 @@
-//! The shape of a URL: its slots, in one order, with their values as hashes.
+//! The shape of a URL: its slots in a fixed order, with their values as hashes.
 
 use hashbrown::HashMap;
 use smallvec::SmallVec;
@@ -8,20 +8,20 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::rulings::{Fixed, Rulings};
 use huntsman_text::urlparts::{Parts, Separator};
 
-/// Path segments beyond this are one slot, the rest of the path.
+/// The most path segments with slots of their own; the rest of the path is one slot.
 const MOST_SEGMENTS: usize = 16;
-/// Parameters beyond this are one slot, the rest of the query.
+/// The most parameters with slots of their own; the rest of the query is one slot.
 const MOST_PARAMETERS: usize = 24;
-/// Bit of the names of parameters; segments are numbered from 0.
+/// The bit that marks names of parameters; segments are numbered from 0.
 const PARAMETER: u32 = 1 << 31;
-/// Bit of the names of what is below a number of segments, in a tree.
+/// The bit that marks the part of a path below a number of segments, in a tree.
 const BELOW: u32 = 1 << 29;
-/// Whether what is below ends with a slash.
+/// The slot that says whether that part ends with a slash.
 pub(crate) const SLASH: Name = Name(BELOW | 0xFF);
-/// The host and port.
+/// The slot of host and port.
 pub(crate) const HOST: Name = Name(1 << 30);
 
-/// The name of a slot: the number of a path segment, or the hash of the name of a parameter.
+/// The name of a slot: the number of a path segment, or a hash of the name of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Name(pub(crate) u32);
 
@@ -34,12 +34,12 @@ impl Name {
         Self(xxh3_64(name.as_bytes()) as u32 | PARAMETER)
     }
 
-    /// What stands below so many segments.
+    /// The slot of the part below this number of segments.
     pub(crate) fn below(segments: u8) -> Self {
         Self(BELOW | u32::from(segments))
     }
 
-    /// The number of segments above, if it is what stands below them.
+    /// The number of segments above, if this is a slot of the part below them.
     pub(crate) fn segments_above(self) -> Option<u32> {
         (self.is_segment() && self.0 & BELOW != 0 && self != SLASH).then_some(self.0 & !BELOW)
     }
@@ -53,46 +53,46 @@ impl Name {
     }
 }
 
-/// A named place of a URL and the hash of what stands there.
+/// A named place of a URL and the hash of its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot {
     pub(crate) name: Name,
     pub(crate) value: u64,
-    /// A part of a value that was split: never an enumeration (parts of identifiers that repeat are no choices).
+    /// Whether it is a part of a split value. Such a slot is never an enumeration, because repeated parts of identifiers are no choices.
     pub(crate) is_part: bool,
     pub(crate) fixed: Fixed,
-    /// The name without its number, if it is repeated.
+    /// The name without its number, if the parameter is repeated.
     pub(crate) base: Name,
 }
 
-/// Segments in order, then parameters by name.
+/// The slots of a URL: segments in order, then parameters by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Shape {
     pub(crate) slots: SmallVec<[Slot; 8]>,
-    /// Hash of the names of the slots.
+    /// A hash of the names of the slots.
     pub(crate) template: u64,
 }
 
-/// A slot as it stands in the URL, before values are split.
+/// A slot as it is in the URL, before values are split.
 #[derive(Clone, Debug)]
 pub(crate) struct RawSlot {
     pub(crate) name: Name,
-    /// Of a parameter, as in the URL, with a number if it is repeated.
+    /// The name of a parameter as in the URL, with a number if it is repeated.
     pub(crate) label: String,
     pub(crate) value: String,
     pub(crate) fixed: Fixed,
-    /// The name without its number, if it is repeated.
+    /// The name without its number, if the parameter is repeated.
     pub(crate) base: Name,
 }
 
 impl RawSlot {
-    /// Bytes that it takes.
+    /// Bytes of memory.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.label.len() + self.value.len()
     }
 }
 
-/// Hashes that build on each other.
+/// A running hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Mix(pub(crate) u64);
 
@@ -101,7 +101,7 @@ impl Mix {
         Self(0x9E37_79B9_7F4A_7C15).with(kind)
     }
 
-    /// The splitmix64 finaliser over the sum, so that order counts. Stored: it must not change.
+    /// Adds a value by the splitmix64 finaliser over the sum, so that order matters. The result is stored, so this must not change.
     pub(crate) fn with(self, value: u64) -> Self {
         let mut x = self.0.rotate_left(23).wrapping_add(value).wrapping_add(0x9E37_79B9_7F4A_7C15);
         x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -110,7 +110,7 @@ impl Mix {
     }
 }
 
-/// The slots of a URL as they stand in it. The fragment is none; a repeated name is numbered; a blank value is a value.
+/// The slots of a URL as they are in it. The fragment is not a slot; repeated names are numbered; a blank value is a value.
 pub(crate) fn raw_slots(url: &Url, rulings: &Rulings) -> Vec<RawSlot> {
     let parts = Parts::of(url);
     let mut slots = Vec::new();
@@ -156,7 +156,7 @@ pub(crate) fn raw_slots(url: &Url, rulings: &Rulings) -> Vec<RawSlot> {
 /// Characters at which the values of a parameter may be split.
 pub(crate) const SEPARATORS: [char; 4] = [':', '/', ' ', 'T'];
 
-/// The parts of a value: before and after the last separator, or a date and the time of day (`2024-05-01T10:15:00Z`).
+/// The two parts of a value: before and after the last separator, or a date and the time of day (`2024-05-01T10:15:00Z`).
 pub(crate) fn split(value: &str, separator: char) -> Option<(&str, &str)> {
     if matches!(separator, ' ' | 'T') {
         let parts = value.split_once(separator)?;
@@ -166,7 +166,7 @@ pub(crate) fn split(value: &str, separator: char) -> Option<(&str, &str)> {
     value.rsplit_once(separator)
 }
 
-/// `2024-05-01` and the like.
+/// Whether a text is a date such as `2024-05-01`.
 fn is_date(text: &str) -> bool {
     let mut parts = text.split(['-', '/', '.']);
     let is_number =
@@ -174,17 +174,17 @@ fn is_date(text: &str) -> bool {
     parts.by_ref().take(3).filter(|part| is_number(part)).count() == 3 && parts.next().is_none()
 }
 
-/// What the shape of a URL depends on beside the URL.
+/// The properties of a site that the shape of a URL depends on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Layout {
-    /// Separators of parameters whose values are split.
+    /// The separators of parameters whose values are split.
     pub(crate) splits: HashMap<Name, char>,
-    /// By the hash of the first segment, the number of segments above a tree: what stands below is one value.
+    /// By the hash of the first segment, the number of segments above a tree; the path below is one value.
     pub(crate) trees: HashMap<u64, u8>,
 }
 
-/// The shape of slots, with the values of some parameters split at their last separator. Pinned slots are not there, or always the
-/// same.
+/// Makes a shape from slots. The values of some parameters are split at their last separator. Pinned slots are left out, or always have the
+/// same value.
 pub(crate) fn shape(raw: &[RawSlot], layout: &Layout) -> Shape {
     let Layout { splits, trees } = layout;
     let first = raw.iter().find(|slot| slot.name == Name::segment(0)).filter(|_| !trees.is_empty());
@@ -251,7 +251,7 @@ pub(crate) fn shape(raw: &[RawSlot], layout: &Layout) -> Shape {
     Shape { template: template.0, slots }
 }
 
-/// Hash of a set of slots such that URLs of different templates can be compared: segments in order, then parameters.
+/// A hash of a set of slots by which URLs of different templates can be compared: segments in order, then parameters.
 pub(crate) fn normal_form<'a>(slots: impl Iterator<Item = &'a Slot>) -> u64 {
     let mut hash = Mix::new(2);
     for slot in slots {

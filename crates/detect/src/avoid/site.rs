@@ -13,79 +13,79 @@ use super::rulings::Fixed;
 use super::shape::{Mix, Name, RawSlot, Slot, normal_form};
 use super::target::{Target, has};
 
-/// Contents that one key remembers, the newest ones.
+/// The most contents that one key remembers; the newest ones are kept.
 const CONTENTS_OF_KEY: usize = 32;
-/// Signatures, and contents of each, that pages with the same free values remember.
+/// The most signatures, and contents of each, that are remembered for pages with the same free values.
 const SIGNATURES_OF_BAG: usize = 8;
 const CONTENTS_OF_SIGNATURE: usize = 8;
-/// Pages that name a URL as their own, as it remembers them.
+/// The most pages that are remembered for a URL which they name as their own.
 const NAMED_BY: usize = 4;
-/// Longer variants that a URL remembers.
+/// The most longer variants that are remembered for a URL.
 const LONGER_VARIANTS: usize = 8;
-/// Pages that are kept for learning anew what the content of a page is.
+/// The most pages that are kept for relearning what the content of a page is.
 pub(crate) const LOG: usize = 2_000;
-/// Bytes of their texts.
+/// The most bytes of their texts.
 const LOG_BYTES: usize = 32 << 20;
-/// Discovered URLs that are kept for counting anew.
+/// The most discovered URLs that are kept for counting again.
 const DISCOVERED: usize = 4 * LOG;
-/// First rebuild, and the growth of the log after which the next one comes.
+/// The size of the log at the first rebuild, and the growth after which the next one comes.
 const FIRST_REBUILD: usize = 16;
 const LEAST_GROWTH: usize = 40;
 const GROWTH: f64 = 0.25;
-/// Links to a URL that are remembered.
+/// The most links to a URL that are remembered.
 pub(crate) const LINKS: usize = 6;
-/// Skips of a row that are remembered until it is confirmed.
+/// The most skips of a row that are remembered until it is confirmed.
 const SKIPS_OF_ROW: usize = 10_000;
-/// An enumeration of so many values may be an identity (commits, chapters).
+/// An enumeration with at least this many values may be an identity (commits, chapters).
 const IDENTITY_VALUES: u8 = 8;
-/// A content that came by surprise so often within so many pages is a wall: for a log-in, of an error, of a ban.
+/// A content that came unexpectedly this often within a number of pages is a wall: a log-in page, an error, a ban.
 const WALL: u32 = 10;
 const WALL_WINDOW: u32 = 20;
 
-/// A link that led to a URL: the page on which it stood, and where.
+/// A link that led to a URL: its page and its position there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkContext {
-    /// Number of the page.
+    /// The number of the page.
     pub page: u32,
-    /// Hash of the tag path of the link.
+    /// The hash of the tag path of the link.
     pub position: u64,
 }
 
-/// What ties a URL to pages that were fetched.
+/// The relation of a URL to pages that were fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kinship {
-    /// Some slots have other values.
+    /// A page that differs in the values of some slots was fetched.
     Changed,
     /// A page without some of the slots was fetched.
     Removed,
     /// A page with more slots was fetched.
     Added,
-    /// A page of another form with the same values was fetched.
+    /// A page with another template and the same values was fetched.
     Moved,
-    /// A page that is the same but for parameters that were learnt not to matter.
+    /// A page was fetched that is the same except for parameters that were learnt not to matter.
     Canonical,
-    /// The page that links to it.
+    /// The page that links to it was fetched.
     Link,
     /// A page that was fetched names it as its own address.
     Named,
-    /// It differs from a page that was fetched in slots only that do not matter by the user's word.
+    /// It differs from a fetched page only in slots that do not matter by the user's ruling.
     Pinned,
 }
 
-/// What is believed of a URL.
+/// The prediction for a URL.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Belief {
-    /// That its content is known.
+    /// The probability that its content is known.
     pub(crate) probability: f64,
     pub(crate) kinship: Option<Kinship>,
-    /// Slots that the hypothesis calls irrelevant.
+    /// The slots that the hypothesis considers irrelevant.
     pub(crate) dropped: SmallVec<[Name; 4]>,
-    /// The row that decides, and its key.
+    /// The row that decides.
     pub(crate) row: Row,
     pub(crate) key: u64,
-    /// The number of a page that it may equal.
+    /// The number of a page that may have the same content.
     pub(crate) page: Option<u32>,
-    /// Whether a page on its way may settle it.
+    /// Whether a page in flight may decide it.
     pub(crate) hold: bool,
 }
 
@@ -95,18 +95,18 @@ struct Hypothesis {
     dropped: SmallVec<[Name; 4]>,
     rows: RowKeys,
     contents: Ids,
-    /// The one parameter that it is about.
+    /// The parameter, if the hypothesis is about a single one.
     parameter: Option<Slot>,
 }
 
 type Ids = SmallVec<[ContentId; 2]>;
 
-/// What is dropped from a URL: the rows that say whether it matters. Few for all pages of a site.
+/// A set of dropped slots, with the rows that say whether they matter. There are few for all pages of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Dropping {
     template: u64,
     own: u64,
-    /// Of the slot; 0, which no parameter has, if it is not one parameter.
+    /// The name of the slot; 0, which no parameter has, if it is not a single parameter.
     name: Name,
 }
 
@@ -117,7 +117,7 @@ impl Dropping {
         Self { template: rows.template, own: rows.own, name }
     }
 
-    /// The slot with this value, if it is one parameter.
+    /// The slot with this value, if it is a single parameter.
     fn parameter(&self, value: u64) -> Option<Slot> {
         let Self { name, .. } = *self;
         name.is_parameter().then_some(Slot { name, value, is_part: false, fixed: Fixed::No, base: name })
@@ -130,25 +130,25 @@ impl Dropping {
     }
 }
 
-/// A page with more slots than the URL under which it is stored. There are several for each page.
+/// A page with more slots than the URL under which it is stored. There are several entries for each page.
 #[derive(Clone, Copy, Debug)]
 struct Longer {
-    /// Of the slot, if one parameter is dropped.
+    /// The value of the slot, if a single parameter is dropped.
     value: u64,
-    /// Number of the [`Dropping`].
+    /// The number of the [`Dropping`].
     dropping: u32,
     content: ContentId,
 }
 
-/// Contents by key: most keys have one.
+/// Contents by key; most keys have only one.
 #[derive(Clone, Debug, Default)]
 struct ContentsOf {
-    /// The content, or the number of a list.
+    /// A content, or the number of a list of contents.
     by_key: HashMap<u64, u32>,
     lists: Vec<Ids>,
 }
 
-/// Bit of the number of a list; there are fewer contents.
+/// The bit that marks the number of a list; contents have smaller numbers.
 const LIST: u32 = 1 << 31;
 
 impl ContentsOf {
@@ -189,7 +189,7 @@ struct Bagged {
     contents: Ids,
 }
 
-/// What was fetched, by what it has in common with other URLs.
+/// The pages that were fetched, indexed by what they have in common with other URLs.
 #[derive(Clone, Debug, Default)]
 struct Stores {
     changed: ContentsOf,
@@ -217,9 +217,9 @@ struct LoggedPage {
     text: PageText,
     links: SmallVec<[LinkContext; LINKS]>,
     number: u32,
-    /// What it names as its own address.
+    /// The URLs that the page names as its own address.
     names: Vec<Vec<RawSlot>>,
-    /// What was found to lead to a page of the log since.
+    /// URLs that were later found to lead to a page of the log.
     aliases: Vec<Alias>,
 }
 
@@ -234,12 +234,12 @@ struct Alias {
 /// A URL without the parameters that were learnt not to matter.
 struct Canonical {
     key: u64,
-    /// The rows that say whether that decides.
+    /// The rows that say whether equality of this form decides.
     rows: RowKeys,
     idle: SmallVec<[Name; 4]>,
 }
 
-/// A content that comes where another one was expected.
+/// A content that came when another one was expected.
 #[derive(Clone, Copy, Debug, Default)]
 struct Surprise {
     content: ContentId,
@@ -247,7 +247,7 @@ struct Surprise {
     last: u32,
 }
 
-/// See the module.
+/// The model of a site; see the module.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Site {
     min_evidence: f64,
@@ -258,18 +258,18 @@ pub(crate) struct Site {
     rows: Rows,
     stores: Stores,
     log: Vec<LoggedPage>,
-    /// Bytes of the texts in the log, and of what was discovered.
+    /// Bytes of the texts in the log, and of the discovered URLs.
     log_bytes: usize,
-    /// Nothing is learnt anew any more: there is no log.
+    /// Whether relearning has ended; then there is no log.
     is_frozen: bool,
     discovered: Vec<Vec<RawSlot>>,
     content_of: Vec<Option<ContentId>>,
     /// By the number of a page, the hash of its signature.
     signature_of: Vec<u32>,
     flying: HashMap<u64, Target>,
-    /// URLs that were skipped by a row since it was last confirmed.
+    /// The URLs that were skipped by a row since it was last confirmed.
     skipped: HashMap<u64, Vec<u64>>,
-    /// URLs that were skipped by a row which the next page contradicted.
+    /// The URLs that were skipped by a row which the next page contradicted.
     reopened: HashSet<u64>,
     surprise: Surprise,
     walls: HashSet<ContentId>,
@@ -279,12 +279,12 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// `has_pins`: whether anything is pinned.
+    /// An empty model. `has_pins` says whether any slot is pinned.
     pub(crate) fn new(min_evidence: f64, has_pins: bool) -> Self {
         Self { min_evidence, has_pins, next_rebuild: FIRST_REBUILD, ..Self::default() }
     }
 
-    /// A URL was found that was not known before.
+    /// Records a URL that was found for the first time.
     pub(crate) fn discover(&mut self, raw: Vec<RawSlot>) {
         if !self.is_frozen && self.discovered.len() < DISCOVERED {
             self.kinds.look(&raw);
@@ -294,12 +294,12 @@ impl Site {
         }
     }
 
-    /// Pages that were learnt.
+    /// The number of pages that were learnt.
     pub(crate) fn pages(&self) -> u32 {
         self.content_of.len() as u32
     }
 
-    /// What is believed of a URL to which these links led.
+    /// The prediction for a URL to which these links led.
     pub(crate) fn judge(&self, raw: &[RawSlot], links: &[LinkContext]) -> Belief {
         let target = Target::of(raw, &self.kinds);
         let mut best = Belief::default();
@@ -342,7 +342,7 @@ impl Site {
         best
     }
 
-    /// A URL is skipped for now, by the row with this key.
+    /// Records that a URL was skipped for now by the row with this key.
     pub(crate) fn skip(&mut self, raw: &[RawSlot], row: u64) {
         let skipped = self.skipped.entry(row).or_default();
         if skipped.len() < SKIPS_OF_ROW {
@@ -350,7 +350,7 @@ impl Site {
         }
     }
 
-    /// Whether the row by which a URL was skipped was contradicted by the next page that tested it.
+    /// Whether a URL was skipped by a row that the next page to test it contradicted.
     pub(crate) fn is_reopened(&self, raw: &[RawSlot]) -> bool {
         !self.reopened.is_empty() && self.reopened.contains(&Target::of(raw, &self.kinds).key())
     }
@@ -359,7 +359,7 @@ impl Site {
         !self.flying.is_empty()
     }
 
-    /// A request for the URL is on its way, or no longer.
+    /// Records that a request for the URL was started, or that it is no longer in flight.
     pub(crate) fn flies(&mut self, raw: &[RawSlot], starts: bool) {
         let target = Target::of(raw, &self.kinds);
         if starts {
@@ -369,12 +369,12 @@ impl Site {
         }
     }
 
-    /// The text of a page in the form that is kept of it once the log is full; `None` before.
+    /// The text of a page in the form that is kept once the log is full; `None` before that.
     pub(crate) fn sketch(&self, text: &PageText) -> Option<Option<Sketch>> {
         self.is_frozen.then(|| Sketch::of(&self.chrome.content(text)))
     }
 
-    /// Learns from a page that was fetched; the answer is its number, and whether its content is new.
+    /// Learns from a page that was fetched; returns its number, and whether its content is new.
     pub(crate) fn learn(&mut self, raw: Vec<RawSlot>, text: PageText, links: &[LinkContext]) -> (u32, bool) {
         let (number, is_new) = self.learn_sketch(&raw, Sketch::of(&self.chrome.content(&text)), links);
         let links = links.iter().copied().take(LINKS).collect();
@@ -391,7 +391,7 @@ impl Site {
         (number, is_new)
     }
 
-    /// A page that was learnt just now names this URL as its own.
+    /// Records that a page which was learnt just now names this URL as its own.
     pub(crate) fn claim(&mut self, page: u32, page_raw: &[RawSlot], named: Vec<RawSlot>) {
         self.store_claim(page, page_raw, &named);
         if let Some(last) = self.log.last_mut().filter(|last| last.number == page) {
@@ -417,12 +417,12 @@ impl Site {
         self.rows.never_mattered(parameter_row(name).0)
     }
 
-    /// Whether a page of this URL was learnt that may be compared.
+    /// Whether a page with this URL was learnt and can be compared.
     pub(crate) fn knows(&self, raw: &[RawSlot]) -> bool {
         self.stores.exact.contains_key(&Target::of(raw, &self.kinds).key())
     }
 
-    /// A URL led to a page that was learnt: it has the content of that page.
+    /// Records that a URL led to a page that was learnt, and so has the content of that page.
     pub(crate) fn alias(&mut self, raw: Vec<RawSlot>, page: Vec<RawSlot>, links: &[LinkContext]) {
         self.observe_alias(&raw, &page, links, true);
         if let Some(last) = self.log.last_mut() {
@@ -439,12 +439,12 @@ impl Site {
         }
     }
 
-    /// Bytes that [`freeze`](Self::freeze) gives back.
+    /// Bytes that [`freeze`](Self::freeze) would free.
     pub(crate) fn log_bytes(&self) -> usize {
         self.log_bytes
     }
 
-    /// Learns nothing anew from here on, and gives back what served for that.
+    /// Ends relearning and frees the memory for it.
     pub(crate) fn freeze(&mut self) {
         if !self.is_frozen && self.log.len() > FIRST_REBUILD {
             self.rebuild();
@@ -478,8 +478,8 @@ impl Site {
         (number, self.contents.len() > contents)
     }
 
-    /// A content that comes again and again where rows with evidence say that each page has its own: what was fetched was
-    /// not the page.
+    /// Detects walls: a content that comes again and again where rows with evidence say that each page has its own. Then the responses were
+    /// not the pages.
     fn look_for_walls(&mut self, target: &Target, content: ContentId) {
         let number = self.pages();
         let is_expected = self.hypotheses(target, &[]).iter().any(|hypothesis| {
@@ -527,8 +527,8 @@ impl Site {
         self.store(target, content);
     }
 
-    /// Everything that ties the URL to pages that were fetched. Of sets of dropped slots only minimal ones count: rows then
-    /// describe exactly the situation in which they are used, that nothing finer is known.
+    /// All relations of the URL to pages that were fetched. Only minimal sets of dropped slots count, so that a row describes exactly the
+    /// situation in which it is used: that no finer relation is known.
     fn hypotheses(&self, target: &Target, links: &[LinkContext]) -> Vec<Hypothesis> {
         let mut found = Vec::new();
         let names = |set: u16| -> SmallVec<[Name; 4]> {
@@ -652,7 +652,7 @@ impl Site {
         }
         let own = dropped.with(target.shape.template).0;
         let rows = RowKeys { template: dropped.0, own, ..RowKeys::default() };
-        // Repeated parameters in any order.
+        // The order of repeated parameters is ignored.
         kept.sort_by_key(|slot| (slot.base, slot.value));
         for slot in &mut kept {
             slot.name = slot.base;
@@ -668,7 +668,7 @@ impl Site {
         let canonical = self.canonical(target).key;
         self.stores.canonical.remember(canonical, content);
         let sets = target.removal_sets();
-        // The last set is that of all parameters.
+        // The last set contains all parameters.
         let all = sets.last().copied().unwrap_or_default();
         for set in sets.into_iter().filter(|set| set.count_ones() <= 2 || *set == all) {
             let dropping = self.stores.number_of(Dropping::of(target, set));
@@ -692,7 +692,7 @@ impl Site {
         }
     }
 
-    /// Learns anew from the log: what slots are, what chrome is, which contents there are, and what rows say.
+    /// Relearns from the log: the kinds of slots, chrome, contents, and rows.
     fn rebuild(&mut self) {
         if self.kinds.decide_layout(&self.discovered) {
             for raw in &self.discovered {
@@ -747,7 +747,7 @@ impl Site {
     }
 }
 
-/// The URL with its pinned slots.
+/// The key of the URL with its pinned slots.
 fn whole_key(raw: &[RawSlot]) -> u64 {
     raw.iter()
         .fold(Mix::new(90), |hash, slot| {
@@ -765,7 +765,7 @@ fn remember(ids: &mut Ids, content: ContentId, most: usize) {
     }
 }
 
-/// The rows of a parameter and of its value, over all templates.
+/// The keys of the rows of a parameter and of its value, over all templates.
 fn parameter_rows(slot: &Slot) -> (u64, u64) {
     let parameter = parameter_row(slot.name);
     (parameter.0, parameter.with(slot.value).0)

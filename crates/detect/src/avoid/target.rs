@@ -1,4 +1,4 @@
-//! A URL as the model sees it, and the keys under which it meets its kin.
+//! A URL as the model sees it, and the keys by which it is matched with related URLs.
 
 use std::sync::OnceLock;
 
@@ -9,19 +9,19 @@ use super::rows::RowKeys;
 use super::rulings::Fixed;
 use super::shape::{Mix, RawSlot, Shape, Slot, normal_form, shape};
 
-/// Slots that may be dropped; the others of a URL with more are always kept.
+/// The most slots of a URL that may be dropped; further ones are always kept.
 const MOST_DROPPABLE: usize = 12;
-/// Slots that are looked at one by one.
+/// The most slots that are examined one by one.
 const MOST_SLOTS: usize = 16;
 
-/// Kinds of keys: they must not meet.
+/// The kinds of keys; keys of different kinds must not be equal.
 const CHANGED: u64 = 20;
 const CHANGED_KEY: u64 = 11;
 const REMOVED: u64 = 30;
 const BAG_KEY: u64 = 12;
 const SIGNATURE: u64 = 10;
 
-/// A shape, what its slots are, and the values of those that are no free text.
+/// A shape, the kinds of its slots, and the values of those that are not free text.
 #[derive(Clone, Debug)]
 pub(crate) struct Target {
     pub(crate) shape: Shape,
@@ -42,18 +42,18 @@ impl Target {
         Self { shape, kinds, signature: signature.0 }
     }
 
-    /// The URL itself, comparable with those of other templates.
+    /// The key of the URL itself, comparable with those of other templates.
     pub(crate) fn key(&self) -> u64 {
         normal_form(self.shape.slots.iter())
     }
 
-    /// Slots with their kinds.
+    /// The slots with their kinds.
     pub(crate) fn slots(&self) -> impl Iterator<Item = (&Slot, Kind)> {
         self.shape.slots.iter().zip(self.kinds.iter().copied())
     }
 
-    /// Sets of slots that may have other values without another content, by growing size, each as a set of slots and the
-    /// key of all URLs that are equal outside of it.
+    /// The sets of slots that may change without changing the content, by growing size. Each comes with the key of all URLs that are equal
+    /// outside of it.
     pub(crate) fn changed_keys(&self) -> impl Iterator<Item = (u16, u64)> {
         let slots = self.slots().take(MOST_SLOTS).enumerate();
         let free = slots.filter(|(_, (slot, kind))| *kind != Kind::Const && slot.fixed != Fixed::Forbidden);
@@ -68,7 +68,7 @@ impl Target {
         })
     }
 
-    /// Sets of slots without which the URL may have been fetched: some parameters, or one segment.
+    /// The sets of slots without which the URL may have been fetched: some parameters, or one segment.
     pub(crate) fn removal_sets(&self) -> SmallVec<[u16; 32]> {
         let slots = self.shape.slots.iter().take(MOST_SLOTS).enumerate();
         let slots = slots.filter(|(_, slot)| slot.fixed != Fixed::Forbidden);
@@ -83,27 +83,27 @@ impl Target {
         sets
     }
 
-    /// The URL without a set of slots.
+    /// The key of the URL without a set of slots.
     pub(crate) fn key_without(&self, set: u16) -> u64 {
         let kept = self.shape.slots.iter().enumerate().filter(|(index, _)| !has(set, *index));
         normal_form(kept.map(|(_, slot)| slot))
     }
 
-    /// The rows that say whether a set of slots may have other values.
+    /// The rows that say whether the values of a set of slots may change.
     pub(crate) fn changed_rows(&self, set: u16) -> RowKeys {
         self.rows(CHANGED, set, |index| self.kinds[index].is_enum())
     }
 
-    /// The rows that say whether a set of slots may be there or not.
+    /// The rows that say whether a set of slots may be present or not.
     pub(crate) fn removed_rows(&self, set: u16) -> RowKeys {
         self.rows(REMOVED, set, |_| true)
     }
 
-    /// From general to specific: what is dropped; one for each choice that is kept, if there are several; all choices that
-    /// are kept; one for each dropped value.
+    /// The rows from general to specific: the dropped slots; one for each kept choice, if there are several; all kept choices; one for each
+    /// dropped value.
     ///
-    /// The dropped slots are left out of the third one on purpose: with them, a parameter of 25 values that does not matter
-    /// would have to be learnt 25 times.
+    /// The dropped slots are left out of the third row on purpose: otherwise a parameter with 25 values that does not matter would have to
+    /// be learnt 25 times.
     fn rows(&self, kind: u64, set: u16, by_value: impl Fn(usize) -> bool) -> RowKeys {
         let slots = &self.shape.slots;
         let mut template = Mix::new(kind).with(self.shape.template);
@@ -134,23 +134,23 @@ impl Target {
         keys
     }
 
-    /// The row of one dropped value, below the row of all choices.
+    /// The key of the row for one dropped value, which is more specific than the row of all choices.
     pub(crate) fn value_row(own: u64, slot: &Slot) -> u64 {
         Mix(own).with(3).with(u64::from(slot.name.0)).with(slot.value).0
     }
 
-    /// Whether a slot is there of which nothing may be said to be irrelevant.
+    /// Whether the URL has a slot that the user has forbidden to treat as irrelevant.
     pub(crate) fn has_forbidden(&self) -> bool {
         self.shape.slots.iter().any(|slot| slot.fixed == Fixed::Forbidden)
     }
 
-    /// The one parameter of a set, if it is one.
+    /// The parameter of a set, if the set is a single parameter.
     pub(crate) fn parameter(&self, set: u16) -> Option<Slot> {
         let slot = (set.count_ones() == 1).then(|| self.shape.slots[set.trailing_zeros() as usize]);
         slot.filter(|slot| slot.name.is_parameter())
     }
 
-    /// Hash of the values of the free slots, in whatever slots they stand.
+    /// A hash of the values of the free slots, regardless of the slots in which they are.
     pub(crate) fn bag_key(&self) -> Option<u64> {
         let free = self.slots().filter(|(_, kind)| *kind == Kind::Free);
         let mut values: SmallVec<[u64; 8]> = free.map(|(slot, _)| slot.value).collect();
@@ -159,7 +159,8 @@ impl Target {
         (!values.is_empty()).then_some(hash.0)
     }
 
-    /// The rows that speak of a URL if another one, which is on its way, had landed: same template, or one has more slots.
+    /// The rows that would decide about the URL if another one, which is in flight, had been fetched: both have the same template, or one
+    /// has more slots.
     pub(crate) fn rows_beside(&self, other: &Self) -> Option<RowKeys> {
         let (slots, others) = (&self.shape.slots, &other.shape.slots);
         if self.shape.template == other.shape.template {
@@ -189,17 +190,18 @@ impl Target {
     }
 }
 
-/// Whether a set has a slot.
+/// Whether a set contains a slot.
 pub(crate) fn has(set: u16, index: usize) -> bool {
     index < MOST_SLOTS && set & (1 << index) != 0
 }
 
-/// A set of positions in a list of slots as a set of slots.
+/// Converts a set of positions in a list of slots to a set of slots.
 fn spread(set: u16, slots: &[usize]) -> u16 {
     slots.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0).map(|(_, index)| 1u16 << index).sum()
 }
 
-/// Subsets of `n` things by growing size: all of up to 5, else those of size 1, n-1 and n, and of size 2 up to 8.
+/// Subsets of `n` elements by growing size: for up to 5 elements all of them, otherwise those of size 1, n-1 and n, and for up to 8 those
+/// of size 2.
 fn drop_sets(n: usize) -> &'static [u16] {
     static SETS: OnceLock<Vec<Vec<u16>>> = OnceLock::new();
     let sets = SETS.get_or_init(|| {

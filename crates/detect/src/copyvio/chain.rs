@@ -1,4 +1,4 @@
-//! Windows of words as hashes: the list of a source, the chain of an article, and what they share.
+//! Windows of words as hashes: the windows of a source, the chain of an article, and the windows that they share.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::words::for_each_word;
 
-/// How many words a window has: 1 to 16, 5 unless told otherwise.
+/// The number of words in a window: 1 to 16; 5 by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "usize", into = "usize")]
 pub struct Degree(u8);
 
 impl Degree {
-    /// The most that is taken. Deliberately different: the reference has no upper bound.
+    /// The largest degree. Deliberately different: the reference has no upper bound.
     pub const MAX: usize = 16;
 
-    /// A degree.
+    /// A degree of this number of words.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl From<Degree> for usize {
     }
 }
 
-/// A number of words per window that is not between 1 and [`Degree::MAX`].
+/// The error for a number of words per window that is not between 1 and [`Degree::MAX`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DegreeError(usize);
 
@@ -71,8 +71,8 @@ pub(super) fn word_hash(word: &str) -> u64 {
     xxh3_64(word.as_bytes())
 }
 
-/// What stands before the first and behind the last word of a text. No word has a space in it, so no word has these hashes
-/// but by an accident of 1 in 2^64.
+/// The hash of the mark that stands before the first and after the last word of a text. Because no word contains a space, no word has this
+/// hash, except by a collision of probability 2^-64.
 pub(super) fn start_mark() -> u64 {
     word_hash(" start")
 }
@@ -81,14 +81,14 @@ pub(super) fn end_mark() -> u64 {
     word_hash(" end")
 }
 
-/// Hash of the last k words: a polynomial in an odd number modulo 2^64 over their hashes, so one step costs two
-/// multiplications whatever k is. Word hashes are spread over 64 bits, and so is this.
+/// A rolling hash of the last k words: a polynomial in an odd number modulo 2^64 over their hashes, so one step costs two multiplications
+/// for any k. Word hashes are evenly distributed over 64 bits, and so is this one.
 #[derive(Clone)]
 pub(super) struct Roller {
     last: [u64; Degree::MAX],
     at: usize,
     degree: usize,
-    /// BASE to the power of k - 1: the weight of the word that leaves.
+    /// BASE to the power of k - 1: the weight of the word that leaves the window.
     top: u64,
     sum: u64,
 }
@@ -102,7 +102,7 @@ impl Roller {
         Self { last: [0; Degree::MAX], at: 0, degree, top, sum: 0 }
     }
 
-    /// Takes one word in; gives the hash of the window that ends with it, which is whole after k calls.
+    /// Adds a word and returns the hash of the window that ends with it, which is complete after k calls.
     pub(super) fn push(&mut self, word: u64) -> u64 {
         let leaving = self.last[self.at];
         self.last[self.at] = word;
@@ -116,13 +116,13 @@ impl Roller {
     }
 }
 
-/// The windows of a text in their order, 8 bytes each: what a source is until it is compared.
+/// The windows of a text in their order, 8 bytes each. This is the form in which a source is kept until it is compared.
 ///
-/// The text is thought to have k - 1 marks before its first and behind its last word, as the reference has it; so n words
-/// make n + k - 1 windows, and the empty text has k - 1. With k = 1 there are no marks.
+/// The text is extended by k - 1 marks before its first and after its last word, as in the reference; so n words make n + k - 1 windows,
+/// and the empty text has k - 1. With k = 1 there are no marks.
 ///
-/// Windows are 64-bit hashes. Two different ones are equal with a probability of 2^-64: among all pairs of two texts of
-/// 5,000 words, 1 in 10^12.
+/// Windows are 64-bit hashes. Two different windows have equal hashes with a probability of 2^-64: among all pairs of two texts of 5,000
+/// words, 1 in 10^12.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Windows {
     degree: Degree,
@@ -133,7 +133,7 @@ impl Windows {
     /// The windows of `text`. Linear in its length; at most 4 bytes of memory per byte of text.
     pub fn of(text: &str, degree: Degree) -> Self {
         let padding = degree.get() - 1;
-        // English has about six bytes a word.
+        // English has about six bytes per word.
         let mut hashes = Vec::with_capacity(text.len() / 6 + 2 * padding);
         let mut roller = Roller::new(degree);
         (0..padding).for_each(|_| {
@@ -149,12 +149,12 @@ impl Windows {
         self.degree
     }
 
-    /// How many windows there are, repeated ones counted each time: the size of the chain.
+    /// The number of windows, repeated ones counted each time: the size of the chain.
     pub fn size(&self) -> usize {
         self.hashes.len()
     }
 
-    /// Their hashes, in the order of the text.
+    /// The hashes, in the order of the text.
     pub fn hashes(&self) -> &[u64] {
         &self.hashes
     }
@@ -169,19 +169,19 @@ impl fmt::Debug for Windows {
     }
 }
 
-/// How many windows two texts share.
+/// The number of windows that two texts share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delta {
-    /// For each window the smaller of its two counts, added up: `D` of the confidence.
+    /// The sum over all windows of the smaller of their two counts: `D` of the confidence.
     pub size: usize,
-    /// How many different windows are shared.
+    /// The number of distinct windows that are shared.
     pub distinct: usize,
 }
 
-/// The windows of a text with their counts, ready to be compared with many sources.
+/// The windows of a text with their counts, prepared for comparison with many sources.
 ///
-/// At most 14 bytes per different window: the hashes in ascending order, their counts, and for every four to eight hashes
-/// the place where those with the same leading bits begin. (The original's maps of tuples take 100 to 180.)
+/// At most 14 bytes per distinct window: the hashes in ascending order, their counts, and for every four to eight hashes the position where
+/// those with the same leading bits begin. (The original's maps of tuples take 100 to 180.)
 ///
 /// ```
 /// use huntsman_detect::copyvio::{Chain, Confidence, Degree, Windows};
@@ -196,17 +196,17 @@ pub struct Delta {
 pub struct Chain {
     degree: Degree,
     size: usize,
-    /// The different windows, ascending.
+    /// The distinct windows, in ascending order.
     keys: Vec<u64>,
     counts: Vec<u32>,
-    /// Where the keys of each bucket begin; one more at the end.
+    /// The start of each bucket's keys, followed by the end of the last one.
     starts: Vec<u32>,
-    /// Bits of a hash that do not tell its bucket.
+    /// The number of low bits of a hash that do not select its bucket.
     shift: u32,
 }
 
-/// Buckets are searched from their beginning up to this many keys, and by halves beyond: hashes that somebody chose so
-/// that they fall into one bucket cost no more than a binary search.
+/// Buckets with up to this many keys are searched linearly, larger ones by binary search. So if an attacker chooses hashes that fall into
+/// one bucket, a look-up costs no more than a binary search.
 const SHORT_BUCKET: usize = 16;
 
 impl Chain {
@@ -215,8 +215,8 @@ impl Chain {
         Self::from(&Windows::of(text, degree))
     }
 
-    /// The chain whose counts are the sums of those of `parts`: several sources as one. `None` without parts, and when
-    /// their degrees differ.
+    /// The chain of several sources as one: its counts are the sums of the counts of `parts`. `None` without parts, or if their degrees
+    /// differ.
     pub fn union<'a>(parts: impl IntoIterator<Item = &'a Windows>) -> Option<Self> {
         let parts: Vec<&Windows> = parts.into_iter().collect();
         let degree = parts.first()?.degree;
@@ -227,10 +227,10 @@ impl Chain {
         Some(Self::build(degree, &parts))
     }
 
-    /// Sorts by buckets: one pass to count, one to place, then each bucket for itself.
+    /// Sorts by buckets: one pass to count, one to place, and then each bucket is sorted by itself.
     fn build(degree: Degree, parts: &[&[u64]]) -> Self {
         let size: usize = parts.iter().map(|part| part.len()).sum();
-        // Offsets are u32; a text of four thousand million words does not fit in memory as words first.
+        // Offsets are u32. Four thousand million words would not fit in memory as a text.
         assert!(u32::try_from(size).is_ok(), "texts are far smaller than 2^32 words");
         let bits = (size / 4).max(1).next_power_of_two().trailing_zeros();
         let shift = 64 - bits;
@@ -281,22 +281,22 @@ impl Chain {
         self.degree
     }
 
-    /// The sum of all counts: n + k - 1 for n words, `A` of the confidence.
+    /// The sum of all counts: n + k - 1 for n words; `A` of the confidence.
     pub fn size(&self) -> usize {
         self.size
     }
 
-    /// How many different windows there are.
+    /// The number of distinct windows.
     pub fn distinct(&self) -> usize {
         self.keys.len()
     }
 
-    /// Bytes of memory that it holds.
+    /// Bytes of memory in use.
     pub fn bytes(&self) -> usize {
         self.keys.capacity() * 8 + self.counts.capacity() * 4 + self.starts.capacity() * 4
     }
 
-    /// How often a window occurs.
+    /// The number of times that a window occurs.
     pub fn count(&self, window: u64) -> usize {
         self.place(window).map_or(0, |at| self.counts[at] as usize)
     }
@@ -313,21 +313,21 @@ impl Chain {
         at.map(|at| from + at)
     }
 
-    /// What this text shares with a source: the reference's intersection. Of another degree, nothing.
+    /// The windows that this text shares with a source: the reference's intersection. Empty if the degrees differ.
     ///
-    /// One look-up per window of the source; the source need not be sorted.
+    /// Costs one look-up per window of the source; the source need not be sorted.
     pub fn delta(&self, source: &Windows) -> Delta {
         self.delta_of_all([source])
     }
 
-    /// What this text shares with several sources taken as one (their counts added).
+    /// The windows that this text shares with several sources taken as one (their counts added).
     pub fn delta_of_all<'a>(&self, sources: impl IntoIterator<Item = &'a Windows>) -> Delta {
         let mut left = self.counts.clone();
         let mut delta = Delta::default();
         for source in sources.into_iter().filter(|source| source.degree == self.degree) {
             for window in &source.hashes {
                 let Some(at) = self.place(*window) else { continue };
-                // Each window of the source pays for one of this text's, as long as there are any.
+                // Each window of the source is matched with one occurrence in this text, as long as there are any left.
                 if left[at] > 0 {
                     delta.distinct += usize::from(left[at] == self.counts[at]);
                     left[at] -= 1;
@@ -338,7 +338,7 @@ impl Chain {
         delta
     }
 
-    /// What two chains share. Of different degrees, nothing.
+    /// The windows that two chains share. Empty if their degrees differ.
     pub fn delta_of_chain(&self, other: &Chain) -> Delta {
         let mut delta = Delta::default();
         if self.degree != other.degree {

@@ -1,4 +1,4 @@
-//! A check: one article, its sources in any order, and what came of it.
+//! A check: one article, its sources in any order, and the result of comparing them.
 
 use std::fmt;
 
@@ -7,20 +7,20 @@ use serde::{Deserialize, Serialize};
 use super::chain::{Chain, Degree, Delta, Windows};
 use super::confidence::{Band, Confidence};
 
-/// How a check is done; the defaults are the reference's.
+/// Options of a check; the defaults are the reference's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CheckOptions {
-    /// Words per window. 5.
+    /// Words per window. Default 5.
     pub degree: Degree,
-    /// From this confidence on a source is a violation. 0.75.
+    /// A source with at least this confidence is a violation. Default 0.75.
     pub min_confidence: f64,
-    /// Sources from this confidence on are put together for the unified confidence. 0.15; above 1 there is none, as in
-    /// the reference's public tool.
+    /// Sources with at least this confidence are combined for the unified confidence. Default 0.15; above 1 there is no unified confidence,
+    /// as in the reference's public tool.
     pub include_threshold: f64,
-    /// Whether sources that come after a violation are skipped. Yes.
+    /// Whether sources that come after a violation are skipped. Default true.
     pub short_circuit: bool,
-    /// Articles whose chain is smaller are not checked. 20, which is fewer than 16 words at degree 5; 0 for a comparison
-    /// with one source, which has no such rule.
+    /// Articles whose chain is smaller are not checked. Default 20, which is fewer than 16 words at degree 5. Use 0 to compare an article
+    /// with one source, where the reference has no such rule.
     pub min_article: usize,
 }
 
@@ -37,59 +37,59 @@ impl Default for CheckOptions {
 }
 
 impl CheckOptions {
-    /// The options of a comparison with given sources: every article, every source.
+    /// Options for a comparison with given sources: every article is checked against every source.
     pub fn compare() -> Self {
         Self { min_article: 0, short_circuit: false, ..Self::default() }
     }
 }
 
-/// What became of a source.
+/// The outcome of a source.
 ///
-/// Deliberately different: the reference tells neither a failed source from one that was late, nor why.
+/// Deliberately different: the reference does not distinguish a failed source from a late one, and gives no reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "status", content = "reason", rename_all = "snake_case")]
 pub enum SourceStatus {
-    /// It was read; its confidence counts.
+    /// The source was read; its confidence counts.
     Compared,
-    /// It is a known copy of the article's site: the rule, or the hint that its HTML had.
+    /// The source is a known copy of the article's site: the rule that matched it, or the mirror hint in its HTML.
     Excluded(String),
-    /// It was not started, since another had been enough or the article is too small.
+    /// The source was not started, because another one had been enough or the article is too small.
     Skipped,
-    /// There was no text: why.
+    /// The source gave no text; the reason.
     Failed(String),
-    /// The time was over before it was read.
+    /// The time limit passed before the source was read.
     Late,
 }
 
 impl SourceStatus {
-    /// Excluded, as the reference has it.
+    /// Whether the reference would call the source excluded.
     pub fn is_excluded(&self) -> bool {
         matches!(self, SourceStatus::Excluded(_))
     }
 
-    /// Skipped, as the reference has it: what is excluded is skipped too, what failed or was late is not.
+    /// Whether the reference would call the source skipped: this includes excluded sources, but not failed or late ones.
     pub fn is_skipped(&self) -> bool {
         matches!(self, SourceStatus::Skipped | SourceStatus::Excluded(_))
     }
 }
 
-/// A source in the order of a result.
+/// A source in a result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Source {
-    /// Where it lies.
+    /// Its address.
     pub url: String,
-    /// Zero unless it was compared.
+    /// Its confidence; zero unless it was compared.
     pub confidence: Confidence,
-    /// What became of it.
+    /// Its outcome.
     #[serde(flatten)]
     pub status: SourceStatus,
-    /// Windows of its text; those of the empty text (k - 1) if it was not compared.
+    /// The number of windows of its text; that of the empty text (k - 1) if it was not compared.
     pub size: usize,
-    /// Windows that it shares with the article.
+    /// The number of windows that it shares with the article.
     pub shared: usize,
 }
 
-/// Sorts sources as the reference does: descending and stable, by confidence, not excluded, not skipped, size.
+/// Sorts sources as the reference does, in descending order and stably: by confidence, not excluded, not skipped, size.
 pub fn sort_sources(sources: &mut [Source]) {
     sources.sort_by(|a, b| rank(b, a));
 }
@@ -103,10 +103,10 @@ fn rank(a: &Source, b: &Source) -> std::cmp::Ordering {
         .then(a.size.cmp(&b.size))
 }
 
-/// One article and the sources that it was compared with so far.
+/// An article and the sources with which it was compared so far.
 ///
-/// It fetches nothing: the caller brings the text of each source, or says why there is none. Comparisons cost one look-up
-/// per window of the source; 8 bytes per window are kept of sources that may count for the unified confidence.
+/// A check fetches nothing: the caller passes the text of each source, or the reason why there is none. A comparison costs one look-up per
+/// window of the source; for sources that may count for the unified confidence, 8 bytes per window are kept.
 ///
 /// ```
 /// use huntsman_detect::copyvio::{Check, CheckOptions};
@@ -123,13 +123,13 @@ pub struct Check {
     options: CheckOptions,
     article: Chain,
     sources: Vec<Source>,
-    /// Windows of the sources that count for the unified confidence.
+    /// The windows of the sources that count for the unified confidence.
     included: Vec<Windows>,
     is_finished: bool,
 }
 
 impl Check {
-    /// A check of an article's text, which is prepared here once.
+    /// Starts a check of an article's text, which is prepared once here.
     pub fn new(article: &str, options: CheckOptions) -> Self {
         Self {
             options,
@@ -145,20 +145,20 @@ impl Check {
         &self.article
     }
 
-    /// Whether the article has too few words for a check: every source is skipped, and there need be no queries.
+    /// Whether the article has too few words for a check. Then every source is skipped, and no search queries are needed.
     pub fn is_too_small(&self) -> bool {
         self.article.size() < self.options.min_article
     }
 
-    /// Whether more sources would be skipped.
+    /// Whether further sources would be skipped.
     pub fn is_over(&self) -> bool {
         self.is_too_small() || self.is_finished && self.options.short_circuit
     }
 
-    /// Compares a source's text. Sources in flight when a check is over still count; sources that were not begun are for
+    /// Compares a source's text. Sources that were being fetched when the check was over still count; for sources that were not begun call
     /// [`Check::skip`].
     ///
-    /// The empty text is never compared, so that the marks around it cannot be shared; a text without a word is.
+    /// The empty text is never compared, because it would share the marks around texts; a text without words is compared.
     pub fn compare(&mut self, url: impl Into<String>, text: &str) -> &Source {
         if text.is_empty() {
             return self.fail(url, "no text");
@@ -182,7 +182,7 @@ impl Check {
         self.unread(url, SourceStatus::Excluded(why.into()))
     }
 
-    /// Records a source that need not be read any more.
+    /// Records a source that did not have to be read any more.
     pub fn skip(&mut self, url: impl Into<String>) -> &Source {
         self.unread(url, SourceStatus::Skipped)
     }
@@ -207,7 +207,7 @@ impl Check {
         self.sources.last().expect("it was pushed")
     }
 
-    /// What came of it.
+    /// Ends the check and returns its result.
     pub fn finish(self) -> CheckResult {
         let unified = (!self.included.is_empty()).then(|| {
             let shared = self.article.delta_of_all(&self.included).size;
@@ -235,15 +235,15 @@ impl fmt::Debug for Check {
     }
 }
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct CheckResult {
-    /// Whether a source reached the confidence of a violation.
+    /// Whether a source has the confidence of a violation.
     pub violation: bool,
-    /// Windows of the article.
+    /// The number of windows of the article.
     pub article_size: usize,
-    /// Confidence that the article copies the included sources taken as one; `None` if none is included.
+    /// The confidence that the article copies the included sources taken as one; `None` if none is included.
     pub unified: Option<Confidence>,
     /// All sources, the most suspicious first.
     pub sources: Vec<Source>,

@@ -1,15 +1,15 @@
-//! The confidence that an article copies: two numbers in, one out.
+//! The confidence that an article copies a source, computed from two numbers.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// From this share of the article on, confidence grows by [`of_share`]'s second piece.
+/// Above this share of the article, the second formula of [`of_share`] applies.
 const SHARE_KNEE: f64 = 0.52763;
 
-/// How sure the reference detector is that an article takes its words from a source: `C`.
+/// The confidence of the reference detector that an article takes its words from a source: `C`.
 ///
-/// The larger of two functions of A, the size of the article's chain, and D, the size of the part that it shares:
+/// It is the larger of two functions of A, the size of the article's chain, and D, the size of the part that it shares:
 ///
 /// | function | range | value |
 /// |---|---|---|
@@ -34,33 +34,33 @@ const SHARE_KNEE: f64 = 0.52763;
 pub struct Confidence(f64);
 
 impl Confidence {
-    /// No confidence: that of what was not compared.
+    /// No confidence, for sources that were not compared.
     pub const ZERO: Self = Self(0.0);
 
-    /// Confidence for an article's chain of size `article` that shares `delta` windows with a source.
+    /// The confidence for an article's chain of size `article` that shares `delta` windows with a source.
     ///
-    /// Deliberately different: an article of size 0 (degree 1, no words) gives 0; the reference divides by zero.
+    /// Deliberately different: an article of size 0 (degree 1, no words) gives 0; the reference would divide by zero.
     pub fn of(article: usize, delta: usize) -> Self {
         if article == 0 {
             return Self::ZERO;
         }
         // Texts are far shorter than 2^53 words.
         let (article, delta) = (article as f64, delta as f64);
-        // `abs` turns -0.0 of the logarithm into 0.0, nothing else.
+        // `abs` turns a -0.0 from the logarithm into 0.0 and changes nothing else.
         Self(of_share(delta / article).max(of_delta(delta)).abs())
     }
 
-    /// The number, between 0 and 1: what is shown and written.
+    /// The number, between 0 and 1, for display and output.
     pub fn value(self) -> f64 {
         self.0.clamp(0.0, 1.0)
     }
 
-    /// The number as the reference has it: for two equal texts 1.0000000000000002.
+    /// The number exactly as the reference computes it: for two equal texts 1.0000000000000002.
     pub fn exact(self) -> f64 {
         self.0
     }
 
-    /// Which band it lies in. Compared unrounded, both limits belong to the higher band.
+    /// The band of this confidence. The number is compared unrounded, and both limits belong to the higher band.
     pub fn band(self) -> Band {
         match self.0 {
             c if c >= Band::SUSPECTED => Band::Suspected,
@@ -74,7 +74,7 @@ fn of_share(share: f64) -> f64 {
     if share <= SHARE_KNEE {
         -(1.0 - share).ln()
     } else {
-        // In the order of the reference, so that the last bit agrees.
+        // The order of the operations is that of the reference, so that the last bit agrees.
         -0.8939 * (share * share) + 1.8948 * share - 0.0009
     }
 }
@@ -92,7 +92,7 @@ fn of_delta(delta: f64) -> f64 {
 }
 
 impl fmt::Display for Confidence {
-    /// Percent with one decimal, as the reference's page shows it.
+    /// Formats as a percentage with one decimal, as the reference's page does.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:.1} %", self.value() * 100.0)
     }
@@ -111,7 +111,7 @@ impl<'de> Deserialize<'de> for Confidence {
     }
 }
 
-/// What the reference's page says of a confidence.
+/// The bands into which the reference's page divides confidences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Band {
@@ -124,9 +124,9 @@ pub enum Band {
 }
 
 impl Band {
-    /// Where [`Band::Possible`] begins.
+    /// The lower limit of [`Band::Possible`].
     pub const POSSIBLE: f64 = 0.4;
-    /// Where [`Band::Suspected`] begins: the reference's `min_confidence`.
+    /// The lower limit of [`Band::Suspected`]: the reference's `min_confidence`.
     pub const SUSPECTED: f64 = 0.75;
 }
 

@@ -1,21 +1,21 @@
-//! Which sources are known copies of the article's site, and need not be looked at.
+//! Rules for sources that are known copies of the article's site and need not be checked.
 
 use std::fmt;
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
 
-/// Rules that name sources: known mirrors, forks, blacklisted sites.
+/// Rules that match sources: known mirrors, forks, blacklisted sites.
 ///
-/// Three forms, all without regard to case:
-/// - `example.com/path`: prefix of the URL without its `http(s)://` and `www.`. So `example.com` also hits
-///   `example.com.evil.test`, and does not hit `sub.example.com`.
-/// - `*.example.com`, `*.example.com/path`: that host and all below it, and paths that begin so.
+/// There are three forms, all without regard to case:
+/// - `example.com/path`: a prefix of the URL without its `http(s)://` and `www.`. So `example.com` also matches `example.com.evil.test`,
+///   and does not match `sub.example.com`.
+/// - `*.example.com`, `*.example.com/path`: the host and all its subdomains, and paths that begin so.
 /// - `re:PATTERN`: a regular expression, anchored at the beginning of the URL without its prefix.
 ///
-/// Deliberately different from the reference: the form `*.host/path` works (there it hits only URLs with an empty path);
-/// a port does not keep `*.host` from hitting; a pattern is matched without regard to case instead of being lower-cased
-/// itself, which would turn `\W` into `\w`; and a rule that cannot be used is told, not passed over in silence.
+/// Deliberately different from the reference: the form `*.host/path` works (there it matches only URLs with an empty path); a URL with a
+/// port is still matched by `*.host`; a pattern is matched without regard to case instead of being lower-cased itself, which would turn
+/// `\W` into `\w`; and an invalid rule is reported instead of being ignored silently.
 ///
 /// ```
 /// use huntsman_detect::copyvio::Exclusions;
@@ -36,7 +36,7 @@ enum Rule {
     Pattern(Regex),
 }
 
-/// A rule that cannot be used.
+/// A rule that is invalid.
 #[derive(Clone, Debug)]
 pub struct InvalidRule {
     /// The rule as given.
@@ -51,11 +51,11 @@ impl fmt::Display for InvalidRule {
     }
 }
 
-/// Bytes that a compiled pattern may take: lists are pages that anybody may edit.
+/// The most bytes of a compiled pattern. There is a limit because lists are pages that anybody may edit.
 const MAX_PATTERN: usize = 1 << 20;
 
 impl Exclusions {
-    /// The rules that can be used, and those that cannot. Empty rules are dropped.
+    /// Parses rules; returns the valid ones and the invalid ones. Empty rules are dropped.
     pub fn new<S: AsRef<str>>(rules: impl IntoIterator<Item = S>) -> (Self, Vec<InvalidRule>) {
         let mut exclusions = Self::default();
         let mut invalid = Vec::new();
@@ -70,22 +70,22 @@ impl Exclusions {
         (exclusions, invalid)
     }
 
-    /// How many rules there are.
+    /// The number of rules.
     pub fn len(&self) -> usize {
         self.rules.len()
     }
 
-    /// Whether there is no rule.
+    /// Whether there are no rules.
     pub fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
 
-    /// The rules that can be used, as they were given.
+    /// The valid rules, as they were given.
     pub fn rules(&self) -> impl Iterator<Item = &str> {
         self.rules.iter().map(|(text, _)| &**text)
     }
 
-    /// The first rule that hits a URL, as it was given. Costs one comparison per rule.
+    /// The first rule that matches a URL, as it was given. Costs one comparison per rule.
     pub fn rule_for(&self, url: &str) -> Option<&str> {
         let url = url.to_lowercase();
         let stripped = without_prefix(&url);
@@ -109,7 +109,7 @@ impl Rule {
             let compile = |pattern: &str| {
                 RegexBuilder::new(pattern).case_insensitive(true).size_limit(MAX_PATTERN).build()
             };
-            // First as it is: the group around it must not mend it.
+            // The pattern is first compiled by itself, because the group that is put around it must not make an invalid pattern valid.
             compile(pattern).map_err(|error| error.to_string())?;
             let anchored = compile(&format!(r"\A(?:{pattern})")).map_err(|error| error.to_string())?;
             return Ok(Some(Rule::Pattern(anchored)));
@@ -123,12 +123,12 @@ impl Rule {
             return Ok(Some(Rule::Host { host: host.to_owned(), path: path.to_owned() }));
         }
         let prefix = without_prefix(&rule);
-        // An empty prefix would hit every URL.
+        // An empty prefix would match every URL.
         Ok((!prefix.is_empty()).then(|| Rule::Prefix(prefix.to_owned())))
     }
 }
 
-/// A lower-case URL without `http(s)://` and then `www.`. Other schemes stay, so `ftp://` is never hit by a prefix.
+/// A lower-case URL without `http(s)://` and then `www.`. Other schemes stay, so `ftp://` is never matched by a prefix.
 fn without_prefix(url: &str) -> &str {
     match url.strip_prefix("http://").or_else(|| url.strip_prefix("https://")) {
         Some(rest) => rest.strip_prefix("www.").unwrap_or(rest),
@@ -136,7 +136,7 @@ fn without_prefix(url: &str) -> &str {
     }
 }
 
-/// Host (without user and port) and the rest from its slash on; an absent path is empty.
+/// The host (without user and port), and the rest from the first slash on; an absent path is empty.
 fn host_and_path(url: &str) -> (&str, &str) {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -145,10 +145,10 @@ fn host_and_path(url: &str) -> (&str, &str) {
     (port.map_or(host, |at| &host[..at]), path)
 }
 
-/// The wiki pages that keep such lists, each with a syntax of its own. They are those of the English Wikipedia.
+/// The wiki pages that hold such lists, each with a syntax of its own. They are those of the English Wikipedia.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExclusionList {
-    /// `User:EarwigBot/Copyvios/Exclusions`: lines `url = VALUE`, perhaps in `<nowiki>`, perhaps with a `# comment`.
+    /// `User:EarwigBot/Copyvios/Exclusions`: lines `url = VALUE`, optionally in `<nowiki>` or with a `# comment`.
     Exclusions,
     /// `User:EranBot/Copyright/Blacklist`: one regular expression per line, from the second line on; `#` or `==` ends it.
     Blacklist,
@@ -165,7 +165,7 @@ static ADDRESS: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"(https?://.+?)(?:[ \[\]<>{}()]|$)").expect("a valid pattern"));
 
 impl ExclusionList {
-    /// The kind of list that a page is, by its title; anything else is a list of mirrors, as in the reference.
+    /// The kind of list on a page with this title; any other title is a list of mirrors, as in the reference.
     pub fn of_page(title: &str) -> Self {
         match title {
             "User:EarwigBot/Copyvios/Exclusions" => Self::Exclusions,
@@ -174,7 +174,7 @@ impl ExclusionList {
         }
     }
 
-    /// The rules on the page, sorted, each once.
+    /// The rules on the page, sorted, without repetitions.
     pub fn rules(self, wikitext: &str) -> Vec<String> {
         // The line ends of Python's `splitlines`.
         let is_end = |c| {
@@ -212,11 +212,11 @@ fn bare(url: &str) -> String {
     without_prefix(url).to_owned()
 }
 
-/// What the HTML of a mirror of a wiki page has in a link or a source: `<host><script path>/{index,load,api}.php` and
+/// The hints that the HTML of a mirror of a wiki page contains in a link or a source: `<host><script path>/{index,load,api}.php` and
 /// `<host><page path>`, for the host and its mobile form (`en.wikipedia.org`, `en.m.wikipedia.org`).
 ///
-/// Deliberately different: only hosts of three labels get a mobile form, and labels may have hyphens. The reference's
-/// pattern has an unescaped dot and makes nonsense of `abc.example`.
+/// Deliberately different: only hosts of three labels get a mobile form, and labels may have hyphens. The reference's pattern has an
+/// unescaped dot and mangles `abc.example`.
 pub fn mirror_hints(host: &str, script_path: &str, page_path: &str) -> Vec<String> {
     let mut roots = vec![host.to_owned()];
     if let [first, rest @ ..] = &*host.split('.').collect::<Vec<_>>()

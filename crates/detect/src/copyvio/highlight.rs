@@ -1,25 +1,25 @@
-//! What two texts share, marked in each of them as the reference's page does it.
+//! Marks the words that two texts share, in the way of the reference's page.
 
 use super::chain::{Chain, Roller, end_mark, start_mark, word_hash};
 use super::words::{normalised, pieces};
 
-/// Words of a paragraph that is put together with its neighbours, if they are as short.
+/// Consecutive paragraphs of at most this many words are joined.
 const SHORT_PARAGRAPH: usize = 3;
-/// Characters of the first and the last word of a run that fade.
+/// The number of characters at each end of a run that fade.
 const FADE: usize = 4;
 
-/// `text` as HTML with everything marked that stands in `other` too.
+/// Returns `text` as HTML in which the windows that `other` has too are marked.
 ///
-/// All k words of a window that `other` has are marked, whatever the counts. Lines are paragraphs, joined by
-/// `<br /><br />`; lines of at most three words are put together. Runs are `<span class="cv-hl">`; the first four
-/// characters of a run are in a `cv-hl-in` and the last four in a `cv-hl-out`, except at the beginning and the end of the
-/// text. Everything is escaped; the result has no markup of the text's own.
+/// All k words of a window that `other` has are marked, regardless of the counts. Lines are paragraphs, joined by `<br /><br />`;
+/// consecutive lines of at most three words are put together. Runs are `<span class="cv-hl">`; the first four characters of a run are in a
+/// `cv-hl-in` and the last four in a `cv-hl-out`, except at the beginning and the end of the text. Everything is escaped, so the result
+/// contains no markup from the text.
 ///
-/// As in the reference, a piece of which no word is left (a lone dash) breaks a run: no window has it.
+/// As in the reference, a piece of which no word is left (a dash by itself) breaks a run, because no window contains it.
 pub fn highlight_html(text: &str, other: &Chain) -> String {
     let degree = other.degree().get();
     let words: Vec<&str> = pieces(text).collect();
-    // Marks before and behind the words show whether a run touches the beginning or the end.
+    // The marks before and after the words show whether a run touches the beginning or the end.
     let mut shared = vec![false; words.len() + 2];
     let mut roller = Roller::new(other.degree());
     let hashes = words.iter().map(|word| word_hash(&normalised(word)));
@@ -27,7 +27,7 @@ pub fn highlight_html(text: &str, other: &Chain) -> String {
     (1..degree).for_each(|_| {
         roller.push(start_mark());
     });
-    // Each place is marked once: from `marked` on nothing is yet. Place 0 is that of the marks before.
+    // Each position is set only once: from `marked` on, none is set yet. Position 0 is the mark before the text.
     let mut marked = 0;
     for (index, hash) in hashes.chain(ends).enumerate() {
         if other.count(roller.push(hash)) > 0 {
@@ -60,7 +60,7 @@ pub fn highlight_html(text: &str, other: &Chain) -> String {
     html
 }
 
-/// Words per paragraph.
+/// The number of words of each paragraph.
 fn paragraphs(text: &str) -> Vec<usize> {
     let mut lengths: Vec<usize> = Vec::new();
     let mut was_short = false;

@@ -1,4 +1,4 @@
-//! The text of an HTML page as the reference reads it: one line per text node of the body.
+//! Extracts the text of an HTML page as the reference does: one line per text node of the body.
 
 use std::collections::HashMap;
 
@@ -6,44 +6,44 @@ use huntsman_html::{Attributes, Context, Name, Sink, Span, State, TextKind, deco
 
 use super::words::trim;
 
-/// The text of an HTML page: each text node in `body`, trimmed, line breaks as spaces, one line each; empty without a body.
+/// The text of an HTML page: each text node in `body` is one line, trimmed, with line breaks as spaces. Empty without a body.
 ///
-/// What stands in `script`, `style`, `template`, `rt`, `rp` and comments does not count; `noscript`, `textarea`, `option`,
-/// `nav`, `footer`, fallbacks of frames and hidden elements do. Attributes are not read. A text node is a line, so
-/// `W<i>o</i>rd` gives three words: that is the reference's, and [`huntsman_html::Scan`] does better.
+/// Text in `script`, `style`, `template`, `rt`, `rp` and comments does not count; `noscript`, `textarea`, `option`, `nav`, `footer`,
+/// fallbacks of frames and hidden elements do. Attributes are not read. A text node is a line, so `W<i>o</i>rd` gives three words, as in
+/// the reference; [`huntsman_html::Scan`] does better.
 ///
-/// One pass over the tokens, without a tree. End tags without a start tag do not end a node, and everything behind
-/// `</body>` or `</html>` is lost, as in the reference. Other repairs of a tree (text in tables that is moved before them)
-/// are not made: they change no word. Where the reference's parser (libxml2) and the HTML standard differ, the standard
-/// holds: a stray `</p>` or `</br>` makes an element and ends a node, an annotation needs a `ruby` around it.
+/// This is one pass over the tokens, without a tree. End tags without a start tag do not end a node, and everything after `</body>` or
+/// `</html>` is dropped, as in the reference. Other tree repairs (text in tables that is moved before them) are not made, because they
+/// change no word. If the reference's parser (libxml2) and the HTML standard differ, the standard is followed: a stray `</p>` or `</br>`
+/// makes an element and ends a node, and an annotation needs a `ruby` around it.
 pub fn html_text(html: &str) -> String {
     read(html, None).0
 }
 
-/// As [`html_text`], with the addresses of the page.
+/// As [`html_text`], and also returns the addresses of the page.
 pub fn html_text_and_addresses(html: &str) -> (String, Addresses) {
     read(html, Some(String::new()))
 }
 
-/// What a page has in `href` and `src`, head included, as it stands there; none of a page without a body, as in the reference.
+/// The values of all `href` and `src` attributes of a page, head included, unchanged; empty for a page without a body, as in the reference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses(Box<str>);
 
 impl Addresses {
-    /// Whether one of them contains one of these hints ([`super::mirror_hints`]): then the page is a mirror of the article's wiki, and is to be
-    /// excluded.
+    /// The hint ([`super::mirror_hints`]) that one of the addresses contains, if any. Such a page is a mirror of the article's wiki and
+    /// must be excluded.
     pub fn mirror(&self, hints: &[String]) -> Option<MirrorHint> {
         let hint = |address: &str| hints.iter().find(|hint| address.contains(&***hint));
         self.0.lines().find_map(hint).map(|hint| MirrorHint(hint.clone()))
     }
 
-    /// Bytes of all of them.
+    /// Bytes of all addresses.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }
 }
 
-/// A page links to the article's wiki in a way that mirrors do: this is what it has in a link.
+/// The part of a link that shows that a page is a mirror of the article's wiki.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MirrorHint(pub String);
 
@@ -76,24 +76,24 @@ fn read(html: &str, addresses: Option<String>) -> (String, Addresses) {
 enum Body {
     Before,
     Open,
-    /// `</body>` or `</html>` was there.
+    /// After `</body>` or `</html>`.
     Behind,
-    /// There are frames in its place.
+    /// The page has frames instead of a body.
     None,
 }
 
 struct TextNodes<'h> {
     html: &'h str,
-    /// A line each, if they are wanted.
+    /// The addresses, one per line, if they are wanted.
     addresses: Option<String>,
     text: String,
     node: String,
     body: Body,
-    /// How many elements of each name are open; end tags of others are ignored. Bounded by the names in the page.
+    /// The number of open elements by name; end tags of other names are ignored. Bounded by the names in the page.
     open: HashMap<Vec<u8>, u32>,
-    /// Elements whose content does not count, the innermost last.
+    /// The open elements whose content does not count, the innermost last.
     muted: Vec<u64>,
-    /// What is read is the content of a raw text element, whose end tag is its own.
+    /// Whether the tokenizer is in a raw text element, which only its own end tag ends.
     raw: bool,
 }
 
@@ -110,13 +110,13 @@ const STYLE: u64 = Name::pack("style");
 const TEMPLATE: u64 = Name::pack("template");
 const TEXTAREA: u64 = Name::pack("textarea");
 const TITLE: u64 = Name::pack("title");
-const PLAIN: u64 = 0; // `plaintext` has more than eight bytes
+const PLAIN: u64 = 0; // `plaintext` is longer than eight bytes
 const IFRAME: u64 = Name::pack("iframe");
 const NOEMBED: u64 = Name::pack("noembed");
 const NOFRAMES: u64 = Name::pack("noframes");
 const XMP: u64 = Name::pack("xmp");
 
-/// Elements that stand in the head and open no body.
+/// Elements that belong to the head and do not open a body.
 const HEAD: [u64; 11] = [
     Name::pack("head"),
     Name::pack("title"),
@@ -212,7 +212,7 @@ impl Sink for TextNodes<'_> {
         }
         if !VOID.contains(&key) {
             *self.open.entry(self.name(name)).or_default() += 1;
-            // Within a template only templates count; an annotation needs something that it annotates.
+            // Within a template only templates count; an annotation needs something to annotate.
             let mutes = match key {
                 TEMPLATE => true,
                 SCRIPT | STYLE => muted != Some(TEMPLATE),
@@ -243,7 +243,7 @@ impl Sink for TextNodes<'_> {
         self.raw = false;
         let name = self.name(name);
         let Some(open) = self.open.get_mut(&name).filter(|open| **open > 0) else {
-            // These two make an element even so.
+            // A stray end tag of these two makes an element.
             if matches!(key, P | BR) {
                 self.end_node();
             } else if matches!(key, BODY | HTML) && self.body == Body::Open {

@@ -1,20 +1,20 @@
-//! Menus that no element names: rows of short links.
+//! Recognises menus that are not marked by an element: rows of short links.
 
 use std::ops::Range;
 
 use huntsman_html::{Region, Scan};
 
-/// Links that a menu has at least.
+/// The least number of links in a menu.
 const MIN_LINKS: usize = 5;
-/// Characters that their labels have at most, on average: headlines are longer.
+/// The greatest average number of characters of their labels; headlines are longer.
 const MAX_LABEL: usize = 40;
 
-/// Byte ranges of the scan's text in which nothing but links stands: blocks of whose letters at least four fifths are in links, as many
-/// as follow each other, with at least five links whose labels have at most 40 characters on average. (Link density, as in Kohlschütter,
-/// Fankhauser, Nejdl, WSDM 2010, who take a third for the limit; here a mistake would excuse a copy.) What stands in `main` is the
-/// page's own.
+/// Byte ranges of the scan's text that contain practically only links. A range is a row of consecutive blocks in which at least four fifths
+/// of the letters are in links, with at least five links whose labels have at most 40 characters on average. (This is link density, as in
+/// Kohlschütter, Fankhauser, Nejdl, WSDM 2010, whose limit is a third; here the limit is higher, because a mistake would excuse a copy.)
+/// Text in `main` is never a menu.
 ///
-/// The scan is one with links and blocks. Linear in its text.
+/// `scan` must have been made with links and blocks. Linear in its text.
 pub(super) fn menus(scan: &Scan, html: &str) -> Vec<Range<usize>> {
     let start = scan.text().as_ptr() as usize;
     let range = |piece: &str| {
@@ -31,11 +31,11 @@ pub(super) fn menus(scan: &Scan, html: &str) -> Vec<Range<usize>> {
     let mut row = Row::default();
     for block in scan.blocks().map(|block| range(block.text)) {
         let (mut count, mut linked) = (0, 0);
-        // What stands before it is in no block.
+        // Links before the block are in no block.
         while links.next_if(|link| link.end <= block.start).is_some() {}
         while let Some(link) = links.next_if(|link| link.start < block.end) {
             count += 1;
-            // What goes on into the next block counts for this one.
+            // A link that continues into the next block counts for this one only.
             linked += letters(&scan.text()[link.start.max(block.start)..link.end.min(block.end)]);
         }
         while main.next_if(|piece| piece.end <= block.start).is_some() {}
@@ -60,7 +60,7 @@ fn letters(text: &str) -> usize {
     text.chars().filter(|c| c.is_alphanumeric()).count()
 }
 
-/// Blocks of links that follow each other.
+/// A row of consecutive blocks of links.
 #[derive(Default)]
 struct Row {
     start: usize,

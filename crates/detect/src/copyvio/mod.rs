@@ -1,19 +1,19 @@
-//! How sure one can be that a text copies another: the numbers of Earwig's Copyvio Detector, exactly.
+//! Measures how likely it is that a text copies another. The numbers are exactly those of Earwig's Copyvio Detector.
 //!
-//! The reference is `earwigbot` 0.4.1 (MIT). An article and a source are each a multiset of windows of five words
-//! ([`Chain`], [`Windows`]); how many windows they share gives a [`Confidence`]; a [`Check`] puts many sources in order.
-//! Around that lies what the reference has: the text of wiki pages and its sentences for queries, the text of HTML pages,
-//! exclusions, mirrors, and two texts with what they share marked.
+//! The reference is `earwigbot` 0.4.1 (MIT). An article and a source are each a multiset of windows of five words ([`Chain`], [`Windows`]);
+//! the number of windows that they share gives a [`Confidence`]; a [`Check`] ranks many sources. The rest of the reference is here too: the
+//! text of wiki pages and its sentences for queries, the text of HTML pages, exclusions, mirrors, and two texts with their shared words
+//! marked.
 //!
-//! Numbers equal the reference's. Where we differ on purpose, the item says so, with "deliberately different".
+//! The numbers equal the reference's. If an item differs on purpose, its documentation says so with "deliberately different".
 //!
-//! Beside that, and never changing it, lies [`Evidence`]: an [`Article`] compared with a [`Document`] gives the passages that
-//! both have, with their places, also where words were changed, moved or disguised; what excuses them; a [`Score`] and a
-//! [`Verdict`] that are calibrated.
+//! In addition, there is [`Evidence`], which never changes these numbers: an [`Article`] compared with a [`Document`] gives the passages
+//! that both have, with their positions, even if words were changed, moved or disguised; the reasons that excuse them; and a calibrated
+//! [`Score`] and [`Verdict`].
 //!
-//! Which of many texts are worth comparing is told by a [`WindowIndex`].
+//! A [`WindowIndex`] finds which of many texts are worth comparing.
 //!
-//! Nothing here fetches anything: texts and addresses in, values out.
+//! Nothing here fetches anything: the functions take texts and addresses and return values.
 
 mod chain;
 mod check;

@@ -2,7 +2,8 @@
 
 use super::words::trim;
 
-/// The text of a plain text document: decoded by the charset of its header, a byte order mark, or its looks, and trimmed.
+/// The text of a plain text document, trimmed. It is decoded by the charset of its header, by a byte order mark, or by a guess from its
+/// bytes.
 ///
 /// Deliberately different: the reference guesses from the bytes alone and ignores the header.
 pub fn plain_text(body: &[u8], header_charset: Option<&str>) -> String {

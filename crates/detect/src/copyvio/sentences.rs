@@ -1,15 +1,15 @@
-//! Sentences of a text, and the few of them that are asked for in a search.
+//! Splits a text into sentences, and selects a few of them as search queries.
 
 use super::words::{is_space, pieces, trim};
 
-/// Limits of what is asked for, in characters (the reference's defaults).
+/// Limits of a search query, in characters (the reference's defaults).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryLimits {
-    /// Anything shorter is not asked for. 8.
+    /// Shorter queries are dropped. Default 8.
     pub min_chars: usize,
-    /// Longer sentences are cut. 128.
+    /// Longer sentences are cut. Default 128.
     pub max_chars: usize,
-    /// What is cut off a long sentence must be this long to be kept. 32.
+    /// A piece cut from a long sentence is kept only if it is at least this long. Default 32.
     pub min_cut: usize,
 }
 
@@ -19,8 +19,8 @@ impl Default for QueryLimits {
     }
 }
 
-/// Abbreviations whose full stop ends no sentence, lower case without it. From the grammars of the languages that the
-/// reference has a splitter for; far fewer than a trained splitter knows, which only moves where a query is cut.
+/// Abbreviations whose full stop ends no sentence, in lower case and without the full stop. They come from the grammars of the languages
+/// for which the reference has a splitter. They are far fewer than a trained splitter knows, which only changes where a query is cut.
 const ABBREVIATIONS: [&str; 95] = [
     "a", "abb", "abs", "adj", "al", "anm", "apr", "art", "aug", "av", "bd", "bl", "bzw", "c", "ca", "cap",
     "capt", "cf", "ch", "chr", "co", "col", "corp", "d", "dec", "dept", "dir", "dr", "ed", "eds", "eg",
@@ -31,12 +31,12 @@ const ABBREVIATIONS: [&str; 95] = [
     "usw", "vol", "vs",
 ];
 
-/// The sentences of `text` in order, trimmed. A sentence ends behind `.`, `!`, `?` or `…` and closing quotes or brackets
-/// before white space, unless the full stop ends a known abbreviation, a single letter, or what follows begins with a
-/// small letter; and behind the full stops of Chinese and Japanese everywhere. A line break alone ends none.
+/// The sentences of `text` in order, trimmed. A sentence ends after `.`, `!`, `?` or `…` and closing quotes or brackets before white space,
+/// unless the full stop ends a known abbreviation or a single letter, or the following text begins with a small letter. After the full
+/// stops of Chinese and Japanese it always ends. A line break alone does not end a sentence.
 ///
-/// Deliberately different: the reference asks NLTK's trained Punkt models of 17 languages. Ours needs no data, and the
-/// queries that come of it are cut in the same way ([`cut_sentences`]).
+/// Deliberately different: the reference uses NLTK's trained Punkt models of 17 languages. This implementation needs no data, and its
+/// sentences are cut into queries in the same way ([`cut_sentences`]).
 pub fn sentences(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -83,7 +83,7 @@ fn keep<'t>(sentence: &'t str, found: &mut Vec<&'t str>) {
     }
 }
 
-/// What may stand between the end of a sentence and the white space behind it.
+/// Whether a character may stand between the end of a sentence and the white space after it.
 fn closes(c: char) -> bool {
     matches!(c, '.' | '!' | '?' | '…' | '"' | '\'' | ')' | ']' | '”' | '’' | '»' | '“' | '›')
 }
@@ -92,15 +92,15 @@ fn is_abbreviation(word: &str) -> bool {
     let word = word.trim_start_matches(|c: char| !c.is_alphanumeric());
     let mut chars = word.chars();
     let is_initial = chars.next().is_some_and(char::is_alphabetic) && chars.next().is_none();
-    // The longest has five letters.
+    // The longest abbreviation has five letters.
     is_initial || word.len() <= 6 && ABBREVIATIONS.contains(&&*word.to_lowercase())
 }
 
-/// Sentences as queries: those of at most `max_chars` as they are, longer ones cut at white space into the longest runs
-/// of words that fit. The word behind a cut is dropped, as in the reference; so is a run below `min_cut`, a word that does
-/// not fit, and in the end everything below `min_chars`.
+/// Turns sentences into queries: those of at most `max_chars` are kept as they are, longer ones are cut at white space into the longest
+/// runs of words that fit. The word after a cut is dropped, as in the reference; so are a run below `min_cut`, a word that does not fit,
+/// and in the end every query below `min_chars`.
 ///
-/// The reference calls itself once per cut and breaks on extreme input; this is a loop. Linear in the length.
+/// The reference calls itself once per cut and fails on extreme input; this is a loop. Linear in the length.
 pub fn cut_sentences<'t>(sentences: impl IntoIterator<Item = &'t str>, limits: QueryLimits) -> Vec<String> {
     let mut queries = Vec::new();
     for sentence in sentences {
@@ -139,10 +139,10 @@ fn fits(text: &str, max_chars: usize) -> bool {
     text.len() <= max_chars || text.chars().nth(max_chars).is_none()
 }
 
-/// At most `max` of the queries: all in order if there are no more; else by turn the first, the last, and those at one
-/// half, one quarter and three quarters of what is left.
+/// Picks at most `max` of the queries. If there are no more, it keeps all in order; otherwise it takes in turn the first, the last, and
+/// those at one half, one quarter and three quarters of the remaining ones.
 ///
-/// (`earwigbot`, `ArticleParser.chunk`.) Costs `max` times the number of queries; a check asks 8 to 15.
+/// (`earwigbot`, `ArticleParser.chunk`.) Costs `max` times the number of queries; a check uses 8 to 15.
 pub fn pick_queries(mut queries: Vec<String>, max: usize) -> Vec<String> {
     if queries.len() <= max {
         return queries;

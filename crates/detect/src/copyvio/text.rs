@@ -1,4 +1,4 @@
-//! What an article or a source says, as both comparisons read it.
+//! The text of an article or a source, in the two forms that comparisons use.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,9 +14,8 @@ use super::menus::menus;
 use super::plain::plain_text;
 use super::wikitext::Wikitext;
 
-/// The words of an article or a source, read twice: as the reference reads them, for [`Windows`], and as a reader sees them, for
-/// [`Document`]. Of plain text, wiki pages and PDF both are one text; of HTML they are not, since the reference takes
-/// `W<i>o</i>rd` for three words.
+/// The text of an article or a source in two readings: the reference's, for [`Windows`], and a reader's, for [`Document`]. For plain text,
+/// wiki pages and PDF both are the same; for HTML they are not, because the reference splits `W<i>o</i>rd` into three words.
 ///
 /// ```
 /// use huntsman_detect::copyvio::Text;
@@ -28,36 +27,36 @@ use super::wikitext::Wikitext;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Text {
     exact: String,
-    /// Where it is another one.
+    /// The reader's text, if it is a different one.
     seen: Option<String>,
-    /// Byte ranges of the seen text.
+    /// Byte ranges of the reader's text.
     boilerplate: Vec<Range<usize>>,
     quotations: Vec<Range<usize>>,
 }
 
 impl Text {
-    /// A text as it is.
+    /// A text that is the same in both readings.
     pub fn new(text: impl Into<String>) -> Self {
         Self { exact: text.into(), ..Self::default() }
     }
 
-    /// A plain text: decoded by the charset of its header, a byte order mark, or its looks.
+    /// The text of a plain text document. It is decoded by the charset of its header, by a byte order mark, or by a guess from its bytes.
     pub fn plain(body: &[u8], charset: Option<&str>) -> Self {
         Self::new(plain_text(body, charset))
     }
 
-    /// What a wiki page says, without its markup.
+    /// The text of a wiki page, without its markup.
     pub fn wikitext(wikitext: &str) -> Self {
         Self::new(Wikitext::new(wikitext).text())
     }
 
-    /// A page. Text in `nav`, `header`, `footer` and `aside` is boilerplate, and so are at least five short links in a row that do not stand
-    /// in `main`; text in `blockquote` is a quotation.
+    /// The text of an HTML page. Text in `nav`, `header`, `footer` and `aside` is boilerplate, and so is a row of at least five short links
+    /// outside `main`; text in `blockquote` is a quotation.
     pub fn html(body: &[u8], charset: Option<&str>) -> Self {
         Self::html_and_addresses(body, charset).0
     }
 
-    /// As [`html`](Self::html), with the addresses of the page, which tell mirrors.
+    /// As [`html`](Self::html), and also returns the addresses of the page, by which mirrors are recognised.
     pub fn html_and_addresses(body: &[u8], charset: Option<&str>) -> (Self, Addresses) {
         let html = huntsman_html::decode_body(body, charset, None).text;
         let (exact, addresses) = html_text_and_addresses(&html);
@@ -79,26 +78,26 @@ impl Text {
         (text, addresses)
     }
 
-    /// As the reference reads it.
+    /// The text as the reference reads it.
     pub fn exact(&self) -> &str {
         &self.exact
     }
 
-    /// As a reader sees it; places in it are the places in [`Evidence`](super::Evidence).
+    /// The text as a reader sees it; the positions in [`Evidence`](super::Evidence) refer to it.
     pub fn text(&self) -> &str {
         self.seen.as_deref().unwrap_or(&self.exact)
     }
 
-    /// What a reader sees, without what is boilerplate by its element: pieces in their order.
+    /// The text as a reader sees it, without boilerplate elements: pieces in their order.
     pub fn content(&self) -> impl Iterator<Item = &str> {
         let text = self.text();
         let ends = self.boilerplate.iter().map(|range| range.start).chain([text.len()]);
         let starts = [0].into_iter().chain(self.boilerplate.iter().map(|range| range.end));
-        // Ranges of a region within a region overlap.
+        // Ranges of nested regions overlap.
         starts.zip(ends).filter_map(|(start, end)| text.get(start..end)).filter(|piece| !piece.is_empty())
     }
 
-    /// Leaves out what is behind so many bytes, of either reading.
+    /// Cuts both readings off after this number of bytes.
     pub fn truncate(&mut self, bytes: usize) {
         self.exact.truncate(self.exact.floor_char_boundary(bytes));
         if let Some(seen) = &mut self.seen {
@@ -111,17 +110,17 @@ impl Text {
         }
     }
 
-    /// Whether there is nothing to compare.
+    /// Whether there is no text to compare.
     pub fn is_empty(&self) -> bool {
         self.exact.trim().is_empty() && self.text().trim().is_empty()
     }
 
-    /// Its windows, for the reference's confidence.
+    /// The windows of the text, for the reference's confidence.
     pub fn windows(&self, degree: Degree) -> Windows {
         Windows::of(&self.exact, degree)
     }
 
-    /// Its words with their places, for evidence.
+    /// The words of the text with their positions, for evidence.
     pub fn document(&self) -> Document<'_> {
         Document::new(self.text())
             .quotations(self.quotations.iter().cloned())
@@ -153,7 +152,7 @@ impl Serialize for Text {
     }
 }
 
-/// Places that are none in the text are left out.
+/// Ranges outside the text are dropped.
 impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Stored { exact, seen, boilerplate, quotations } = Stored::deserialize(deserializer)?;

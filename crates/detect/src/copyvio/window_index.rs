@@ -1,4 +1,4 @@
-//! Which of many texts share windows of words with a given one.
+//! An index that finds which of many texts share windows of words with a given one.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -6,42 +6,42 @@ use std::fmt;
 use super::chain::{Degree, Roller};
 use super::evidence::Document;
 
-/// Postings that are kept as they came; beyond that they become a part.
+/// The number of new postings that are kept as sorted runs; beyond it they become a part.
 const YOUNG: usize = 1 << 16;
-/// A part does not grow beyond that: places in it are 32 bits.
+/// The largest part. Positions in it are 32 bits.
 const MAX_PART: usize = 1 << 31;
 /// The largest winnowing window.
 const MAX_WINNOW: usize = 1 << 16;
-/// Of a window's hash the leading bits are kept.
+/// The number of leading bits of a window's hash that are kept.
 const HASH_BITS: u32 = 48;
-/// Of these the last 32 stand beside the number of the text, and the others are told by the bucket.
+/// Of these bits, the last 32 are stored beside the number of the text; the others follow from the bucket.
 const TAG_BITS: u32 = 32;
 
-/// An index of many texts that finds those which share words with a given one, so that not all have to be compared.
+/// An index of many texts that finds those which share words with a given one, so that not all of them have to be compared.
 ///
-/// Of each text only some of its windows of k words are kept: of every w that follow each other the one with the smallest hash
-/// (*winnowing*: Schleimer, Wilkerson, Aiken, SIGMOD 2003; which of two equal ones is taken makes no difference, since hashes are kept
-/// and not places). That is about 2 of w + 1. A query looks for *all* windows of its text.
+/// Of each text only some of its windows of k words are kept: of every w consecutive ones, the one with the smallest hash (*winnowing*:
+/// Schleimer, Wilkerson, Aiken, SIGMOD 2003; for equal hashes it makes no difference which is taken, because hashes are kept and not
+/// positions). That is about 2 of w + 1. A query looks for *all* windows of its text.
 ///
-/// What is found for certain, with `min_shared` 1 and unless [`Candidates::common`] says otherwise:
+/// With `min_shared` 1, unless [`Candidates::common`] says otherwise, a query is certain to find:
 ///
-/// - a text that has **w + k - 1 words in a row** in common with the query, wherever they stand in both;
-/// - a text that has fewer than w + k - 1 words itself, if it has k words in a row in common with the query: all windows of such a
-///   text are kept. So of two texts of which one is short, the longer one finds the shorter one, but not always the other way round.
-///   To find all pairs, let all texts be added first, and then each ask.
+/// - a text that has **w + k - 1 words in a row** in common with the query, wherever they are in both;
+/// - a text that itself has fewer than w + k - 1 words, if it has k words in a row in common with the query: all windows of such a text are
+///   kept. So of two texts of which one is short, the longer one finds the shorter one, but not always the other way round. To find all
+///   pairs, add all texts first, and then query with each.
 ///
-/// Shorter runs are found more often the more there are of them: of words that stand in windows of k shared ones, a share of about
-/// 2/(w + 1) is a hit each. Texts of fewer than k words are never found. A hash is 48 bits long: among N windows that are kept, one
-/// of a query is found where it is not with a probability of N / 2^48. What is found has still to be compared
+/// Shorter common runs are found with a probability that grows with their number: of the windows of k words that both texts share, a share
+/// of about 2/(w + 1) is kept and found. Texts of fewer than k words are never found. A hash is 48 bits long: if N windows are kept, a
+/// window of a query is found by mistake with a probability of N / 2^48. The caller still has to compare the candidates
 /// ([`Article`](super::Article), [`Check`](super::Check)).
 ///
-/// Words are those of a [`Document`]: characters of scripts without spaces count as words, of which the last two of a run depend on
-/// what follows them. There are no marks before and behind a text that could be shared. Words that the document says are boilerplate
-/// are left out, and words on both sides of them are not in a row; a run is what lies between.
+/// Words are those of a [`Document`]: characters of scripts without spaces count as words, of which the last two of a run depend on what
+/// follows them. Texts have no marks at their ends, which could be shared. Words that the document marks as boilerplate are left out, and
+/// the words on both sides of them are not in a row: each piece between boilerplate is a run of its own.
 ///
-/// Memory: 8 bytes for each window that is kept and at most 2 more for finding it; twice that for a moment, when parts are merged.
-/// A text of 1,000 words takes about 1,300 bytes with w = 12. An addition sorts its text's windows and merges each of them about
-/// log2(N / 65,536) times in all; a query looks up each of its windows in as many places ([`compact`](Self::compact): in one).
+/// Memory: 8 bytes for each kept window and at most 2 more for finding it; temporarily twice that, when parts are merged. A text of 1,000
+/// words takes about 1,300 bytes with w = 12. An addition sorts its text's windows and merges each of them about log2(N / 65,536) times in
+/// all; a query looks up each of its windows in as many parts (after [`compact`](Self::compact): in one).
 ///
 /// ```
 /// use huntsman_detect::copyvio::{Degree, Document, WindowIndex};
@@ -57,41 +57,41 @@ pub struct WindowIndex {
     degree: Degree,
     winnow: usize,
     texts: usize,
-    /// Sorted, each at least twice as long as the next.
+    /// Sorted runs, each at least twice as long as the next.
     young: Vec<Vec<Posting>>,
-    /// Each at least twice as long as the next.
+    /// Parts, each at least twice as long as the next.
     parts: Vec<Part>,
 }
 
-/// A window that a text has.
+/// A window and the number of a text that has it.
 type Posting = (u64, u32);
 
-/// A text that shares windows with another.
+/// A text that shares windows with the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Candidate {
-    /// The number that it was added with.
+    /// The number with which it was added.
     pub id: u32,
-    /// How many different windows of the query it has, of those that are kept and not common.
+    /// The number of distinct windows of the query that it has, of those that are kept and not common.
     pub shared: usize,
 }
 
-/// The texts that share windows with another.
+/// The texts that share windows with a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Candidates {
-    /// Those with the most windows first, and by their numbers.
+    /// The texts, sorted by descending number of shared windows and then by their numbers.
     pub texts: Vec<Candidate>,
-    /// How many different windows of the query stand in more texts than were looked at, and so were left out. If it is 0, what is
-    /// promised holds without condition; else it holds of runs of which one window that is kept is not among these.
+    /// The number of distinct windows of the query that occur in too many texts and were left out. If it is 0, the guarantees hold
+    /// unconditionally; otherwise they hold for runs that contain a kept window which is not among these.
     pub common: usize,
 }
 
 impl WindowIndex {
-    /// In how many texts a window may stand for [`candidates`](Self::candidates) to look at them.
+    /// The most texts in which a window may occur if [`candidates`](Self::candidates) is to use it.
     pub const MAX_TEXTS: usize = 1_000;
 
-    /// An empty index for windows of `degree` words, of which one of every `winnow` is kept at least. Every run of
-    /// `winnow + degree - 1` words is found. (`winnow` 1 keeps all; it is taken to be between 1 and 65,536.)
+    /// An empty index for windows of `degree` words, of which at least one of every `winnow` is kept. Every run of `winnow + degree - 1`
+    /// words is found. (`winnow` 1 keeps all; values outside 1 to 65,536 are clamped.)
     pub fn new(degree: Degree, winnow: usize) -> Self {
         let winnow = winnow.clamp(1, MAX_WINNOW);
         Self { degree, winnow, texts: 0, young: Vec::new(), parts: Vec::new() }
@@ -102,12 +102,12 @@ impl WindowIndex {
         self.degree
     }
 
-    /// How many words in a row are found for certain: w + k - 1.
+    /// The number of words in a row that are certain to be found: w + k - 1.
     pub fn run(&self) -> usize {
         self.winnow + self.degree.get() - 1
     }
 
-    /// How often a text was added.
+    /// The number of additions.
     pub fn len(&self) -> usize {
         self.texts
     }
@@ -117,22 +117,22 @@ impl WindowIndex {
         self.texts == 0
     }
 
-    /// How many windows are kept. What was added twice under one number counts twice until it is merged.
+    /// The number of kept windows. A window that was added twice under one number counts twice until it is merged.
     pub fn windows(&self) -> usize {
         self.young.iter().map(Vec::len).sum::<usize>()
             + self.parts.iter().map(|part| part.entries.len()).sum::<usize>()
     }
 
-    /// Bytes of memory that it holds.
+    /// Bytes of memory in use.
     pub fn bytes(&self) -> usize {
         let young: usize = self.young.iter().map(|run| run.capacity() * size_of::<Posting>()).sum();
         young + self.parts.iter().map(Part::bytes).sum::<usize>()
     }
 
-    /// Adds a text under a number. Texts that are added under one number are as one.
+    /// Adds a text under a number. Texts with the same number count as one.
     ///
-    /// Linear in the words of the text, for which it takes 8 bytes each while it works. Now and then parts are merged, which takes
-    /// some milliseconds for a million windows.
+    /// Linear in the words of the text, for which it takes 8 bytes each during the call. Now and then parts are merged, which takes some
+    /// milliseconds for a million windows.
     pub fn add(&mut self, id: u32, text: &Document<'_>) {
         let windows = TextWindows::of(text, self.degree);
         let run: Vec<Posting> = windows.winnowed(self.winnow).into_iter().map(|hash| (hash, id)).collect();
@@ -153,7 +153,7 @@ impl WindowIndex {
         }
     }
 
-    /// Merges all that can be: queries are faster until more is added.
+    /// Merges all parts that can be merged. Queries are faster until more is added.
     pub fn compact(&mut self) {
         if self.young.is_empty() && self.parts.len() < 2 {
             return;
@@ -161,7 +161,7 @@ impl WindowIndex {
         self.settle(usize::MAX);
     }
 
-    /// Makes a part of the young ones and of all parts that are not `factor` times as long as what comes behind them.
+    /// Makes one part of the young runs and of all parts that are not `factor` times as long as everything after them.
     fn settle(&mut self, factor: usize) {
         let mut size: usize = self.young.iter().map(Vec::len).sum();
         let mut from = self.parts.len();
@@ -178,18 +178,18 @@ impl WindowIndex {
         self.parts.push(merged);
     }
 
-    /// The texts that have at least `min_shared` windows of `text` (0 counts as 1). Windows that stand in more than
+    /// The texts that have at least `min_shared` windows of `text` (0 counts as 1). Windows that occur in more than
     /// [`MAX_TEXTS`](Self::MAX_TEXTS) texts, such as those of a menu, are left out.
     ///
-    /// Where a menu ends it has windows that only some texts keep, as the words behind it differ, so texts with one menu may meet in one
-    /// or two; a `min_shared` of 4 leaves such pairs out. With `min_shared` m, found for certain are runs of m w + k - 1 words in which no window stands twice. A text that was
-    /// added finds itself.
+    /// The windows at the end of a menu are kept in some texts only, because the words after it differ; so texts with the same menu may
+    /// share one or two windows. A `min_shared` of 4 leaves such pairs out. With `min_shared` m, runs of m w + k - 1 words in which no
+    /// window occurs twice are certain to be found. A text that was added finds itself.
     pub fn candidates(&self, text: &Document<'_>, min_shared: usize) -> Candidates {
         self.candidates_within(text, min_shared, Self::MAX_TEXTS)
     }
 
-    /// As [`candidates`](Self::candidates), with windows that stand in at most `max_texts` texts; with [`usize::MAX`] all. The cost is
-    /// that of looking up each window, and of sorting at most `max_texts` numbers for each.
+    /// As [`candidates`](Self::candidates), with windows that occur in at most `max_texts` texts; with [`usize::MAX`], all windows. It
+    /// costs a look-up per window, and sorting at most `max_texts` numbers for each.
     pub fn candidates_within(&self, text: &Document<'_>, min_shared: usize, max_texts: usize) -> Candidates {
         let mut found = Candidates::default();
         let mut texts: Vec<u32> = Vec::new();
@@ -204,7 +204,7 @@ impl WindowIndex {
                 let postings = run[start..].iter().take_while(|(hash, _)| *hash == window);
                 texts.extend(postings.take(max_texts.saturating_add(1)).map(|(_, id)| *id));
             }
-            // One text may have been added twice.
+            // A text may have been added twice.
             texts[before..].sort_unstable();
             let mut kept = before;
             for at in before..texts.len() {
@@ -228,7 +228,7 @@ impl WindowIndex {
 }
 
 impl Default for WindowIndex {
-    /// Windows of five words, 16 words in a row are found.
+    /// An index for windows of five words that finds 16 words in a row.
     fn default() -> Self {
         Self::new(Degree::default(), 12)
     }
@@ -245,10 +245,10 @@ impl fmt::Debug for WindowIndex {
     }
 }
 
-/// The windows of a text, in pieces between boilerplate.
+/// The windows of a text, in the pieces between boilerplate.
 struct TextWindows {
     hashes: Vec<u64>,
-    /// Where each piece ends.
+    /// The end of each piece.
     ends: Vec<usize>,
 }
 
@@ -279,14 +279,14 @@ impl TextWindows {
         }
     }
 
-    /// All of them, ascending.
+    /// All distinct windows, ascending.
     fn distinct(mut self) -> Vec<u64> {
         self.hashes.sort_unstable();
         self.hashes.dedup();
         self.hashes
     }
 
-    /// Those that are kept, ascending.
+    /// The windows that are kept, ascending.
     fn winnowed(self, winnow: usize) -> Vec<u64> {
         if self.hashes.len() < winnow {
             return self.distinct();
@@ -303,14 +303,14 @@ impl TextWindows {
     }
 }
 
-/// What minima are taken of. Not the hash itself: the smallest hashes would all lie in a few buckets of a part.
+/// The rank by which minima are chosen. It is not the hash itself, because the smallest hashes would all be in a few buckets of a part.
 fn rank(hash: u64) -> u64 {
     hash.rotate_left(64 - HASH_BITS / 2)
 }
 
-/// Of every `width` hashes in a row the one of the lowest rank; of fewer, of all.
+/// Appends the hash of the lowest rank of every `width` hashes in a row; if there are fewer, of all.
 fn minima(hashes: &[u64], width: usize, kept: &mut Vec<u64>) {
-    // Places whose rank is below that of all behind them.
+    // Positions whose rank is below that of all later ones.
     let mut rising: VecDeque<usize> = VecDeque::new();
     let mut last = None;
     for (at, hash) in hashes.iter().enumerate() {
@@ -331,7 +331,7 @@ fn minima(hashes: &[u64], width: usize, kept: &mut Vec<u64>) {
     }
 }
 
-/// Two sorted runs as one, what both have once.
+/// Merges two sorted runs into one, without repetitions.
 fn merged(a: &[Posting], b: &[Posting]) -> Vec<Posting> {
     let mut out = Vec::with_capacity(a.len() + b.len());
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
@@ -350,20 +350,20 @@ fn merged(a: &[Posting], b: &[Posting]) -> Vec<Posting> {
     out
 }
 
-/// Sorted postings, packed: found by the leading bits of their hashes.
+/// Sorted postings in packed form, found by the leading bits of their hashes.
 #[derive(Clone)]
 struct Part {
-    /// Leading bits of a hash that tell its bucket, at least those that its tag has not.
+    /// The number of leading bits of a hash that select its bucket; at least those that are not in the tag.
     bits: u32,
-    /// Where each bucket begins; one more at the end.
+    /// The start of each bucket, followed by the end of the last one.
     starts: Vec<u32>,
-    /// The last bits of the hash, and the number of the text.
+    /// The low bits of the hash, and the number of the text.
     entries: Vec<u64>,
 }
 
 impl Part {
-    /// A part of all postings of others and of runs, of which there are `size`. All are read in ascending order, and so written in
-    /// ascending order of buckets, which are then sorted for themselves.
+    /// A part of all postings of other parts and runs, `size` in total. All inputs are read in ascending order, so the buckets are written
+    /// in ascending order; each bucket is then sorted by itself.
     fn of(size: usize, parts: &[Part], runs: &[Vec<Posting>]) -> Self {
         let bits = (size / 8).max(1).ilog2().max(HASH_BITS - TAG_BITS);
         let bucket = |hash: u64| (hash >> (HASH_BITS - bits)) as usize;
@@ -472,7 +472,7 @@ mod tests {
         });
         let size = |runs: &[Vec<Posting>]| runs.iter().map(Vec::len).sum::<usize>();
         let first = Part::of(size(&runs[..2]), &[], &runs[..2]);
-        // Once more what is there already.
+        // Postings that exist already.
         let again = first.entries.len() + runs[1].len() + runs[2].len();
         let all = Part::of(again, std::slice::from_ref(&first), &runs[1..]);
         let mut expected: Vec<Posting> = runs.concat();

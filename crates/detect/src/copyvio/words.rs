@@ -1,12 +1,11 @@
-//! The words of a text as the reference detector reads them.
+//! Splits a text into words as the reference detector does.
 //!
-//! It lower-cases the whole text, deletes every character that is no word character, no white space and no ASCII
-//! hyphen, and splits at white space (`re.sub(r"[^\w\s-]", "", text.lower()).split()` of Python). So punctuation joins
-//! and never splits (`and/or` is `andor`), marks vanish, a paragraph of Chinese is one word. That is not how
-//! [`huntsman_text::words`] reads: that one is better and gives other numbers.
+//! The reference lower-cases the whole text, deletes every character that is not a word character, white space or an ASCII hyphen, and
+//! splits at white space (`re.sub(r"[^\w\s-]", "", text.lower()).split()` of Python). So punctuation joins and never splits (`and/or` is
+//! `andor`), marks vanish, and a paragraph of Chinese is one word. [`huntsman_text::words`] has better rules, which give other numbers.
 //!
-//! `\w` of Python is *not* `\w` of the `regex` crate (which has marks and joiners and lacks numbers such as `½`), and its
-//! white space is not [`char::is_whitespace`] (which lacks U+001C to U+001F).
+//! Python's `\w` is *not* the `\w` of the `regex` crate (which includes marks and joiners and lacks numbers such as `½`), and its white
+//! space is not [`char::is_whitespace`] (which lacks U+001C to U+001F).
 
 use icu_properties::CodePointMapData;
 use icu_properties::props::GeneralCategory;
@@ -51,10 +50,10 @@ pub(super) fn pieces(text: &str) -> impl DoubleEndedIterator<Item = &str> + Clon
     text.split(is_space).filter(|piece| !piece.is_empty())
 }
 
-/// A letter (general category L*), a number (N*) or `_`: `\w` of Python, checked over all of Unicode 14.
+/// Whether a character is a letter (general category L*), a number (N*) or `_`: `\w` of Python, checked over all of Unicode 14.
 ///
-/// The categories here are those of the Unicode version of the `icu_properties` crate, which is newer: letters that were
-/// added after Unicode 14 are word characters here.
+/// The categories are those of the Unicode version of the `icu_properties` crate, which is newer: letters that were added after Unicode 14
+/// are word characters here.
 fn is_word_character(c: char) -> bool {
     use GeneralCategory as Category;
     c == '_'
@@ -71,20 +70,20 @@ fn is_word_character(c: char) -> bool {
         )
 }
 
-/// Appends what is left of `token`, which has no white space in it.
+/// Appends the word that is left of `token`, which contains no white space.
 fn normalise_into(token: &str, out: &mut String) {
     if token.is_ascii() {
         let kept = token.bytes().filter(|byte| CLASS[usize::from(*byte)] & (KEPT | UPPER) != 0);
         out.extend(kept.map(|byte| char::from(byte.to_ascii_lowercase())));
     } else {
-        // Full case mapping with the rule of the final sigma, before anything is deleted. That rule looks at no more than
-        // the token: white space is neither cased nor ignorable.
+        // Full case mapping with the rule of the final sigma, before anything is deleted. That rule needs no more than the token, because
+        // white space is neither cased nor ignorable.
         let lower = token.to_lowercase();
         out.extend(lower.chars().filter(|c| *c == '-' || is_word_character(*c)));
     }
 }
 
-/// One piece of a text between white space as a word; empty if nothing is left of it.
+/// One piece of a text between white space as a word; empty if no characters are left of it.
 pub(super) fn normalised(piece: &str) -> String {
     let mut word = String::new();
     normalise_into(piece, &mut word);
@@ -119,7 +118,7 @@ pub fn for_each_word(text: &str, mut word: impl FnMut(&str)) {
             is_end
         });
         let mut end = length.map_or(bytes.len(), |length| start + length);
-        // A byte that is not ASCII begins a character, since all before it are ASCII.
+        // A byte that is not ASCII begins a character, because all before it are ASCII.
         if bytes.get(end).is_some_and(|byte| *byte >= 128) {
             end = text[end..].find(is_space).map_or(bytes.len(), |at| end + at);
             seen |= NOT_ASCII;
@@ -140,8 +139,8 @@ pub fn for_each_word(text: &str, mut word: impl FnMut(&str)) {
     }
 }
 
-/// How many letters from a to z there are before anything else. Eight at a time: how long words are cannot be foreseen, and a loop over
-/// their letters would be left at the wrong place each time.
+/// The number of letters from a to z at the start. They are counted eight at a time: word lengths are unpredictable, so a loop over single
+/// letters would mispredict its last branch for almost every word.
 fn small_letters(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     const HIGH: u64 = 0x80 * ONES;
@@ -151,7 +150,7 @@ fn small_letters(bytes: &[u8]) -> usize {
             return count + eight.iter().take_while(|byte| byte.is_ascii_lowercase()).count();
         };
         let eight = u64::from_le_bytes(eight);
-        // Without their high bits no sum of a byte runs over into the next.
+        // With the high bits cleared, no sum of a byte overflows into the next.
         let low = eight & !HIGH;
         let from_a = low + (0x80 - u64::from(b'a')) * ONES;
         let behind_z = low + (0x7F - u64::from(b'z')) * ONES;
@@ -164,7 +163,7 @@ fn small_letters(bytes: &[u8]) -> usize {
     count
 }
 
-/// A token of ASCII in which something is kept. Most have their marks at the ends, and need not be copied.
+/// Writes an ASCII token of which some characters are kept. Most tokens have their punctuation at the ends and need not be copied.
 fn ascii_word(token: &str, seen: u8, scratch: &mut String, word: &mut impl FnMut(&str)) {
     let is_dropped = |c: char| CLASS[c as usize & 0x7F] == DROPPED;
     let mut token = token;

@@ -1,4 +1,4 @@
-//! The index of the crate `datasketch-minhash-lsh`, filled with our signatures.
+//! An adapter for the index of the crate `datasketch-minhash-lsh`.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -9,25 +9,25 @@ use datasketch_minhash_lsh::{LshParams as CrateParams, MinHash, MinHashLsh, Weig
 use super::{LshIndex, LshParams, LshParamsError};
 use crate::minhash::{PERMUTATIONS, Signature};
 
-/// An index over the crate `datasketch-minhash-lsh`, the feature `lsh-datasketch`.
+/// An index over the crate `datasketch-minhash-lsh`; needs the feature `lsh-datasketch`.
 ///
-/// It gives the same candidates as [`PackedIndex`](super::PackedIndex) and keeps all values of the bands, so it can be wrong about
-/// none; it takes about 2.8 kB a signature and eight times as long. It is there to be compared with.
+/// It gives the same candidates as [`PackedIndex`](super::PackedIndex). It keeps all values of the bands, so it gives no false ones; it
+/// takes about 2.8 kB per signature and eight times as long. It serves comparisons only.
 ///
-/// The crate chooses its bands by itself, with an allowed error of 0.001. With equal weights they are those of [`LshParams::optimal`] but
-/// at ties (threshold 0.5 with 2 or 3 permutations); with other weights they differ now and then. Nothing of it is to be stored: its own
-/// hashes depend on the Rust release, which is why it gets our signatures.
+/// The crate chooses its bands itself, with an allowed error of 0.001. With equal weights they are those of [`LshParams::optimal`] except
+/// at ties (threshold 0.5 with 2 or 3 permutations); with other weights they sometimes differ. Do not store anything that the crate
+/// computes: its own hashes depend on the Rust release, which is why it gets the signatures of this crate.
 pub struct DatasketchIndex {
     params: LshParams,
-    /// Asking needs a mutable index there.
+    /// Queries need a mutable index in that crate.
     inner: Mutex<Inner>,
 }
 
 struct Inner {
     index: MinHashLsh<u32>,
-    /// Carries one signature after the other into the index.
+    /// A reusable signature of the crate's type, through which ours are passed to the index.
     vessel: MinHash,
-    /// How many there are: the index does not say.
+    /// The number of signatures, which the crate's index does not report.
     len: usize,
 }
 
@@ -36,7 +36,7 @@ impl DatasketchIndex {
     ///
     /// # Errors
     ///
-    /// When the threshold is not within 0 to 1.
+    /// If the threshold is not within 0 to 1.
     pub fn new(threshold: f64) -> Result<Self, LshParamsError> {
         if !(0.0..=1.0).contains(&threshold) {
             return Err(LshParamsError(format!("the threshold {threshold} is not within 0 to 1")));
@@ -51,7 +51,7 @@ impl DatasketchIndex {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
-        // A panic in there would leave a half-made change, which costs a candidate at most.
+        // A panic in the crate would leave a partial change, which costs a candidate at most.
         work(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -64,7 +64,7 @@ impl Inner {
     }
 
     fn remove(&mut self, id: u32) -> bool {
-        // Its own `insert` leaves what was there under the key in the tables, so a key is always removed first.
+        // The crate's `insert` leaves the old entry of a key in its tables, so the key is always removed first.
         let removed = self.index.contains_key(&id) && self.index.remove(&id).is_ok();
         self.len -= usize::from(removed);
         removed

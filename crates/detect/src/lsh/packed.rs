@@ -6,18 +6,18 @@ use xxhash_rust::xxh3::xxh3_64_with_seed;
 use super::{LshIndex, LshParams, LshParamsError};
 use crate::minhash::{PERMUTATIONS, Signature};
 
-/// Ends a chain.
+/// The end of a chain.
 const END: u32 = u32::MAX;
-/// In place of a link: no signature has this number.
+/// Stands in place of a link for a number without a signature.
 const ABSENT: u32 = u32::MAX - 1;
 
-/// An index that keeps a 64-bit hash and a link per band, not the values.
+/// An index that keeps a 64-bit hash and a link per band instead of the values.
 ///
-/// A band costs 12 bytes for each signature and 6 to 12 for each different content: with 5 bands, and the reserve of growing tables, 110
-/// to 140 bytes a signature, beside the 512 of the signature, which the index does not keep. Adding costs one hash and one look-up a band;
-/// asking the same, plus the candidates; removing walks along those with the same band.
+/// A band costs 12 bytes for each signature and 6 to 12 for each distinct content: with 5 bands, and the reserve of growing tables, 110 to
+/// 140 bytes per signature, in addition to the 512 of the signature, which the index does not keep. Inserting costs one hash and one
+/// look-up per band; a query costs the same, plus the candidates; removing walks along the signatures with the same band.
 ///
-/// Two bands with an equal hash are taken for equal: at a million signatures one false candidate in some ten million runs.
+/// Two bands with equal hashes are treated as equal: at a million signatures this gives one false candidate in some ten million runs.
 ///
 /// ```
 /// use huntsman_detect::lsh::{LshIndex, LshParams, PackedIndex};
@@ -36,14 +36,14 @@ pub struct PackedIndex {
     len: usize,
 }
 
-/// Chains of those who agree in one band.
+/// The chains of signatures that agree in one band.
 #[derive(Debug, Clone, Default)]
 struct Band {
-    /// The first of each chain.
+    /// The first signature of each chain.
     heads: HashTable<u32>,
     /// By number: the hash of the band's values.
     hashes: Vec<u64>,
-    /// By number: the next of the chain.
+    /// By number: the next signature of the chain.
     next: Vec<u32>,
 }
 
@@ -52,7 +52,7 @@ impl PackedIndex {
     ///
     /// # Errors
     ///
-    /// When there are no bands, no rows, or more values in them than a signature has.
+    /// If there are no bands, no rows, or more values in them than a signature has.
     pub fn new(params: LshParams) -> Result<Self, LshParamsError> {
         if !params.fit() {
             return Err(LshParamsError(format!(
@@ -63,7 +63,7 @@ impl PackedIndex {
         Ok(PackedIndex { params, bands: vec![Band::default(); params.b], len: 0 })
     }
 
-    /// Bytes in memory, to within what allocators add.
+    /// Bytes in memory, without the overhead of the allocator.
     pub fn size(&self) -> usize {
         let band = |band: &Band| {
             band.hashes.capacity() * 8 + band.next.capacity() * 4 + band.heads.allocation_size()
@@ -146,7 +146,7 @@ impl LshIndex for PackedIndex {
 
     /// # Panics
     ///
-    /// When the number is one of the two largest.
+    /// If the number is one of the two largest.
     fn insert(&mut self, id: u32, signature: &Signature) {
         assert!(id < ABSENT, "{id} is too large a number for an index");
         self.remove(id);
@@ -172,7 +172,7 @@ impl LshIndex for PackedIndex {
         for (band, hash) in self.bands.iter().zip(hashes(self.params, signature)) {
             out.extend(band.chain(hash));
         }
-        // The stable sort: each chain is a run already.
+        // The stable sort is faster here, because each chain is sorted already.
         out.sort();
         out.dedup();
     }

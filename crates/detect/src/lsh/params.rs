@@ -1,26 +1,26 @@
-//! Into how many bands a signature is cut.
+//! The number of bands into which a signature is cut.
 
 use std::fmt;
 
 use crate::minhash::PERMUTATIONS;
 
-/// Number of bands and of values in each.
+/// The number of bands and the number of values in each.
 ///
 /// A pair of similarity `J` is a candidate with [probability](Self::probability) `1 - (1 - J^r)^b`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct LshParams {
-    /// How many bands.
+    /// The number of bands.
     pub b: usize,
-    /// How many values in each band.
+    /// The number of values in each band.
     pub r: usize,
 }
 
 impl LshParams {
-    /// The bands and rows with the least error around a similarity, of a signature of `permutations` values.
+    /// The bands and rows with the least error around a similarity, for a signature of `permutations` values.
     ///
-    /// Both errors count alike: the area under the curve of [`probability`](Self::probability) left of `threshold` (different pages that
-    /// are candidates) and the area above it on the right (equal pages that are none). This is datasketch's rule and
-    /// gives its numbers; `(0.9, 128)` is 5 bands of 25, MaybeDont's setting.
+    /// Both errors count equally: the area under the curve of [`probability`](Self::probability) left of `threshold` (different pages that
+    /// become candidates) and the area above it on the right (equal pages that do not). This is datasketch's rule and gives its numbers;
+    /// `(0.9, 128)` is 5 bands of 25, MaybeDont's setting.
     ///
     /// ```
     /// use huntsman_detect::lsh::LshParams;
@@ -33,17 +33,17 @@ impl LshParams {
     ///
     /// # Errors
     ///
-    /// When the threshold is not within 0 to 1, or there are not 1 to 4,096 permutations.
+    /// If the threshold is not within 0 to 1, or there are not 1 to 4,096 permutations.
     pub fn optimal(threshold: f64, permutations: usize) -> Result<Self, LshParamsError> {
         Self::weighted(threshold, permutations, 0.5, 0.5)
     }
 
-    /// As [`optimal`](Self::optimal), with a weight for false positives (different pages that are candidates) and one for false
-    /// negatives. With a weight of 0 one of the errors can be made as small as you like, and rounding decides.
+    /// As [`optimal`](Self::optimal), with one weight for false positives (different pages that become candidates) and one for false
+    /// negatives. If a weight is 0, the other error can be made arbitrarily small, and rounding decides.
     ///
     /// # Errors
     ///
-    /// As `optimal`, and when a weight is negative or not finite.
+    /// As `optimal`, and if a weight is negative or not finite.
     pub fn weighted(
         threshold: f64,
         permutations: usize,
@@ -52,7 +52,7 @@ impl LshParams {
     ) -> Result<Self, LshParamsError> {
         // The search costs permutations * log(permutations) integrals.
         const MOST: usize = 4096;
-        // Errors this close are equal but for rounding; then fewer bands win, then fewer rows, as there.
+        // Errors this close are equal apart from rounding; then fewer bands win, then fewer rows, as in datasketch.
         const TIE: f64 = 1e-12;
         if !(0.0..=1.0).contains(&threshold) {
             return Err(LshParamsError(format!("the threshold {threshold} is not within 0 to 1")));
@@ -80,7 +80,7 @@ impl LshParams {
         Ok(best.1)
     }
 
-    /// How probable it is that two signatures of sets with this Jaccard similarity are candidates of each other.
+    /// The probability that two signatures of sets with this Jaccard similarity are candidates of each other.
     pub fn probability(self, jaccard: f64) -> f64 {
         1.0 - (1.0 - jaccard.powi(self.r as i32)).powi(self.b as i32)
     }
@@ -91,7 +91,7 @@ impl LshParams {
     }
 }
 
-/// Settings of an index that make no sense.
+/// The error for index settings that are out of range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LshParamsError(pub(super) String);
 
@@ -103,8 +103,8 @@ impl fmt::Display for LshParamsError {
 
 impl std::error::Error for LshParamsError {}
 
-/// The integral of a smooth function, by Gauss and Legendre's rule with 8 points on each of 16 parts. Exact to 12 digits for our
-/// curves, which are polynomials; datasketch leaves it to scipy's adaptive rule.
+/// The integral of a smooth function, by Gauss-Legendre quadrature with 8 points on each of 16 parts. It is exact to 12 digits for the
+/// curves here, which are polynomials; datasketch uses scipy's adaptive rule.
 fn integral(from: f64, to: f64, function: impl Fn(f64) -> f64) -> f64 {
     const PARTS: usize = 16;
     const POINTS: [(f64, f64); 4] = [

@@ -1,4 +1,4 @@
-//! An address as MaybeDont sees it: identity, path, query.
+//! An address in the form that MaybeDont uses: identity, path, query.
 
 use std::borrow::Cow;
 
@@ -6,20 +6,20 @@ use url::Url;
 
 use huntsman_text::urlparts::{CanonicalOptions, Parts};
 
-/// So many parameters of an address count: the first by name. MaybeDont has no such limit; for each parameter the rest of the query is kept,
-/// so hostile addresses would take memory by the square.
+/// The most parameters of an address that count: the first ones by name. MaybeDont has no such limit. For each parameter the rest of the
+/// query is kept, so the memory for a hostile address would grow with the square of their number.
 const MAX_PARAMS: usize = 64;
 
-/// An address taken apart by the rules of MaybeDont 0.1.1.
+/// An address, split by the rules of MaybeDont 0.1.1.
 ///
 /// - The **identity** is the canonical form of w3lib with fragment and blank values kept: query pairs sorted, escapes in one form. Unlike
 ///   [`canonical`](huntsman_text::urlparts::canonical) it also keeps the port as written (even `:80`), and the dot at the end of a host name.
 /// - The **path** is authority and path, without scheme, query and fragment, so `http` and `https` share it.
-/// - The **query** is a map of form-decoded names and values. Blank values are not in it, nor are names that occur more
-///   than once then; so addresses that differ may have equal paths and queries.
+/// - The **query** is a map of form-decoded names and values. Blank values are left out first, and then names that occur more than once; so
+///   different addresses may have equal paths and queries.
 ///
-/// The parsing is that of the URL standard: dot segments are resolved (as w3lib does since 2.5), `\` is a slash, query pairs are cut
-/// at `&` only (w3lib 2.1 also cuts at `;`). What is no address at all is a path of its own.
+/// Parsing follows the URL standard: dot segments are resolved (as w3lib does since 2.5), `\` is a slash, query pairs are cut at `&` only
+/// (w3lib 2.1 also cuts at `;`). A text that is not an address is a path of its own.
 ///
 /// ```
 /// use huntsman_detect::maybedont::Address;
@@ -37,7 +37,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// Takes an address apart. Never fails: what is no address is a path without query.
+    /// Splits an address. Never fails: a text that is not an address is a path without query.
     pub fn parse(text: &str) -> Self {
         let Ok(url) = Url::parse(text) else {
             let path = text.trim().to_owned();
@@ -66,7 +66,7 @@ impl Address {
         Address { identity, path, query: query(&url) }
     }
 
-    /// The canonical form: pages with equal identity are the same page.
+    /// The canonical form: pages with equal identities are the same page.
     pub fn identity(&self) -> &str {
         &self.identity
     }
@@ -82,7 +82,7 @@ impl Address {
     }
 }
 
-/// User info, host and port; user info and port as they stand in `text`, of which `url` was parsed.
+/// User info, host and port; user info and port are as in `text`, from which `url` was parsed.
 fn authority_as_written(text: &str, url: &Url) -> String {
     let host = url.host_str().unwrap_or_default();
     let written = text
@@ -113,9 +113,9 @@ fn authority_as_written(text: &str, url: &Url) -> String {
     authority
 }
 
-/// The pairs with a value, of names that have one.
+/// The pairs that have a value, of names that occur once among them.
 fn query(url: &Url) -> Vec<(String, String)> {
-    // Whether a value is blank is asked before decoding, as Python's `parse_qs` does.
+    // Blank values are recognised before decoding, as in Python's `parse_qs`.
     let mut pairs: Vec<(Cow<'_, str>, Cow<'_, str>)> = Parts::of(url)
         .pairs()
         .filter(|pair| pair.raw_value.is_some_and(|value| !value.is_empty()))

@@ -1,4 +1,4 @@
-//! The decision whether to fetch an address: what MaybeDont's middleware makes of the probability.
+//! The decision whether to fetch an address, as MaybeDont's middleware makes it from the probability.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -10,20 +10,20 @@ use super::rows::Row;
 use super::saved::FORMAT;
 use huntsman_text::shingles::{ShingleSet, TooCommon};
 
-/// When a [`Gate`] skips. The defaults are those of MaybeDont 0.1.1.
+/// Settings of a [`Gate`]. The defaults are those of MaybeDont 0.1.1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct GateSettings {
-    /// How many pages are fetched before anything is skipped; from them it is seen what is too common. 300 by default
-    /// (`AVOID_DUP_CONTENT_INITIAL_QUEUE_LIMIT`); 0 is taken for 1.
+    /// The number of pages that are fetched before anything is skipped; they show which shingles are too common. 300 by default
+    /// (`AVOID_DUP_CONTENT_INITIAL_QUEUE_LIMIT`); 0 is treated as 1.
     pub warm_up: usize,
-    /// Above which probability an address is skipped. 0.98 by default (`AVOID_DUP_CONTENT_THRESHOLD`).
+    /// The probability above which an address is skipped. 0.98 by default (`AVOID_DUP_CONTENT_THRESHOLD`).
     pub threshold: f64,
-    /// Which share of those that should be skipped is fetched all the same. 0.05 by default (`AVOID_DUP_CONTENT_EXPLORATION`).
+    /// The share of the addresses to be skipped that are fetched nevertheless. 0.05 by default (`AVOID_DUP_CONTENT_EXPLORATION`).
     pub exploration: f64,
-    /// Decides which those are, by a hash of it and the address: so the order of questions does not matter.
+    /// The seed that selects these addresses, by a hash of it and the address; so the order of the calls does not matter.
     pub seed: u64,
-    /// How pages are compared.
+    /// The settings for comparing pages.
     pub predictor: PredictorSettings,
 }
 
@@ -39,32 +39,32 @@ impl Default for GateSettings {
     }
 }
 
-/// Whether to fetch an address.
+/// The decision for an address.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// Fetch it, and [`learn`](Gate::learn) what comes.
+    /// Fetch it, and pass the result to [`learn`](Gate::learn).
     Fetch {
-        /// Whether it should have been skipped and is fetched to see whether that would have been right.
+        /// Whether it would have been skipped and is fetched to check that prediction.
         explored: bool,
-        /// How probable it is that its content is known; nothing in the warm-up.
+        /// The probability that its content is known; `None` in the warm-up.
         probability: Option<f64>,
     },
-    /// Do not fetch it: its content is known already.
+    /// Do not fetch it, because its content is probably known.
     Skip {
-        /// Why, in words.
+        /// The reason as text.
         reason: String,
-        /// How probable it is that its content is known.
+        /// The probability that its content is known.
         probability: f64,
         /// The evidence, see [`Answer::best`](super::Answer::best).
         rows: Vec<Row>,
     },
 }
 
-/// Decides what to fetch, as `AvoidDupContentMiddleware` of MaybeDont 0.1.1 does, without a crawler.
+/// Decides which addresses to fetch, as `AvoidDupContentMiddleware` of MaybeDont 0.1.1 does, without a crawler.
 ///
-/// Ask [`decide`](Self::decide) for each address, fetch what it says, and hand what came to [`learn`](Self::learn): the address after
-/// redirects, the text of the body. Until as many pages came as the warm-up has, they are only collected; then what is too common is
-/// taken from them, and all are learned at once. Addresses that are not to be judged should neither be asked for nor learned.
+/// Call [`decide`](Self::decide) for each address, fetch it if the decision says so, and pass the result to [`learn`](Self::learn): the
+/// address after redirects, and the text of the body. During the warm-up pages are only collected; at its end the shingles that are too
+/// common are taken from them, and then all of them are learned at once. Call neither for addresses that should not be judged.
 ///
 /// ```
 /// use huntsman_detect::maybedont::{Decision, Gate, GateSettings};
@@ -86,7 +86,7 @@ pub enum Decision {
 /// # Ok::<(), huntsman_detect::maybedont::SettingsError>(())
 /// ```
 ///
-/// It can be saved with serde and restored, in the warm-up too.
+/// It can be saved with serde and restored, during the warm-up too.
 #[derive(Debug)]
 pub struct Gate {
     settings: GateSettings,
@@ -95,17 +95,17 @@ pub struct Gate {
 
 #[derive(Debug)]
 enum Phase {
-    /// Shingles in place of texts: they take about as much memory, and hostile texts not more.
+    /// Shingles instead of texts: they take about as much memory, and not more for hostile texts.
     WarmUp(Vec<(String, ShingleSet)>),
     Open(Box<DupePredictor>),
 }
 
 impl Gate {
-    /// A gate that knows nothing yet.
+    /// A gate without any knowledge.
     ///
     /// # Errors
     ///
-    /// When the threshold is not a number, the exploration not within 0 to 1, or a setting of the predictor makes no sense.
+    /// If the threshold is not a number, the exploration is not within 0 to 1, or a setting of the predictor is out of range.
     pub fn new(settings: GateSettings) -> Result<Self, SettingsError> {
         if settings.threshold.is_nan() {
             return Err(SettingsError("threshold: not a number".to_owned()));
@@ -130,7 +130,7 @@ impl Gate {
         }
     }
 
-    /// How many pages were collected in the warm-up, as long as it lasts.
+    /// The number of pages collected in the warm-up; `None` after it.
     pub fn queued(&self) -> Option<usize> {
         match &self.phase {
             Phase::WarmUp(queue) => Some(queue.len()),
@@ -138,7 +138,7 @@ impl Gate {
         }
     }
 
-    /// Whether to fetch an address.
+    /// Decides whether to fetch an address.
     pub fn decide(&self, url: &str) -> Decision {
         let Phase::Open(predictor) = &self.phase else {
             return Decision::Fetch { explored: false, probability: None };
@@ -164,9 +164,9 @@ impl Gate {
         ((hash >> 11) as f64) < self.settings.exploration * (1_u64 << 53) as f64
     }
 
-    /// Learns from a page that was fetched: its address, after redirects, and its text.
+    /// Learns from a fetched page: its address after redirects, and its text.
     ///
-    /// The page that ends the warm-up costs as much as all before it together.
+    /// The page that ends the warm-up costs as much as all pages before it together.
     pub fn learn(&mut self, url: &str, text: &str) {
         let queue = match &mut self.phase {
             Phase::Open(predictor) => {
@@ -190,7 +190,7 @@ impl Gate {
     }
 }
 
-/// A gate as it is stored: with a queue or with a predictor.
+/// The stored form of a gate: with a queue or with a predictor.
 #[derive(Serialize, Deserialize)]
 struct Saved<Q, P> {
     format: u32,
@@ -209,7 +209,7 @@ impl Serialize for Gate {
     }
 }
 
-/// Values that no gate can have saved are an error that says what is wrong.
+/// Values that no gate can have saved give an error that says what is wrong.
 impl<'de> Deserialize<'de> for Gate {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let saved: Saved<Vec<(String, ShingleSet)>, Box<DupePredictor>> = Saved::deserialize(deserializer)?;

@@ -1,17 +1,18 @@
-//! Which addresses have content that was fetched already: exactly as the Python package MaybeDont 0.1.1 answers it.
+//! Predicts which addresses have content that was fetched already, exactly as the Python package MaybeDont 0.1.1 does.
 //!
-//! [`DupePredictor`] learns from pages, an address and a text each, which parameters and paths change nothing, and says how probable
-//! it is that an address repeats what is known. [`Gate`] is the decision that MaybeDont's middleware makes of it: warm-up,
-//! threshold, exploration.
+//! [`DupePredictor`] learns from pages, each an address and a text, which parameters and paths do not change the content, and gives the
+//! probability that the content of an address is known. [`Gate`] makes the decision of MaybeDont's middleware from it: warm-up, threshold,
+//! exploration.
 //!
-//! This is the reference: for comparing, and for those who want what they are used to. It has the weaknesses of the original: it counts
-//! pairs, takes the boldest claim, learns of query parameters only one at a time, and keeps everything. What differs, on purpose:
+//! This is the reference, for comparisons and for users who want the behaviour they know. It has the weaknesses of the original: it counts
+//! pairs, uses the most optimistic claim, learns about query parameters only one at a time, and keeps everything. The intended differences
+//! are:
 //!
-//! - An address is canonicalised for questions too, not only for learning.
-//! - Hash functions are others, so two texts of similarity 0.9 may be taken for equal here and not there, or the other way.
-//! - Against hostile pages: texts are cut at [`MAX_SHINGLES`](huntsman_text::shingles::MAX_SHINGLES), 64 parameters of an address count, and
-//!   512 of a path are looked for where they lack.
-//! - Samples, and the coin of the exploration, follow from a seed.
+//! - An address is canonicalised for predictions too, not only for learning.
+//! - The hash functions are different, so two texts of similarity 0.9 may be equal here and not there, or the other way round.
+//! - As a defence against hostile pages, texts are cut at [`MAX_SHINGLES`](huntsman_text::shingles::MAX_SHINGLES), 64 parameters of an
+//!   address count, and for addresses that lack parameters of their path, 512 of these are looked up.
+//! - Samples and the random choices of the exploration depend on a seed.
 
 mod address;
 mod gate;

@@ -1,4 +1,4 @@
-//! The predictor: learning from pages, and the probability for an address.
+//! The predictor: learns from pages and gives the probability for an address.
 
 use std::fmt;
 
@@ -14,16 +14,17 @@ use crate::lsh::{LshIndex, LshParams, PackedIndex};
 use crate::minhash::{PERMUTATIONS, Signature};
 use huntsman_text::shingles::{ShingleSet, TooCommon};
 
-/// Of more pages than these, which are no candidates, a sample of this size is compared, as in MaybeDont 0.1.1.
+/// If there are more pages than this that are not candidates, a sample of this size is compared, as in MaybeDont 0.1.1.
 const MOST_COMPARED: usize = 200;
 
-/// What a [`DupePredictor`] can be told.
+/// Settings of a [`DupePredictor`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PredictorSettings {
-    /// From which Jaccard similarity on two texts are duplicates. 0.9 by default, as in MaybeDont 0.1.1.
+    /// The Jaccard similarity from which on two texts are duplicates. 0.9 by default, as in MaybeDont 0.1.1.
     pub jaccard_threshold: f64,
-    /// Which pages are compared where there are too many of them: a sample by Xoshiro256++, anew for each page that is learned.
+    /// The seed of the samples that are compared if there are too many pages. They are drawn by Xoshiro256++, anew for each page that is
+    /// learned.
     pub seed: u64,
 }
 
@@ -40,7 +41,7 @@ impl PredictorSettings {
     }
 }
 
-/// A setting that makes no sense.
+/// The error for a setting that is out of range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingsError(pub(super) String);
 
@@ -52,13 +53,12 @@ impl fmt::Display for SettingsError {
 
 impl std::error::Error for SettingsError {}
 
-/// Learns which addresses have equal content, and predicts it for new ones: `DupePredictor` of MaybeDont 0.1.1.
+/// Learns which addresses have equal content, and predicts it for new ones, like `DupePredictor` of MaybeDont 0.1.1.
 ///
-/// For each page that is learned, it is compared with the earlier ones of its path that differ in one query parameter, and six
-/// [tables](Table) of claims count how often such pages were equal. The probability for an address is that of the boldest claim
-/// which applies.
+/// Each page that is learned is compared with the earlier ones of its path that differ in one query parameter, and six [tables](Table) of
+/// claims count how often such pages were equal. The probability for an address is that of the most optimistic claim that applies.
 ///
-/// Learning costs 50 ns a word, and compares at most 200 pages per row, but walks over all pages of the path; asking costs a few
+/// Learning costs 50 ns per word. It compares at most 200 pages per row, but walks over all pages of the path. A prediction costs a few
 /// look-ups, and two for each value of a parameter that the address lacks. Nothing is ever forgotten: a page takes some 0.7 kB, on a path
 /// of its own 1.9 kB, and more with many parameters.
 ///
@@ -77,42 +77,42 @@ impl std::error::Error for SettingsError {}
 /// assert_eq!(answer.best[0].to_string(), "`sid` changes nothing on any path: 100 same, 0 different");
 /// ```
 ///
-/// It can be saved with serde, in a form that has a version, and restored: then all answers are the same, and what is learned
-/// after. Saving copies what is known.
+/// It can be saved with serde, in a versioned format. A restored predictor gives the same answers, also after further learning. Saving
+/// copies the whole state.
 pub struct DupePredictor {
     pub(super) settings: PredictorSettings,
     pub(super) common: TooCommon,
-    /// How many pages were learned, those learned again counted each time: says which sample is drawn.
+    /// The number of pages that were learned, repeated ones counted each time; it selects the sample that is drawn.
     pub(super) updates: u64,
     pub(super) state: State,
     index: Box<dyn LshIndex>,
-    /// By page: whether it is a candidate. All false between calls.
+    /// By page, whether it is a candidate. All are false between calls.
     marks: Vec<bool>,
 }
 
-/// What [`DupePredictor::update_model`] did.
+/// The result of [`DupePredictor::update_model`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Learned {
-    /// Number of the page: 0 for the first, the same for each version of a page.
+    /// The number of the page: 0 for the first, the same for each version of a page.
     pub page: u32,
-    /// How many earlier pages, on any path, were candidates for duplicates; the page's own earlier version among them.
+    /// The number of earlier pages, on any path, that were candidates for duplicates, including the page's own earlier version.
     pub duplicates: usize,
 }
 
-/// What [`DupePredictor::answer`] says of an address.
+/// The result of [`DupePredictor::answer`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Answer {
-    /// How probable it is that the address has content that is known. 0 when nothing is known of such addresses; may be slightly
-    /// negative, see [`Counts::probability`].
+    /// The probability that the content of the address is known. 0 if nothing is known of such addresses; it may be slightly negative, see
+    /// [`Counts::probability`].
     pub probability: f64,
-    /// The rows that say so: of each table that reaches the maximum one, by name of the table. Empty when no row applies.
+    /// The rows with this probability: one of each table that reaches the maximum, by name of the table. Empty if no row applies.
     pub best: Vec<Row>,
-    /// How many rows were looked at, repeated ones counted each time.
+    /// The number of rows that were looked up, repeated ones counted each time.
     pub considered: usize,
 }
 
 impl Default for DupePredictor {
-    /// With the default settings and nothing too common.
+    /// A predictor with the default settings, for which no shingle is too common.
     fn default() -> Self {
         DupePredictor::new(PredictorSettings::default(), TooCommon::default())
             .expect("the defaults are valid")
@@ -120,13 +120,13 @@ impl Default for DupePredictor {
 }
 
 impl DupePredictor {
-    /// A predictor that knows no page.
+    /// A predictor that has learned no page.
     ///
-    /// `common` are the shingles that are taken out of every text: [`TooCommon::among`] a sample of the site's pages.
+    /// `common` holds the shingles that are removed from every text: [`TooCommon::among`] a sample of the site's pages.
     ///
     /// # Errors
     ///
-    /// When the threshold is not within 0 to 1.
+    /// If the threshold is not within 0 to 1.
     pub fn new(settings: PredictorSettings, common: TooCommon) -> Result<Self, SettingsError> {
         let index = PackedIndex::new(settings.params()?).expect("optimal bands fit a signature");
         Ok(DupePredictor {
@@ -139,7 +139,7 @@ impl DupePredictor {
         })
     }
 
-    /// Puts another index in place of the [`PackedIndex`], with all signatures. Which index it is is not saved.
+    /// Replaces the [`PackedIndex`] with another index, which gets all signatures. The choice of the index is not saved.
     pub fn with_index(mut self, mut index: Box<dyn LshIndex>) -> Self {
         for (id, page) in (0..).zip(&self.state.pages) {
             index.insert(id, &page.signature);
@@ -148,7 +148,7 @@ impl DupePredictor {
         self
     }
 
-    /// The predictor with what was learned elsewhere, of which all is valid.
+    /// Sets the state of a saved predictor, which must be valid.
     pub(super) fn restored(mut self, updates: u64, state: State) -> Self {
         for (id, page) in (0..).zip(&state.pages) {
             self.index.insert(id, &page.signature);
@@ -162,23 +162,23 @@ impl DupePredictor {
         &self.settings
     }
 
-    /// The shingles that are taken out of every text.
+    /// The shingles that are removed from every text.
     pub fn too_common(&self) -> &TooCommon {
         &self.common
     }
 
-    /// How many different pages were learned.
+    /// The number of distinct pages that were learned.
     pub fn pages(&self) -> usize {
         self.state.pages.len()
     }
 
-    /// Learns from a page: its address and its text. A page that was learned before is replaced, after it was compared with its earlier
-    /// version like with others.
+    /// Learns from a page: its address and its text. If the page was learned before, it is compared with its earlier version as with other
+    /// pages, and then replaces it.
     pub fn update_model(&mut self, url: &str, text: &str) -> Learned {
         self.learn(&Address::parse(url), ShingleSet::of(text))
     }
 
-    /// As [`update_model`](Self::update_model), from an address and a text that were taken apart already.
+    /// As [`update_model`](Self::update_model), for an address and a text that are parsed already.
     pub fn learn(&mut self, address: &Address, shingles: ShingleSet) -> Learned {
         let signature = Signature::of(shingles.without(&self.common).hashes());
         let candidates = self.index.candidates(&signature);
@@ -214,7 +214,7 @@ impl DupePredictor {
         Learned { page, duplicates: candidates.len() }
     }
 
-    /// What a new page says about its path, of which the candidates are marked.
+    /// The evidence from a new page about its path; the candidates must be marked.
     fn observe(
         &self,
         path: &PathState,
@@ -239,8 +239,8 @@ impl DupePredictor {
 
         let rest = self.state.queries.find(query);
         let same = path.by_query.get(&rest);
-        // The pages with the same query are in the family of every parameter that this page lacks. Without such pages only those
-        // parameters have a family with which some page has this query for the rest.
+        // The pages with the same query belong to the family of every parameter that this page lacks. If there are none, only those
+        // parameters have a family with which some page has this query as its rest.
         let absent = match same {
             Some(_) => &path.params[..],
             None => path.params_by_rest.get(&rest).map_or(&[][..], |params| params),
@@ -282,17 +282,17 @@ impl DupePredictor {
         }
     }
 
-    /// How probable it is that the address has content that is known: [`answer`](Self::answer) without its reasons.
+    /// The probability that the content of the address is known: [`answer`](Self::answer) without its reasons.
     pub fn duplicate_probability(&self, url: &str) -> f64 {
         self.best(&Address::parse(url)).probability()
     }
 
-    /// How probable it is that the address has content that is known, and which rows say so.
+    /// The probability that the content of the address is known, and the rows that give it.
     pub fn answer(&self, url: &str) -> Answer {
         self.answer_for(&Address::parse(url))
     }
 
-    /// As [`answer`](Self::answer), for an address that was taken apart already.
+    /// As [`answer`](Self::answer), for an address that is parsed already.
     pub fn answer_for(&self, address: &Address) -> Answer {
         let best = self.best(address);
         let mut rows: Vec<_> =
@@ -336,7 +336,7 @@ impl DupePredictor {
         let rest = self.state.queries.find(&query);
         for &param in path.params_by_rest.get(&rest).into_iter().flatten() {
             consider_param(&mut best, rest, param);
-            // All values of the parameter on this path, not only those that were seen with this rest: so it is in the original.
+            // All values of the parameter on this path are used, not only those that were seen with this rest, as in the original.
             for &value in path.values.get(&param).into_iter().flat_map(|values| &values.list) {
                 consider_value(&mut best, param, value);
             }
@@ -352,7 +352,7 @@ impl DupePredictor {
         rows
     }
 
-    /// How many rows a table has that have observations, and their sums.
+    /// The number of rows of a table that have observations, and their sums.
     pub fn totals(&self, table: Table) -> Totals {
         self.state.totals(table)
     }
@@ -370,7 +370,7 @@ impl fmt::Debug for DupePredictor {
     }
 }
 
-/// What pairs of pages are evidence for: a row of table 1, rows of tables 2 to 4, or rows of tables 5 and 6.
+/// The rows that pairs of pages are evidence for: a row of table 1, rows of tables 2 to 4, or rows of tables 5 and 6.
 #[derive(Debug, Clone, Copy)]
 enum Observed {
     Path,
@@ -378,7 +378,7 @@ enum Observed {
     ParamValue { param: Symbol, value: Symbol },
 }
 
-/// One new page against sets of earlier ones.
+/// Compares one new page with sets of earlier ones.
 struct Comparison<'a> {
     predictor: &'a DupePredictor,
     signature: &'a Signature,
@@ -388,12 +388,13 @@ struct Comparison<'a> {
 
 impl<'a> Comparison<'a> {
     fn new(predictor: &'a DupePredictor, signature: &'a Signature) -> Self {
-        // Of the number of the update, not of one generator that goes on, so that there is nothing of it to be saved.
+        // The generator is seeded by the number of the update for each call, so that no generator state has to be saved.
         let seed = predictor.settings.seed ^ predictor.updates.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         Comparison { predictor, signature, rng: Xoshiro256PlusPlus::seed_from_u64(seed), others: Vec::new() }
     }
 
-    /// Candidates are duplicates, unverified; of the others those are not whose signatures are too different. The rest is neither.
+    /// Candidates count as duplicates without verification; other pages count as different if their signatures are too different. The rest
+    /// counts as neither.
     fn counts<'p>(&mut self, pages: impl Iterator<Item = &'p u32>) -> Counts {
         let DupePredictor { marks, state, settings, .. } = self.predictor;
         let mut dup = 0;
@@ -421,7 +422,7 @@ impl<'a> Comparison<'a> {
         let different = self.others[..compared].iter().filter(|&&page| {
             state.pages[page as usize].signature.jaccard(self.signature) < settings.jaccard_threshold
         });
-        // Share times size, cut off, also where nothing was drawn: so it is in the original, rounding errors and all.
+        // The share times the size, truncated, even if no sample was drawn: this matches the original, rounding errors included.
         let nodup = different.count() as f64 / compared as f64 * all as f64;
         Counts { dup, nodup: nodup as u64 }
     }
@@ -431,7 +432,7 @@ impl<'a> Comparison<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 struct Best {
     probability: Option<f64>,
-    /// By place in [`Table::ALL`]: the first row that reaches the maximum.
+    /// By position in [`Table::ALL`], the first row that reaches the maximum.
     rows: [Option<(Key, Counts)>; 6],
     considered: usize,
 }

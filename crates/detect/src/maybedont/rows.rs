@@ -1,10 +1,10 @@
-//! The rows of the six tables: what is claimed, how often it held, and what follows.
+//! The rows of the six tables: a claim, the number of times that it held, and the resulting probability.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Fewer observations than this say nothing, as in MaybeDont 0.1.1.
+/// A row with fewer observations gives probability 0, as in MaybeDont 0.1.1.
 const LEAST_OBSERVATIONS: u64 = 5;
 
 /// Standard deviations from the middle of a normal distribution to the edge of its central 95 %.
@@ -15,13 +15,13 @@ const Z: f64 = 1.96;
 pub enum Table {
     /// All pages of a path are equal.
     Path,
-    /// Pages of a path that differ in one parameter only (changed, added or removed) are equal: over all paths and hosts.
+    /// Pages of a path that differ in one parameter only (changed, added or removed) are equal; counted over all paths and hosts.
     Param,
     /// The same for one path.
     PathParam,
     /// The same for one path and one fixed rest of the query.
     PathQueryParam,
-    /// Adding or removing exactly this parameter with this value changes nothing: over all paths and hosts.
+    /// Adding or removing exactly this parameter with this value changes nothing; counted over all paths and hosts.
     ParamValue,
     /// The same for one path.
     PathParamValue,
@@ -57,25 +57,25 @@ impl fmt::Display for Table {
     }
 }
 
-/// How often a claim held. What is counted are pairs of pages.
+/// The number of pairs of pages for which a claim held, and for which it did not.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Counts {
-    /// Pairs of equal pages.
+    /// The number of pairs of equal pages.
     pub dup: u64,
-    /// Pairs of different pages.
+    /// The number of pairs of different pages.
     pub nodup: u64,
 }
 
 impl Counts {
-    /// All pairs.
+    /// The number of all pairs.
     pub fn total(self) -> u64 {
         self.dup.saturating_add(self.nodup)
     }
 
-    /// How probable it is, cautiously, that the claim holds for one more pair.
+    /// A cautious estimate of the probability that the claim holds for one more pair.
     ///
-    /// 0 with fewer than five pairs. Else the lower edge of the 95 % Wald interval around the share of equal pairs with one
-    /// added to both counts. It is not clipped: five different pairs give -0.116. All as in MaybeDont 0.1.1.
+    /// 0 with fewer than five pairs. Otherwise the lower end of the 95 % Wald interval around the share of equal pairs, with one added to
+    /// both counts. It is not clipped: five different pairs give -0.116. All of this is as in MaybeDont 0.1.1.
     ///
     /// ```
     /// use huntsman_detect::maybedont::Counts;
@@ -100,27 +100,27 @@ impl Counts {
     }
 }
 
-/// What a row is about. The order is that of the oracles: by table, then by its parts.
+/// The claim of a row. The order is that of the test oracles: by table, then by its parts.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Claim {
-    /// In table [`Table::Path`].
+    /// A claim of table [`Table::Path`].
     Path {
         /// Authority and path.
         path: String,
     },
-    /// In table [`Table::Param`].
+    /// A claim of table [`Table::Param`].
     Param {
         /// Name of the parameter, decoded.
         param: String,
     },
-    /// In table [`Table::PathParam`].
+    /// A claim of table [`Table::PathParam`].
     PathParam {
         /// Authority and path.
         path: String,
         /// Name of the parameter, decoded.
         param: String,
     },
-    /// In table [`Table::PathQueryParam`].
+    /// A claim of table [`Table::PathQueryParam`].
     PathQueryParam {
         /// Authority and path.
         path: String,
@@ -129,14 +129,14 @@ pub enum Claim {
         /// Name of the parameter, decoded.
         param: String,
     },
-    /// In table [`Table::ParamValue`].
+    /// A claim of table [`Table::ParamValue`].
     ParamValue {
         /// Name of the parameter, decoded.
         param: String,
         /// Its value, decoded.
         value: String,
     },
-    /// In table [`Table::PathParamValue`].
+    /// A claim of table [`Table::PathParamValue`].
     PathParamValue {
         /// Authority and path.
         path: String,
@@ -148,7 +148,7 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// The table where rows with such a claim are.
+    /// The table that has rows with such a claim.
     pub fn table(&self) -> Table {
         match self {
             Claim::Path { .. } => Table::Path,
@@ -161,7 +161,7 @@ impl Claim {
     }
 }
 
-/// The claim in words. Control characters are escaped and long parts are cut, as all of it comes from the web.
+/// The claim as text. Control characters are escaped and long parts are cut, because all parts come from the web.
 impl fmt::Display for Claim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -193,7 +193,7 @@ impl fmt::Display for Claim {
     }
 }
 
-/// Text from the web, fit to be printed.
+/// Text from the web in a form that is safe to print.
 struct Shown<'a>(&'a str);
 
 impl fmt::Display for Shown<'_> {
@@ -210,16 +210,16 @@ impl fmt::Display for Shown<'_> {
     }
 }
 
-/// A row of a table: a claim and how often it held.
+/// A row of a table: a claim, and how often it held.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Row {
-    /// What the row is about.
+    /// The claim.
     pub claim: Claim,
     /// How often it held.
     pub counts: Counts,
 }
 
-/// The row in words: `` `sid` changes nothing on example.com/a: 312 same, 0 different ``.
+/// The row as text: `` `sid` changes nothing on example.com/a: 312 same, 0 different ``.
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} same, {} different", self.claim, self.counts.dup, self.counts.nodup)
@@ -229,9 +229,9 @@ impl fmt::Display for Row {
 /// Sums over the rows of a table that have observations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Sum of their pairs.
+    /// The sum of their counts.
     pub counts: Counts,
 }
 

@@ -1,4 +1,4 @@
-//! The form in which a predictor is stored.
+//! The stored form of a predictor.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -12,16 +12,16 @@ use super::state::{Page, State, Symbol};
 use crate::minhash::Signature;
 use huntsman_text::shingles::TooCommon;
 
-/// The version of the form. Others are refused.
+/// The version of the format. Other versions are refused.
 pub(super) const FORMAT: u32 = 1;
 
-/// Names and values of a query, in the order of the names' places.
+/// The names and values of a query, in the order of the names' indices.
 type QueryRecord = Vec<(Symbol, Symbol)>;
 
-/// A page, its names as places in [`Saved::symbols`].
+/// A page; its names are indices into [`Saved::symbols`].
 #[derive(Serialize, Deserialize)]
 pub(super) struct PageRecord {
-    /// Upper and lower half of the XXH3-128 of the canonical address.
+    /// The upper and lower half of the XXH3-128 of the canonical address.
     pub(super) identity: [u64; 2],
     pub(super) path: Symbol,
     pub(super) query: QueryRecord,
@@ -51,7 +51,7 @@ struct PathRecord {
     param_value: Vec<(Symbol, Symbol, Counts)>,
 }
 
-/// What is wrong with a stored predictor.
+/// The ways in which a stored predictor may be damaged.
 #[derive(Debug)]
 enum Damage {
     Format(u32),
@@ -191,7 +191,7 @@ impl Serialize for DupePredictor {
     }
 }
 
-/// Values that no predictor can have saved are an error that says what is wrong.
+/// Values that no predictor can have saved give an error that says what is wrong.
 impl<'de> Deserialize<'de> for DupePredictor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Saved::deserialize(deserializer)?.restore().map_err(D::Error::custom)

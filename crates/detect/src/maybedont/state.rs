@@ -1,4 +1,4 @@
-//! What is kept of the pages: names as numbers, sets of pages, and the counts.
+//! The data that is kept of the pages: names as numbers, sets of pages, and the counts.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -8,21 +8,21 @@ use super::rows::{Claim, Counts, Row, Table, Totals};
 use super::saved::PageRecord;
 use crate::minhash::Signature;
 
-/// A name, value or path.
+/// The number of a name, value or path.
 pub(super) type Symbol = u32;
-/// A query, or the rest of one, as its pairs.
+/// The number of a query, or of the rest of one.
 pub(super) type QueryId = u32;
 /// The parameters of a query, in the order of the names' numbers.
 pub(super) type Pairs = Arc<[(Symbol, Symbol)]>;
 
-/// Stands for everything that was never seen. Nothing that is kept has it.
+/// Stands for anything that was never seen. No stored item has this number.
 pub(super) const UNKNOWN: u32 = u32::MAX;
 
-/// So many parameters of a path are looked for in the addresses that lack them. MaybeDont has no such limit; a page with the query of an
+/// The most parameters of a path that are looked up for addresses that lack them. MaybeDont has no such limit. A page with the query of an
 /// earlier one is evidence for all of them, so a hostile site could fill the memory with rows.
 const MAX_PATH_PARAMS: usize = 512;
 
-/// Values and their numbers, in the order in which they came.
+/// Values and their numbers, in the order of their arrival.
 #[derive(Debug)]
 pub(super) struct Numbered<T: ?Sized> {
     numbers: HashMap<Arc<T>, u32>,
@@ -74,20 +74,20 @@ impl Page {
     }
 }
 
-/// The pages of one path, and the rows that are about it.
+/// The pages of one path, and the rows about it.
 #[derive(Debug, Default)]
 pub(super) struct PathState {
-    /// The pages, in the order in which they were first seen; so are all lists of pages.
+    /// The pages, in the order in which they were first seen; all other lists of pages have the same order.
     pub(super) pages: Vec<u32>,
     /// The pages with exactly this query.
     pub(super) by_query: HashMap<QueryId, Vec<u32>>,
-    /// The pages that have a parameter, by it and the rest of the query.
+    /// The pages that have a parameter, by the rest of the query and the parameter.
     pub(super) by_rest: HashMap<(QueryId, Symbol), Vec<u32>>,
-    /// The parameters in `by_rest` for a rest.
+    /// The parameters that occur in `by_rest` with a rest.
     pub(super) params_by_rest: HashMap<QueryId, Vec<Symbol>>,
-    /// The parameters of any page, up to [`MAX_PATH_PARAMS`], and the values of each.
+    /// The parameters of all pages, up to [`MAX_PATH_PARAMS`], and the values of each.
     pub(super) values: HashMap<Symbol, Values>,
-    /// The keys of `values`, in the order in which they came.
+    /// The keys of `values`, in the order of their arrival.
     pub(super) params: Vec<Symbol>,
     pub(super) counts: Option<Counts>,
     pub(super) param_counts: HashMap<Symbol, Counts>,
@@ -95,14 +95,14 @@ pub(super) struct PathState {
     pub(super) param_value_counts: HashMap<(Symbol, Symbol), Counts>,
 }
 
-/// The values of a parameter, each once.
+/// The distinct values of a parameter.
 #[derive(Debug, Default)]
 pub(super) struct Values {
     seen: HashSet<Symbol>,
     pub(super) list: Vec<Symbol>,
 }
 
-/// Everything that was learned, but for the index.
+/// All learned data except the index.
 #[derive(Debug, Default)]
 pub(super) struct State {
     pub(super) symbols: Numbered<str>,
@@ -121,7 +121,7 @@ pub(super) fn without(pairs: &[(Symbol, Symbol)], param: Symbol) -> Vec<(Symbol,
 }
 
 impl State {
-    /// The numbers of what was seen of a query, [`UNKNOWN`] for the others.
+    /// The numbers of the names and values of a query; [`UNKNOWN`] for those that were never seen.
     pub(super) fn find_pairs(&self, query: &[(String, String)]) -> Vec<(Symbol, Symbol)> {
         let mut pairs: Vec<_> =
             query.iter().map(|(name, value)| (self.symbols.find(name), self.symbols.find(value))).collect();
@@ -151,7 +151,7 @@ impl State {
         &mut paths[at].1
     }
 
-    /// Puts a page that was not seen before into all sets; gives its number.
+    /// Adds a page that was not seen before to all sets; returns its number.
     pub(super) fn add(&mut self, page: Page) -> u32 {
         let id = self.pages.len() as u32;
         let query = self.queries.number(&page.query);
@@ -186,7 +186,7 @@ impl State {
         id
     }
 
-    /// The value that a page has for a parameter, for sorting pages by it.
+    /// The value of a parameter on a page, for sorting pages by it.
     pub(super) fn value_of(&self, page: u32, param: Symbol) -> Symbol {
         self.pages[page as usize].value(param).unwrap_or(UNKNOWN)
     }
@@ -195,7 +195,7 @@ impl State {
         self.symbols.values()[symbol as usize].to_string()
     }
 
-    /// The pairs of a query in words, sorted by name.
+    /// The pairs of a query as text, sorted by name.
     pub(super) fn query_text(&self, query: QueryId) -> Vec<(String, String)> {
         let pairs = &self.queries.values()[query as usize];
         let mut texts: Vec<_> =
@@ -262,7 +262,7 @@ impl State {
         totals
     }
 
-    /// A row in words.
+    /// A row in its public form.
     pub(super) fn row(&self, table: Table, key: Key, counts: Counts) -> Row {
         let text = |symbol| self.text(symbol);
         let claim = match table {
@@ -282,7 +282,7 @@ impl State {
         Row { claim, counts }
     }
 
-    /// The pages as they are stored.
+    /// The pages in their stored form.
     pub(super) fn records(&self) -> Vec<PageRecord> {
         self.pages
             .iter()
@@ -296,7 +296,7 @@ impl State {
     }
 }
 
-/// What tells a row from the others of its table; parts that its table does not have are [`UNKNOWN`].
+/// The key of a row within its table; parts that its table does not use are [`UNKNOWN`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) path: Symbol,

@@ -1,32 +1,32 @@
-//! Which rows share a band of their fingerprint with a given one.
+//! Tables that find the rows which share a band of their fingerprint with a query.
 
 use crate::simhash::SimHash;
 
-/// Rows to a slot of a directory, on average: what is read of a table for one query is less than a cache line.
+/// Rows per slot of a directory, on average. A query then reads less than a cache line of a table.
 const ROWS_PER_SLOT: usize = 10;
 
 /// Slots of a run.
 const SLOTS_PER_RUN: usize = 512;
 
-/// The most rows that a table has: of 32 bits of an entry, at least 4 are left to tell bands apart.
+/// The most rows of a table. Of the 32 bits of an entry, at least 4 are left to tell bands apart.
 pub(super) const MAX_ROWS: usize = 1 << 28;
 
-/// Bands of 32 bits that a fingerprint is cut into.
+/// The number of 32-bit bands of a fingerprint.
 pub(super) const BANDS: usize = 4;
 
-/// The most values of bands that are looked for: of each band that of the query, and those that differ from it in one bit.
+/// The most probes of a query: for each band, the query's value and all values that differ from it in one bit.
 pub(super) const MOST_PROBES: usize = BANDS * (1 + u32::BITS as usize);
 
-/// A value of a band that is looked for.
+/// A value of a band that a query looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Probe {
-    /// 0 is the most significant.
+    /// The number of the band; 0 is the most significant.
     pub(super) band: usize,
-    /// In which bits it differs from that of the query: in none, or in one.
+    /// The bits in which the value differs from that of the query: none or one.
     pub(super) flips: u32,
 }
 
-/// The values that are looked for, in this order, as many as k needs.
+/// All probes in the order in which they are looked up; a prefix of them is enough for a smaller k.
 static PROBES: [Probe; MOST_PROBES] = {
     let mut probes = [Probe { band: 0, flips: 0 }; MOST_PROBES];
     let mut at = 0;
@@ -40,12 +40,12 @@ static PROBES: [Probe; MOST_PROBES] = {
     probes
 };
 
-/// Which values of bands fingerprints within k bits of a query have, at most 7: each has at least one of them.
+/// The probes for fingerprints within k bits of a query, at most 7: each such fingerprint has at least one of these values.
 ///
-/// Were there a fingerprint with none, its bits would differ in at least one place of each band, and in two of each whose neighbours are
-/// looked for: k + 1 in all. So for k up to 3 the values of k + 1 bands are enough, and each bit more takes the neighbours of one more
-/// band (the pigeonhole principle with a threshold for each band; tables that find the other bits: G. S. Manku, A. Jain, A. Das Sarma,
-/// "Detecting Near-Duplicates for Web Crawling", WWW 2007).
+/// If a fingerprint had none of them, its bits would differ in at least one place of each band, and in two of each band whose neighbours
+/// are looked for: k + 1 in all. So for k up to 3 the values of k + 1 bands are enough, and each further bit needs the neighbours of one
+/// more band (the pigeonhole principle with a threshold for each band; for tables that find the other bits see G. S. Manku, A. Jain, A. Das
+/// Sarma, "Detecting Near-Duplicates for Web Crawling", WWW 2007).
 pub(super) fn probes(k: u32) -> &'static [Probe] {
     let k = k as usize;
     match k.checked_sub(BANDS) {
@@ -54,17 +54,17 @@ pub(super) fn probes(k: u32) -> &'static [Probe] {
     }
 }
 
-/// For how many bands there are tables: those that [`probes`] has.
+/// The number of bands that need tables: those that occur in [`probes`].
 pub(super) fn bands(k: u32) -> usize {
     BANDS.min(k as usize + 1)
 }
 
-/// Whether the neighbours of a band's value are looked for.
+/// Whether the values that differ from this band's in one bit are looked for.
 pub(super) fn has_neighbours(k: u32, band: usize) -> bool {
     band + BANDS <= k as usize
 }
 
-/// The first probe that finds a fingerprint, by the bits in which it differs from the query.
+/// The first probe that finds a fingerprint, given the bits in which it differs from the query.
 pub(super) fn first_probe(k: u32, difference: u128) -> Option<Probe> {
     let mut found = (0..bands(k)).map(|band| Probe { band, flips: value(difference, band) });
     found
@@ -73,15 +73,15 @@ pub(super) fn first_probe(k: u32, difference: u128) -> Option<Probe> {
         .or_else(|| found.find(|probe| has_neighbours(k, probe.band) && probe.flips.is_power_of_two()))
 }
 
-/// Some bits of a band.
+/// A selection of bits of a band.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Masked {
     pub(super) band: usize,
     mask: u32,
 }
 
-/// Bits of bands such that two fingerprints within k bits are the same in one of these: where a band may differ in one bit, two of its
-/// three thirds do not.
+/// Selections of bits such that two fingerprints within k bits agree in at least one of them. If a band may differ in one bit, the
+/// selections are two of its three thirds each, one of which does not contain that bit.
 pub(super) fn masks(k: u32) -> impl Iterator<Item = Masked> {
     (0..bands(k)).flat_map(move |band| {
         let left_out: &[u32] =
@@ -91,25 +91,25 @@ pub(super) fn masks(k: u32) -> impl Iterator<Item = Masked> {
 }
 
 impl Masked {
-    /// These bits of a fingerprint.
+    /// The selected bits of a fingerprint.
     pub(super) fn of(self, hash: u128) -> u32 {
         value(hash, self.band) & self.mask
     }
 
-    /// Whether they are the band.
+    /// Whether the selection is the whole band.
     pub(super) fn is_whole(self) -> bool {
         self.mask == u32::MAX
     }
 }
 
-/// A band of a fingerprint.
+/// The value of a band of a fingerprint.
 pub(super) fn value(hash: u128, band: usize) -> u32 {
     (hash >> (96 - 32 * band)) as u32
 }
 
-/// A value of a band, mixed: its upper bits are as good as random, and different values stay different.
+/// Mixes a band's value: the upper bits become as good as random, and different values stay different.
 ///
-/// Bands of texts of one language are not evenly spread. With their upper bits for a slot, some slots would have most rows.
+/// The bands of texts of one language are unevenly distributed. If their upper bits chose the slot, a few slots would have most rows.
 ///
 /// This is the finaliser of MurmurHash3 (A. Appleby, public domain).
 pub(super) fn mixed(mut x: u32) -> u32 {
@@ -118,34 +118,36 @@ pub(super) fn mixed(mut x: u32) -> u32 {
     x ^ x >> 16
 }
 
-/// For each band a table from its values to rows, 17.6 bytes a row for four bands.
+/// One table for each band, from its values to rows. Takes 17.6 bytes per row for four bands.
 #[derive(Debug)]
 pub(super) struct Bands {
     tables: Box<[Table]>,
 }
 
-/// A directory of slots and behind it the entries of all slots, 32 bits each: the number of the row, and above it, in as many bits as are
-/// left, which of the values of its slot the row has. In a slot entries ascend, so those of one value follow each other in the order of
-/// their rows.
+/// A directory of slots, followed by the entries of all slots, 32 bits each. An entry holds the number of the row in its lower bits and, in
+/// the remaining upper bits, which of the values of its slot the row has. The entries of a slot ascend, so those of one value are adjacent,
+/// in the order of their rows.
 #[derive(Debug)]
 pub(super) struct Table {
     row_bits: u32,
-    /// Where the entries of each slot begin, and at last where those of the last one end.
+    /// The start of each slot's entries, and last the end of the last slot's.
     starts: Box<[u32]>,
     entries: Box<[u32]>,
 }
 
 impl Bands {
-    /// The tables of rows 0 to `rows`, whose fingerprints `hash` tells, for k. Takes about 100 ns a row and no memory beside the tables.
+    /// Builds the tables for k of the rows 0 to `rows`, whose fingerprints `hash` returns. Takes about 100 ns per row and no memory beside
+    /// the tables.
     pub(super) fn build(k: u32, rows: usize, hash: impl Fn(usize) -> SimHash) -> Self {
         let table = |band| Table::build(rows, |row| value(hash(row).0, band));
         Self { tables: (0..bands(k)).map(table).collect() }
     }
 
-    /// For each probe, at most `N`, the entries of the rows that may have its value: all that do, and some others. Ascending.
+    /// For each probe, at most `N` of them, the entries of the rows that may have its value, in ascending order: all that do, and some
+    /// others.
     pub(super) fn sharing<const N: usize>(&self, hash: SimHash, probes: &[Probe]) -> [&[u32]; N] {
-        // What is in no cache is asked for at once, for all probes, before anything waits for an answer: a jump that depends on an entry
-        // would keep the reads for the next probe from being begun, and so does much work between two reads.
+        // The memory for all probes is requested at once, before any of the results is used. A branch that depends on an entry would delay
+        // the reads for the next probe, and so would much work between two reads.
         let mut places = [(0, 0); N];
         for (place, probe) in places.iter_mut().zip(probes) {
             *place = self.tables[probe.band].place(value(hash.0, probe.band) ^ probe.flips);
@@ -154,7 +156,7 @@ impl Bands {
         for ((entries, (slot, _)), probe) in sharing.iter_mut().zip(places).zip(probes) {
             *entries = self.tables[probe.band].slot(slot);
         }
-        // Both ends: a slot may be in two lines of a cache.
+        // Both ends are read, because a slot may span two cache lines.
         std::hint::black_box(sharing.iter().fold(0, |all, entries| match entries {
             [first, .., last] => all | first | last,
             _ => all,
@@ -170,25 +172,25 @@ impl Bands {
         &self.tables[band]
     }
 
-    /// The row of an entry.
+    /// The row number in an entry.
     pub(super) fn row(&self, entry: u32) -> u32 {
         self.tables[0].row(entry)
     }
 
-    /// Bytes that the tables take.
+    /// Bytes of the tables.
     pub(super) fn bytes(&self) -> usize {
         self.tables.iter().map(|table| size_of_val(&*table.starts) + size_of_val(&*table.entries)).sum()
     }
 }
 
 impl Table {
-    /// The table of rows 0 to `rows`, whose values `value` tells.
+    /// Builds the table of the rows 0 to `rows`, whose values `value` returns.
     pub(super) fn build(rows: usize, value: impl Fn(usize) -> u32) -> Self {
         assert!(rows <= MAX_ROWS, "the rows of a part are limited");
         let slots = (rows / ROWS_PER_SLOT).max(1);
         let row_bits = (usize::BITS - rows.leading_zeros()).max(8);
         let mut table = Self { row_bits, starts: vec![0; slots + 1].into(), entries: Box::default() };
-        // Counts, then ends, of which each entry takes one away: at last they are starts.
+        // The array first holds counts, then ends; placing an entry decrements its end, so that the starts remain.
         (0..rows).for_each(|row| table.starts[table.place(value(row)).0] += 1);
         table.starts.iter_mut().fold(0, |end, start| {
             *start += end;
@@ -207,7 +209,7 @@ impl Table {
         table
     }
 
-    /// The slot of a value, and what of it an entry has.
+    /// The slot of a value, and the rest of the value that its entries store.
     fn place(&self, value: u32) -> (usize, u32) {
         let product = u64::from(mixed(value)) * (self.starts.len() as u64 - 1);
         ((product >> 32) as usize, (product as u32) >> self.row_bits)
@@ -217,14 +219,14 @@ impl Table {
         &self.entries[self.starts[slot] as usize..self.starts[slot + 1] as usize]
     }
 
-    /// Of the entries of a slot those with this rest.
+    /// The entries of a slot that have this rest.
     fn of_rest<'a>(&self, entries: &'a [u32], rest: u32) -> &'a [u32] {
         let is_before = |entry: &u32| entry >> self.row_bits < rest;
         let is_until = |entry: &u32| entry >> self.row_bits <= rest;
         if entries.len() > 3 * ROWS_PER_SLOT {
             return &entries[entries.partition_point(is_before)..entries.partition_point(is_until)];
         }
-        // So few are counted sooner than searched.
+        // For so few entries counting is faster than a binary search.
         let (mut start, mut end) = (0, 0);
         for entry in entries {
             start += usize::from(is_before(entry));
@@ -233,20 +235,20 @@ impl Table {
         &entries[start..end]
     }
 
-    /// All entries in runs of some thousands. Two rows that have the same value are in one run, and between them are only such that
-    /// [may have it](Self::is_same) as well.
+    /// All entries in runs of some thousands. Two rows with the same value are in one run, and all entries between them [may have that
+    /// value](Self::is_same) as well.
     pub(super) fn runs(&self) -> impl Iterator<Item = &[u32]> {
         let starts = self.starts.iter().step_by(SLOTS_PER_RUN).map(|start| *start as usize);
         let ends = starts.clone().skip(1).chain([self.entries.len()]);
         starts.zip(ends).map(|(start, end)| &self.entries[start..end])
     }
 
-    /// Whether the rows of two entries that follow each other in a run may have the same value.
+    /// Whether the rows of two adjacent entries of a run may have the same value.
     pub(super) fn is_same(&self, a: u32, b: u32) -> bool {
         a >> self.row_bits == b >> self.row_bits
     }
 
-    /// The row of an entry.
+    /// The row number in an entry.
     pub(super) fn row(&self, entry: u32) -> u32 {
         entry & ((1 << self.row_bits) - 1)
     }
@@ -261,7 +263,7 @@ mod tests {
 
     #[test]
     fn mixing_is_one_to_one() {
-        // Each step is undone.
+        // Undoes each step of the mixing.
         let inverse =
             |odd: u32| (0..5).fold(1_u32, |x, _| x.wrapping_mul(2_u32.wrapping_sub(odd.wrapping_mul(x))));
         let (first, second) = (inverse(0x85eb_ca6b), inverse(0xc2b2_ae35));
@@ -278,7 +280,7 @@ mod tests {
     fn all_rows_with_a_value_are_found() {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(0x5eed_0304);
         for (rows, queries) in [(0, 1), (1, 2), (7, 5), (255, 20), (256, 20), (3000, 20), (660_000, 1)] {
-            // Half of them have few values in every band.
+            // Half of the fingerprints have few values in every band.
             let hashes: Vec<u128> = (0..rows)
                 .map(|row| {
                     let random = u128::from(rng.next_u64()) << 64 | u128::from(rng.next_u64());
@@ -303,7 +305,7 @@ mod tests {
         }
     }
 
-    /// All ways to spread so many bits over four bands.
+    /// All ways to distribute this number of bits over four bands.
     fn spreads(bits: u32) -> impl Iterator<Item = [u32; 4]> {
         let counts = (0..4).fold(vec![vec![]], |lists: Vec<Vec<u32>>, _| {
             let longer = |list: Vec<u32>| (0..=bits).map(move |count| [&list[..], &[count]].concat());
@@ -336,7 +338,7 @@ mod tests {
                 let is_same = |mask: Masked| mask.of(difference) == 0;
                 assert!(masks(k).any(is_same), "k = {k}, {difference:#x}");
             }
-            // No more is looked for than k needs: of one bit more some are missed.
+            // No more probes are made than k needs, so some fingerprints at k + 1 bits are missed.
             let missed =
                 differences(k + 1).into_iter().filter(|difference| first_probe(k, *difference).is_none());
             assert!(missed.count() > 0, "k = {k}");

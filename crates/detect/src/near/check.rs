@@ -1,4 +1,4 @@
-//! What is whole of an index on disk, found without changing anything, and what a repair kept.
+//! The check of an index on disk, which changes nothing, and the results of a repair.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -12,26 +12,26 @@ use super::frozen::IdRef;
 use super::identity::Identity;
 use super::segment::{Damage, Segment};
 
-/// What a check of an index on disk found. See [`DiskIndex::verify`](super::DiskIndex::verify).
+/// The result of a check of an index on disk. See [`DiskIndex::verify`](super::DiskIndex::verify).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct IndexCheck {
-    /// What the index is made for; none if the file that tells is missing or damaged.
+    /// The identity of the index; `None` if the file with it is missing or damaged.
     pub identity: Option<Identity>,
-    /// Files of the log that count.
+    /// Files of the log that are in use.
     pub files: u64,
-    /// Writes that are whole.
+    /// Writes that are intact.
     pub frames: u64,
-    /// Documents that are there, as far as what is whole tells.
+    /// Documents in the index, as far as the intact writes tell.
     pub documents: u64,
-    /// Bytes that are not whole, and where.
+    /// The damaged or incomplete parts of the log.
     pub damage: Vec<Damage>,
-    /// What is missing otherwise, in words.
+    /// Descriptions of anything else that is missing.
     pub missing: Vec<String>,
 }
 
 impl IndexCheck {
-    /// Whether nothing that anybody was told is there is missing. A write that was cut off is no damage: opening the index drops it.
+    /// Whether all documents that were reported as inserted are intact. A write that was cut off is no damage: opening the index drops it.
     pub fn is_whole(&self) -> bool {
         self.missing.is_empty() && self.damage.iter().all(|damage| damage.is_torn)
     }
@@ -72,7 +72,7 @@ impl IndexCheck {
                 Ok(())
             })?;
             if at + 1 < segments.len() {
-                // What is behind it was written after all of this was synced.
+                // A later segment was started only after all of this one had been synced, so nothing in it can be a write that was cut off.
                 damage.iter_mut().for_each(|damage| damage.is_torn = false);
             }
             check.damage.extend(damage);
@@ -82,7 +82,7 @@ impl IndexCheck {
     }
 }
 
-/// Keeps count of which documents are there, by a hash of language and id.
+/// Tracks which documents exist, by a hash of language and id.
 fn note(payload: &[u8], there: &mut HashSet<u128>) {
     let mut key = Vec::new();
     for group in frame::groups(payload).flatten() {

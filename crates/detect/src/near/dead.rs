@@ -1,11 +1,11 @@
-//! Which rows are taken out.
+//! Marks rows that were removed or replaced.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// A bit for each of a number of rows, set for good. Takes no memory until the first one is.
+/// One bit per row, which is set if the row is dead and never cleared. Takes no memory until the first bit is set.
 ///
-/// Whoever reads a row that is being taken out may see it either way; what orders them is the lock of the language.
+/// A concurrent reader may see a row that is being marked in either state; the lock of the language orders them.
 #[derive(Debug)]
 pub(super) struct Dead {
     rows: usize,
@@ -14,12 +14,12 @@ pub(super) struct Dead {
 }
 
 impl Dead {
-    /// None of so many rows.
+    /// No dead rows among this number of rows.
     pub(super) fn none(rows: usize) -> Self {
         Self { rows, count: AtomicUsize::new(0), bits: OnceLock::new() }
     }
 
-    /// Takes a row out; says whether it was in.
+    /// Marks a row as dead; returns whether it was alive.
     pub(super) fn insert(&self, row: u32) -> bool {
         let bits = self.bits.get_or_init(|| (0..self.rows.div_ceil(64)).map(|_| AtomicU64::new(0)).collect());
         let bit = 1 << (row % 64);
@@ -28,18 +28,18 @@ impl Dead {
         was_in
     }
 
-    /// Whether a row is out.
+    /// Whether a row is dead.
     pub(super) fn contains(&self, row: u32) -> bool {
         let bits = self.bits.get();
         bits.is_some_and(|bits| bits[row as usize / 64].load(Ordering::Relaxed) >> (row % 64) & 1 == 1)
     }
 
-    /// How many rows are out.
+    /// The number of dead rows.
     pub(super) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Bytes that the bits take.
+    /// Bytes of the bits.
     pub(super) fn bytes(&self) -> usize {
         self.bits.get().map_or(0, |bits| size_of_val(&**bits))
     }

@@ -1,4 +1,4 @@
-//! The part of a language that gets new rows.
+//! The part of a language that receives new rows.
 
 use std::hash::BuildHasher;
 
@@ -11,36 +11,36 @@ use super::frozen::IdRef;
 use super::work::Work;
 use crate::simhash::SimHash;
 
-/// The most rows of a delta; the number behind the last one is of no row. Fewer in tests, so that deltas become full.
+/// The most rows of a delta; the next number stands for no row. The limit is lower in tests, so that deltas become full.
 pub(super) const MAX_ROWS: usize = if cfg!(test) { 2000 } else { NO_ROW as usize };
 
-/// Up to so many rows a scan is quicker than chains are.
+/// Up to this number of rows, a scan is faster than chains.
 const SCANNED: usize = 512;
 
-/// Up to 65,535 documents in the order in which they came, some 70 bytes each.
+/// Up to 65,535 documents in the order of insertion, some 70 bytes each.
 ///
-/// As there are no more, everything that has to be made anew when it has grown is made in about a millisecond.
+/// Because of this limit, every structure that must be rebuilt when it grows is rebuilt in about a millisecond.
 #[derive(Debug)]
 pub(super) struct Delta {
     high: Vec<u64>,
     low: Vec<u64>,
     ids: Vec<DocId>,
     dead: Dead,
-    /// The last row of each id.
+    /// The latest row of each id.
     names: HashTable<u16>,
     hasher: DefaultHashBuilder,
     chains: Chains,
 }
 
-/// For each value of a band its last row, and from each row to the one before it.
+/// Chains of the rows with the same value of a band: the last row of each value, and for each row the one before it.
 #[derive(Debug)]
 struct Chains {
     k: u32,
-    /// Slots of a band, a power of two; none while rows are scanned.
+    /// Slots per band, a power of two; 0 while rows are scanned.
     slots: usize,
-    /// By band and slot.
+    /// The last row, by band and slot.
     heads: Vec<u16>,
-    /// By row and band.
+    /// The previous row, by row and band.
     before: Vec<u16>,
 }
 
@@ -59,12 +59,12 @@ impl Delta {
         }
     }
 
-    /// Rows, those that are out included.
+    /// The number of rows, dead ones included.
     pub(super) fn rows(&self) -> usize {
         self.high.len()
     }
 
-    /// Rows that are not out.
+    /// The number of live rows.
     pub(super) fn live(&self) -> usize {
         self.rows() - self.dead.count()
     }
@@ -93,19 +93,19 @@ impl Delta {
         }
     }
 
-    /// The row of an id, unless it is out.
+    /// The live row of an id.
     pub(super) fn find(&self, id: IdRef<'_>) -> Option<u32> {
         let is_it = |row: &u16| self.id(u32::from(*row)) == id;
         let row = self.names.find(self.hash_of(id), is_it).map(|row| u32::from(*row));
         row.filter(|row| !self.is_dead(*row))
     }
 
-    /// Takes out the row of an id; says whether it was in.
+    /// Marks the row of an id as dead; returns whether there was a live one.
     pub(super) fn kill(&self, id: IdRef<'_>) -> bool {
         self.find(id).is_some_and(|row| self.dead.insert(row))
     }
 
-    /// Adds a row to a delta that is not full. A row of the same id must be out.
+    /// Adds a row to a delta that is not full. An earlier row of the same id must be dead.
     pub(super) fn push(&mut self, id: DocId, hash: SimHash) {
         let row = u16::try_from(self.rows()).expect("the delta is not full");
         let key = self.hash_of(IdRef::from(&id));
@@ -160,7 +160,7 @@ impl Delta {
         work.count(candidates);
     }
 
-    /// The same by comparing with every row.
+    /// The same as [`near`](Self::near), by comparing with every row.
     pub(super) fn scan(&self, query: SimHash, k: u32, work: &mut Work) {
         work.count_scan(self.rows());
         let rows = work.scan(&self.high, query, k);
@@ -173,7 +173,7 @@ impl Delta {
         work.give_back(rows);
     }
 
-    /// Rows that are not out, in the order of their ids.
+    /// The live rows, in the order of their ids.
     pub(super) fn by_id(&self) -> Vec<u16> {
         let rows = 0..self.rows() as u16;
         let mut rows: Vec<u16> = rows.filter(|row| !self.is_dead(u32::from(*row))).collect();
@@ -181,7 +181,7 @@ impl Delta {
         rows
     }
 
-    /// Bytes that it takes.
+    /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         let texts = self.ids.iter().map(|id| match id {
             DocId::Number(_) => 0,
@@ -196,12 +196,13 @@ impl Delta {
     }
 }
 
-/// For so many bands there are chains: k differing bits leave one of k + 1 bands as it is.
+/// The number of bands that have chains: k differing bits leave at least one of k + 1 bands unchanged.
 fn bands(k: u32) -> usize {
     k as usize + 1
 }
 
-/// A band of a fingerprint: 16 bits if k + 1 of 32 are more than there are. Among so few rows, hardly one has such a band by chance.
+/// The value of a band of a fingerprint. If k + 1 bands of 32 bits do not fit into a fingerprint, bands have 16 bits. Among so few rows,
+/// hardly one shares such a band by chance.
 fn value(k: u32, hash: u128, band: usize) -> u32 {
     match bands(k) {
         ..=bands::BANDS => bands::value(hash, band),
@@ -209,7 +210,7 @@ fn value(k: u32, hash: u128, band: usize) -> u32 {
     }
 }
 
-/// The first band that two fingerprints have in common, by the bits in which they differ.
+/// The first band that two fingerprints share, given the bits in which they differ.
 fn first_shared(k: u32, difference: u128) -> Option<usize> {
     (0..bands(k)).find(|band| value(k, difference, *band) == 0)
 }

@@ -1,4 +1,4 @@
-//! The directory of an index: locked, and told apart from other directories.
+//! The directory of an index: its lock, and the file that identifies it as an index.
 
 use std::fs::{File, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
@@ -9,17 +9,17 @@ use super::identity::Identity;
 use super::log::Log;
 use super::segment::{Segment, advice};
 
-/// The format of a directory that this version writes.
+/// The format version that this program writes.
 const FORMAT: u32 = 1;
 
 const LOCK_FILE: &str = "lock";
 const IDENTITY_FILE: &str = "index.txt";
 const FIRST_LINE: &str = "near-duplicate index";
 
-/// An identity file is some tens of bytes; what is longer is none.
+/// An identity file has some tens of bytes; a longer file is not one.
 const LONGEST_IDENTITY_FILE: u64 = 4096;
 
-/// A directory that is held by this process alone.
+/// A directory that this process has locked.
 #[derive(Debug)]
 pub(super) struct Directory {
     pub(super) path: PathBuf,
@@ -27,7 +27,7 @@ pub(super) struct Directory {
 }
 
 impl Directory {
-    /// Opens a directory to use an index for `identity` in it; if there is none, one is made.
+    /// Opens a directory for an index with `identity`, and makes the index if there is none.
     pub(super) fn open(path: &Path, identity: &Identity) -> Result<Self, IndexError> {
         let directory = Self::lock(path)?;
         match identity_of(path)? {
@@ -37,17 +37,17 @@ impl Directory {
         Ok(directory)
     }
 
-    /// Opens a directory whatever is in it.
+    /// Locks a directory whatever it contains.
     pub(super) fn lock(path: &Path) -> Result<Self, IndexError> {
         huntsman_files::create_dir_all(path)
             .map_err(|e| IndexError::io("making the directory", e).at(path))?;
         Ok(Self { path: path.to_owned(), _lock: locked(path)? })
     }
 
-    /// Keeps others from writing to an index that is there, and makes nothing.
+    /// Locks an existing index against writers, and creates nothing.
     ///
     /// # Errors
-    /// There is no index, or another process works on it.
+    /// There is no index, or another process has it open.
     pub(super) fn look(path: &Path) -> Result<Option<File>, IndexError> {
         let lock_file = path.join(LOCK_FILE);
         if !path.is_dir() || (matches!(identity_of(path), Ok(None)) && Segment::all(path)?.is_empty()) {
@@ -59,15 +59,15 @@ impl Directory {
         };
         match lock.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Err(in_use(path, &lock)),
-            // A file system without locks.
+            // The file system has no locks.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(Some(lock)),
         }
     }
 
-    /// Makes an empty index. The identity is written last: where it is, there is a log.
+    /// Makes an empty index. The identity is written last, so if it exists, a log exists.
     fn make(&self, identity: &Identity) -> Result<(), IndexError> {
         if let Some(segment) = Segment::all(&self.path)?.first() {
-            // Who died while making an index left a log without a record.
+            // If an earlier process died while making the index, it left a log without records.
             let is_empty = matches!(segment.read(&mut |_| {}), Ok(end) if end.is_empty());
             if !is_empty || segment.number != 1 {
                 let advice = advice(&self.path);
@@ -88,7 +88,7 @@ impl Directory {
     }
 }
 
-/// What the index in a directory is made for; none if there is no index.
+/// The identity of the index in a directory; `None` if there is no index.
 pub(super) fn identity_of(directory: &Path) -> Result<Option<Identity>, IndexError> {
     let path = directory.join(IDENTITY_FILE);
     let mut text = String::new();
@@ -121,25 +121,26 @@ fn damaged(path: &Path) -> IndexError {
     IndexError::new(IndexErrorKind::Damaged, message).at(path)
 }
 
-/// Takes the lock of a directory, or tells who has it. The system gives it back when this process ends, however it does.
+/// Locks a directory, or returns an error that names the process that has it locked. The system releases the lock when this process ends,
+/// however it ends.
 fn locked(directory: &Path) -> Result<File, IndexError> {
     let path = directory.join(LOCK_FILE);
     let failed = |e| IndexError::io("locking the directory", e).at(&path);
-    // Not truncated: until it is locked, the number in it is another's.
+    // The file is not truncated, because before it is locked, the process number in it belongs to another process.
     let mut file = huntsman_files::open_write(&path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::Error(error)) => return Err(failed(error)),
         Err(TryLockError::WouldBlock) => return Err(in_use(directory, &file)),
     }
-    // For people and for the message above; nothing depends on it.
+    // The process number is for people and for the error message; nothing depends on it.
     let noted =
         file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
     noted.map_err(failed)?;
     Ok(file)
 }
 
-/// Another process has the lock, whose number is in the file.
+/// The error if another process, whose number is in the file, has the lock.
 fn in_use(directory: &Path, lock: &File) -> IndexError {
     let mut text = String::new();
     let number = lock.take(20).read_to_string(&mut text).ok();

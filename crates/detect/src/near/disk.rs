@@ -1,4 +1,4 @@
-//! An index that is there again after its process.
+//! An index that persists on disk.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,21 +20,21 @@ use super::rows::Rows;
 use super::segment::{Damage, Segment};
 use crate::simhash::SimHash;
 
-/// An index in memory with a log on disk: as quick as [`MemoryIndex`](super::MemoryIndex), and there again after its process.
+/// An index in memory with a log on disk. It is as fast as [`MemoryIndex`](super::MemoryIndex), and it survives the end of its process.
 ///
-/// | file | what |
+/// | file | content |
 /// |---|---|
 /// | `lock` | locked while a process works on the index; the system unlocks it when that process ends, however it ends |
-/// | `index.txt` | the format, and what the index is made for |
-/// | `log-0000000001` | what was put in and taken out, with checksums; 24 bytes a document with a number; more files after [`compact`](Self::compact) |
+/// | `index.txt` | the format version, and the identity of the index |
+/// | `log-0000000001` | the insertions and removals, with checksums; 24 bytes per document with a number; more files after [`compact`](Self::compact) |
 ///
-/// A batch that was inserted is there after a kill at any time; a batch that was being inserted is there up to one of its documents or not at
-/// all. What [`flush`](NearIndex::flush) has seen is there after a loss of power as well. What could not be written to its end is
-/// dropped at the next opening, with a warning. Anything else that is not what was written is an error, which tells the file and the byte;
-/// nothing is left out silently, and nothing is begun anew.
+/// A batch that was inserted survives a kill at any time; of a batch whose insertion is interrupted, the documents up to some point
+/// survive, or none. Everything before a [`flush`](NearIndex::flush) survives a loss of power as well. An incomplete write at the end is
+/// dropped at the next opening, with a warning. Any other damage is an error, which names the file and the byte; no documents are dropped
+/// silently, and a damaged index is never started anew.
 ///
-/// To open it is to read the log and to build the tables, about 0.5 us a document. When an error says that the disk is full, the index goes on
-/// with what it has; inserting works again when there is room.
+/// Opening reads the log and builds the tables, about 0.5 us per document. If an error says that the disk is full, the index still answers
+/// queries; inserting works again when there is room.
 #[derive(Debug)]
 pub struct DiskIndex {
     engine: Engine,
@@ -43,27 +43,26 @@ pub struct DiskIndex {
     directory: Directory,
 }
 
-/// A log is made anew when it is opened if it has this many records that do not count, and more than those that do: 24 MB.
-/// Less in tests.
+/// A log is rewritten on opening if it has this many records that are superseded, and more of them than current ones: 24 MB. Less in tests.
 const WASTED_RECORDS: u64 = if cfg!(test) { 10_000 } else { 1 << 20 };
 
 impl DiskIndex {
     /// Opens the index in a directory, or makes an empty one.
     ///
     /// # Errors
-    /// - [`Identity`](super::IndexErrorKind::Identity): the index is made for another k or other features.
-    /// - [`Locked`](super::IndexErrorKind::Locked): another process works on it.
-    /// - [`Damaged`](super::IndexErrorKind::Damaged): a file is missing or is not what was written.
-    /// - [`Format`](super::IndexErrorKind::Format): it is of a newer version.
+    /// - [`Identity`](super::IndexErrorKind::Identity): the index was made for another k or other features.
+    /// - [`Locked`](super::IndexErrorKind::Locked): another process has it open.
+    /// - [`Damaged`](super::IndexErrorKind::Damaged): a file is missing, or its content is not as it was written.
+    /// - [`Format`](super::IndexErrorKind::Format): it was written by a newer version.
     /// - [`Full`](super::IndexErrorKind::Full), [`Io`](super::IndexErrorKind::Io): the disk is full, or fails otherwise.
     pub fn open(path: impl AsRef<Path>, identity: Identity) -> Result<Self, IndexError> {
         Self::build(path, identity, [])
     }
 
-    /// Opens the index in a directory, or makes one, and inserts many documents at once: about a microsecond each, in less memory than
+    /// Opens the index in a directory, or makes one, and inserts many documents in bulk: about a microsecond each, in less memory than
     /// [`insert`](NearIndex::insert) takes.
     ///
-    /// What was inserted before an error or a kill stays; the same documents are given again to go on.
+    /// Documents that were inserted before an error or a kill stay; to continue, pass the same documents again.
     ///
     /// # Errors
     /// As [`open`](Self::open); [`Input`](super::IndexErrorKind::Input): an id is too long, or there are too many languages.
@@ -93,34 +92,34 @@ impl DiskIndex {
         Ok(index)
     }
 
-    /// What the index in a directory is made for; none if there is no index. Needs no lock.
+    /// The identity of the index in a directory; `None` if there is no index. Needs no lock.
     ///
     /// # Errors
-    /// It is damaged, of a newer version, or cannot be read.
+    /// The index is damaged, was written by a newer version, or cannot be read.
     pub fn identity_of(path: impl AsRef<Path>) -> Result<Option<Identity>, IndexError> {
         directory::identity_of(path.as_ref())
     }
 
-    /// Looks at all that is stored of the index in a directory, and changes nothing.
+    /// Checks all stored data of the index in a directory, and changes nothing.
     ///
     /// # Errors
-    /// - [`Format`](super::IndexErrorKind::Format): there is no index, or it is of a newer version.
-    /// - [`Locked`](super::IndexErrorKind::Locked): another process works on it.
+    /// - [`Format`](super::IndexErrorKind::Format): there is no index, or it was written by a newer version.
+    /// - [`Locked`](super::IndexErrorKind::Locked): another process has it open.
     /// - [`Io`](super::IndexErrorKind::Io): it cannot be read.
     pub fn verify(path: impl AsRef<Path>) -> Result<IndexCheck, IndexError> {
         IndexCheck::of(path.as_ref())
     }
 
-    /// Keeps all that is whole of a damaged index, so that it can be opened; gives what is lost of its log.
+    /// Repairs a damaged index so that it can be opened: keeps everything that is intact, and returns the damaged parts of its log.
     ///
-    /// The damaged files stay beside the repaired ones, as `.damaged`. Where it is not known any more what the index was made for, it is for
-    /// `identity`. Documents that are lost are there again after they were inserted again.
+    /// The damaged files stay beside the repaired ones, as `.damaged`. If the identity of the index is lost, it becomes `identity`. To
+    /// restore lost documents, insert them again.
     ///
     /// # Errors
-    /// As [`open`](Self::open), but for damage.
+    /// As [`open`](Self::open), except for damage.
     pub fn repair(path: impl AsRef<Path>, identity: Identity) -> Result<Vec<Damage>, IndexError> {
         let path = path.as_ref();
-        // Nothing is made where there is no index.
+        // Fails here if there is no index, so that none is created.
         drop(Directory::look(path)?);
         let directory = Directory::lock(path)?;
         match directory::identity_of(path) {
@@ -131,12 +130,12 @@ impl DiskIndex {
         Segment::repair_all(path)
     }
 
-    /// Writes the log anew, without what does not count any more. Others may use the index meanwhile.
+    /// Rewrites the log without superseded records. Other threads may use the index meanwhile.
     ///
-    /// A log with more than that than of what counts is written anew when it is opened.
+    /// A log with more superseded records than current ones is also rewritten when it is opened, if there are at least a million of them.
     ///
     /// # Errors
-    /// The disk is full or fails; the log is as it was.
+    /// The disk is full or fails; the log is unchanged.
     pub fn compact(&self) -> Result<(), IndexError> {
         self.log.compact(|write| {
             for (language, snapshot) in self.engine.snapshots() {
@@ -155,12 +154,12 @@ impl DiskIndex {
         })
     }
 
-    /// Bytes at the end of the log that were dropped at opening, as they had not been written to their end.
+    /// Bytes of an incomplete write at the end of the log, which were dropped on opening.
     pub fn torn_bytes(&self) -> u64 {
         self.torn
     }
 
-    /// The directory.
+    /// The directory of the index.
     pub fn path(&self) -> &Path {
         &self.directory.path
     }
@@ -188,7 +187,7 @@ impl DiskIndex {
 
 type Languages = BTreeMap<Language, Rows>;
 
-/// Rows with room for what the log has.
+/// Allocates rows for the contents of the log.
 fn room_for(contents: &Contents) -> Languages {
     let rows = contents.records.iter().map(|(language, [numbers, texts])| {
         let mut rows = Rows::default();

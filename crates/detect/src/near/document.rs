@@ -1,4 +1,4 @@
-//! What an index keeps of a text, and what it finds.
+//! The documents of an index and the results of queries.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use super::error::{IndexError, IndexErrorKind};
 use super::language::Language;
 use crate::simhash::SimHash;
 
-/// The name of a document within its language: a number or a text, and it comes back as it was given.
+/// The id of a document within its language: a number or a text. It is returned as it was given.
 ///
-/// `Number(5)` and `Text("5")` are two ids. Numbers are before texts, which go by their bytes. Numbers take less room in
-/// every index. In JSON an id is a number or a string.
+/// `Number(5)` and `Text("5")` are different ids. Numbers sort before texts, and texts sort by their bytes. Numbers take less room in every
+/// index. In JSON an id is a number or a string.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum DocId {
@@ -21,31 +21,31 @@ pub enum DocId {
     Text(Box<str>),
 }
 
-/// A fingerprint with its name.
+/// A fingerprint with its id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Document {
-    /// The language, which parts the index.
+    /// The language, which selects the part of the index.
     pub language: Language,
-    /// The name, of which a language has one each.
+    /// The id, which is unique within the language.
     pub id: DocId,
-    /// The fingerprint. 0, that of a text without words, is never indexed.
+    /// The fingerprint. The fingerprint 0, that of a text without words, is never indexed.
     pub hash: SimHash,
 }
 
-/// A document that was found.
+/// A document that a query found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Near {
-    /// Its name.
+    /// The id of the document.
     pub id: DocId,
-    /// In how many bits the fingerprints differ: 0 to k.
+    /// The number of bits in which the fingerprints differ: 0 to k.
     pub distance: u32,
 }
 
 impl DocId {
-    /// The longest text that is an id, in bytes of UTF-8. There is room for any URL that is in use.
+    /// The longest text id, in bytes of UTF-8. Any URL in use fits.
     pub const MAX_BYTES: usize = 16 << 10;
 
-    /// Whether an index takes it.
+    /// Checks whether an index accepts this id.
     ///
     /// # Errors
     /// [`Input`](IndexErrorKind::Input): the text is longer than [`DocId::MAX_BYTES`].
@@ -62,7 +62,7 @@ impl DocId {
 }
 
 impl Near {
-    /// The order in which documents are found: by distance, then by id.
+    /// The order of query results: by distance, then by id.
     pub fn order(&self, other: &Near) -> std::cmp::Ordering {
         self.distance.cmp(&other.distance).then_with(|| self.id.cmp(&other.id))
     }

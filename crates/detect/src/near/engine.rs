@@ -1,4 +1,4 @@
-//! All languages of an index in memory, and who merges their parts.
+//! All languages of an index in memory, and the threads that merge their parts.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,28 +21,28 @@ use crate::simhash::SimHash;
 /// Documents of a batch that are looked up, logged and added in one step.
 pub(super) const DOCUMENTS_AT_ONCE: usize = 2048;
 
-/// Documents that are compared under one hold of a lock: about 0.1 ms, one query if it takes longer.
+/// Documents that are compared while a lock is held once: about 0.1 ms, or one query if that takes longer.
 const COMPARED_AT_ONCE: u64 = 1 << 15;
 
-/// What a query takes if nothing is compared, in documents.
+/// The fixed cost of a query, expressed in comparisons.
 const COMPARED_PER_QUERY: u64 = 500;
 
-/// Ids that are looked up under one hold of a lock.
+/// Ids that are looked up while a lock is held once.
 const IDS_AT_ONCE: usize = 64;
 
-/// Languages that an index has room for; each takes about a kilobyte before its first document.
+/// The most languages of an index; each takes about a kilobyte before its first document.
 const MOST_LANGUAGES: usize = 1 << 16;
 
-/// Rows that the second of those who merge takes on at most, so that full deltas do not wait for a merge of millions.
+/// The most rows of a merge by the second merging thread, so that full deltas do not wait for a merge of millions.
 const SMALL_MERGE: usize = 1 << 20;
 
-/// Where changes are written before they are made.
+/// The log to which changes are written before they are made.
 pub(super) trait Journal {
-    /// Writes changes by language, all or none.
+    /// Writes changes, grouped by language; all of them or none.
     fn append(&self, changes: &[(Language, Vec<Change<'_>>)]) -> Result<(), IndexError>;
 }
 
-/// For what is in memory alone.
+/// The journal of an index that is in memory only.
 pub(super) struct NoJournal;
 
 impl Journal for NoJournal {
@@ -62,16 +62,16 @@ pub(super) struct Engine {
 
 #[derive(Default)]
 struct Counters {
-    /// By class.
+    /// Counts of queries, by class.
     queries: [AtomicU64; CandidateCounts::CLASSES],
     candidates: AtomicU64,
     heavy: AtomicU64,
 }
 
-/// Two threads that merge, from the first full delta on.
+/// Two threads that merge, started with the first full delta.
 struct Mergers {
     stop: Arc<AtomicBool>,
-    /// One message for each full delta, 65,535 rows.
+    /// One channel per thread, with one message for each full delta of 65,535 rows.
     wake: Vec<Sender<Arc<Partition>>>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -87,7 +87,8 @@ impl Engine {
         }
     }
 
-    /// With documents that are there from the beginning. One language after the other, so that only one needs room for both forms.
+    /// An engine with initial documents. The languages are built one after the other, so that only one of them needs memory for both forms
+    /// at a time.
     pub(super) fn with_rows(identity: Identity, rows: BTreeMap<Language, Rows>) -> Self {
         let engine = Self::new(identity);
         for (language, rows) in rows {
@@ -137,7 +138,7 @@ impl Engine {
         self.answer(queries, false)
     }
 
-    /// The same by comparing with every document.
+    /// The same as [`near`](Self::near), by comparing with every document.
     pub(super) fn scan(&self, queries: &[(Language, SimHash)]) -> Vec<Vec<Near>> {
         self.answer(queries, true)
     }
@@ -155,7 +156,7 @@ impl Engine {
             let (mut view, mut compared) = (partition.view(), 0);
             for (_, hash) in queries {
                 if compared > COMPARED_AT_ONCE {
-                    // Who inserts has a turn.
+                    // Inserters take turns with queries: the read lock is released now and then, so that an insertion can go ahead.
                     drop(view);
                     (view, compared) = (partition.view(), 0);
                 }
@@ -198,13 +199,13 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes the documents of some languages, from [`last_of_each`], as they are given.
+    /// Changes the documents of some languages, from [`last_of_each`], to what is given.
     fn change(
         &self,
         languages: &[(Arc<Partition>, &[&Document])],
         journal: &dyn Journal,
     ) -> Result<(), IndexError> {
-        // Everybody takes them in the order of their names, so nobody waits for each other.
+        // Every thread locks the languages in the order of their names, so there is no deadlock.
         let writers: Vec<_> = languages.iter().map(|(partition, _)| partition.writer()).collect();
         let mut changes = Vec::with_capacity(languages.len());
         for ((partition, documents), writer) in languages.iter().zip(&writers) {
@@ -251,7 +252,7 @@ impl Engine {
         Ok(removed)
     }
 
-    /// What all languages have at one moment each.
+    /// A snapshot of each language, each at its own moment.
     pub(super) fn snapshots(&self) -> impl Iterator<Item = (Language, Snapshot)> {
         self.partitions().into_iter().map(|partition| (partition.language(), partition.snapshot()))
     }
@@ -277,11 +278,11 @@ impl Engine {
         }
     }
 
-    /// Has a language looked at by those who merge.
+    /// Asks the merging threads to look at a language.
     fn merge(&self, partition: &Arc<Partition>) {
         let mergers = self.mergers.get_or_init(Mergers::start);
         for wake in &mergers.wake {
-            // One that is gone has panicked; the index works without it.
+            // If the thread is gone, it has panicked; the index works without it.
             let _ = wake.send(Arc::clone(partition));
         }
         if mergers.threads.is_empty() {
@@ -289,7 +290,7 @@ impl Engine {
         }
     }
 
-    /// Waits until nothing is to be merged. For tests and measurements.
+    /// Waits until there is nothing to merge. For tests and measurements.
     pub(super) fn settle(&self) {
         for partition in self.partitions() {
             partition.settle();
@@ -297,16 +298,16 @@ impl Engine {
     }
 }
 
-/// Documents by language and id, the last one of each id.
+/// Documents by language and id, only the last one of each id.
 pub(super) fn last_of_each(documents: &[Document]) -> Vec<&Document> {
     let mut sorted: Vec<&Document> = documents.iter().collect();
-    // Stable: the last one of an id is the last that came.
+    // The sort is stable, so the last document of an id is the one that came last.
     sorted.sort_by(|a, b| a.language.cmp(&b.language).then_with(|| a.id.cmp(&b.id)));
     let same = sorted.chunk_by(|a, b| a.language == b.language && a.id == b.id);
     same.map(|same| same[same.len() - 1]).collect()
 }
 
-/// Whether there is room for another language.
+/// Checks that there is room for another language.
 pub(super) fn check_languages(count: usize) -> Result<(), IndexError> {
     if count < MOST_LANGUAGES {
         return Ok(());
@@ -315,7 +316,7 @@ pub(super) fn check_languages(count: usize) -> Result<(), IndexError> {
     Err(IndexError::new(IndexErrorKind::Input, message))
 }
 
-/// Documents that are compared one by one for a query before all are scanned instead.
+/// A query compares at most this many candidates one by one; with more, it scans all documents.
 const DEFAULT_MAX_CANDIDATES: usize = 100_000;
 
 impl Counters {
@@ -349,7 +350,7 @@ impl Mergers {
                     while partition.merge(limit, &stop) {}
                 }
             };
-            // Without threads who inserts merges himself.
+            // If no thread can be started, inserters merge themselves.
             if let Ok(thread) = thread::Builder::new().name("near-merge".into()).spawn(merge) {
                 wake.push(sender);
                 threads.push(thread);
@@ -364,7 +365,7 @@ impl Drop for Mergers {
         self.stop.store(true, Ordering::Relaxed);
         self.wake.clear();
         for thread in self.threads.drain(..) {
-            // A merge that panicked has left the parts as they were.
+            // A merge that panicked has left the parts unchanged.
             let _ = thread.join();
         }
     }

@@ -1,10 +1,10 @@
-//! What can go wrong with an index.
+//! The errors of an index.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// An error of an index: what, where, and what to do. Clones are cheap.
+/// An error of an index: what happened, where, and what to do. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct IndexError {
     kind: IndexErrorKind,
@@ -13,32 +13,32 @@ pub struct IndexError {
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// What went wrong, to branch on.
+/// The kind of an error, to branch on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum IndexErrorKind {
-    /// What was asked cannot be: k above 7, an id that is too long, more languages than there is room for.
+    /// The arguments are invalid: k above 7, an id that is too long, more languages than there is room for.
     Input,
-    /// The index is made for another k or other features.
+    /// The index was made for another k or other features.
     Identity,
-    /// Another process works on it.
+    /// Another process has the index open.
     Locked,
-    /// What is stored is not what was written.
+    /// The stored data is not as it was written.
     Damaged,
-    /// It was written by a newer version, or it is no index.
+    /// The data was written by a newer version, or is not an index.
     Format,
-    /// No room is left, on the disk or in the server's memory.
+    /// The disk or the server's memory is full.
     Full,
     /// A server cannot be reached, or does not answer.
     Unavailable,
-    /// A server does not take the credentials, the user may not do this, or it takes no writes at all.
+    /// The server rejects the credentials or the user's command, or it accepts no writes at all.
     Refused,
-    /// The disk, the server or the system failed otherwise.
+    /// Another failure of the disk, the server or the system.
     Io,
 }
 
 impl IndexError {
-    /// An error of a kind, with what happened.
+    /// An error of this kind, with a description of what happened.
     pub fn new(kind: IndexErrorKind, message: impl Into<String>) -> Self {
         Self { kind, place: None, message: message.into(), source: None }
     }
@@ -55,9 +55,9 @@ impl IndexError {
         self
     }
 
-    /// A failure of the system: [`Full`](IndexErrorKind::Full) if no room is left, [`Io`](IndexErrorKind::Io) otherwise.
+    /// An error from the system: [`Full`](IndexErrorKind::Full) if there is no room left, [`Io`](IndexErrorKind::Io) otherwise.
     ///
-    /// `what` was being done, as in `writing the log`.
+    /// `what` names the failed action, such as `writing the log`.
     pub fn io(what: &str, error: io::Error) -> Self {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let (kind, message) = match error.kind() {
@@ -76,12 +76,12 @@ impl IndexError {
         Self::new(kind, message).with_source(error)
     }
 
-    /// The file, directory or server it is about.
+    /// The file, directory or server that the error is about.
     pub fn place(&self) -> Option<&Path> {
         self.place.as_deref()
     }
 
-    /// What went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> IndexErrorKind {
         self.kind
     }

@@ -1,23 +1,23 @@
-//! Which ids are certainly not in a part.
+//! A filter that tells which ids are certainly not in a part.
 
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::frozen::IdRef;
 
-/// Bits to an id.
+/// Bits per id.
 const BITS_PER_ID: usize = 6;
 
-/// A Bloom filter of which each id has three bits in one word (F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient
-/// Bloom Filters", 2007): one read of memory tells of eleven out of twelve ids that are not there that they are not.
+/// A Bloom filter in which each id has three bits in one word (F. Putze, P. Sanders, J. Singler, "Cache-, Hash- and Space-Efficient Bloom
+/// Filters", 2007). A single read of memory rules out eleven of twelve absent ids.
 ///
-/// Who inserts asks every part for every id, and most are new. To search for one costs several reads that wait for each other.
+/// An insertion looks up every id in every part, and most ids are new. Without the filter, each search would cost several dependent reads.
 #[derive(Debug)]
 pub(super) struct Filter {
     words: Box<[u64]>,
 }
 
 impl Filter {
-    /// For so many ids, none of which is in it.
+    /// An empty filter for this number of ids.
     pub(super) fn with_capacity(ids: usize) -> Self {
         Self { words: vec![0; (ids * BITS_PER_ID).div_ceil(64).max(1)].into() }
     }
@@ -43,7 +43,7 @@ impl Filter {
         self.words[word] & bits == bits
     }
 
-    /// Bytes that it takes.
+    /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.words)
     }

@@ -1,15 +1,16 @@
-//! The bytes of the log. Whole numbers are little-endian, fingerprints are 16 bytes big-endian.
+//! The binary format of the log. Whole numbers are little-endian, fingerprints are 16 bytes big-endian.
 //!
-//! A segment is a [`SegmentHeader`] and frames behind each other. A frame without records tells that all before it was synced before it was
-//! written. Any other frame is what was written in one step: a [`FrameHeader`], and groups of records, each for one language and one kind:
+//! A segment is a [`SegmentHeader`] followed by frames. A frame without records is a sync mark: everything before it had been synced before
+//! it was written. Any other frame holds the changes of one write: a [`FrameHeader`], and groups of records, each for one language and one
+//! kind:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 1 | the [`Kind`] |
-//! | 1, then so many | the length of the language's name, and the name |
-//! | 4 | how many records there are |
-//! | 8 or 2, then so many | of each record the id: a number, or a text behind its length |
-//! | 16 | of each record that puts in: the fingerprint |
+//! | 1, then that many | the length of the language's name, and the name |
+//! | 4 | the number of records |
+//! | 8 or 2, then that many | the id of each record: a number, or the length of a text and the text |
+//! | 16 | the fingerprint of each record that inserts |
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
@@ -18,21 +19,21 @@ use super::language::Language;
 use super::partition::Change;
 use crate::simhash::SimHash;
 
-/// The format that this version writes.
+/// The format version that this program writes.
 pub(super) const VERSION: u32 = 1;
 
-/// What a segment begins with: 8 bytes of magic, the version, flags, the segment's number, a checksum of these 24 bytes.
+/// The start of a segment: 8 bytes of magic, the version, flags, the segment's number, a checksum of these 24 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentHeader {
     pub(super) version: u32,
-    /// Nothing before it counts.
+    /// Whether all earlier segments are obsolete.
     pub(super) is_base: bool,
 }
 
-/// What a frame begins with: 4 bytes of magic, the length of what follows the header, its checksum, the byte of the segment where the
-/// frame is, and a checksum of these 24 bytes, seeded with the number of the segment.
+/// The start of a frame: 4 bytes of magic, the length of the payload, its checksum, the offset of the frame in its segment, and a checksum
+/// of these 24 bytes, seeded with the number of the segment.
 ///
-/// So nothing within a record is taken for a frame, and a frame that is not in its place is known as one.
+/// So bytes within a record are never mistaken for a frame, and a frame that was moved is recognised as such.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct FrameHeader {
     pub(super) length: u32,
@@ -41,11 +42,11 @@ pub(super) struct FrameHeader {
 }
 
 const SEGMENT_MAGIC: [u8; 8] = *b"HNTSNEAR";
-/// The first byte is in no UTF-8.
+/// The first byte does not occur in UTF-8.
 const FRAME_MAGIC: [u8; 4] = *b"\xf5ndx";
 const IS_BASE: u32 = 1;
 
-/// The longest frame that is taken for one: more than 2,048 documents with the longest ids.
+/// The longest payload that a reader accepts: more than 2,048 documents with the longest ids.
 const LONGEST: u32 = 64 << 20;
 
 impl SegmentHeader {
@@ -62,7 +63,7 @@ impl SegmentHeader {
         bytes
     }
 
-    /// The header of the segment with this number, if it is whole.
+    /// The header of the segment with this number, if it is intact.
     pub(super) fn read(bytes: &[u8; Self::LENGTH], number: u64) -> Option<Self> {
         let version = u32::from_le_bytes(bytes[8..12].try_into().expect("4 bytes"));
         let flags = u32::from_le_bytes(bytes[12..16].try_into().expect("4 bytes"));
@@ -76,7 +77,7 @@ impl SegmentHeader {
 impl FrameHeader {
     pub(super) const LENGTH: usize = 32;
 
-    /// The header of a frame at a byte of its segment.
+    /// The header for a frame at this offset of its segment.
     pub(super) fn of(payload: &[u8], at: u64) -> Self {
         let length = u32::try_from(payload.len()).expect("a frame has at most 2,048 documents");
         Self { length, checksum: xxh3_64(payload), at }
@@ -93,7 +94,7 @@ impl FrameHeader {
         bytes
     }
 
-    /// The header of a frame of this segment, if it is one.
+    /// The header of a frame of this segment, if it is valid.
     pub(super) fn read(bytes: &[u8; Self::LENGTH], segment: u64) -> Option<Self> {
         if bytes[..4] != FRAME_MAGIC || bytes[24..] != xxh3_64_with_seed(&bytes[..24], segment).to_le_bytes()
         {
@@ -110,16 +111,16 @@ impl FrameHeader {
     }
 }
 
-/// What records of a group are.
+/// The kind of the records of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Documents with numbers, which are put in.
+    /// Inserted documents whose ids are numbers.
     NumbersIn = 1,
-    /// Documents with texts, which are put in.
+    /// Inserted documents whose ids are texts.
     TextsIn = 2,
-    /// Numbers of documents that are taken out.
+    /// Removed documents whose ids are numbers.
     NumbersOut = 3,
-    /// Texts of documents that are taken out.
+    /// Removed documents whose ids are texts.
     TextsOut = 4,
 }
 
@@ -150,11 +151,12 @@ pub(super) struct Group<'a> {
     pub(super) language: Language,
     pub(super) kind: Kind,
     pub(super) count: usize,
-    /// They are whole.
+    /// The bytes of the records, which are complete.
     records: &'a [u8],
 }
 
-/// Puts changes of some languages into `payload`, in the place of what was there. An id must not be there twice, as the order is lost.
+/// Encodes changes of some languages into `payload` and replaces its content. No id may occur twice, because the order of the changes is
+/// lost.
 pub(super) fn encode(changes: &[(Language, Vec<Change<'_>>)], payload: &mut Vec<u8>) {
     payload.clear();
     for (language, changes) in changes {
@@ -185,7 +187,7 @@ pub(super) fn encode(changes: &[(Language, Vec<Change<'_>>)], payload: &mut Vec<
     }
 }
 
-/// The groups of a frame, or what makes no sense about it, behind which there are none.
+/// The groups of a payload. If it is malformed, the error comes last.
 pub(super) fn groups(payload: &[u8]) -> impl Iterator<Item = Result<Group<'_>, &'static str>> {
     let mut rest = payload;
     std::iter::from_fn(move || {
@@ -227,7 +229,7 @@ fn split_record<'a>(rest: &mut &'a [u8], kind: Kind) -> Option<(IdRef<'a>, SimHa
 }
 
 impl<'a> Group<'a> {
-    /// The ids with their fingerprints; 0 for what is taken out.
+    /// The ids with their fingerprints; the fingerprint is 0 for a removal.
     pub(super) fn records(&self) -> impl Iterator<Item = (IdRef<'a>, SimHash)> {
         let (mut rest, kind) = (self.records, self.kind);
         (0..self.count).map(move |_| split_record(&mut rest, kind).expect("records of a group are whole"))

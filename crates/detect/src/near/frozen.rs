@@ -1,4 +1,4 @@
-//! A part of a language that gets no new rows.
+//! A part of a language that receives no new rows.
 
 use std::ops::ControlFlow;
 
@@ -11,10 +11,10 @@ use super::texts::{Texts, TextsBuilder};
 use super::work::Work;
 use crate::simhash::SimHash;
 
-/// Documents in the order of their ids, with tables from bands to rows. Rows can be taken out.
+/// Documents in the order of their ids, with tables from bands to rows. Rows can only be marked as dead.
 ///
-/// A row with a number takes 16 bytes for its fingerprint, 17.6 for the tables and 2 to 7 for the id, which needs no table of its own as
-/// rows go by ids.
+/// A row with a number takes 16 bytes for its fingerprint, 17.6 for the tables and 2 to 7 for the id. The id needs no table of its own,
+/// because rows are sorted by id.
 #[derive(Debug)]
 pub(super) struct Frozen {
     hashes: Hashes,
@@ -27,14 +27,14 @@ pub(super) struct Frozen {
     dead: Dead,
 }
 
-/// Fingerprints in two halves: to tell that two are far from each other, one half is enough.
+/// Fingerprints, stored in two halves: one half is enough to tell that two fingerprints are far apart.
 #[derive(Debug, Default)]
 struct Hashes {
     high: Vec<u64>,
     low: Vec<u64>,
 }
 
-/// Makes a [`Frozen`] of rows that come in the order of their ids.
+/// Builds a [`Frozen`] from rows that come in the order of their ids.
 #[derive(Debug)]
 pub(super) struct FrozenBuilder {
     hashes: Hashes,
@@ -43,7 +43,7 @@ pub(super) struct FrozenBuilder {
     filter: Filter,
 }
 
-/// An id that is not owned; ordered as [`DocId`] is.
+/// A borrowed id; ordered as [`DocId`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum IdRef<'a> {
     Number(u64),
@@ -55,7 +55,7 @@ impl Hashes {
         SimHash(u128::from(self.high[row]) << 64 | u128::from(self.low[row]))
     }
 
-    /// The halves that a band is not in, and that of a query.
+    /// The stored halves that do not contain a band, and the same half of a query.
     fn without(&self, band: usize, query: SimHash) -> (&[u64], u64) {
         if band < BANDS / 2 { (&self.low, query.0 as u64) } else { (&self.high, (query.0 >> 64) as u64) }
     }
@@ -80,7 +80,7 @@ impl From<IdRef<'_>> for DocId {
 }
 
 impl FrozenBuilder {
-    /// For at most so many rows, of which so many have numbers for ids.
+    /// A builder for at most `rows` rows, of which `numbers` have numbers as ids.
     pub(super) fn with_capacity(rows: usize, numbers: usize) -> Self {
         Self {
             hashes: Hashes { high: Vec::with_capacity(rows), low: Vec::with_capacity(rows) },
@@ -90,7 +90,7 @@ impl FrozenBuilder {
         }
     }
 
-    /// Adds a row, whose id is above all others.
+    /// Adds a row, whose id must be greater than all others.
     pub(super) fn push(&mut self, id: IdRef<'_>, hash: SimHash) {
         self.filter.insert(id);
         match id {
@@ -105,7 +105,7 @@ impl FrozenBuilder {
         self.hashes.high.len()
     }
 
-    /// Makes the tables.
+    /// Builds the tables.
     pub(super) fn finish(mut self, k: u32) -> Frozen {
         self.hashes.high.shrink_to_fit();
         self.hashes.low.shrink_to_fit();
@@ -123,12 +123,12 @@ impl FrozenBuilder {
 }
 
 impl Frozen {
-    /// Rows, those that are out included.
+    /// The number of rows, dead ones included.
     pub(super) fn rows(&self) -> usize {
         self.hashes.high.len()
     }
 
-    /// Rows that are not out.
+    /// The number of live rows.
     pub(super) fn live(&self) -> usize {
         self.rows() - self.dead.count()
     }
@@ -149,7 +149,7 @@ impl Frozen {
         self.dead.contains(row)
     }
 
-    /// The row of an id, unless it is out.
+    /// The live row of an id.
     pub(super) fn find(&self, id: IdRef<'_>) -> Option<u32> {
         if !self.filter.may_contain(id) {
             return None;
@@ -161,16 +161,16 @@ impl Frozen {
         row.map(|row| row as u32).filter(|row| !self.is_dead(*row))
     }
 
-    /// Takes out the row of an id; says whether it was in.
+    /// Marks the row of an id as dead; returns whether there was a live one.
     pub(super) fn kill(&self, id: IdRef<'_>) -> bool {
         self.find(id).is_some_and(|row| self.dead.insert(row))
     }
 
-    /// Puts all rows within k bits into the hits of `work`, if the tables are made for k.
+    /// Puts all rows within k bits into the hits of `work`, if the tables were made for k.
     pub(super) fn near(&self, query: SimHash, k: u32, work: &mut Work) {
         let probes = bands::probes(k);
         if probes.len() <= BANDS {
-            // With room for no more, a query takes less time.
+            // With an array that is just large enough, a query takes less time.
             return self.near_by::<BANDS>(probes, query, k, work);
         }
         self.near_by::<MOST_PROBES>(probes, query, k, work);
@@ -184,14 +184,14 @@ impl Frozen {
         }
         work.count(candidates);
         for (probe, entries) in probes.iter().zip(sharing) {
-            // The half without the band tells more.
+            // The half without the band is more selective, because all candidates share the band.
             let (halves, half) = self.hashes.without(probe.band, query);
             for entry in entries {
                 let row = self.bands.row(*entry);
                 if (halves[row as usize] ^ half).count_ones() <= k {
                     let difference = self.hash(row).0 ^ query.0;
                     let distance = difference.count_ones();
-                    // Several probes may find a row.
+                    // Several probes may find the same row.
                     if distance <= k
                         && bands::first_probe(k, difference) == Some(*probe)
                         && !self.is_dead(row)
@@ -203,7 +203,7 @@ impl Frozen {
         }
     }
 
-    /// The same by comparing with every row.
+    /// The same as [`near`](Self::near), by comparing with every row.
     pub(super) fn scan(&self, query: SimHash, k: u32, work: &mut Work) {
         work.count_scan(self.rows());
         let rows = work.scan(&self.hashes.high, query, k);
@@ -216,7 +216,8 @@ impl Frozen {
         work.give_back(rows);
     }
 
-    /// All pairs of rows within k bits, each once, until `each` breaks. Takes memory for another table while it works if k is above 3.
+    /// Visits all pairs of rows within k bits, each once, until `each` breaks. If k is above 3, this takes memory for another table during
+    /// the call.
     pub(super) fn pairs(
         &self,
         k: u32,
@@ -236,7 +237,7 @@ impl Frozen {
         ControlFlow::Continue(())
     }
 
-    /// Pairs of rows within k bits that are in one group of a table of a band.
+    /// Visits the pairs of rows within k bits that are in one group of a band's table.
     fn pairs_of(
         &self,
         table: &Table,
@@ -251,7 +252,7 @@ impl Frozen {
         for run in table.runs() {
             entries.clear();
             entries.extend(run.chunk_by(is_same).filter(|group| group.len() > 1).flatten());
-            // All are read before any is compared, so that reads need not wait for each other.
+            // All are read before any is compared, so that the reads do not wait for each other.
             halves.clear();
             halves.extend(entries.iter().map(|entry| of_rows[table.row(*entry) as usize]));
             let mut rest = &halves[..];
@@ -284,11 +285,11 @@ impl Frozen {
     }
 }
 
-/// Rows that are scanned in the time in which one is looked up where it lies. Of four million rows, a scan took 0.25 to 0.7 ns a row with
-/// AVX-512; to look up one took 10 to 60 ns, by what else the machine did, whether rows were compared one by one or read before.
+/// The number of rows that a scan passes in the time of one look-up. Among four million rows, a scan took 0.25 to 0.7 ns per row with
+/// AVX-512; a look-up took 10 to 60 ns, depending on the load of the machine, whether rows were compared one by one or read in advance.
 const ROWS_SCANNED_PER_CANDIDATE: usize = 100;
 
-/// Brings the rows of parts together by their ids. Rows that are out are left out.
+/// Merges the rows of several parts by their ids, without dead rows.
 pub(super) fn merged_order<'a>(
     lists: &mut [Box<dyn Iterator<Item = (IdRef<'a>, SimHash)> + 'a>],
     mut each: impl FnMut(IdRef<'a>, SimHash) -> ControlFlow<()>,

@@ -1,13 +1,13 @@
-//! What an index is made for.
+//! The properties that an index is made for.
 
 use std::fmt;
 
 use super::error::{IndexError, IndexErrorKind};
 use crate::simhash::Features;
 
-/// What an index is made for, and cannot be used without: the largest distance, and what texts are seen as.
+/// The properties that an index is made for: the largest distance, and the features of texts.
 ///
-/// An index is of no use with another one: tables that are made for 3 bits miss some of those within 7, and fingerprints of other
+/// An index cannot be used with another identity: tables made for 3 bits miss some of the fingerprints within 7, and fingerprints of other
 /// features cannot be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
@@ -16,14 +16,14 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The largest k: of four bands of 32 bits one differs in at most one bit then, and eight bands of 16 bits have one in common. Beyond,
-    /// neither is sure.
+    /// The largest k. Up to 7 differing bits, one of four bands of 32 bits differs in at most one bit, and one of eight bands of 16 bits is
+    /// equal. Beyond 7, neither is certain.
     pub const MAX_K: u32 = 7;
 
-    /// An index of fingerprints by `features` that finds all within `k` bits, k itself included.
+    /// The identity of an index of fingerprints by `features` that finds all within `k` bits, k itself included.
     ///
     /// # Errors
-    /// [`Input`](IndexErrorKind::Input): k is above [`MAX_K`](Self::MAX_K), for which an answer would not be exact.
+    /// [`Input`](IndexErrorKind::Input): k is above [`MAX_K`](Self::MAX_K), for which results would not be exact.
     pub fn new(k: u32, features: Features) -> Result<Self, IndexError> {
         if k > Self::MAX_K {
             let message = format!(
@@ -35,20 +35,20 @@ impl Identity {
         Ok(Self { k, features })
     }
 
-    /// The largest distance of what is found, 0 to 7.
+    /// The largest distance of the documents that a query finds, 0 to 7.
     pub fn k(&self) -> u32 {
         self.k
     }
 
-    /// What texts are seen as.
+    /// The features of texts that fingerprints are made of.
     pub fn features(&self) -> Features {
         self.features
     }
 
-    /// Whether an index that was made for `self` is used for `asked`.
+    /// Checks whether an index that was made for `self` can be used for `asked`.
     ///
     /// # Errors
-    /// [`Identity`](IndexErrorKind::Identity): it is not, with both named.
+    /// [`Identity`](IndexErrorKind::Identity): it cannot; the message names both identities.
     pub fn check(&self, asked: &Identity) -> Result<(), IndexError> {
         if self == asked {
             return Ok(());
@@ -60,7 +60,7 @@ impl Identity {
 }
 
 impl Default for Identity {
-    /// k = 3 and `words-log`.
+    /// The default: k = 3 and `words-log`.
     fn default() -> Self {
         Self { k: 3, features: Features::default() }
     }

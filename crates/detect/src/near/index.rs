@@ -1,4 +1,4 @@
-//! What an index does.
+//! The interface of an index.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,96 +10,97 @@ use super::identity::Identity;
 use super::language::Language;
 use crate::simhash::SimHash;
 
-/// An index of fingerprints: which of them are within k bits of a given one.
+/// An index of fingerprints that finds those within k bits of a given one.
 ///
-/// Each language is an index of its own. All implementations give the same answers, those of comparing with every document.
+/// Each language is an index of its own. All implementations return the same results as a comparison with every document.
 ///
-/// Calls block, on memory, on a disk or on a server; from asynchronous code they are made on a blocking thread. Any number of threads may
-/// call at once. One that asks sees each document of a batch that is being inserted either wholly or not yet, and each batch wholly whose
-/// `insert` has returned.
+/// Calls block on memory, on a disk or on a server; asynchronous code must make them on a blocking thread. Any number of threads may call
+/// at once. A query sees each document of a batch that is being inserted either completely or not at all, and it sees all documents of a
+/// batch whose `insert` has returned.
 pub trait NearIndex: fmt::Debug + Send + Sync {
-    /// What the index is made for.
+    /// The identity that the index was made for.
     fn identity(&self) -> &Identity;
 
-    /// For each query all documents of its language within k bits, k included, by distance and then by id.
+    /// Returns for each query all documents of its language within k bits, k included, sorted by distance and then by id.
     ///
-    /// A document that is indexed finds itself: who asks for others leaves out its id. Nothing is within k bits of the fingerprint 0,
-    /// which says nothing.
+    /// An indexed document finds itself; a caller that looks for others must skip its id. A query for the fingerprint 0, which carries no
+    /// information, finds no documents.
     ///
     /// # Errors
     /// The disk or the server fails.
     fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<Near>>, IndexError>;
 
-    /// The fingerprints of documents, one for each id, in their order.
+    /// Returns the fingerprints of documents, one for each id, in the order of the ids.
     ///
     /// # Errors
     /// The disk or the server fails.
     fn get(&self, language: &Language, ids: &[DocId]) -> Result<Vec<Option<SimHash>>, IndexError>;
 
-    /// Indexes documents; a document whose id is there takes its place, and within a batch the last one of an id stays.
+    /// Indexes documents. A document replaces an earlier one with the same id; if an id occurs more than once in a batch, its last document
+    /// stays.
     ///
-    /// To insert what is there changes nothing, so after an error, which may leave some of the batch indexed, the same batch is inserted
-    /// again. What has the fingerprint 0 is not indexed, and takes out what was there under its id.
+    /// Inserting a document that is indexed already changes nothing. So after an error, which may leave some of the batch indexed, the
+    /// caller inserts the same batch again. A document with the fingerprint 0 is not indexed, and removes an earlier one with its id.
     ///
-    /// When it returns, the end of the process by any means loses nothing of it; what a loss of power may take is what came after the
-    /// last [`flush`](Self::flush).
+    /// After it returns, the batch survives any end of the process. A loss of power may lose changes made after the last
+    /// [`flush`](Self::flush).
     ///
     /// # Errors
-    /// [`Input`](super::IndexErrorKind::Input) before anything is done: an id is too long. The disk or the server is full or fails.
+    /// [`Input`](super::IndexErrorKind::Input), before any change is made: an id is too long. The disk or the server is full or fails.
     fn insert(&self, documents: &[Document]) -> Result<(), IndexError>;
 
-    /// Takes documents out; says how many of them were there. As durable as [`insert`](Self::insert).
+    /// Removes documents and returns how many of them were indexed. As durable as [`insert`](Self::insert).
     ///
     /// # Errors
     /// The disk or the server is full or fails.
     fn remove(&self, language: &Language, ids: &[DocId]) -> Result<usize, IndexError>;
 
-    /// How much there is, and what it takes.
+    /// The number of documents and the memory that they take.
     ///
     /// # Errors
     /// The disk or the server fails.
     fn stats(&self) -> Result<IndexStats, IndexError>;
 
-    /// Visits every document once, in no order that is promised, until `each` breaks.
+    /// Visits every document once, in no particular order, until `each` breaks.
     ///
-    /// Documents that others insert, replace or take out meanwhile are visited or not; `each` may call the index itself.
+    /// If other threads insert, replace or remove documents meanwhile, these may be visited or not. `each` may call the index itself.
     ///
     /// # Errors
     /// The disk or the server fails.
     fn for_each(&self, each: &mut dyn FnMut(&Document) -> ControlFlow<()>) -> Result<(), IndexError>;
 
-    /// Makes durable what was inserted and taken out: a loss of power does not lose it.
+    /// Makes all changes so far durable, so that they survive a loss of power.
     ///
     /// # Errors
     /// The disk or the server fails.
     fn flush(&self) -> Result<(), IndexError>;
 }
 
-/// How much there is in an index, and what it takes.
+/// The numbers of documents of an index, and its memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IndexStats {
     /// The languages that have documents.
     pub languages: BTreeMap<Language, LanguageStats>,
-    /// Bytes that belong to no language, by what they are for: `log`.
+    /// Bytes that belong to no language, by purpose: `log`.
     pub bytes: BTreeMap<&'static str, u64>,
-    /// Queries since the index was opened for which so many documents had to be compared that all were.
+    /// Queries since the index was opened that had too many candidates, so that all documents of the language were compared.
     pub heavy_buckets: u64,
-    /// How many documents were compared per query since the index was opened.
+    /// The number of documents compared per query since the index was opened.
     pub candidates: CandidateCounts,
 }
 
-/// How much there is of a language, and what it takes.
+/// The number of documents of a language, and their memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LanguageStats {
-    /// Documents.
+    /// The number of documents.
     pub documents: u64,
-    /// Bytes by what they are for: `hashes`, `ids`, `bands`, `delta`; other indexes have other parts.
+    /// Bytes by purpose: `hashes`, `ids`, `bands`, `delta`; other indexes have other parts.
     pub bytes: BTreeMap<&'static str, u64>,
 }
 
-/// A histogram of how many documents were compared per query, by powers of two.
+/// A histogram of the number of documents compared per query, by powers of two.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CandidateCounts {
     counts: [u64; CandidateCounts::CLASSES],
@@ -107,12 +108,12 @@ pub struct CandidateCounts {
 }
 
 impl IndexStats {
-    /// Documents of all languages.
+    /// The number of documents of all languages.
     pub fn documents(&self) -> u64 {
         self.languages.values().map(|language| language.documents).sum()
     }
 
-    /// Bytes of all languages and of what belongs to none.
+    /// Bytes of all languages, and bytes that belong to no language.
     pub fn total_bytes(&self) -> u64 {
         let parts = self.languages.values().flat_map(|language| language.bytes.values());
         parts.chain(self.bytes.values()).sum()
@@ -120,26 +121,27 @@ impl IndexStats {
 }
 
 impl CandidateCounts {
-    /// Classes of queries: none compared, 1, 2 and 3, 4 to 7, and so on; the last one has no end.
+    /// Classes of queries: none compared, 1, 2 and 3, 4 to 7, and so on; the last class is open-ended.
     pub(super) const CLASSES: usize = 32;
 
-    /// Counts a query.
+    /// Counts a query that compared this number of documents.
     pub fn record(&mut self, candidates: u64) {
         self.add(Self::class(candidates), 1, candidates);
     }
 
-    /// The number of a class of queries.
+    /// The class of a query that compared this number of documents.
     pub(super) fn class(candidates: u64) -> usize {
         (candidates.checked_ilog2().map_or(0, |log| log as usize + 1)).min(Self::CLASSES - 1)
     }
 
-    /// Counts queries of a class which took `sum` in all.
+    /// Counts queries of a class that compared `sum` documents in total.
     pub(super) fn add(&mut self, class: usize, queries: u64, sum: u64) {
         self.counts[class] += queries;
         self.sum += sum;
     }
 
-    /// How many queries compared at most so many documents, for 0, 1, 3, 7 and so on, as the buckets of a Prometheus histogram.
+    /// The cumulative counts, as the buckets of a Prometheus histogram: for 0, 1, 3, 7 and so on, the number of queries that compared at
+    /// most that many documents.
     pub fn buckets(&self) -> impl Iterator<Item = (u64, u64)> {
         let mut queries = 0;
         let last = Self::CLASSES - 1;
@@ -149,12 +151,12 @@ impl CandidateCounts {
         })
     }
 
-    /// How many queries there were.
+    /// The number of queries.
     pub fn queries(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// How many documents were compared in all.
+    /// The number of documents compared in total.
     pub fn sum(&self) -> u64 {
         self.sum
     }

@@ -1,4 +1,4 @@
-//! The name of a language, as the parts of an index have it.
+//! The name of a language, which selects a part of an index.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +9,8 @@ use huntsman_text::lang::Lang;
 
 /// The name of a part of an index: 1 to 32 of `A-Z`, `0-9`, `_` and `-`.
 ///
-/// Ten languages go by their names, HINDI BENGALI MARATHI TAMIL MALAYALAM TELUGU GUJARATI ODIA PUNJABI ENGLISH, for which their
-/// ISO 639-1 codes stand as well. Small letters are made large, so that `hi`, `HI`, `Hindi` and `HINDI` are one part.
+/// Ten languages have full names, HINDI BENGALI MARATHI TAMIL MALAYALAM TELUGU GUJARATI ODIA PUNJABI ENGLISH, and their ISO 639-1 codes are
+/// aliases. Lower case becomes upper case, so that `hi`, `HI`, `Hindi` and `HINDI` are one part.
 ///
 /// ```
 /// use huntsman_detect::near::Language;
@@ -22,12 +22,12 @@ use huntsman_text::lang::Lang;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Language([u8; Language::MAX_BYTES]);
 
-/// What is no name of a part: it has other characters, or none, or too many.
+/// The error for a text that is not such a name: it has other characters, or none, or too many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ParseLanguageError;
 
-/// ISO 639-1 codes that stand for names.
+/// ISO 639-1 codes that are aliases of names.
 const ALIASES: [(&str, &str); 10] = [
     ("HI", "HINDI"),
     ("BN", "BENGALI"),
@@ -42,13 +42,13 @@ const ALIASES: [(&str, &str); 10] = [
 ];
 
 impl Language {
-    /// The longest name.
+    /// The longest name, in bytes.
     pub const MAX_BYTES: usize = 32;
 
-    /// The part of a name or of an ISO code.
+    /// Parses a name or an ISO code.
     ///
     /// # Errors
-    /// It is no name: see [`Language`].
+    /// The text is not a name: see [`Language`].
     pub fn parse(name: &str) -> Result<Self, ParseLanguageError> {
         let known = ALIASES.iter().find(|(code, _)| code.eq_ignore_ascii_case(name));
         let name = known.map_or(name, |(_, name)| name).as_bytes();
@@ -70,7 +70,7 @@ impl Language {
 }
 
 impl From<Lang> for Language {
-    /// The part of a language that was declared or recognised; `UND` if none was.
+    /// The part for a language that was declared or recognised; `UND` for an unknown one.
     fn from(lang: Lang) -> Self {
         Self::parse(lang.code()).expect("codes are two or three letters")
     }

@@ -1,4 +1,4 @@
-//! The documents on disk: what was put in and taken out, in the order in which it was.
+//! The log on disk: the insertions and removals, in their order.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,36 +13,36 @@ use super::language::Language;
 use super::partition::Change;
 use super::segment::{End, NewSegment, Segment};
 
-/// A log: segments, of which only the last one grows.
+/// A log: segments, of which only the last one is appended to.
 #[derive(Debug)]
 pub(super) struct Log {
     directory: PathBuf,
     tail: Mutex<Tail>,
-    /// Held by who compacts.
+    /// Held during a compaction.
     compaction: Mutex<()>,
 }
 
-/// The segment that grows.
+/// The segment that is appended to.
 #[derive(Debug)]
 struct Tail {
     segment: Segment,
     medium: Arc<dyn Medium>,
     len: u64,
-    /// Up to here a frame without records tells that all before it was synced.
+    /// The length up to which a sync mark (a frame without records) says that the log was synced.
     marked: u64,
     /// Bytes of all other segments.
     other_bytes: u64,
-    /// Documents put in and taken out, in this segment and in all others.
+    /// Records of insertions and removals, in this segment and in all others.
     records: [u64; 2],
-    /// Set when what is on disk is not known any more.
+    /// Set when the state of the data on disk is unknown.
     is_broken: bool,
     frame: Vec<u8>,
 }
 
-/// What a segment is written to: a file, but for tests of what happens when writing fails.
+/// The output of a segment: a file, or in tests a medium that fails.
 trait Medium: std::fmt::Debug + Send + Sync {
     fn write(&self, bytes: &[u8]) -> io::Result<()>;
-    /// Takes back what was written behind so many bytes; the next bytes are written there.
+    /// Drops the bytes after the first `len`; the next write goes there.
     fn truncate(&self, len: u64) -> io::Result<()>;
     fn sync(&self) -> io::Result<()>;
 }
@@ -64,16 +64,16 @@ impl Medium for File {
     }
 }
 
-/// What a log has.
+/// The contents of a log.
 #[derive(Debug, Default)]
 pub(super) struct Contents {
-    /// For each language, how many records have numbers and how many texts.
+    /// For each language, the numbers of records whose ids are numbers and texts.
     pub(super) records: BTreeMap<Language, [usize; 2]>,
-    /// Bytes at the end that were not written to their end and are dropped.
+    /// Bytes of an incomplete write at the end, which are dropped.
     pub(super) torn: u64,
 }
 
-/// Bytes of a buffer that is kept for the next frame.
+/// The largest buffer that is kept for the next frame.
 const KEPT_BUFFER: usize = 1 << 20;
 
 impl Log {
@@ -83,12 +83,12 @@ impl Log {
         Ok(())
     }
 
-    /// Reads all twice: first to see that it is whole and what `counted` is told of it, then each group into `keep`.
+    /// Opens the log and reads it twice: first to check it and to pass its contents to `counted`, then to pass each group to `keep`.
     ///
-    /// What is torn at the end is cut off.
+    /// An incomplete write at the end is cut off.
     ///
     /// # Errors
-    /// It is damaged, of a newer version, or cannot be read.
+    /// The log is damaged, was written by a newer version, or cannot be read.
     pub(super) fn open<T>(
         directory: &Path,
         counted: impl FnOnce(&Contents) -> T,
@@ -152,35 +152,35 @@ impl Log {
         tail.len + tail.other_bytes
     }
 
-    /// Documents that were put in and taken out.
+    /// The number of insertions and removals in the log.
     pub(super) fn records(&self) -> u64 {
         self.tail().records.iter().sum()
     }
 
-    /// Makes durable what was written, and notes that it is. Others may write meanwhile.
+    /// Makes the written records durable and appends a sync mark. Other threads may write meanwhile.
     pub(super) fn sync(&self) -> Result<(), IndexError> {
         let tail = self.tail();
         tail.check()?;
         let (medium, segment, len) = (Arc::clone(&tail.medium), tail.segment.clone(), tail.len);
         drop(tail);
         medium.sync().map_err(|error| {
-            // What could not be written once may be forgotten by the system.
+            // After a failed sync, the system may have dropped the unwritten data.
             self.tail().is_broken = true;
             IndexError::io("syncing the log", error).at(&segment.path)
         })?;
         let mut tail = self.tail();
-        // What was written meanwhile is noted by the next one.
+        // If records were written meanwhile, the next sync writes the mark.
         if tail.segment.number == segment.number && tail.len == len && tail.marked != len {
-            // On a full disk there is no note, and all is durable nevertheless.
+            // On a full disk the mark is missing, but the data is durable nevertheless.
             let _ = tail.append(&[]);
             tail.marked = tail.len;
         }
         Ok(())
     }
 
-    /// Writes what there is as one segment, in the place of all that there are. `write` gives it, by changes that put in.
+    /// Replaces all segments with one that holds the current documents, which `write` passes as insertions.
     ///
-    /// Other changes go on meanwhile. What `write` gives must have all that was logged before it was called.
+    /// Other changes go on meanwhile. The documents that `write` passes must include all that was logged before it was called.
     pub(super) fn compact(
         &self,
         write: impl FnOnce(&mut WriteChanges<'_>) -> Result<(), IndexError>,
@@ -194,7 +194,7 @@ impl Log {
             records += changes.iter().map(|(_, changes)| changes.len() as u64).sum::<u64>();
             new.write(&payload)
         });
-        // What took the place of something older must be there for good before the older is gone.
+        // A replacement must be durable before the older data is removed.
         if let Err(error) = written.and_then(|()| self.sync()) {
             new.discard();
             return Err(error);
@@ -206,9 +206,9 @@ impl Log {
         Segment::current(&self.directory).map(|_| ())
     }
 
-    /// Begins another segment; gives the one that grows no more.
+    /// Starts another segment; returns the one that is now complete.
     fn roll(&self) -> Result<Segment, IndexError> {
-        // Nearly all is on the disk before anybody has to wait.
+        // Syncs most of the data first, so that writers wait only briefly under the lock.
         self.sync()?;
         let mut tail = self.tail();
         tail.check()?;
@@ -229,11 +229,11 @@ impl Log {
     }
 }
 
-/// Writes changes that put in.
+/// A callback that writes insertions.
 pub(super) type WriteChanges<'a> = dyn FnMut(&[(Language, Vec<Change<'_>>)]) -> Result<(), IndexError> + 'a;
 
 impl Journal for Log {
-    /// Writes changes in one step: after the end of the process they are there, all or none.
+    /// Writes changes in one step: if the process ends, all of them are in the log, or none.
     fn append(&self, changes: &[(Language, Vec<Change<'_>>)]) -> Result<(), IndexError> {
         let mut payload = std::mem::take(&mut self.tail().frame);
         frame::encode(changes, &mut payload);
@@ -261,7 +261,7 @@ impl Tail {
         let header = FrameHeader::of(payload, self.len).to_bytes(self.segment.number);
         let written = self.medium.write(&header).and_then(|()| self.medium.write(payload));
         if let Err(error) = written {
-            // The next one is written in the place of what there is of this one.
+            // The incomplete frame is removed, and the next one is written in its place.
             self.is_broken = self.medium.truncate(self.len).is_err();
             return Err(IndexError::io("writing the log", error).at(&self.segment.path));
         }
@@ -280,7 +280,7 @@ mod tests {
     use crate::near::{DocId, IndexErrorKind};
     use crate::simhash::SimHash;
 
-    /// A file on a disk with room for so many bytes.
+    /// A simulated disk file with a limit on its bytes.
     #[derive(Debug)]
     struct Small {
         file: File,
@@ -311,7 +311,7 @@ mod tests {
         }
     }
 
-    /// A log on a small disk, and the disk.
+    /// A log on such a disk, and the disk.
     fn small(directory: &Path, room: u64) -> (Log, Arc<Small>) {
         Log::create(directory).expect("a log");
         let (log, (), _) = Log::open(directory, |_| (), |(), _| ()).expect("a log");
@@ -335,7 +335,7 @@ mod tests {
         log.append(&[(Language::parse("hi").expect("a name"), vec![change])])
     }
 
-    /// The numbers that are in the log of a directory.
+    /// The numeric ids in the log of a directory.
     fn numbers(directory: &Path) -> Vec<u64> {
         let (_, numbers, contents) = Log::open(
             directory,
@@ -394,7 +394,7 @@ mod tests {
             assert!(error.to_string().contains("open the index again"), "{error}");
         }
         drop(log);
-        // As a process would find it that died there.
+        // Opens the log as it would be after a crash at this moment.
         let (log, numbers, contents) =
             Log::open(directory.path(), |_| 0, |count, group| *count += group.count)
                 .expect("the log is whole");

@@ -1,4 +1,4 @@
-//! An index that is gone with its process.
+//! An index in memory only.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -15,7 +15,7 @@ use crate::simhash::SimHash;
 
 /// An index in memory, without files.
 ///
-/// With numbers for ids a document takes 35 to 41 bytes: the more random the numbers, the more.
+/// A document whose id is a number takes 35 to 41 bytes: the more random the numbers are, the more.
 ///
 /// ```
 /// use huntsman_detect::near::{Document, Identity, Language, MemoryIndex, Near, NearIndex};
@@ -42,7 +42,7 @@ impl MemoryIndex {
         Self { engine: Engine::new(identity) }
     }
 
-    /// An index of many documents at once: half a microsecond each, where inserting takes one or two.
+    /// An index of many documents, built in bulk: half a microsecond per document, where inserting takes one or two.
     ///
     /// # Errors
     /// [`Input`](super::IndexErrorKind::Input): an id is too long, or there are too many languages.
@@ -62,28 +62,28 @@ impl MemoryIndex {
         Ok(Self { engine: Engine::with_rows(identity, languages) })
     }
 
-    /// Compares at most so many documents one by one for a query; where more share a band with it, all of its language are
-    /// scanned, which is as exact, and counted in [`IndexStats::heavy_buckets`]. By default 100,000.
+    /// Sets how many documents a query compares one by one. If more of them share a band with it, the query scans all documents of its
+    /// language, which is as exact, and is counted in [`IndexStats::heavy_buckets`]. The default is 100,000.
     pub fn set_max_candidates(&self, max_candidates: usize) {
         self.engine.set_max_candidates(max_candidates);
     }
 
-    /// What [`near`](NearIndex::near) finds, by comparing with every document: some 0.3 ms for a million.
+    /// Returns the results of [`near`](NearIndex::near), by comparing with every document: some 0.3 ms for a million.
     pub fn scan(&self, queries: &[(Language, SimHash)]) -> Vec<Vec<Near>> {
         self.engine.scan(queries)
     }
 
-    /// Tells `each` all pairs of documents of one language within k bits, each pair once, until it breaks.
+    /// Calls `each` with all pairs of documents of one language within k bits, each pair once, until it breaks.
     ///
-    /// Where fingerprints are spread evenly, 0.02 us a document for k up to 3, 0.7 us for k up to 7; where many share bands, as those of
-    /// texts of one language do, 2.5 us among four million for k = 7; and the time for what is found: a thousand copies of one text are
-    /// half a million pairs. For k above 3 it takes 4.4 bytes a document of one language while it works. What is inserted meanwhile is
-    /// not seen, what is taken out may be.
+    /// If fingerprints are evenly distributed, this takes 0.02 us per document for k up to 3 and 0.7 us for k up to 7. If many share bands,
+    /// as those of texts of one language do, it takes 2.5 us among four million for k = 7. The time for the results comes on top: a
+    /// thousand copies of one text are half a million pairs. For k above 3 it takes 4.4 bytes of memory per document of one language during
+    /// the call. Documents inserted meanwhile are not visited; those removed meanwhile may be.
     pub fn pairs(&self, each: &mut dyn FnMut(&Pair) -> ControlFlow<()>) {
         pairs::all(&self.engine, each);
     }
 
-    /// Waits until what goes on in the background is done: then the least memory is used, and queries are quickest.
+    /// Waits for the merges in the background. Afterwards the index uses the least memory, and queries are fastest.
     pub fn settle(&self) {
         self.engine.settle();
     }

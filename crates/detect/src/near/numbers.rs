@@ -1,26 +1,27 @@
-//! Ascending numbers in few bytes, each found by its place and each place by its number.
+//! Sorted numbers in few bytes, with look-ups by position and by number.
 
-/// Numbers in a block. Of 64 numbers of w bits, each w words are full.
+/// Numbers per block. With a block of 64, numbers of w bits fill w words exactly.
 const BLOCK: usize = 64;
 
-/// Distinct numbers in ascending order, each block as differences from its first number, in as many bits as its last one needs.
+/// Distinct numbers in ascending order. Each block stores the differences from its first number, in as many bits as the largest of them
+/// needs.
 ///
-/// Numbers that follow each other take about one byte each, four million random ones of 64 bits some 6.2 bytes. To read one
-/// costs some nanoseconds, to find one a binary search over blocks and one within a block.
+/// Consecutive numbers take about one byte each, four million random ones of 64 bits some 6.2 bytes. Reading a number costs some
+/// nanoseconds; finding one costs a binary search over the blocks and one within a block.
 #[derive(Debug)]
 pub(super) struct Numbers {
     len: usize,
     last: u64,
-    /// How many blocks there are to the distance of the first number to the last one.
+    /// The number of blocks, divided by the distance from the first number to the last one.
     blocks_per_number: f64,
     /// The first number of each block.
     firsts: Box<[u64]>,
-    /// Where the words of each block begin, and behind the last one where they end. As many as its numbers have bits.
+    /// The start of each block's words, and last the end of the last block's. A block has as many words as its numbers have bits.
     starts: Box<[u32]>,
     words: Box<[u64]>,
 }
 
-/// Makes [`Numbers`] of numbers that come in ascending order.
+/// Builds [`Numbers`] from numbers in ascending order.
 #[derive(Debug)]
 pub(super) struct NumbersBuilder {
     len: usize,
@@ -31,7 +32,7 @@ pub(super) struct NumbersBuilder {
 }
 
 impl NumbersBuilder {
-    /// For about so many numbers.
+    /// A builder for about this many numbers.
     pub(super) fn with_capacity(numbers: usize) -> Self {
         let blocks = numbers.div_ceil(BLOCK);
         Self {
@@ -43,7 +44,7 @@ impl NumbersBuilder {
         }
     }
 
-    /// Adds a number that is larger than the last one.
+    /// Adds a number, which must be larger than the previous one.
     pub(super) fn push(&mut self, number: u64) {
         let at = self.len % BLOCK;
         debug_assert!(self.len == 0 || self.block[(at + BLOCK - 1) % BLOCK] < number, "numbers ascend");
@@ -94,19 +95,19 @@ impl NumbersBuilder {
 }
 
 impl Numbers {
-    /// How many there are.
+    /// The number of numbers.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The number at a place below [`len`](Self::len).
+    /// The number at a position below [`len`](Self::len).
     pub(super) fn get(&self, at: usize) -> u64 {
         let block = at / BLOCK;
         let (start, end) = (self.starts[block] as usize, self.starts[block + 1] as usize);
         self.firsts[block] + read(&self.words[start..end], at % BLOCK)
     }
 
-    /// The place of a number.
+    /// The position of a number.
     pub(super) fn find(&self, number: u64) -> Option<usize> {
         if number > self.last {
             return None;
@@ -114,7 +115,7 @@ impl Numbers {
         let block = self.block_of(number)?;
         let words = &self.words[self.starts[block] as usize..self.starts[block + 1] as usize];
         let difference = number - self.firsts[block];
-        // Always as many steps, none of which is a jump: which way each goes cannot be foretold.
+        // The loop has a fixed number of steps without branches, because the direction of each step cannot be predicted.
         let mut len = BLOCK.min(self.len - block * BLOCK);
         let mut at = 0;
         while len > 1 {
@@ -125,10 +126,10 @@ impl Numbers {
         (read(words, at) == difference).then_some(block * BLOCK + at)
     }
 
-    /// The last block whose first number is not above a number.
+    /// The last block whose first number is not greater than `number`.
     fn block_of(&self, number: u64) -> Option<usize> {
-        // Where it would be among numbers that are spread evenly, as ids mostly are. To look around there first saves the reads
-        // far apart from each other by which a search begins.
+        // First looks around the position that the block would have if the numbers were evenly distributed, as ids mostly are. This saves
+        // the distant reads with which a binary search begins.
         const AROUND: usize = 32;
         let guess = (number.checked_sub(*self.firsts.first()?)? as f64 * self.blocks_per_number) as usize;
         let (from, to) = (guess.saturating_sub(AROUND), (guess + AROUND).min(self.firsts.len()));
@@ -139,13 +140,13 @@ impl Numbers {
         (from + self.firsts[from..to].partition_point(|first| *first <= number)).checked_sub(1)
     }
 
-    /// Bytes that they take.
+    /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.firsts) + size_of_val(&*self.starts) + size_of_val(&*self.words)
     }
 }
 
-/// The number at a place of a block, of as many bits as the block has words.
+/// The number at a position of a block, whose numbers have as many bits as the block has words.
 fn read(words: &[u64], at: usize) -> u64 {
     let width = words.len();
     if width == 0 {

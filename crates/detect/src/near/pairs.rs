@@ -18,7 +18,7 @@ pub struct Pair {
     pub language: Language,
     /// Their ids, the lower one first.
     pub ids: [DocId; 2],
-    /// In how many bits their fingerprints differ: 0 to k.
+    /// The number of bits in which their fingerprints differ: 0 to k.
     pub distance: u32,
 }
 
@@ -32,7 +32,7 @@ pub(super) fn all(engine: &Engine, each: &mut dyn FnMut(&Pair) -> ControlFlow<()
     }
 }
 
-/// The parts of a language, the largest first, with what was new in one of its own.
+/// The parts of a language, the largest first; its new documents become a part of their own.
 fn frozen(snapshot: Snapshot, k: u32) -> Vec<Arc<Frozen>> {
     let mut rows = Rows::default();
     snapshot.delta.iter().for_each(|(id, hash)| rows.push(id.into(), *hash));
@@ -54,7 +54,7 @@ fn of_parts(
     };
     for (at, part) in parts.iter().enumerate() {
         part.pairs(k, &mut |a, b, distance| pair(part.id(a).into(), part.id(b).into(), distance))?;
-        // Each of the few asks the many.
+        // The smaller part is looked up in the larger one.
         let mut work = Work::new(usize::MAX);
         for larger in &parts[..at] {
             for row in (0..part.rows() as u32).filter(|row| !part.is_dead(*row)) {

@@ -16,24 +16,24 @@ use super::rows::Rows;
 use super::work::Work;
 use crate::simhash::SimHash;
 
-/// Rows that are added under one hold of the lock: some 0.1 ms, which is what a query waits.
+/// Rows that are added while the lock is held once: some 0.1 ms, which is the longest that a query waits.
 const ROWS_AT_ONCE: usize = 256;
 
-/// Full deltas that may wait to be frozen, 5 MB each; then those who insert lend a hand.
+/// Full deltas that may wait to be frozen, 5 MB each; beyond that, inserters merge, too.
 const MOST_SEALED: usize = 48;
 
-/// Ids that are looked up in a new part while everybody waits.
+/// Ids that are looked up in a new part while all other threads wait.
 const DIED_AT_ONCE: usize = 1000;
 
-/// The documents of one language: a delta that gets new rows, and parts that get none.
+/// The documents of one language: a delta that receives new rows, and parts that do not.
 ///
-/// A full delta becomes a part. Parts are merged in the background such that each is more than the sum of all smaller ones, so there are
-/// few. A document is in one row that is not out: who replaces it takes out the old row first.
+/// A full delta becomes a part. Parts are merged in the background such that each is larger than the sum of all smaller ones, so there are
+/// few. A document has at most one live row: a replacement marks the old row as dead first.
 #[derive(Debug)]
 pub(super) struct Partition {
     language: Language,
     k: u32,
-    /// Held by who looks what there is in order to change it.
+    /// Held by a writer from looking up the current rows until they are changed.
     writer: Mutex<()>,
     state: RwLock<State>,
 }
@@ -49,45 +49,45 @@ struct State {
 #[derive(Debug)]
 struct Part {
     body: Body,
-    /// The merge that will take its place.
+    /// The merge that will replace this part.
     merge: Option<u64>,
 }
 
-/// Rows that only can be taken out.
+/// Rows that can only be marked as dead.
 #[derive(Clone, Debug)]
 pub(super) enum Body {
     /// A full delta.
     Sealed(Arc<Delta>),
-    /// Rows in the order of ids.
+    /// Rows in the order of their ids.
     Frozen(Arc<Frozen>),
 }
 
-/// A merge that goes on.
+/// A merge in progress.
 #[derive(Debug)]
 struct Merge {
     number: u64,
-    /// What was taken out of its parts since it began.
+    /// The ids that were removed from its parts since it began.
     died: Vec<DocId>,
 }
 
-/// What is to be done to a document.
+/// A change to a document.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change<'a> {
     pub(super) id: IdRef<'a>,
-    /// Its fingerprint; 0 takes it out.
+    /// The new fingerprint; 0 removes the document.
     pub(super) hash: SimHash,
-    /// Whether it is there.
+    /// Whether the document exists.
     pub(super) is_there: bool,
 }
 
-/// The documents at one moment. Those that are taken out later may be missing.
+/// The documents at one moment. Documents that are removed later may be missing.
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) parts: Vec<Body>,
     pub(super) delta: Vec<(DocId, SimHash)>,
 }
 
-/// For those who ask: nothing changes as long as it is held.
+/// Access for queries: the documents do not change as long as the view is held.
 #[derive(Debug)]
 pub(super) struct View<'a>(RwLockReadGuard<'a, State>);
 
@@ -131,7 +131,7 @@ impl Body {
         });
     }
 
-    /// Rows that are not out, in the order of their ids.
+    /// The live rows, in the order of their ids.
     fn by_id(&self) -> Box<dyn Iterator<Item = (IdRef<'_>, SimHash)> + '_> {
         match self {
             Body::Sealed(delta) => {
@@ -142,7 +142,7 @@ impl Body {
         }
     }
 
-    /// Rows that are not out.
+    /// The live rows.
     fn documents(&self) -> Box<dyn Iterator<Item = (IdRef<'_>, SimHash)> + '_> {
         each_body!(self, part => {
             let rows = (0..part.rows() as u32).filter(|row| !part.is_dead(*row));
@@ -167,7 +167,7 @@ impl Partition {
         Self { language, k, writer: Mutex::new(()), state: RwLock::new(state) }
     }
 
-    /// With documents that are there from the beginning.
+    /// A partition with initial documents.
     pub(super) fn with_rows(language: Language, k: u32, rows: Rows) -> Self {
         let partition = Self::new(language, k);
         for part in rows.freeze(k) {
@@ -181,7 +181,7 @@ impl Partition {
         self.language
     }
 
-    // What panics while it holds a lock leaves rows that are in or out, as all changes are single steps: it is no reason to give up.
+    // A lock that was poisoned by a panic is used on: every change is a single step, so each row is still either live or dead.
     fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,8 +194,8 @@ impl Partition {
         View(self.read())
     }
 
-    /// To be held from looking what there is until it is changed. While too much is to be merged, lends a hand first:
-    /// with one delta at a time, as who inserts waits for it.
+    /// Takes the writer's lock, which must be held from looking up the current rows until they are changed. If too much waits to be merged,
+    /// the caller first merges, too: one delta at a time, because an inserter waits for it.
     pub(super) fn writer(&self) -> MutexGuard<'_, ()> {
         let guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         while self.read().sealed() >= MOST_SEALED {
@@ -206,7 +206,7 @@ impl Partition {
         guard
     }
 
-    /// What is to be done so that documents are as they are given. No id may be there twice; those in order are found quicker.
+    /// Computes the changes after which the documents are as given. No id may occur twice; sorted ids are found faster.
     pub(super) fn changes<'a>(
         &self,
         _writer: &MutexGuard<'_, ()>,
@@ -221,7 +221,7 @@ impl Partition {
         changes.collect()
     }
 
-    /// Makes changes that were found under the same hold of the writer's lock. Says whether there is something to merge.
+    /// Makes changes that were computed under the same hold of the writer's lock. Returns whether there is something to merge.
     pub(super) fn apply(&self, _writer: &MutexGuard<'_, ()>, changes: &[Change<'_>]) -> bool {
         let mut was_sealed = false;
         for changes in changes.chunks(ROWS_AT_ONCE) {
@@ -239,9 +239,9 @@ impl Partition {
         was_sealed
     }
 
-    /// The documents at this moment.
+    /// A snapshot of the documents.
     pub(super) fn snapshot(&self) -> Snapshot {
-        // All that is logged is in what is seen: who logs holds the writer's lock until it is made.
+        // The snapshot must contain all logged changes. A writer holds this lock from logging a change until it is made.
         let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.read();
         let rows = (0..state.delta.rows() as u32).filter(|row| !state.delta.is_dead(*row));
@@ -251,7 +251,7 @@ impl Partition {
         }
     }
 
-    /// Merges some parts of at most `limit` rows together, if there is reason to; says whether it did. Ends early with `stop`.
+    /// Merges some parts of at most `limit` rows each, if necessary; returns whether it did. Ends early if `stop` is set.
     pub(super) fn merge(&self, limit: usize, stop: &AtomicBool) -> bool {
         let Some((number, inputs)) = self.write().begin_merge(limit.min(bands::MAX_ROWS)) else {
             return false;
@@ -277,12 +277,12 @@ impl Partition {
                 part.kill(id.into());
             });
         }
-        // To give back a hundred megabytes takes a while. Nobody waits for it here.
+        // Freeing a hundred megabytes takes a while; no other thread waits for it here.
         drop(inputs);
         true
     }
 
-    /// Merges what is to be merged, and waits for the merges of others.
+    /// Merges all that can be merged, and waits for merges of other threads.
     pub(super) fn settle(&self) {
         while self.merge(usize::MAX, &AtomicBool::new(false)) || !self.read().merges.is_empty() {
             std::thread::sleep(Duration::from_millis(1));
@@ -402,7 +402,7 @@ impl State {
         Some((number, inputs.collect()))
     }
 
-    /// Parts to be merged now: all full deltas, and from the smallest part on those that are not more than the sum so far.
+    /// The parts to merge now: all full deltas and, starting at the smallest part, each part that is not larger than the sum so far.
     fn to_merge(&self, limit: usize) -> BTreeSet<usize> {
         let mut chosen = BTreeSet::new();
         let mut sum = 0;
@@ -428,7 +428,7 @@ impl State {
         }
         if !has_sealed && chosen.len() < 2 {
             chosen.clear();
-            // A part of which a quarter is out is worth being made anew.
+            // A part with a quarter of its rows dead is rebuilt.
             let is_wasteful = |&&(live, at): &&(usize, usize)| {
                 live <= limit && (self.parts[at].body.rows() - live) * 4 > self.parts[at].body.rows()
             };
@@ -453,7 +453,7 @@ impl State {
     }
 }
 
-/// One part of several; none if it is told to stop.
+/// Merges several parts into one; `None` if it is told to stop.
 fn merged(inputs: &[Body], k: u32, stop: &AtomicBool) -> Option<Frozen> {
     let rows = inputs.iter().map(Body::live).sum();
     let mut builder = FrozenBuilder::with_capacity(rows, rows);

@@ -1,12 +1,13 @@
-//! Documents of a language in the order in which they came, before they are put in order.
+//! The documents of a language in the order of their arrival, before they are sorted.
 
 use super::bands::MAX_ROWS;
 use super::frozen::{Frozen, FrozenBuilder, IdRef};
 use crate::simhash::SimHash;
 
-/// Documents as they came, of which the last one of an id counts. 24 bytes each with a number, 40 and its bytes with a text.
+/// Documents in the order of their arrival; the last one of an id is kept. They take 24 bytes each with a number, 40 plus the bytes of the
+/// id with a text.
 ///
-/// For many at once, who need not be found before all are there: no table is made until then.
+/// For building an index in bulk: documents need not be found before all are there, so no table is built until then.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     numbers: Vec<NumberRow>,
@@ -14,7 +15,7 @@ pub(super) struct Rows {
     bytes: String,
 }
 
-/// A fingerprint is in halves here as its own type takes 16 bytes of room to stand on.
+/// The fingerprint is stored in halves, because a `u128` needs an alignment of 16 bytes.
 #[derive(Clone, Copy, Debug)]
 struct NumberRow {
     id: u64,
@@ -37,13 +38,13 @@ fn whole([high, low]: [u64; 2]) -> SimHash {
 }
 
 impl Rows {
-    /// Makes room for so many rows with numbers and with texts.
+    /// Reserves memory for rows whose ids are numbers and for rows whose ids are texts.
     pub(super) fn reserve(&mut self, numbers: usize, texts: usize) {
         self.numbers.reserve_exact(numbers);
         self.texts.reserve_exact(texts);
     }
 
-    /// Adds a document, or takes out what came before under this id if the fingerprint is 0.
+    /// Adds a document, or removes an earlier one with this id if the fingerprint is 0.
     pub(super) fn push(&mut self, id: IdRef<'_>, hash: SimHash) {
         let hash = halves(hash);
         match id {
@@ -55,12 +56,12 @@ impl Rows {
         }
     }
 
-    /// Puts them in order; there is more than one part only if there are more rows than one has room for. Takes half as much memory again
-    /// for a while, and some 0.3 us a row.
+    /// Sorts the rows into parts; there is more than one part only if one has no room for all rows. Temporarily takes half as much memory
+    /// again, and some 0.3 us per row.
     pub(super) fn freeze(self, k: u32) -> Vec<Frozen> {
         let Rows { mut numbers, mut texts, bytes } = self;
         let text = |row: &TextRow| &bytes[row.start..row.start + row.length];
-        // Stable: the last one of an id is the last that came.
+        // The sort is stable, so the last row of an id is the one that came last.
         numbers.sort_by_key(|row| row.id);
         texts.sort_by(|a, b| text(a).cmp(text(b)));
         let is_in = |hash: [u64; 2]| hash != [0, 0];

@@ -1,12 +1,12 @@
-//! Comparing one fingerprint with all others: the slow way that is never wrong.
+//! Compares one fingerprint with all others: slow, but exact in every case.
 
-/// Rows of a block, which is looked at again only if one of its rows is near.
+/// Rows per block. A block is examined row by row only if one of its rows is near.
 const BLOCK: usize = 64;
 
 /// Puts into `rows` the numbers of all upper halves that differ from `query` in at most `k` bits, in ascending order.
 ///
-/// Only upper halves are read: hardly one unrelated fingerprint in 10^10 is within 7 bits there, so the lower halves are read rarely,
-/// and memory is what bounds this.
+/// Only upper halves are read. Hardly one unrelated fingerprint in 10^10 is within 7 bits there, so the lower halves are rarely needed, and
+/// memory bandwidth limits the speed.
 pub(super) fn within(halves: &[u64], query: u64, k: u32, rows: &mut Vec<u32>) {
     #[cfg(target_arch = "x86_64")]
     if x86::within(halves, query, k, rows) {
@@ -15,14 +15,15 @@ pub(super) fn within(halves: &[u64], query: u64, k: u32, rows: &mut Vec<u32>) {
     portable(halves, query, k, rows);
 }
 
-/// Without instructions that not every processor has. Inlined into functions that may use them, it is compiled to them.
+/// The portable loop, without special instructions. If it is inlined into functions with target features, it is compiled to their
+/// instructions.
 #[inline(always)]
 fn portable(halves: &[u64], query: u64, k: u32, rows: &mut Vec<u32>) {
     let (blocks, rest) = halves.as_chunks::<BLOCK>();
     let k = u64::from(k);
     let mut first = 0;
     for block in blocks {
-        // A loop and not an iterator's sum: that would be a function of its own, and not compiled to the same instructions.
+        // A loop and not an iterator's sum, which would be a function of its own and would not be compiled to the same instructions.
         let mut near = 0;
         for half in block {
             near |= u64::from(u64::from((half ^ query).count_ones()) <= k);
@@ -47,15 +48,15 @@ fn push_near(halves: &[u64], first: u32, query: u64, k: u64, rows: &mut Vec<u32>
 mod x86 {
     use std::arch::is_x86_feature_detected as has;
 
-    /// Scans if the processor has more than every processor of its kind; says whether it did.
+    /// Scans with special instructions if the processor has them; returns whether it did.
     pub(super) fn within(halves: &[u64], query: u64, k: u32, rows: &mut Vec<u32>) -> bool {
         if has!("avx512f") && has!("avx512vl") && has!("avx512dq") && has!("avx512vpopcntdq") {
-            // SAFETY: the processor has all that the function is compiled for.
+            // SAFETY: the processor has all features that the function is compiled for.
             unsafe { avx512(halves, query, k, rows) };
             return true;
         }
         if has!("avx2") && has!("popcnt") {
-            // SAFETY: the processor has all that the function is compiled for.
+            // SAFETY: the processor has all features that the function is compiled for.
             unsafe { avx2(halves, query, k, rows) };
             return true;
         }
@@ -82,7 +83,7 @@ mod tests {
 
     type Scan = fn(&[u64], u64, u32, &mut Vec<u32>);
 
-    /// The ways of scanning that this processor has.
+    /// The implementations that this processor can run.
     #[expect(unsafe_code, reason = "see x86")]
     fn ways() -> Vec<(&'static str, Scan)> {
         let mut ways: Vec<(&str, Scan)> =
@@ -90,14 +91,14 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("popcnt") {
-                // SAFETY: the processor has what it is compiled for.
+                // SAFETY: the processor has all features that the function is compiled for.
                 ways.push(("avx2", |h, q, k, r| unsafe { x86::avx2(h, q, k, r) }));
             }
             if is_x86_feature_detected!("avx512vl")
                 && is_x86_feature_detected!("avx512dq")
                 && is_x86_feature_detected!("avx512vpopcntdq")
             {
-                // SAFETY: the processor has what it is compiled for.
+                // SAFETY: the processor has all features that the function is compiled for.
                 ways.push(("avx512", |h, q, k, r| unsafe { x86::avx512(h, q, k, r) }));
             }
         }

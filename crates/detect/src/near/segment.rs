@@ -9,7 +9,7 @@ use huntsman_files::Replacement;
 use super::error::{IndexError, IndexErrorKind};
 use super::frame::{self, FrameHeader, Group, SegmentHeader};
 
-/// What to do about a damaged index in a directory.
+/// The advice for the owner of a damaged index in this directory.
 pub(super) fn advice(directory: &Path) -> String {
     format!(
         "restore the directory from a copy, or `huntsman dedup repair --index {}`, which keeps all that is whole",
@@ -17,7 +17,7 @@ pub(super) fn advice(directory: &Path) -> String {
     )
 }
 
-/// A file of a log, which has a number.
+/// A file of a log, identified by its number.
 #[derive(Clone, Debug)]
 pub(super) struct Segment {
     pub(super) number: u64,
@@ -27,14 +27,14 @@ pub(super) struct Segment {
 /// How reading a segment ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// All of these bytes are whole.
+    /// The segment is intact; its length in bytes.
     Whole(u64),
-    /// From a byte on, so many bytes are not whole.
+    /// The segment is not intact from a byte on, for this number of bytes.
     Torn { at: u64, bytes: u64 },
 }
 
 impl End {
-    /// Whether there never was a record.
+    /// Whether the segment never held a record.
     pub(super) fn is_empty(self) -> bool {
         matches!(self, End::Whole(..=HEADER))
     }
@@ -42,7 +42,7 @@ impl End {
 
 const HEADER: u64 = SegmentHeader::LENGTH as u64;
 const FRAME_HEADER: u64 = FrameHeader::LENGTH as u64;
-/// More than the longest frame has.
+/// An upper limit for the bytes of a frame.
 const LONGEST_FRAME: u64 = 128 << 20;
 
 impl Segment {
@@ -63,10 +63,10 @@ impl Segment {
         Ok(segments)
     }
 
-    /// The segments that count: those from the last base on. Those before it are removed, and what was never made whole.
+    /// The segments in use: those from the last base on. Removes earlier ones, and files that were never completed.
     ///
     /// # Errors
-    /// One is missing, or does not begin as it should.
+    /// A segment is missing, or its start is damaged.
     pub(super) fn current(directory: &Path) -> Result<Vec<Segment>, IndexError> {
         let mut segments = Self::all(directory)?;
         let mut base = None;
@@ -96,7 +96,7 @@ impl Segment {
         Ok(segments)
     }
 
-    /// The segments that count, be they whole or not: from the last base on.
+    /// The segments in use, intact or not: those from the last base on.
     pub(super) fn counting(directory: &Path) -> Result<Vec<Segment>, IndexError> {
         let mut segments = Self::all(directory)?;
         let mut base = 0;
@@ -106,7 +106,7 @@ impl Segment {
         Ok(segments.split_off(base))
     }
 
-    /// Whether nothing before it counts.
+    /// Whether all earlier segments are obsolete.
     pub(super) fn is_base(&self) -> Result<bool, IndexError> {
         Ok(self.header()?.is_some_and(|header| header.is_base))
     }
@@ -126,7 +126,7 @@ impl Segment {
     }
 
     fn open(&self) -> Result<(File, u64), IndexError> {
-        // A log that is only read may be appended to later, under the same name.
+        // Links are refused even for reading, because the file may be appended to later under the same name.
         let opened = huntsman_files::refuse_link(&self.path).and_then(|()| {
             let file = File::open(&self.path)?;
             let bytes = file.metadata()?.len();
@@ -135,7 +135,7 @@ impl Segment {
         opened.map_err(self.failed("opening the log"))
     }
 
-    /// The head of the file; none if it is not whole.
+    /// The header of the file; `None` if it is damaged.
     fn header(&self) -> Result<Option<SegmentHeader>, IndexError> {
         let (file, _) = self.open()?;
         let mut bytes = Vec::with_capacity(SegmentHeader::LENGTH);
@@ -154,7 +154,7 @@ impl Segment {
     /// Visits all groups of records in order.
     ///
     /// # Errors
-    /// Something is not whole, and it is not only the end of a write that a kill or a loss of power cut off; or a record makes no sense.
+    /// A part is damaged and is not just an incomplete write that a kill or a loss of power left at the end; or a record is malformed.
     pub(super) fn read(&self, visit: &mut dyn FnMut(&Group<'_>)) -> Result<End, IndexError> {
         let failed = self.failed("reading the log");
         let (file, end) = self.open()?;
@@ -187,9 +187,8 @@ impl Segment {
         Ok(End::Whole(end))
     }
 
-    /// Whether what is not whole at the end of the segment is a write that was cut off, and no damage to what was written: it is
-    /// shorter than it should be, or parts of it never reached the disk. Behind it there is no whole frame, so none tells that it
-    /// was synced.
+    /// Whether the damage at the end of the segment is just an incomplete write: the frame is shorter than it should be, or parts of it
+    /// never reached the disk. No intact frame follows it, so no sync mark says that it was synced.
     fn is_torn(&self, at: u64, end: u64) -> Result<bool, IndexError> {
         let failed = self.failed("reading the log");
         let (mut file, _) = self.open()?;
@@ -204,7 +203,7 @@ impl Segment {
             || huntsman_files::has_unwritten(payload, at + FRAME_HEADER))
     }
 
-    /// Whether the last frame of so many bytes tells that all before it was synced.
+    /// Whether the last frame within this length is a sync mark, which says that everything before it was synced.
     pub(super) fn is_marked(&self, len: u64) -> Result<bool, IndexError> {
         let Some(at) = len.checked_sub(FRAME_HEADER).filter(|at| *at >= HEADER) else { return Ok(false) };
         let (mut file, _) = self.open()?;
@@ -215,7 +214,7 @@ impl Segment {
         Ok(frame.map_err(self.failed("reading the log"))? == Some(at))
     }
 
-    /// The first byte from `from` on where a whole frame begins, be it in its place or not.
+    /// The offset of the first intact frame at or after `from`, whether it is in its place or not.
     fn next_whole(&self, from: u64) -> Result<Option<u64>, IndexError> {
         const PIECE: u64 = 1 << 20;
         let failed = self.failed("reading the log");
@@ -239,7 +238,7 @@ impl Segment {
         Ok(None)
     }
 
-    /// Visits all whole frames, wherever they are; gives what lies between them.
+    /// Visits all intact frames, wherever they are; returns the damage between them.
     pub(super) fn salvage(
         &self,
         visit: &mut dyn FnMut(&[u8]) -> Result<(), IndexError>,
@@ -256,7 +255,7 @@ impl Segment {
             let frame = read_frame(&mut file, self.number, at, end, &mut payload).map_err(&failed)?;
             if frame.is_some() && frame::groups(&payload).all(|group| group.is_ok()) {
                 if frame != Some(at) {
-                    // What was before it is gone, or it is here twice.
+                    // Either the data before this frame is missing, or the frame occurs twice.
                     damage.push(self.lost(at, 0));
                 }
                 visit(&payload)?;
@@ -276,7 +275,7 @@ impl Segment {
         Damage { file: self.path.clone(), at, bytes, is_torn: false }
     }
 
-    /// Makes the segments of a directory such that they can be read, and keeps all that is whole; gives what is lost.
+    /// Repairs the segments of a directory so that they can be read, and keeps everything that is intact; returns the damage.
     pub(super) fn repair_all(directory: &Path) -> Result<Vec<Damage>, IndexError> {
         let mut lost = Vec::new();
         let mut next = None;
@@ -297,7 +296,7 @@ impl Segment {
         Ok(lost)
     }
 
-    /// Puts all that is whole in the place of the file, and keeps that beside it as `.damaged`; gives what is lost.
+    /// Replaces the file with its intact parts, and keeps the original beside it as `.damaged`; returns the damage.
     fn repair(&self, is_first: bool) -> Result<Vec<Damage>, IndexError> {
         let header = self.header()?;
         let is_base = is_first || header.is_some_and(|header| header.is_base);
@@ -318,21 +317,21 @@ impl Segment {
     }
 }
 
-/// Bytes of a log that are not whole.
+/// A damaged or incomplete part of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Damage {
     /// The file.
     pub file: PathBuf,
-    /// The first of the bytes.
+    /// The offset of the first damaged byte.
     pub at: u64,
-    /// How many there are; none where a file or what was before is missing.
+    /// The number of damaged bytes; 0 if a file or the data before this byte is missing.
     pub bytes: u64,
-    /// A write that a kill or a loss of power cut off, before anybody was told that it is there.
+    /// Whether this is just a write that a kill or a loss of power cut off before its insertion was reported as done.
     pub is_torn: bool,
 }
 
-/// Reads the frame at the byte `at` of a segment into `payload`; if it is whole, tells where it should be.
+/// Reads the frame at the offset `at` of a segment into `payload`; if it is intact, returns the offset at which it should be.
 fn read_frame(
     reader: &mut impl Read,
     segment: u64,
@@ -344,7 +343,7 @@ fn read_frame(
     let Some(rest) = end.checked_sub(at + FRAME_HEADER) else { return Ok(None) };
     let mut header = [0; FrameHeader::LENGTH];
     reader.read_exact(&mut header)?;
-    // The length is in the checksum of the header: it is what was written.
+    // The checksum of the header covers the length, so the length can be trusted.
     let header = FrameHeader::read(&header, segment).filter(|header| u64::from(header.length) <= rest);
     let Some(header) = header else { return Ok(None) };
     payload.resize(header.length as usize, 0);
@@ -352,7 +351,7 @@ fn read_frame(
     Ok(header.is_of(payload).then_some(header.at))
 }
 
-/// A segment that has another name until it is whole.
+/// A segment that has a temporary name until it is complete.
 #[derive(Debug)]
 pub(super) struct NewSegment {
     segment: Segment,
@@ -369,7 +368,7 @@ impl NewSegment {
         Ok(Self { segment: segment.clone(), file, len: HEADER })
     }
 
-    /// Writes a frame.
+    /// Writes a frame with this payload.
     pub(super) fn write(&mut self, payload: &[u8]) -> Result<(), IndexError> {
         let header = FrameHeader::of(payload, self.len).to_bytes(self.segment.number);
         let written = self.file.write_all(&header).and_then(|()| self.file.write_all(payload));
@@ -378,13 +377,13 @@ impl NewSegment {
         Ok(())
     }
 
-    /// Puts it in its place for good; gives its bytes.
+    /// Renames the segment durably to its final name; returns its length in bytes.
     pub(super) fn publish(self) -> Result<u64, IndexError> {
         self.file.finish().map_err(self.segment.failed("publishing a segment of the log"))?;
         Ok(self.len)
     }
 
-    /// Gives it up.
+    /// Removes the unfinished segment.
     pub(super) fn discard(self) {
         drop(self.file);
     }

@@ -1,4 +1,4 @@
-//! Indexes as a whole: many documents, files that are damaged, processes that die.
+//! Tests of indexes as a whole: many documents, damaged files, killed processes.
 
 mod damage;
 mod disk;
@@ -28,10 +28,10 @@ fn document(name: &str, id: impl Into<DocId>, hash: u128) -> Document {
     Document { language: language(name), id: id.into(), hash: SimHash(hash) }
 }
 
-/// Fingerprints by a seed, of which some are near to earlier ones.
+/// Fingerprints from a seed, of which some are near to earlier ones.
 struct Hashes {
     random: Xoshiro256PlusPlus,
-    /// If there is one: bits that are the same in most.
+    /// If set, the bits that are the same in most fingerprints.
     skew: Option<u128>,
     earlier: Vec<u128>,
 }
@@ -80,7 +80,7 @@ fn add(documents: &[Document], model: &mut Model) {
     model.retain(|_, hash| *hash != SimHash(0));
 }
 
-/// All that is in an index.
+/// All documents of an index.
 fn all(index: &dyn NearIndex) -> Model {
     let mut found = Model::new();
     let visit = &mut |document: &Document| {
@@ -92,7 +92,7 @@ fn all(index: &dyn NearIndex) -> Model {
     found
 }
 
-/// What is near by comparing with every document.
+/// The near documents, found by comparing with every document.
 fn naive(model: &Model, query: &(Language, SimHash), k: u32) -> Vec<Near> {
     let of_language = model.iter().filter(|((language, _), _)| *language == query.0);
     let near = of_language.map(|((_, id), hash)| Near { id: id.clone(), distance: hash.distance(query.1) });
@@ -101,7 +101,7 @@ fn naive(model: &Model, query: &(Language, SimHash), k: u32) -> Vec<Near> {
     found
 }
 
-/// An index has what a model has, and answers queries as it does; each `step`th document is one.
+/// Checks that an index has the documents of a model and answers queries as the model does; each `step`th document is a query.
 fn judge(index: &dyn NearIndex, model: &Model, step: usize, what: &str) {
     let k = index.identity().k();
     assert_eq!(index.stats().expect("stats").documents(), model.len() as u64, "{what}");

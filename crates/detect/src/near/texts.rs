@@ -1,19 +1,19 @@
-//! Ascending texts in one piece of memory, each found by its place and each place by its text.
+//! Sorted texts in one block of memory, with look-ups by position and by text.
 
-/// Texts to one offset.
+/// Texts per stored offset.
 const BLOCK: usize = 16;
 
 /// Distinct texts in ascending order of their bytes. Each takes its bytes and one or two more.
 #[derive(Debug)]
 pub(super) struct Texts {
     len: usize,
-    /// Where each block begins.
+    /// The start of each block.
     starts: Box<[u64]>,
-    /// Each text behind its length, which is in groups of 7 bits, the lowest first, all but the last with the 8th bit set.
+    /// Each text is preceded by its length in groups of 7 bits, the lowest first; all groups except the last have the 8th bit set.
     bytes: Box<[u8]>,
 }
 
-/// Makes [`Texts`] of texts that come in ascending order.
+/// Builds [`Texts`] from texts in ascending order.
 #[derive(Debug, Default)]
 pub(super) struct TextsBuilder {
     len: usize,
@@ -22,7 +22,7 @@ pub(super) struct TextsBuilder {
 }
 
 impl TextsBuilder {
-    /// Adds a text that is larger than the last one.
+    /// Adds a text, which must be larger than the previous one.
     pub(super) fn push(&mut self, text: &str) {
         if self.len.is_multiple_of(BLOCK) {
             self.starts.push(self.bytes.len() as u64);
@@ -43,19 +43,19 @@ impl TextsBuilder {
 }
 
 impl Texts {
-    /// How many there are.
+    /// The number of texts.
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The text at a place below [`len`](Self::len).
+    /// The text at a position below [`len`](Self::len).
     pub(super) fn get(&self, at: usize) -> &str {
         let text = self.block(at / BLOCK).nth(at % BLOCK).expect("the place is below the length");
         std::str::from_utf8(text).expect("texts went in")
     }
 
-    /// The place of a text.
+    /// The position of a text.
     pub(super) fn find(&self, text: &str) -> Option<usize> {
         let text = text.as_bytes();
         let is_before = |start: &u64| split(&self.bytes[*start as usize..]).0 <= text;
@@ -64,7 +64,7 @@ impl Texts {
         (self.block(block).nth(at) == Some(text)).then_some(block * BLOCK + at)
     }
 
-    /// Bytes that they take.
+    /// Bytes of memory.
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&*self.starts) + self.bytes.len()
     }
@@ -81,7 +81,7 @@ impl Texts {
     }
 }
 
-/// The first text, and what is behind it.
+/// Splits off the first text from the texts that follow it.
 fn split(bytes: &[u8]) -> (&[u8], &[u8]) {
     let (mut length, mut at) = (0, 0);
     loop {

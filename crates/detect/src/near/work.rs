@@ -1,4 +1,4 @@
-//! What a query needs while it works, kept from one query to the next.
+//! The working memory of a query, kept from one query to the next.
 
 use super::scan;
 use crate::simhash::SimHash;
@@ -10,22 +10,22 @@ pub(super) struct Hit {
     pub(super) distance: u32,
 }
 
-/// Room for what is found, and a count of what it took.
+/// The buffer for the results of a query, and counts of its comparisons.
 #[derive(Debug)]
 pub(super) struct Work {
-    /// What was found in the part that was asked last.
+    /// The results from the part that was searched last.
     pub(super) hits: Vec<Hit>,
     rows: Vec<u32>,
     max_candidates: usize,
-    /// Rows of tables that were compared.
+    /// The number of rows found in tables that were compared.
     candidates: usize,
-    /// Rows that were compared by scans.
+    /// The number of rows that scans compared.
     scanned: usize,
     is_heavy: bool,
 }
 
 impl Work {
-    /// A query that compares more than so many rows one by one scans instead.
+    /// Makes working memory. A query that would compare more than `max_candidates` rows one by one scans instead.
     pub(super) fn new(max_candidates: usize) -> Self {
         Self {
             hits: Vec::new(),
@@ -37,7 +37,7 @@ impl Work {
         }
     }
 
-    /// Begins another query; tells how many rows the last one compared, and whether they were too many.
+    /// Begins another query; returns how many rows the last one compared, and whether it had too many candidates.
     pub(super) fn next(&mut self) -> (u64, bool) {
         let counts = ((self.candidates + self.scanned) as u64, self.is_heavy);
         (self.candidates, self.scanned, self.is_heavy) = (0, 0, false);
@@ -45,7 +45,7 @@ impl Work {
         counts
     }
 
-    /// Whether so many more rows are too many to be compared one by one.
+    /// Whether this many additional candidates are too many to be compared one by one.
     pub(super) fn is_too_much(&mut self, candidates: usize) -> bool {
         let is_too_much = self.candidates + candidates > self.max_candidates;
         self.is_heavy |= is_too_much;
@@ -64,7 +64,7 @@ impl Work {
         self.hits.push(Hit { row, distance });
     }
 
-    /// The rows whose upper half is within k bits of the query's; to be [given back](Self::give_back).
+    /// The rows whose upper half is within k bits of the query's. The buffer must be [given back](Self::give_back).
     pub(super) fn scan(&mut self, halves: &[u64], query: SimHash, k: u32) -> Vec<u32> {
         let mut rows = std::mem::take(&mut self.rows);
         rows.clear();

@@ -1,4 +1,4 @@
-//! What counts as evidence, and what the user and everybody know beforehand.
+//! Tests of what counts as evidence, and of prior knowledge.
 
 use huntsman_detect::avoid::{Decision, Kinship, LinkContext, Options, PageText, Predictor, Rulings};
 use url::Url;
@@ -13,7 +13,7 @@ fn predictor() -> Predictor {
     Predictor::new(Options { warmup: 0, exploration: 0.0, ..Options::default() })
 }
 
-/// A text of its own for each number.
+/// A different text for each number.
 fn text(n: usize) -> String {
     (0..60).map(|word| format!("w{}x{} ", n, word * 7 + n % 3)).collect()
 }
@@ -50,7 +50,7 @@ fn a_redirect_shows_what_its_target_shows_whichever_was_fetched_first() {
                 learn(&mut predictor, &page, topic);
             }
         }
-        // Posts that are linked from their own topic lead back to it; those in lists lead to what is new.
+        // Posts that are linked from their own topic lead back to it; those linked from lists lead to new content.
         let topic = learn(&mut predictor, "/topic/99", 99);
         predictor.discover(SITE, &url("/post/5"), Some(LinkContext { page: topic, position: 5 }));
         let decision = predictor.decide(SITE, &url("/post/5"), false);
@@ -73,7 +73,7 @@ fn what_pages_name_as_their_own_address_is_believed_once_it_was_true() {
     let Decision::Skip(reason) = decide(&mut predictor, "/?p=520") else { panic!("it is known") };
     assert_eq!(reason.kinship, Kinship::Named);
     assert_eq!(reason.equals.as_deref(), Some("https://h.example/story/s20-and-what-it-is-called"));
-    // Nobody named this one.
+    // No page named this URL.
     assert!(!is_skipped(&mut predictor, "/?p=777"));
 }
 
@@ -159,7 +159,7 @@ fn a_tracking_parameter_that_matters_is_believed_to_matter() {
 #[test]
 fn one_rule_speaks_for_all_depths_of_a_tree() {
     let mut predictor = predictor();
-    // Files two to five folders deep, each under two revisions of which none changed it.
+    // Files two to five folders deep, each under two revisions, neither of which changed it.
     let path = |n: usize| {
         let folders: Vec<String> =
             (0..2 + n % 4).map(|depth| format!("d{}", (n * 31 + depth * 7) % 23)).collect();
@@ -170,7 +170,7 @@ fn one_rule_speaks_for_all_depths_of_a_tree() {
             learn(&mut predictor, &format!("/repo/tree/rev{}/{}", (n + revision) % 60, path(n)), n);
         }
     }
-    // A depth that no page had under two revisions.
+    // A depth at which no file was seen under two revisions.
     let deep = "a/b/c/d/e/f/g/h/deep.c";
     learn(&mut predictor, &format!("/repo/tree/rev1/{deep}"), 7_000);
     assert!(is_skipped(&mut predictor, &format!("/repo/tree/rev2/{deep}")));
@@ -268,7 +268,7 @@ fn what_never_mattered_is_named_and_what_did_is_not() {
     let names: Vec<&str> = idle.iter().map(|idle| idle.parameter.as_str()).collect();
     assert_eq!(names, ["sid"]);
     assert!(idle[0].evidence.total() >= 20.0);
-    // One page that it changes.
+    // One page whose content the parameter changes.
     learn(&mut predictor, "/article?id=3&sid=other", 9_000);
     assert!(predictor.parameters_that_never_mattered().is_empty());
 }

@@ -1,4 +1,4 @@
-//! What the predictor skips and what it loses, over requests of made-up sites with 16 in flight.
+//! Tests of what the predictor skips and loses, on requests of generated sites with 16 in flight.
 
 mod evidence;
 mod run;
@@ -7,7 +7,7 @@ use huntsman_detect::avoid::Options;
 use huntsman_detect::avoid::evaluation::{Case, Outcome, Simulation};
 use huntsman_detect::maybedont::GateSettings;
 
-/// Seeds are printed with what came of them, so a failure can be repeated.
+/// The seeds are printed with the results, so that a failure can be repeated.
 const SEEDS: [u64; 3] = [1, 2, 3];
 
 fn each(case: Case, judge: impl Fn(&Outcome)) {
@@ -98,7 +98,7 @@ fn eight_pages_behind_endless_sessions_cost_less_than_700_requests() {
     });
 }
 
-/// The weaknesses of the original, so that a comparison with it says something.
+/// Checks that the reference has the weaknesses of the original, so that a comparison with it is meaningful.
 #[test]
 fn the_reference_finds_and_loses_what_maybedont_does() {
     let outcome = |case: Case, in_flight: usize| {
@@ -154,7 +154,7 @@ fn what_is_stored_is_checked_and_damage_is_borne() {
     assert!(restored(&batch[..batch.len() - 5]).is_err(), "its end is missing");
     assert!(restored(&[]).is_err());
     assert!(restored(&[&[9], &batch[1..]].concat()).is_err(), "another version");
-    // Checksums are the store's: what passes them may still not bring down the process.
+    // The store verifies checksums; even so, damage that passes them must not cause a panic.
     for at in (1..batch.len()).step_by(batch.len() / 40) {
         let mut damaged = batch.clone();
         damaged[at] ^= 0xFF;

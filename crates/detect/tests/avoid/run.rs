@@ -1,4 +1,4 @@
-//! What a predictor says of the requests of a made-up site, one at a time.
+//! Runs a predictor over the requests of a generated site, one at a time.
 
 use huntsman_detect::avoid::evaluation::CaseRequest;
 use huntsman_detect::avoid::{Decision, Options, PageText, Predictor};
@@ -9,7 +9,7 @@ fn learn(predictor: &mut Predictor, request: &CaseRequest) {
     predictor.learn(request.site(), &request.url, text);
 }
 
-/// What is decided request by request; with a restart after so many.
+/// The decisions request by request, optionally with a restart after a number of them.
 pub(crate) fn decisions(requests: &[CaseRequest], seed: u64, restart: Option<usize>) -> Vec<String> {
     let options = Options { seed, ..Options::default() };
     let mut predictor = Predictor::new(options);
@@ -38,7 +38,7 @@ pub(crate) fn decisions(requests: &[CaseRequest], seed: u64, restart: Option<usi
     answers
 }
 
-/// The journal of a crawl that fetches everything.
+/// The journal of a crawl that fetches every request.
 pub(crate) fn journal(requests: &[CaseRequest]) -> Vec<u8> {
     let mut predictor = Predictor::new(Options::default());
     predictor.keep_journal();

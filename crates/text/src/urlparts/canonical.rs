@@ -1,16 +1,16 @@
-//! The comparison form of an address.
+//! The canonical form of an address, in which addresses are compared.
 //!
-//! It follows w3lib's `canonicalize_url`, as every Scrapy user's seen set does, with these differences, all on
-//! purpose: the default port and the dot at the end of a host name are dropped, a stray `%` in a path is `%25`
-//! (w3lib escapes it in queries only), `|` is escaped in paths too, and path parameters are nothing special (w3lib
-//! drops empty ones and leaves the escapes in those of the last segment alone).
+//! It follows w3lib's `canonicalize_url`, which Scrapy users' sets of seen requests are built on, with these intended differences: the
+//! default port and the dot at the end of a host name are dropped, a stray `%` in a path becomes `%25` (w3lib escapes it in queries only),
+//! `|` is escaped in paths too, and path parameters are not treated specially (w3lib drops empty ones and leaves the escapes in those of
+//! the last segment alone).
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use url::{Position, Url};
 
-/// What the comparison form keeps and drops beyond the defaults.
+/// Options of the canonical form: what it keeps and drops beyond the defaults.
 ///
 /// ```
 /// use huntsman_text::urlparts::CanonicalOptions;
@@ -28,22 +28,22 @@ use url::{Position, Url};
 pub struct CanonicalOptions {
     /// Keep `#fragment`; off by default, as a fragment never reaches the server.
     pub keep_fragment: bool,
-    /// Names of query parameters to drop, in the form that they have in the result (`x%5B%5D` for `x[]`), without
-    /// regard to ASCII case. `*` stands for any run of characters (`utm_*`). Empty by default.
+    /// Names of query parameters to drop, as they stand in the result (`x%5B%5D` for `x[]`), compared without regard to ASCII case. `*`
+    /// stands for any run of characters (`utm_*`). Empty by default.
     pub strip_params: Vec<String>,
-    /// Drop `;name=value` from path segments, of addresses with a host. Off by default.
+    /// Drop `;name=value` from the path segments of addresses with a host. Off by default.
     pub strip_path_params: bool,
 }
 
 impl CanonicalOptions {
-    /// The comparison form of `url` under these options.
+    /// Returns the canonical form of `url` under these options.
     pub fn canonical(&self, url: &Url) -> String {
         let mut out = String::with_capacity(url.as_str().len());
         self.canonical_into(url, &mut out);
         out
     }
 
-    /// Appends the comparison form of `url` under these options to `out`.
+    /// Appends the canonical form of `url` under these options to `out`.
     pub fn canonical_into(&self, url: &Url, out: &mut String) {
         let plain = self.strip_params.is_empty() && !self.strip_path_params && !self.keep_fragment;
         if plain {
@@ -58,11 +58,11 @@ impl CanonicalOptions {
     }
 }
 
-/// The comparison form of `url`: two addresses with equal forms are the same page to a crawler.
+/// Returns the canonical form of `url`. If two addresses have equal forms, they are the same page to a crawler.
 ///
-/// Query pairs are sorted by name, then value, and blank values kept; escapes are in one form; fragment, default
-/// port and the dot at the end of the host are gone. What differs by more than spelling stays different: case of
-/// the path, a slash at the end, `//`, `%2F`, repeated pairs, user info.
+/// Query pairs are sorted by name, then value, and blank values are kept; escapes are written in one way; fragment, default port and the
+/// dot at the end of the host are dropped. Differences that are more than spelling remain: case of the path, a slash at the end, `//`,
+/// `%2F`, repeated pairs, user info.
 ///
 /// ```
 /// use huntsman_text::urlparts::canonical;
@@ -79,8 +79,8 @@ pub fn canonical(url: &Url) -> String {
 
 /// Appends the [`canonical`] form of `url` to `out`.
 ///
-/// This is the call for the hot path. An address that is in its canonical form but for a fragment, which most
-/// links are, costs one look at each byte and one copy.
+/// Use this function on hot paths. If an address is canonical apart from its fragment, as most links are, it costs one look at each byte
+/// and one copy.
 pub fn canonical_into(url: &Url, out: &mut String) {
     const PLAIN: &CanonicalOptions =
         &CanonicalOptions { keep_fragment: false, strip_params: Vec::new(), strip_path_params: false };
@@ -91,14 +91,14 @@ pub fn canonical_into(url: &Url, out: &mut String) {
     }
 }
 
-// What a byte means in a path or in a query: bits of `CLASS`.
-const PATH_PLAIN: u8 = 1; // stands for itself in a path
-const QUERY_PLAIN: u8 = 2; // stands for itself in a name or value
-const PATH_DECODE: u8 = 4; // its escape is undone in a path
+// Bits of `CLASS`: the meaning of a byte in a path or in a query.
+const PATH_PLAIN: u8 = 1; // the byte stands for itself in a path
+const QUERY_PLAIN: u8 = 2; // the byte stands for itself in a name or value
+const PATH_DECODE: u8 = 4; // the escape of the byte is undone in a path
 
-/// Unreserved characters are plain everywhere. The rest of what a path may hold is plain there, escaped or not,
-/// but for `/` and `;`: their escapes are data, the bare characters are structure. In a query everything but the
-/// unreserved is escaped, as names and values are form-decoded by servers.
+/// Unreserved characters are plain everywhere. The other characters that a path may contain are plain there, escaped or not, except `/` and
+/// `;`: escaped they are data, bare they are structure. In a query everything except the unreserved characters is escaped, because servers
+/// form-decode names and values.
 static CLASS: [u8; 256] = {
     let mut class = [0; 256];
     let mut byte = 0;
@@ -121,7 +121,7 @@ static CLASS: [u8; 256] = {
 
 const HEX: &[u8; 16] = b"0123456789ABCDEF";
 
-/// Whether the address, its fragment aside, is in canonical form already. May say no for one that is.
+/// Whether the address without its fragment is canonical already. May return false for an address that is.
 fn is_canonical(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     if host.ends_with('.') {
@@ -156,14 +156,15 @@ fn query_is_canonical(query: &[u8]) -> bool {
 
 fn write_canonical(url: &Url, options: &CanonicalOptions, out: &mut String) {
     if url.cannot_be_a_base() {
-        // `mailto:`, `data:`: no structure that we know. The parser drops spaces at the end of such an address
-        // when nothing follows them; so must we, or the form of the form would be another one.
+        // Addresses such as `mailto:` and `data:` have no structure that this crate knows. The URL parser drops spaces at the end of such
+        // an address if nothing follows them; this function must do the same, or the canonical form of a canonical form would differ from
+        // it.
         let end = if options.keep_fragment { Position::AfterFragment } else { Position::AfterQuery };
         out.push_str(url[..end].trim_end_matches(' '));
         return;
     }
     write_origin(url, out);
-    // Without a host, an empty first segment would make one of what follows.
+    // Without a host, if the first segment became empty, the next part would be parsed as a host.
     write_path(url.path(), options.strip_path_params && url.has_host(), out);
     if let Some(query) = url.query() {
         write_query(query, options, out);
@@ -176,8 +177,8 @@ fn write_canonical(url: &Url, options: &CanonicalOptions, out: &mut String) {
 
 fn write_origin(url: &Url, out: &mut String) {
     let host = url.host_str().unwrap_or_default();
-    // One dot is the root of all names. Before more than one are empty labels, and without them it could become an address:
-    // `1.2..` is a name, `1.2` is 1.0.0.2.
+    // One dot stands for the root of all names. If there are several dots, there are empty labels before the last one, and dropping it
+    // could turn the name into an IP address: `1.2..` is a name, `1.2` is 1.0.0.2.
     match host.strip_suffix('.').filter(|short| !short.is_empty() && !short.ends_with('.')) {
         None => out.push_str(&url[..Position::BeforePath]),
         Some(short) => {
@@ -193,7 +194,7 @@ fn write_path(path: &str, strip_params: bool, out: &mut String) {
     let mut at = 0;
     while at < bytes.len() {
         let byte = bytes[at];
-        // A segment of dots gets a meaning when its parameters go.
+        // A segment of dots would get a meaning if its parameters were dropped.
         if byte == b';' && strip_params && !out.ends_with("/.") && !out.ends_with("/..") {
             at = bytes[at..].iter().position(|&b| b == b'/').map_or(bytes.len(), |slash| at + slash);
             continue;
@@ -209,7 +210,7 @@ fn write_path(path: &str, strip_params: bool, out: &mut String) {
     }
 }
 
-/// Pairs up to this number are ordered without an allocation.
+/// Up to this number of pairs are sorted without an allocation.
 const FEW_PAIRS: usize = 16;
 
 #[derive(Clone, Default)]
@@ -272,8 +273,8 @@ fn write_query(query: &str, options: &CanonicalOptions, out: &mut String) {
     }
 }
 
-/// By name, then value, both as the bytes that they stand for. `query_is_canonical` compares the bytes as written:
-/// the same order, as it passes nothing but unreserved characters and `+`, which are all above a space.
+/// Compares by name, then value, both decoded to bytes. `query_is_canonical` compares the bytes as written. The order is the same, because
+/// that function accepts only unreserved characters and `+`, which all sort above a space.
 fn compare_pairs(text: &str, a: &PairAt, b: &PairAt) -> Ordering {
     let meant = |range: &Range<usize>| meant_bytes(&text.as_bytes()[range.clone()]);
     meant(&a.name).cmp(meant(&b.name)).then_with(|| meant(&a.value).cmp(meant(&b.value)))
@@ -291,7 +292,7 @@ fn meant_bytes(text: &[u8]) -> impl Iterator<Item = u8> {
     })
 }
 
-/// A name or value of a query: form-decoded, then escaped again in one way.
+/// Writes a name or value of a query: form-decoded, then escaped again in one way.
 fn write_form(part: &str, out: &mut String) {
     let bytes = part.as_bytes();
     let mut at = 0;
@@ -311,8 +312,7 @@ fn write_form(part: &str, out: &mut String) {
     }
 }
 
-/// The byte that stands at `at`, escaped or not, and how many bytes it takes there. A `%` that begins no escape
-/// is a byte like others.
+/// Returns the byte at `at`, unescaped, and the number of bytes that it takes there. A `%` that begins no escape is an ordinary byte.
 fn unescape(bytes: &[u8], at: usize) -> (u8, usize) {
     let byte = bytes[at];
     if byte == b'%'
@@ -330,7 +330,7 @@ fn push_escape(byte: u8, out: &mut String) {
     out.push(HEX[(byte & 15) as usize] as char);
 }
 
-/// Whether a pattern matches the whole of a name of a parameter, both without regard to ASCII case; `*` is any run of characters.
+/// Whether a pattern matches the whole name of a parameter, without regard to ASCII case; `*` stands for any run of characters.
 pub fn name_matches(pattern: &str, name: &str) -> bool {
     let (pattern, name) = (pattern.as_bytes(), name.as_bytes());
     let (mut at_pattern, mut at_name) = (0, 0);

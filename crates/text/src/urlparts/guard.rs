@@ -1,32 +1,32 @@
-//! Shapes of a path by which endless address spaces are recognised: pure functions, the limits are the caller's.
+//! Properties of a path by which endless address spaces are recognised. All are pure functions; the caller sets the limits.
 //!
-//! They take the path as it stands in the address (`/a/b`), without the query; [`years`] takes both.
+//! They take the path as it stands in the address (`/a/b`), without the query; [`years`] takes path and query.
 
-/// How many segments the path has; a slash at the end adds none. `/` has 0, `/a/b/` has 2.
+/// The number of segments of the path; a slash at the end adds none. `/` has 0, `/a/b/` has 2.
 pub fn segment_count(path: &str) -> usize {
     let path = trimmed(path);
     if path.is_empty() { 0 } else { path.split('/').count() }
 }
 
-/// How often the most frequent segment occurs in the path, wherever it stands. Empty segments do not count:
-/// `//` is a typing error of many real sites.
+/// The number of occurrences of the most frequent segment of the path, at any position. Empty segments do not count, because `//` is a
+/// typing error on many real sites.
 pub fn most_repeated_segment(path: &str) -> usize {
     let mut segments: Vec<&str> = trimmed(path).split('/').filter(|s| !s.is_empty()).collect();
     segments.sort_unstable();
     segments.chunk_by(|a, b| a == b).map(<[_]>::len).max().unwrap_or(0)
 }
 
-/// The longest repetition in a row: `/a/b/a/b/a/b/` repeats `a/b` 3 times.
+/// A sequence of segments that is repeated in a row: `/a/b/a/b/a/b/` repeats `a/b` 3 times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Repetition {
-    /// How many segments are repeated.
+    /// The number of segments in the sequence.
     pub segments: usize,
-    /// How many times they stand in a row, at least 2.
+    /// How many times the sequence stands in a row, at least 2.
     pub times: usize,
 }
 
-/// The sequence of segments that is repeated most often in a row, the shortest one where several are; nothing when
-/// no segment stands twice in a row and no sequence either.
+/// Finds the sequence of segments that is repeated most often in a row; if several are, the shortest one. `None` if nothing is repeated in
+/// a row.
 ///
 /// The cost is quadratic in the number of segments (0.1 ms for a thousand): check [`segment_count`] first.
 pub fn repeated_sequence(path: &str) -> Option<Repetition> {
@@ -45,12 +45,12 @@ pub fn repeated_sequence(path: &str) -> Option<Repetition> {
     best
 }
 
-/// Appends the template of the path to `out`: what changes from page to page is masked, so that paths which one
-/// program made get one template.
+/// Appends the template of the path to `out`. The parts that change from page to page are masked, so that paths which one program generated
+/// get the same template.
 ///
-/// Per segment: a date (`2024-05-01`, `20240501`) is `{date}`; a UUID or a hexadecimal id of at least 8 characters
-/// with a digit is `{hex}`; three or more words joined by `-` or `_` are `{slug}` (an extension stays); in all
-/// others each run of digits is `{n}`.
+/// Each segment is masked by itself: a date (`2024-05-01`, `20240501`) is `{date}`; a UUID or a hexadecimal id of at least 8 characters
+/// with a digit is `{hex}`; three or more words joined by `-` or `_` are `{slug}` (an extension stays); in any other segment each run of
+/// digits is `{n}`.
 ///
 /// ```
 /// use huntsman_text::urlparts::guard::template_into;
@@ -81,10 +81,10 @@ pub fn template_into(path: &str, out: &mut String) {
     }
 }
 
-/// The years of the dates in a path with its query: endless calendars are recognised by years far from today's.
+/// The years of the dates in a path with its query. Endless calendars are recognised by years far from the present.
 ///
-/// A date is `2031-05`, `2031/5/17`, `20310517` (also with `_` or `.`), or a parameter called `year` or `y`. A year is
-/// between 1000 and 2999; numbers that only look like one (`/item/2031`) do not count.
+/// A date is `2031-05`, `2031/5/17`, `20310517` (also with `_` or `.`), or a parameter called `year` or `y`. A year is between 1000 and
+/// 2999; a number alone (`/item/2031`) does not count as a year.
 ///
 /// ```
 /// use huntsman_text::urlparts::guard::years;

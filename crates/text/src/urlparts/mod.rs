@@ -1,11 +1,11 @@
-//! What an address is made of, and the form in which two addresses are compared.
+//! The parts of an address, and the canonical form in which two addresses are compared.
 //!
-//! - [`canonical`] and [`canonical_into`]: the comparison form. Never send it: it is for keys.
+//! - [`canonical`] and [`canonical_into`]: the canonical form. It is for keys only; never send a request to it.
 //! - [`Parts`]: host, path segments with their parameters, query pairs, in their order, raw and decoded.
-//! - [`guard`]: the shapes of a path by which a crawler recognises a trap.
+//! - [`guard`]: the properties of a path by which a crawler recognises a trap.
 //!
-//! Parsing addresses is not done here: everything starts from a [`url::Url`], which has lower-cased the scheme
-//! and the host, resolved dot segments and dropped the default port.
+//! This module does not parse addresses: everything starts from a [`url::Url`], which has lower-cased the scheme and the host, resolved dot
+//! segments and dropped the default port.
 
 mod canonical;
 pub mod guard;

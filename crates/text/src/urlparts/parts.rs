@@ -1,24 +1,23 @@
-//! The pieces of an address, in their order, raw and decoded.
+//! The parts of an address, in their order, raw and decoded.
 
 use std::borrow::Cow;
 
 use url::Url;
 
-/// At which characters a query is cut into pairs.
+/// The characters at which a query is cut into pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum Separator {
     /// At `&` only, as the URL standard and today's servers do.
     #[default]
     Ampersand,
-    /// At `&` and `;`: gitweb and other older programs write `?p=x;a=log`.
+    /// At `&` and `;`, for gitweb and other older programs that write `?p=x;a=log`.
     AmpersandOrSemicolon,
 }
 
-/// An address taken apart without copying.
+/// The parts of an address, borrowed from it without copying.
 ///
-/// Nothing is sorted, merged or dropped: a detector that wants names in order or repeated names numbered does so
-/// on its own copy. Taking apart does not canonicalise; start from [`canonical`](super::canonical) where that is
-/// wanted.
+/// Nothing is sorted, merged or dropped: a detector that needs names in order or repeated names numbered does so on its own copy. Nothing
+/// is canonicalised either; if that is wanted, start from [`canonical`](super::canonical).
 ///
 /// ```
 /// use huntsman_text::urlparts::Parts;
@@ -84,7 +83,7 @@ impl<'a> Parts<'a> {
         self.pairs_at(Separator::Ampersand)
     }
 
-    /// The pairs of the query, cut where `separator` says.
+    /// The pairs of the query, cut at the characters of `separator`.
     pub fn pairs_at(self, separator: Separator) -> Pairs<'a> {
         Pairs { rest: self.url.query(), separator }
     }
@@ -100,9 +99,9 @@ impl<'a> Parts<'a> {
 pub struct Segment<'a> {
     /// The segment as written: `item;v=2`.
     pub raw: &'a str,
-    /// What stands before the first `;`.
+    /// The part before the first `;`.
     pub name: &'a str,
-    /// What stands after the first `;`; nothing when there is none.
+    /// The part after the first `;`; `None` if there is no `;`.
     pub params: Option<&'a str>,
 }
 
@@ -119,8 +118,7 @@ impl<'a> Segment<'a> {
         self.params.into_iter().flat_map(|params| params.split(';')).filter(|p| !p.is_empty()).map(Pair::of)
     }
 
-    /// The name with its escapes undone; bytes that are no UTF-8 become U+FFFD. A `+` stays a `+`: paths are not
-    /// forms.
+    /// The name with its escapes undone; bytes that are not UTF-8 become U+FFFD. A `+` stays a `+`, because paths are not forms.
     pub fn decoded(self) -> Cow<'a, str> {
         unescaped(self.name, false)
     }
@@ -156,7 +154,7 @@ impl<'a> Iterator for Segments<'a> {
 pub struct Pair<'a> {
     /// The name as written.
     pub raw_name: &'a str,
-    /// The value as written; nothing when there is no `=` (`?x`, as opposed to `?x=`).
+    /// The value as written; `None` if there is no `=` (`?x`, as opposed to `?x=`).
     pub raw_value: Option<&'a str>,
 }
 
@@ -168,18 +166,18 @@ impl<'a> Pair<'a> {
         }
     }
 
-    /// The name, form-decoded: `+` is a space, bytes that are no UTF-8 become U+FFFD.
+    /// The name, form-decoded: `+` is a space, bytes that are not UTF-8 become U+FFFD.
     pub fn name(self) -> Cow<'a, str> {
         unescaped(self.raw_name, true)
     }
 
-    /// The value, form-decoded; empty when there is none.
+    /// The value, form-decoded; empty if there is none.
     pub fn value(self) -> Cow<'a, str> {
         unescaped(self.raw_value.unwrap_or_default(), true)
     }
 }
 
-/// Iterator over the pairs of a query, see [`Parts::pairs`]. Empty pairs (`a=1&&b=2`) are passed over.
+/// Iterator over the pairs of a query, see [`Parts::pairs`]. Empty pairs (`a=1&&b=2`) are skipped.
 #[derive(Debug, Clone)]
 pub struct Pairs<'a> {
     rest: Option<&'a str>,

@@ -1,11 +1,11 @@
-//! The made-up sites by name, and what a request of one is.
+//! The generated sites by name, and their requests.
 
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::made_up;
 
-/// A made-up site.
+/// A generated site.
 ///
 /// Most are the cases on which MaybeDont 0.1.1 was measured, with about as many requests: on half of them it finds nothing, on
 /// the others it loses pages.
@@ -13,7 +13,7 @@ use super::made_up;
 pub enum Case {
     /// 700 topics, some of several pages, with session ids, `start=0`, highlighted words and print views, in random order.
     ForumRandom,
-    /// The same, copies side by side, as links to them stand on real pages.
+    /// The same, with copies side by side, as links to them are on real pages.
     ForumAdjacent,
     /// Two or three session ids for each of 700 pages, in the path.
     PathSessions,
@@ -21,17 +21,17 @@ pub enum Case {
     Copies,
     /// 700 articles with four tracking parameters that change together.
     Tracking,
-    /// `page` is ignored by 350 documents of `/doc/N`, and decides on one `/list` of 600 pages.
+    /// `page` is ignored by 350 documents of `/doc/N`, and selects among the 600 pages of one `/list`.
     DecisivePath,
-    /// `page` is ignored by 150 documents of one site, then comes another where it decides, with 240 pages.
+    /// `page` is ignored by 150 documents of one site; then follows another site, on which it selects among 240 pages.
     TwoHosts,
-    /// The same on two hosts of one domain, whose pages are learnt from together.
+    /// The same on two hosts of one domain, which are learnt as one site.
     SisterHosts,
-    /// `view` is ignored by 450 pages, and decides on the 450 that come later.
+    /// `view` is ignored by 450 pages, and selects the content of the 450 that come later.
     SiteChange,
-    /// The first 300 answers are one log-in page, then come 1,200 different pages.
+    /// The first 300 responses are one log-in page; then come 1,200 different pages.
     LoginWall,
-    /// 1,500 different pages, and 300 answers of a wall in the middle.
+    /// 1,500 different pages, with 300 responses of a wall in the middle.
     WallInTheMiddle,
     /// The first 300 pages are 15 topics in 20 sessions each, then come 1,200 different ones.
     WarmUpCopies,
@@ -42,7 +42,7 @@ pub enum Case {
 }
 
 impl Case {
-    /// All of them.
+    /// All cases.
     pub const ALL: [Self; 14] = [
         Self::ForumRandom,
         Self::ForumAdjacent,
@@ -80,7 +80,7 @@ impl Case {
         }
     }
 
-    /// What it is, in a few words.
+    /// A description in a few words.
     pub fn about(self) -> &'static str {
         match self {
             Self::ForumRandom => "forum, random order",
@@ -105,7 +105,7 @@ impl Case {
         Self::ALL.into_iter().find(|case| case.name() == name)
     }
 
-    /// Its requests in the order in which they are discovered; the same for the same seed, in every version.
+    /// The requests in the order of their discovery; the same for the same seed, in every version.
     pub fn requests(self, seed: u64) -> Vec<CaseRequest> {
         match self {
             Self::ForumRandom => made_up::forum(seed, false),
@@ -126,34 +126,34 @@ impl Case {
     }
 }
 
-/// A request of a made-up site, and what it brings.
+/// A request to a generated site, and the content of its response.
 #[derive(Clone, Debug)]
 pub struct CaseRequest {
-    /// What is asked for.
+    /// The URL of the request.
     pub url: Url,
-    /// The number of the content that comes.
+    /// The number of the content in the response.
     pub content: u64,
-    /// The answer is not the page but a wall before it: neither a content that may be lost nor a copy.
+    /// Whether the response is a wall instead of the page. A wall counts neither as a content that may be lost nor as a copy.
     pub is_wall: bool,
 }
 
 impl CaseRequest {
-    /// A request that brings a content of the site.
+    /// A request whose response is a content of the site.
     ///
     /// # Panics
-    /// The text is no URL.
+    /// If the text is not a URL.
     pub fn new(url: &str, content: u64) -> Self {
         Self { url: Url::parse(url).expect("an absolute URL"), content, is_wall: false }
     }
 
-    /// Whose pages it is compared with: those of the last two labels of its host.
+    /// The site whose pages it is compared with: the last two labels of its host.
     pub fn site(&self) -> &str {
         let host = self.url.host_str().unwrap_or_default();
         let labels = host.rmatch_indices('.').nth(1);
         labels.map_or(host, |(dot, _)| &host[dot + 1..])
     }
 
-    /// Blocks of the page with their positions: its chrome, and twelve lines of twelve words that only its content has.
+    /// The blocks of the page with their positions: its chrome, and twelve lines of twelve words that are unique to its content.
     pub fn blocks(&self) -> Vec<(u64, String)> {
         let word = |n: u64| {
             let hash = xxh3_64(&[self.content.to_le_bytes(), n.to_le_bytes()].concat());

@@ -1,4 +1,4 @@
-//! Random numbers that are the same with every version and on every machine.
+//! A random number generator that gives the same numbers in every version and on every machine.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};

@@ -1,9 +1,9 @@
-//! Made-up sites: their requests in order, and which content each brings.
+//! Generates the sites: their requests in order, and the content of each.
 
 use super::case::CaseRequest;
 use super::dice::Dice;
 
-/// The content of a wall; no page has it.
+/// The content of a wall, which no page has.
 const WALL: u64 = 999_999;
 
 fn shuffled(mut requests: Vec<CaseRequest>, dice: &mut Dice) -> Vec<CaseRequest> {

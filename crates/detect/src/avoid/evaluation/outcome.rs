@@ -1,62 +1,62 @@
-//! What came of a crawl of a made-up site.
+//! The outcome of a crawl of a generated site.
 
 use std::time::Duration;
 
-/// What a model found and lost, and what it cost.
+/// What a model found and lost, and its cost.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Requests, each URL once.
+    /// The number of requests, each URL counted once.
     pub requests: usize,
-    /// Different contents of the site.
+    /// The number of distinct contents of the site.
     pub contents: usize,
-    /// Requests for contents that others have as well; walls are none.
+    /// The number of requests whose content another request has as well; walls do not count.
     pub copies: usize,
-    /// Requests that were sent.
+    /// The number of requests that were sent.
     pub fetched: usize,
-    /// Of them, requests for contents that had come already.
+    /// The number of sent requests whose content had been fetched already.
     pub fetched_copies: usize,
-    /// Requests that were not sent.
+    /// The number of requests that were not sent.
     pub skipped: usize,
-    /// Contents that never came.
+    /// The number of contents that were never fetched.
     pub lost: usize,
-    /// Requests that the model wanted to skip and had sent all the same.
+    /// The number of requests that the model would have skipped but sent for exploration.
     pub explored: usize,
-    /// What the model itself thinks: the share of its skips that would have brought new content, and the upper end of a 95 %
-    /// interval. `None` before anything was explored; MaybeDont's model makes no estimate.
+    /// The model's own estimate: the share of its skips that would have brought new content, and the upper end of a 95 % interval. `None`
+    /// before any exploration; MaybeDont's model makes no estimate.
     pub estimated_loss: Option<(f64, f64)>,
-    /// Learning from pages, text included.
+    /// The time of learning from pages, text included.
     pub learning: Times,
-    /// Questions whether to fetch; a request that waits is asked for again.
+    /// The time of decisions; a request that waits is decided more than once.
     pub asking: Times,
 }
 
 impl Outcome {
-    /// The share of the copies that were not sent, from the first request on, the warm-up included. `None` where there are none.
+    /// The share of the copies that were not sent, counted from the first request on, the warm-up included. `None` if there are no copies.
     pub fn recall(&self) -> Option<f64> {
         (self.copies > 0).then(|| 1.0 - self.fetched_copies as f64 / self.copies as f64)
     }
 
-    /// The share of the contents that never came.
+    /// The share of the contents that were never fetched.
     pub fn lost_share(&self) -> f64 {
         if self.contents == 0 { 0.0 } else { self.lost as f64 / self.contents as f64 }
     }
 }
 
-/// How long calls took, in the time of the clock of the [`Simulation`](super::Simulation).
+/// The duration of calls, as measured by the clock of the [`Simulation`](super::Simulation).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// How many calls.
+    /// The number of calls.
     pub calls: usize,
-    /// Of all together.
+    /// The total duration.
     pub total: Duration,
-    /// Half of the calls took less.
+    /// The median duration.
     pub median: Duration,
-    /// One in a hundred took more.
+    /// The 99th percentile.
     pub p99: Duration,
 }
 
 impl Times {
-    /// Of single calls.
+    /// Summarises the durations of single calls.
     pub fn of(mut calls: Vec<Duration>) -> Self {
         calls.sort_unstable();
         let at = |percent: usize| calls.get(calls.len().saturating_sub(1) * percent / 100).copied();

@@ -1,4 +1,4 @@
-//! A crawl without a network: requests in the order of their discovery, so many in flight.
+//! A crawl without a network: requests in the order of their discovery, with a number of them in flight.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
@@ -8,35 +8,35 @@ use super::case::CaseRequest;
 use super::outcome::{Outcome, Times};
 use crate::maybedont::{self, Gate, GateSettings, SettingsError};
 
-/// Links are found that far ahead of the requests.
+/// Links are discovered this many requests before they are due.
 const AHEAD: usize = 200;
-/// Priority of what waits for a page on its way.
+/// The priority of a request that waits for a page in flight.
 const HELD: i64 = 1_000;
-/// Priority of what is skipped if nothing speaks against it until the end.
+/// The priority of a request that is skipped unless something contradicts that before the end.
 const LAST: i64 = 5_000;
 
-/// A crawl without a network. Nothing in it depends on time: the same requests and the same model give the same outcome.
+/// A crawl without a network. It does not depend on time: the same requests and the same model give the same outcome.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulation {
-    /// Requests that are in flight when the next one is decided; with 0 every page is learnt before the next decision.
+    /// The number of requests in flight when the next one is decided; with 0, every page is learnt before the next decision.
     pub in_flight: usize,
-    /// The time that calls of the model are measured with: how long ago some moment was, or what the thread has used.
+    /// The clock that measures calls of the model: wall time since some moment, or CPU time of the thread.
     pub clock: fn() -> Duration,
 }
 
 impl Simulation {
-    /// So many requests in flight, and no clock: all times of the outcome are 0.
+    /// A simulation with this many requests in flight and without a clock: all times of the outcome are 0.
     pub fn in_flight(in_flight: usize) -> Self {
         Self { in_flight, clock: || Duration::ZERO }
     }
 
-    /// Measures the calls of the model with this clock.
+    /// Sets the clock that measures calls of the model.
     pub fn clock(mut self, clock: fn() -> Duration) -> Self {
         self.clock = clock;
         self
     }
 
-    /// Crawls with the [`Predictor`], as the crawler's middleware does it: what is delayed, held or skipped comes up again behind
+    /// Crawls with the [`Predictor`], as the crawler's middleware does: requests that are delayed, held or skipped are decided again after
     /// other requests.
     pub fn with_default(&self, requests: &[CaseRequest], options: Options) -> Outcome {
         let mut model = Ours { predictor: Predictor::new(options), watch: Watch::new(self.clock) };
@@ -47,10 +47,10 @@ impl Simulation {
         Outcome { explored, estimated_loss: totals.loss(), learning, asking, ..outcome }
     }
 
-    /// Crawls with the [`Gate`], as MaybeDont 0.1.1 does it: everything is decided once.
+    /// Crawls with the [`Gate`], as MaybeDont 0.1.1 does: every request is decided once.
     ///
     /// # Errors
-    /// A setting makes no sense.
+    /// A setting is out of range.
     pub fn with_reference(
         &self,
         requests: &[CaseRequest],
@@ -119,7 +119,7 @@ impl Simulation {
 }
 
 impl CaseRequest {
-    /// The content, unless a wall stands before it.
+    /// The content; `None` if the response is a wall.
     fn own(&self) -> Option<u64> {
         (!self.is_wall).then_some(self.content)
     }
@@ -201,7 +201,7 @@ impl Model for Reference {
     }
 }
 
-/// Takes the time of calls.
+/// Measures the duration of calls.
 struct Watch {
     clock: fn() -> Duration,
     learning: Vec<Duration>,

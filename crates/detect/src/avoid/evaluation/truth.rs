@@ -1,4 +1,4 @@
-//! Which URLs of a site carry the same content, by a list, and the score of a crawl by it.
+//! A list of which URLs of a site have the same content, and the score of a crawl by it.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -7,14 +7,14 @@ use std::io::{self, BufRead};
 
 /// The kind of rows that are scored.
 const PAGE: &str = "page";
-/// Bytes of a line; no URL of a list is longer.
+/// The most bytes of a line; no URL of a list is longer.
 const MOST_BYTES: usize = 64 << 10;
 
-/// The URLs of a site with the number of the content that each shows.
+/// The URLs of a site with the number of the content of each.
 ///
-/// A text of tab-separated rows with four columns: number of the content by the view `area`, number of the content by the view
-/// `page`, kind, and path with query. Two URLs with the same number show the same. Kinds other than `page` (redirects, errors, what
-/// is not HTML) have the number -1 and are not scored. Lines that begin with `#`, and empty ones, are passed over.
+/// The format is text of tab-separated rows with four columns: number of the content by the view `area`, number of the content by the view
+/// `page`, kind, and path with query. Two URLs with the same number have the same content. Kinds other than `page` (redirects, errors,
+/// anything that is not HTML) have the number -1 and are not scored. Empty lines and lines that begin with `#` are ignored.
 ///
 /// ```
 /// use huntsman_detect::avoid::evaluation::{Truth, View};
@@ -35,21 +35,21 @@ pub struct Truth {
 #[derive(Clone, Debug)]
 struct Row {
     url: Box<str>,
-    /// By view; of pages only.
+    /// The contents by view; for pages only.
     contents: Option<[u32; 2]>,
 }
 
-/// What counts as the content of a page.
+/// The definition of the content of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum View {
-    /// The area with the content proper, as a reader sees it.
+    /// The main content area, as a reader sees it.
     Area,
-    /// All visible text but what most pages have: what a crawler can see that knows nothing of the site.
+    /// All visible text except the text that most pages have: what a crawler without knowledge of the site can use.
     Page,
 }
 
 impl View {
-    /// Both, in the order of the columns.
+    /// Both views, in the order of the columns.
     pub const ALL: [Self; 2] = [Self::Area, Self::Page];
 
     /// The name in commands and reports.
@@ -65,9 +65,9 @@ impl View {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TruthError {
-    /// It cannot be read.
+    /// The list cannot be read.
     Io(io::Error),
-    /// A line is wrong.
+    /// A line is malformed.
     Line {
         /// Its number, from 1.
         number: usize,
@@ -98,10 +98,10 @@ impl std::error::Error for TruthError {
 }
 
 impl Truth {
-    /// Reads a list. It takes about three times as much memory as text.
+    /// Reads a list. Takes about three times the memory of the text.
     ///
     /// # Errors
-    /// It cannot be read, a line is wrong (the error names it), or there is no page.
+    /// The list cannot be read, a line is malformed (the error names it), or there is no page.
     pub fn read(mut text: impl BufRead) -> Result<Self, TruthError> {
         let mut truth = Self { rows: Vec::new(), by_url: HashMap::new() };
         let mut line = Vec::new();
@@ -132,13 +132,13 @@ impl Truth {
         Ok(truth)
     }
 
-    /// Path and query of all rows, in their order.
+    /// The path and query of each row, in order.
     pub fn urls(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().map(|row| &*row.url)
     }
 
-    /// Scores a crawl that downloaded these URLs: absolute ones, or path and query. Repetitions, fragments and the origin do not count;
-    /// nothing is put into canonical form.
+    /// Scores a crawl that downloaded these URLs: absolute URLs, or path and query. Repetitions, fragments and the origin are ignored; URLs
+    /// are not canonicalised.
     pub fn score<'a>(&self, downloaded: impl IntoIterator<Item = &'a str>) -> Score {
         let got: HashSet<Cow<'_, str>> =
             downloaded.into_iter().map(key).filter(|url| !url.is_empty()).collect();
@@ -186,7 +186,7 @@ impl Row {
     }
 }
 
-/// Path and query of an absolute URL; the rest as it is.
+/// The path and query of an absolute URL; other texts unchanged.
 fn key(url: &str) -> Cow<'_, str> {
     let url = url.trim();
     let url = url.split('#').next().unwrap_or(url);
@@ -202,38 +202,38 @@ fn key(url: &str) -> Cow<'_, str> {
     }
 }
 
-/// What a crawl downloaded of a [`Truth`].
+/// The score of a crawl by a [`Truth`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Score {
-    /// URLs that the list has not.
+    /// The number of URLs that are not on the list.
     pub out_of_scope: usize,
-    /// URLs of the list that are no pages.
+    /// The number of URLs on the list that are not pages.
     pub not_pages: usize,
     views: [ViewScore; 2],
 }
 
 impl Score {
-    /// By one view.
+    /// The score by one view.
     pub fn view(&self, view: View) -> ViewScore {
         self.views[view as usize]
     }
 }
 
-/// What a crawl downloaded, by one view.
+/// The score of a crawl by one view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewScore {
-    /// URLs of the site that are pages.
+    /// The number of URLs of the site that are pages.
     pub pages: usize,
-    /// Their different contents.
+    /// The number of distinct contents of the pages.
     pub contents: usize,
-    /// Pages that were downloaded.
+    /// The number of pages that were downloaded.
     pub downloads: usize,
-    /// Their different contents.
+    /// The number of distinct contents that were downloaded.
     pub contents_downloaded: usize,
 }
 
 impl ViewScore {
-    /// The share of the pages that could be left out without loss.
+    /// The share of the pages that a crawl could leave out without loss.
     pub fn possible(&self) -> f64 {
         1.0 - self.contents as f64 / self.pages as f64
     }
@@ -243,19 +243,19 @@ impl ViewScore {
         1.0 - self.downloads as f64 / self.pages as f64
     }
 
-    /// The share of the duplicates that were not downloaded; `None` where there are none.
+    /// The share of the duplicates that were not downloaded; `None` if there are none.
     pub fn avoided(&self) -> Option<f64> {
         let duplicates = self.pages - self.contents;
         let downloaded = self.downloads - self.contents_downloaded;
         (duplicates > 0).then(|| 1.0 - downloaded as f64 / duplicates as f64)
     }
 
-    /// Contents of which no page was downloaded.
+    /// The number of contents of which no page was downloaded.
     pub fn lost(&self) -> usize {
         self.contents - self.contents_downloaded
     }
 
-    /// Their share.
+    /// The share of the contents of which no page was downloaded.
     pub fn lost_share(&self) -> f64 {
         self.lost() as f64 / self.contents as f64
     }

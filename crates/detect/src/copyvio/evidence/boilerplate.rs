@@ -1,4 +1,4 @@
-//! What stands on many sites, and so says nothing about two of them.
+//! Text that occurs on many sites, and is therefore no evidence that one of them copied another.
 
 use std::fmt;
 
@@ -7,17 +7,17 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::document::{Document, Token};
 
-/// Words of a window that is counted.
+/// The number of words in a counted window.
 const WINDOW: usize = 5;
 
-/// Windows of words, each with how many hosts have it: licences, menus, cookie banners, quotations that everybody knows.
+/// Windows of words and the number of hosts on which each occurs: licences, menus, cookie banners, famous quotations.
 ///
-/// It is told pages ([`Boilerplate::observe`]) and asked for passages by [`super::Article::compare_knowing`]. A window is
-/// boilerplate from [`Boilerplate::hosts`] hosts on.
+/// Pages are added with [`Boilerplate::observe`], and [`super::Article::compare_knowing`] looks passages up. A window is boilerplate if at
+/// least [`Boilerplate::hosts`] hosts have it.
 ///
-/// Memory is bounded: 24 bytes per window, at most as many windows as was said at the beginning; when it is full, windows
-/// that only one host had are forgotten, and when that does not help, no new ones are taken. Hosts are told apart by the
-/// one that came last for the window, so pages of one host should come together; a host that comes again counts again.
+/// Memory is bounded: 24 bytes per window, and at most as many windows as [`new`](Self::new) was given. When it is full, windows that only
+/// one host had are forgotten; if that does not help, no new ones are added. A window remembers only the last host that had it, so the
+/// pages of one host should be added together; if a host comes again later, it counts again.
 pub struct Boilerplate {
     hosts: u32,
     max_windows: usize,
@@ -32,34 +32,34 @@ struct Seen {
 }
 
 impl Boilerplate {
-    /// Nothing seen so far; a window counts from `hosts` hosts on (at least 2), and at most `max_windows` are remembered.
+    /// An empty set. A window is boilerplate if at least `hosts` hosts (2 or more) have it, and at most `max_windows` are remembered.
     pub fn new(hosts: u32, max_windows: usize) -> Self {
         Self { hosts: hosts.max(2), max_windows, windows: HashMap::new(), is_full: false }
     }
 
-    /// From how many hosts on a window is boilerplate.
+    /// The number of hosts from which on a window is boilerplate.
     pub fn hosts(&self) -> u32 {
         self.hosts
     }
 
-    /// How many windows are remembered.
+    /// The number of windows that are remembered.
     pub fn len(&self) -> usize {
         self.windows.len()
     }
 
-    /// Whether nothing is remembered.
+    /// Whether no windows are remembered.
     pub fn is_empty(&self) -> bool {
         self.windows.is_empty()
     }
 
-    /// Takes note of a page. Linear in its length.
+    /// Adds a page. Linear in its length.
     pub fn observe(&mut self, host: &str, page: &Document<'_>) {
         let host = xxh3_64(host.as_bytes()) as u32;
         for window in page.tokens.windows(WINDOW).map(window_hash) {
             if self.windows.len() >= self.max_windows && !self.is_full && !self.windows.contains_key(&window)
             {
                 self.windows.retain(|_, seen| seen.hosts > 1);
-                // Another walk over all for each new window would be slow.
+                // Otherwise every new window would walk over all windows again.
                 self.is_full = self.windows.len() * 10 > self.max_windows * 9;
             }
             let has_room = self.windows.len() < self.max_windows;
@@ -76,7 +76,7 @@ impl Boilerplate {
         }
     }
 
-    /// Whether at least half of the windows of a piece are boilerplate.
+    /// Whether at least half of the windows of a passage are boilerplate.
     pub(super) fn is_common(&self, tokens: &[Token]) -> bool {
         let windows = tokens.windows(WINDOW).map(window_hash);
         let count = windows.len();

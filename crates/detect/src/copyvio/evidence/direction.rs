@@ -1,55 +1,55 @@
-//! Which of two texts was there first.
+//! Decides which of two texts is older.
 
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-/// What is known of when a text was there. What is not known is `None`.
+/// The dates at which a text is known or said to have existed. Unknown dates are `None`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dates {
-    /// An archive has a copy of that time.
+    /// The time of a copy in an archive.
     pub archived: Option<SystemTime>,
-    /// A crawl of ours saw it then.
+    /// The time at which our own crawl first saw the text.
     pub first_seen: Option<SystemTime>,
-    /// The page says that it was published then (its meta data, a sitemap, a feed).
+    /// The time of publication according to the page (its metadata, a sitemap, a feed).
     pub published: Option<SystemTime>,
-    /// The server says that it was not changed since (`Last-Modified`).
+    /// The time of the last change according to the server (`Last-Modified`).
     pub last_modified: Option<SystemTime>,
 }
 
 impl Dates {
-    /// The earliest time at which it was there, by somebody else's word; what a page says of itself does not count.
+    /// The earliest time at which a third party saw the text; what a page says of itself does not count.
     pub fn proven(self) -> Option<SystemTime> {
         [self.archived, self.first_seen].into_iter().flatten().min()
     }
 
-    /// The earliest time at which it was there, by anybody's word.
+    /// The earliest time at which the text existed according to any of the dates.
     pub fn claimed(self) -> Option<SystemTime> {
         [self.proven(), self.published, self.last_modified].into_iter().flatten().min()
     }
 }
 
-/// Which text was there first.
+/// Which of two texts is older.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// The source was there first: the article may copy it.
+    /// The source is older: the article may copy it.
     SourceOlder,
-    /// The article was there first: the source may copy it, or both copy a third.
+    /// The article is older: the source may copy it, or both copy a third.
     SourceNewer,
-    /// Nothing is known, or the dates lie too close together.
+    /// No dates are known, or they are too close together.
     Unknown,
 }
 
-/// Dates that lie closer than this tell nothing: clocks, time zones, a crawl that comes by once a day.
+/// Dates closer together than this decide nothing, because of clocks, time zones, and crawls that visit once a day.
 const MARGIN: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Direction {
-    /// Which was there first.
+    /// Decides which text is older.
     ///
-    /// A page can claim any date for itself. So a side counts as newer by all its dates, its own claims included (nobody
-    /// makes a page younger than it is to be accused), but as older only by what others prove; if neither side has such a
-    /// proof, by what both claim.
+    /// A page can claim any date for itself. So a side counts as newer by all its dates, its own claims included (a page has no reason to
+    /// claim that it is newer, which would make it suspect), but as older only by dates that others prove; if neither side has such a
+    /// proof, the claims of both are compared.
     pub fn of(article: Dates, source: Dates) -> Self {
         let earlier = |a: Option<SystemTime>, b: Option<SystemTime>| match (a, b) {
             (Some(a), Some(b)) => b.duration_since(a).is_ok_and(|apart| apart > MARGIN),

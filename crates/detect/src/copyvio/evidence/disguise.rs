@@ -1,4 +1,4 @@
-//! Characters that look like others, and what was hidden in words.
+//! Recognises characters that look like others and invisible characters within words.
 
 use icu_properties::CodePointMapData;
 use icu_properties::props::Script;
@@ -6,36 +6,36 @@ use serde::{Deserialize, Serialize};
 
 use super::document::normalised;
 
-/// How many words of a text were written so that they read alike and compare unequal.
+/// The number of words of a text that look alike but compare unequal, because of unusual characters.
 ///
-/// Each is put right before words are compared. A few happen in honest texts (copied from a word processor, a name in
-/// another alphabet); [`Disguise::is_suspicious`] draws the line.
+/// All of them are normalised before words are compared. A few occur in honest texts (copied from a word processor, a name in another
+/// alphabet); [`Disguise::is_suspicious`] sets the limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Disguise {
-    /// Words of which letters belong to another script and look like those of theirs (`pаper` with a Cyrillic `а`).
+    /// Words in which letters of another script replace similar ones (`pаper` with a Cyrillic `а`).
     pub look_alikes: usize,
-    /// Words with characters in them that nobody sees (zero-width space, joiners between Latin letters).
+    /// Words with invisible characters in them (zero-width space, joiners between Latin letters).
     pub invisible: usize,
-    /// Words in letters made for formulas or full width (`𝐩𝐚𝐩𝐞𝐫`, `ｐａｐｅｒ`).
+    /// Words in mathematical or full-width letters (`𝐩𝐚𝐩𝐞𝐫`, `ｐａｐｅｒ`).
     pub styled: usize,
 }
 
 impl Disguise {
-    /// All such words.
+    /// The number of all such words.
     pub fn words(self) -> usize {
         self.look_alikes + self.invisible + self.styled
     }
 
-    /// Whether a text of that many words was manipulated, by all appearance: at least three words, and one in a hundred.
+    /// Whether a text of this many words was probably manipulated: at least three such words, and one in a hundred.
     pub fn is_suspicious(self, words: f64) -> bool {
         self.words() >= 3 && self.words() as f64 * 100.0 >= words
     }
 }
 
-/// Letters of Cyrillic and Greek with the Latin letter that looks the same, by code point. Of the confusables of UTS 39 those
-/// that are one letter each and look alike in common typefaces; capital and small letters apart, since a capital may look
-/// like a letter that its small one does not (В and в).
+/// Letters of Cyrillic and Greek with the Latin letter that looks the same, by code point. These are the confusables of UTS 39 that are one
+/// letter each and look alike in common typefaces. Capital and small letters are listed separately, because a capital may look like a
+/// letter that its small one does not (В and в).
 const LOOK_ALIKES: [(char, char); 66] = [
     ('Α', 'A'),
     ('Β', 'B'),
@@ -109,15 +109,15 @@ fn look_alike(c: char) -> Option<char> {
     LOOK_ALIKES.binary_search_by_key(&c, |(from, _)| *from).ok().map(|at| LOOK_ALIKES[at].1)
 }
 
-/// Puts a word right: NFKC, look-alikes, lower case. `invisible` characters were in it. Says whether anything is left.
+/// Normalises a word: NFKC, look-alikes, lower case. `invisible` is the number of invisible characters that were in it. Returns whether
+/// anything is left.
 ///
-/// Look-alikes are put back in words that have a Latin letter as well. A word wholly in another script is one of that
-/// script's.
+/// Look-alikes are replaced only in words that contain a Latin letter as well. A word entirely in another script is a word of that script.
 pub(super) fn fold_word(word: &mut String, invisible: u32, disguise: &mut Disguise) -> bool {
     let script = |c: char| CodePointMapData::<Script>::new().get(c);
     let is_latin = |c: char| c.is_ascii_alphabetic() || !c.is_ascii() && script(c) == Script::Latin;
     let has_latin = word.chars().any(is_latin);
-    // Joiners are part of how Arabic, Persian and Indic words are written.
+    // Joiners are part of the spelling of Arabic, Persian and Indic words.
     let is_alphabetic = |c: char| is_latin(c) || matches!(script(c), Script::Cyrillic | Script::Greek);
     if invisible > 0 && word.chars().any(is_alphabetic) {
         disguise.invisible += 1;

@@ -1,4 +1,4 @@
-//! A text as words with their places, ready to be matched.
+//! A text as words with their positions, prepared for matching.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,38 +11,38 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::disguise::{Disguise, fold_word};
 
-/// What of a text is read, in bytes; what lies beyond has no evidence.
+/// The number of bytes of a text that are read; the rest gives no evidence.
 pub const MAX_DOCUMENT: usize = 16 << 20;
 
 /// A word of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub(super) hash: u64,
-    /// Bytes of the text.
+    /// The byte offset in the text.
     pub(super) start: u32,
     pub(super) end: u32,
-    /// How much of a word it is, in quarters: 4, but 2 for a character of Han or Kana, 1 for one of Thai and its like.
+    /// The weight of the token in quarters of a word: 4, but 2 for a character of Han or Kana, 1 for one of Thai and similar scripts.
     pub(super) weight: u8,
 }
 
-/// A text and its words, as evidence reads them: better than the exact mode, and with other numbers.
+/// A text and its words, as used for evidence. The rules are better than those of the exact mode, and give other numbers.
 ///
-/// - The text is thought to be in NFKC, in lower case, without what nobody sees (zero-width characters, soft hyphens) and
-///   with look-alikes of other scripts put back; [`Document::disguise`] says how many words needed that.
-/// - Every character that is no letter, mark or digit ends a word, but for an apostrophe within it. So all hyphens are
-///   equal, and lone dashes are nothing.
-/// - In scripts without spaces (Han, Kana; Thai, Lao, Khmer, Burmese) every character with its marks is a word, told
-///   apart by what follows it, and counts as half or a quarter of one.
-/// - Marks are kept, so Indic words do not collide.
+/// - The text is normalised to NFKC and lower case, invisible characters (zero-width characters, soft hyphens) are removed, and look-alikes
+///   from other scripts are replaced; [`Document::disguise`] tells how many words needed that.
+/// - Every character other than a letter, mark or digit ends a word, except an apostrophe within it. So all hyphens are equal, and dashes
+///   by themselves are no words.
+/// - In scripts without spaces (Han, Kana; Thai, Lao, Khmer, Burmese) every character with its marks is a word. Its hash includes the
+///   characters that follow it, and it counts as half or a quarter of a word.
+/// - Marks are kept, so that different Indic words stay different.
 ///
 /// 24 bytes of memory per word. An article is prepared once and compared with many sources.
 pub struct Document<'t> {
     pub(super) text: Cow<'t, str>,
     pub(super) tokens: Vec<Token>,
     pub(super) disguise: Disguise,
-    /// Byte ranges that the caller knows to be quotations, ascending.
+    /// Byte ranges that the caller has marked as quotations, ascending.
     pub(super) quotations: Vec<Range<usize>>,
-    /// Byte ranges that the caller knows to be navigation, headers, footers, ascending.
+    /// Byte ranges that the caller has marked as navigation, headers or footers, ascending.
     pub(super) boilerplate: Vec<Range<usize>>,
 }
 
@@ -56,14 +56,13 @@ impl<'t> Document<'t> {
         Self { text: Cow::Borrowed(text), tokens, disguise, quotations: Vec::new(), boilerplate: Vec::new() }
     }
 
-    /// Tells which byte ranges of the text are quotations beyond those that are in quotation marks, such as
-    /// `blockquote` and `q` elements.
+    /// Marks byte ranges of the text as quotations, such as `blockquote` and `q` elements, in addition to text in quotation marks.
     pub fn quotations(mut self, ranges: impl IntoIterator<Item = Range<usize>>) -> Self {
         self.quotations = sorted(ranges);
         self
     }
 
-    /// Tells which byte ranges of the text are boilerplate: navigation, header, footer.
+    /// Marks byte ranges of the text as boilerplate: navigation, header, footer.
     pub fn boilerplate(mut self, ranges: impl IntoIterator<Item = Range<usize>>) -> Self {
         self.boilerplate = sorted(ranges);
         self
@@ -74,17 +73,17 @@ impl<'t> Document<'t> {
         &self.text
     }
 
-    /// The same with a text of its own, for articles that outlive what they were read from.
+    /// A copy that owns its text, for articles that outlive the input.
     pub fn into_owned(self) -> Document<'static> {
         Document { text: Cow::Owned(self.text.into_owned()), ..self }
     }
 
-    /// How many words it has; characters of scripts without spaces count as parts of words.
+    /// The number of words; characters of scripts without spaces count as parts of words.
     pub fn words(&self) -> f64 {
         weight(&self.tokens)
     }
 
-    /// The hashes of the words in their order; `None` where boilerplate stands.
+    /// The hashes of the words in their order, with `None` in place of boilerplate.
     pub(in crate::copyvio) fn words_in_pieces(&self) -> impl Iterator<Item = Option<u64>> {
         let mut boilerplate = self.boilerplate.iter().peekable();
         self.tokens.iter().map(move |token| {
@@ -94,7 +93,7 @@ impl<'t> Document<'t> {
         })
     }
 
-    /// What was put right before the words were compared.
+    /// The number of words that had to be normalised because of unusual characters.
     pub fn disguise(&self) -> Disguise {
         self.disguise
     }
@@ -110,7 +109,7 @@ impl fmt::Debug for Document<'_> {
     }
 }
 
-/// In order; those that overlap are one.
+/// Sorts ranges and merges those that overlap.
 pub(super) fn sorted(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Range<usize>> {
     let mut ranges: Vec<_> = ranges.into_iter().filter(|range| range.start < range.end).collect();
     ranges.sort_by_key(|range| (range.start, range.end));
@@ -124,22 +123,22 @@ pub(super) fn sorted(ranges: impl IntoIterator<Item = Range<usize>>) -> Vec<Rang
     ranges
 }
 
-/// Words that tokens are worth.
+/// The weight of tokens, in words.
 pub(super) fn weight(tokens: &[Token]) -> f64 {
     tokens.iter().map(|token| f64::from(token.weight)).sum::<f64>() / 4.0
 }
 
-/// What a character is to words.
+/// The role of a character in words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Class {
     /// A letter or digit.
     Letter,
     /// A mark, which belongs to the letter before it.
     Mark,
-    /// A letter of a script without spaces: a word of its own, of so many quarters.
+    /// A letter of a script without spaces: a word of its own, of this many quarters.
     Single(u8),
     Apostrophe,
-    /// Seen by nobody: neither part of a word nor its end.
+    /// An invisible character: neither part of a word nor its end.
     Invisible,
     Other,
 }
@@ -155,7 +154,7 @@ fn class(c: char) -> Class {
     use GeneralCategory as Category;
     match c {
         '\u{2019}' | '\u{2BC}' | '\u{FF07}' => return Class::Apostrophe,
-        // Soft hyphen, Mongolian vowel separator, joiners and directions, tags.
+        // Soft hyphen, Mongolian vowel separator, joiners, direction marks, tags.
         '\u{AD}' | '\u{34F}' | '\u{180E}' | '\u{FEFF}' => return Class::Invisible,
         _ => {}
     }
@@ -185,14 +184,14 @@ struct Reader<'t> {
     text: &'t str,
     tokens: Vec<Token>,
     disguise: Disguise,
-    /// The letters of the word that is being read, without what nobody sees.
+    /// The letters of the current word, without invisible characters.
     word: String,
     invisible: u32,
     start: usize,
     end: usize,
-    /// Of a single character: its quarters.
+    /// For a single character, its quarters.
     single: Option<u8>,
-    /// Where the current row of single characters begins in `tokens`.
+    /// The index in `tokens` at which the current row of single characters begins.
     row: usize,
 }
 
@@ -263,8 +262,8 @@ impl Reader<'_> {
         self.single = None;
     }
 
-    /// Ends a row of single characters: each takes the hash of itself and what follows it in the row, two characters for
-    /// half words and three for quarters.
+    /// Ends a row of single characters. The hash of each covers the character and those that follow it in the row: two characters in all
+    /// for half words, three for quarters.
     fn end_row(&mut self) {
         let row = &mut self.tokens[self.row..];
         for at in 0..row.len() {
@@ -330,7 +329,7 @@ mod tests {
     #[test]
     fn characters_of_scripts_without_spaces_are_parts_of_words() {
         assert_eq!(Document::new("古老的磨坊").words(), 2.5);
-        // Equal characters before different ones are not equal.
+        // Equal characters that are followed by different ones are different words.
         assert_eq!(hashes("磨坊矗立")[0], hashes("磨坊博物")[0]);
         assert_ne!(hashes("磨坊矗立")[1], hashes("磨坊博物")[1]);
         assert_eq!(Document::new("โรงสี").words(), 1.0);

@@ -1,33 +1,32 @@
-//! What a page says of its licence.
+//! Finds the licence that a page states.
 
 use huntsman_html::{Attributes, Context, Name, Sink, Span, State, TextKind, decode, tokenize};
 use serde::{Deserialize, Serialize};
 
-/// A licence that allows others to take the text, or not.
+/// The kind of a licence, by what it allows others to do with the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum LicenceKind {
     /// CC0, the public domain mark: everything is allowed.
     PublicDomain,
-    /// CC BY: with the author's name.
+    /// CC BY: allowed with attribution.
     Attribution,
-    /// CC BY-SA, GFDL, GPL: with the author's name and under the same licence.
+    /// CC BY-SA, GFDL, GPL: allowed with attribution and under the same licence.
     ShareAlike,
     /// CC licences with NC or ND: not for works that others may change and sell.
     Restricted,
-    /// It names a licence that is not known.
+    /// An unknown licence.
     Other,
 }
 
 impl LicenceKind {
-    /// Whether a text under it may stand in a work under CC BY-SA, if it says where it comes from.
+    /// Whether a text under this licence may be used in a work under CC BY-SA with attribution.
     pub fn is_free(self) -> bool {
         matches!(self, LicenceKind::PublicDomain | LicenceKind::Attribution | LicenceKind::ShareAlike)
     }
 
-    /// The licence that an address stands for, without regard to its version and language; `None` if it is no address of
-    /// a licence.
+    /// The licence with this address, regardless of its version and language; `None` if it is not the address of a licence.
     pub fn of_address(address: &str) -> Option<Self> {
         let address = address.to_lowercase();
         let rest = address.split_once("://").map_or(&*address, |(_, rest)| rest).trim_start_matches("www.");
@@ -57,25 +56,25 @@ impl LicenceKind {
     }
 }
 
-/// A licence and where the page says so.
+/// A licence and the evidence for it on the page.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LicenceHint {
-    /// Which it is.
+    /// The kind of the licence.
     pub kind: LicenceKind,
-    /// The address, or the words.
+    /// The address or the words that name the licence.
     pub evidence: String,
-    /// It is marked as the page's own licence (`rel="license"`, `license` in JSON-LD), not just linked.
+    /// Whether it is marked as the page's own licence (`rel="license"`, `license` in JSON-LD), not just linked.
     pub is_declared: bool,
 }
 
-/// Longest address that is kept.
+/// The longest address that is kept.
 const MAX_ADDRESS: usize = 2048;
 
-/// The licence hint of a page that counts most: a declared one before a link, the most restrictive of equal ones, since a
-/// page may show pieces under several licences. `None` if it says nothing.
+/// The licence hint of a page that counts most, or `None` without any. A declared licence is preferred to a link; among equal ones the most
+/// restrictive is, because a page may show pieces under several licences.
 ///
-/// Looked at: `rel="license"` and all other links to Creative Commons and GNU licences, `"license"` in JSON-LD. Linear in the
-/// length of the page.
+/// It reads `rel="license"` and all other links to Creative Commons and GNU licences, and `"license"` in JSON-LD. Linear in the length of
+/// the page.
 pub fn licence_hint(html: &str) -> Option<LicenceHint> {
     let mut sink = Links { html, address: None, is_licence: false, is_json: false, hints: Vec::new() };
     tokenize(html, &mut sink);
@@ -88,7 +87,7 @@ struct Links<'h> {
     address: Option<String>,
     is_licence: bool,
     is_json: bool,
-    /// At most one of each kind, declared or not.
+    /// At most one hint of each kind, declared or not.
     hints: Vec<LicenceHint>,
 }
 

@@ -1,4 +1,4 @@
-//! Evidence beside the confidence: where two texts agree, how much, and what may excuse it. It never changes `C`.
+//! Evidence in addition to the confidence: where two texts agree, how much, and what may excuse it. It never changes `C`.
 
 mod boilerplate;
 mod direction;

@@ -1,13 +1,13 @@
-//! Where a text quotes: its quotation marks, and signs of a citation.
+//! Finds quotations in a text by quotation marks, and citations near a passage.
 
 use std::ops::Range;
 
-/// Bytes of the longest quotation: an opening mark without a closing one would take the rest of the text.
+/// The longest quotation in bytes. Without a limit, an opening mark without a closing one would take the rest of the text.
 const MAX_QUOTATION: usize = 4000;
-/// Bytes around a passage in which a citation is looked for.
+/// Bytes around a passage in which a citation is searched for.
 const NEAR: usize = 120;
 
-/// Marks that open and close quotations, by pairs. German closes with what English opens with.
+/// Pairs of marks that open and close quotations. German closes with the mark that opens in English.
 const PAIRS: [(char, &[char]); 8] = [
     ('\u{201C}', &['\u{201D}']),
     ('\u{201E}', &['\u{201C}', '\u{201D}']),
@@ -19,7 +19,7 @@ const PAIRS: [(char, &[char]); 8] = [
     ('"', &['"']),
 ];
 
-/// Byte ranges between quotation marks, ascending, none within another. A quotation is at most 4,000 bytes long.
+/// Byte ranges between quotation marks, ascending and not nested. A quotation is at most 4,000 bytes long.
 pub(super) fn quotations(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut open: Option<(usize, &[char])> = None;
@@ -28,7 +28,7 @@ pub(super) fn quotations(text: &str) -> Vec<Range<usize>> {
     while let Some((at, c)) = chars.next() {
         let next = chars.peek().map_or(' ', |(_, c)| *c);
         if let Some((start, closing)) = open {
-            // An apostrophe is within a word.
+            // An apostrophe within a word does not close a quotation.
             let ends = closing.contains(&c) && !(next.is_alphanumeric() && before.is_alphanumeric());
             if ends {
                 found.push(start..at);
@@ -47,13 +47,13 @@ pub(super) fn quotations(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a citation stands in or right behind a passage, or is announced before it: `[12]`, a year in brackets, `cf.`,
-/// "according to", "quoted", an address.
+/// Whether a citation is in or right after a passage, or announced before it: `[12]`, a year in brackets, `cf.`, "according to", "quoted",
+/// an address.
 pub(super) fn is_cited(text: &str, passage: Range<usize>) -> bool {
     let start = text.floor_char_boundary(passage.start.saturating_sub(NEAR));
     let end = text.ceil_char_boundary((passage.end + NEAR).min(text.len()));
     let behind = &text[passage.end..end];
-    // What belongs to the passage stands before the next paragraph.
+    // Only the text up to the next paragraph belongs to the passage.
     let behind = &behind[..behind.find("\n\n").unwrap_or(behind.len())];
     let before = text[start..passage.start].to_lowercase();
     let before = &before[before.rfind("\n\n").unwrap_or(0)..];
@@ -71,7 +71,7 @@ pub(super) fn is_cited(text: &str, passage: Range<usize>) -> bool {
     announced.iter().any(|words| before.contains(words)) || has_reference(behind)
 }
 
-/// `[12]`, `[a]`, `(Smith, 1998)`, `(1998)`, `(p. 12)`, an address.
+/// Whether the text contains a reference: `[12]`, `[a]`, `(Smith, 1998)`, `(1998)`, `(p. 12)`, an address.
 fn has_reference(text: &str) -> bool {
     let mut rest = text;
     while let Some(at) = rest.find(['[', '(']) {
@@ -91,7 +91,7 @@ fn has_reference(text: &str) -> bool {
     text.contains("http://") || text.contains("https://")
 }
 
-/// Whether there is a year from 1500 to 2099.
+/// Whether the text contains a year from 1500 to 2099.
 fn years(text: &str) -> bool {
     let is_year = |run: &str| run.len() == 4 && matches!(run.parse::<u32>(), Ok(1500..=2099));
     text.split(|c: char| !c.is_ascii_digit()).any(is_year)

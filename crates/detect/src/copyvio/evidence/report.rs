@@ -1,4 +1,4 @@
-//! What two texts share, passage by passage, in places of the original texts.
+//! The passages that two texts share, with their positions in the original texts.
 
 use std::ops::Range;
 
@@ -11,10 +11,10 @@ use super::quotation::{is_cited, quotations};
 use super::runs::{Seeds, TokenRun, runs};
 use super::verdict::{Score, Verdict};
 
-/// Equal words that a passage must have, in quarters of words.
+/// The least number of equal words of a passage, in quarters of words.
 const MIN_PASSAGE: u32 = 5 * 4;
 
-/// A place in a text, start inclusive, end exclusive.
+/// A range of a text, start inclusive, end exclusive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Span {
     /// In characters (code points) of the original text.
@@ -23,41 +23,41 @@ pub struct Span {
     pub bytes: Range<usize>,
 }
 
-/// A passage that both texts have, perhaps with a few other words between.
+/// A passage that both texts contain, possibly with a few different words in between.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Passage {
-    /// Where it stands in the article.
+    /// Its position in the article.
     pub article: Span,
-    /// Where it stands in the source.
+    /// Its position in the source.
     pub source: Span,
-    /// Words that are equal.
+    /// The number of equal words.
     pub words: f64,
-    /// Words of the longest part without a gap.
+    /// The number of words of the longest part without a gap.
     pub longest: f64,
-    /// It stands in quotation marks or in what the caller said is a quotation.
+    /// Whether it is in quotation marks or in a range that the caller marked as a quotation.
     pub is_quoted: bool,
-    /// A reference stands near it.
+    /// Whether there is a reference near it.
     pub is_cited: bool,
-    /// It is navigation, header or footer, or stands on many sites.
+    /// Whether it is navigation, header or footer, or occurs on many sites.
     pub is_boilerplate: bool,
 }
 
 impl Passage {
-    /// Whether it says nothing against the article: a quotation that names its source, or boilerplate.
+    /// Whether it is no evidence against the article: a quotation that names its source, or boilerplate.
     pub fn is_excused(&self) -> bool {
         self.is_boilerplate || self.is_quoted && self.is_cited
     }
 }
 
-/// An article that is compared with many sources.
+/// An article, prepared for comparison with many sources.
 ///
-/// Passages are found by seeds of three equal words; between the parts of a passage up to six words may differ, on either
-/// side. So they bear changed words, and moved sentences are passages of their own. A passage has at least five equal words,
-/// and half of its words are equal. Passages do not overlap in the article.
+/// Passages are found by seeds of three equal words; between the parts of a passage up to six words may differ, on either side. So passages
+/// with changed words are found, and moved sentences are passages of their own. A passage has at least five equal words, and at least half
+/// of its words are equal. Passages do not overlap in the article.
 ///
-/// A comparison costs a binary search per word of the source and what it finds; memory is 16 bytes per word of the article
-/// beside the document's.
+/// A comparison costs a binary search per word of the source, and time for each match; memory is 16 bytes per word of the article in
+/// addition to the document's.
 ///
 /// ```
 /// use huntsman_detect::copyvio::{Article, Document, Verdict};
@@ -93,12 +93,12 @@ impl<'t> Article<'t> {
         &self.document
     }
 
-    /// What it shares with a source.
+    /// Compares the article with a source.
     pub fn compare(&self, source: &Document<'_>) -> Evidence {
         self.compare_with(source, None)
     }
 
-    /// What it shares with a source, when it is known what stands on many sites.
+    /// Compares the article with a source, given the text that is known to occur on many sites.
     pub fn compare_knowing(&self, source: &Document<'_>, boilerplate: &Boilerplate) -> Evidence {
         self.compare_with(source, Some(boilerplate))
     }
@@ -161,7 +161,7 @@ impl<'t> Article<'t> {
     }
 }
 
-/// Whether at least four fifths of a range lie in some of `ranges`, which do not overlap.
+/// Whether at least four fifths of a range are covered by `ranges`, which do not overlap.
 fn mostly_within(range: &Range<usize>, ranges: &[Range<usize>]) -> bool {
     let overlap =
         |other: &Range<usize>| other.end.min(range.end).saturating_sub(other.start.max(range.start));
@@ -169,7 +169,7 @@ fn mostly_within(range: &Range<usize>, ranges: &[Range<usize>]) -> bool {
     within * 5 >= range.len() * 4 && within > 0
 }
 
-/// Byte ranges of a text with their places in characters, in one pass over it.
+/// Converts byte ranges of a text to spans with character positions, in one pass over the text.
 fn spans(text: &str, ranges: &[Range<usize>]) -> Vec<Span> {
     let mut places: Vec<usize> = ranges.iter().flat_map(|range| [range.start, range.end]).collect();
     places.sort_unstable();
@@ -187,31 +187,31 @@ fn spans(text: &str, ranges: &[Range<usize>]) -> Vec<Span> {
     ranges.iter().map(span).collect()
 }
 
-/// What an article and a source have in common.
+/// The result of comparing an article with a source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Evidence {
-    /// Words of the article.
+    /// The number of words of the article.
     pub words: f64,
-    /// Words of the article that stand in a passage of the source, equal.
+    /// The number of words of the article that are equal in a passage of the source.
     pub matched: f64,
-    /// Their share of the article.
+    /// Their share of the article, from 0 to 1.
     pub coverage: f64,
-    /// The same without quotations that are cited and without boilerplate.
+    /// The same without boilerplate and without quotations that are cited.
     pub coverage_counted: f64,
-    /// Equal words of the largest passage.
+    /// The number of equal words of the largest passage.
     pub longest: f64,
-    /// How likely it is that the article copies, by the passages that nothing excuses.
+    /// The probability that the article copies, from the passages that are not excused.
     pub score: Score,
-    /// The same with the excused ones.
+    /// The same, with the excused passages included.
     pub score_with_excused: Score,
-    /// What follows from the score.
+    /// The verdict that follows from the score.
     pub verdict: Verdict,
-    /// What was hidden in the article's words.
+    /// The unusual characters in the article's words.
     pub article_disguise: Disguise,
-    /// What was hidden in the source's words.
+    /// The unusual characters in the source's words.
     pub source_disguise: Disguise,
-    /// One of the texts was written so that its words compare unequal, by all appearance.
+    /// Whether one of the texts was probably manipulated so that its words compare unequal.
     pub is_manipulated: bool,
     /// The passages, in the order of the article.
     pub passages: Vec<Passage>,

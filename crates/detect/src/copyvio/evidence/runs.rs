@@ -1,33 +1,33 @@
-//! Passages that two texts have in common, with gaps on both sides.
+//! Finds passages that two texts have in common, with gaps on both sides.
 //!
-//! Seeds are windows of three words that both texts have. Equal words around a seed make a block; blocks that follow each
-//! other closely and in the same order in both texts make a run. So one word changed in five breaks nothing, a moved
-//! sentence is a run of its own, and three common words alone are no evidence.
+//! Seeds are windows of three words that both texts have. Equal words around a seed make a block; blocks that follow each other closely and
+//! in the same order in both texts make a run. So changing one word in five breaks no run, a moved sentence is a run of its own, and three
+//! common words alone are no evidence.
 
 use std::collections::VecDeque;
 
 use super::document::{Document, Token};
 
-/// Words of a seed.
+/// Words per seed.
 const SEED: usize = 3;
-/// Places of a seed in the article that are looked at; of more the first are. A seed that stands everywhere says little.
+/// The most positions of a seed in the article that are examined; the first ones are. A seed that occurs everywhere is weak evidence.
 const MAX_PLACES: usize = 24;
-/// Words that may be skipped between two blocks of a run, on either side.
+/// The most words that may be skipped between two blocks of a run, on either side.
 const MAX_GAP: usize = 6;
-/// Runs that may go on at a time; the oldest is ended for a new one.
+/// The most runs that may be open at a time; the oldest is closed for a new one.
 const MAX_OPEN: usize = 48;
-/// Words that are compared to make blocks longer, per word of both texts: a word a million times over would be compared with
-/// itself a million million times.
+/// The most comparisons that extend blocks, per word of both texts. Otherwise a word that is repeated a million times would be compared
+/// with itself a million million times.
 const MAX_COMPARED: usize = 64;
 
-/// Blocks that are kept, beyond one for each word of both texts; where there are more, the shortest go, since only long ones tell apart what
-/// was copied in texts of a few words.
+/// The most blocks that are kept, in addition to one for each word of both texts. If there are more, the shortest are dropped, because in
+/// texts of a few repeated words only long blocks show what was copied.
 const MAX_BLOCKS: usize = 1 << 16;
 
-/// Equal words of both texts: places in their lists of tokens.
+/// Equal words of both texts: indices into their lists of tokens.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    // There may be one for each word of both texts, of which there are far fewer than 2^32.
+    // There may be one block for each word of both texts, of which there are far fewer than 2^32.
     article: u32,
     source: u32,
     len: u32,
@@ -55,12 +55,12 @@ impl Block {
 /// A run of blocks.
 #[derive(Clone, Debug)]
 pub(super) struct TokenRun {
-    /// First and last place (exclusive) in the article and in the source.
+    /// First and last (exclusive) token in the article and in the source.
     pub(super) article: (usize, usize),
     pub(super) source: (usize, usize),
-    /// Words that are equal, in quarters.
+    /// The number of equal words, in quarters.
     pub(super) matched: u32,
-    /// Words of the longest block, in quarters.
+    /// The number of words of the longest block, in quarters.
     pub(super) longest: u32,
     blocks: Vec<Block>,
 }
@@ -82,7 +82,7 @@ impl TokenRun {
         self.blocks.push(block);
     }
 
-    /// Enough equal words, and half of all.
+    /// Whether the run has enough equal words, and at least half of its words are equal.
     fn is_evidence(&self, article: &[Token], source: &[Token], min_matched: u32) -> bool {
         let span = || quarters(article, self.article).max(quarters(source, self.source));
         self.matched >= min_matched && self.matched * 2 >= span()
@@ -93,7 +93,7 @@ fn quarters(tokens: &[Token], range: (usize, usize)) -> u32 {
     tokens[range.0..range.1].iter().map(|token| u32::from(token.weight)).sum()
 }
 
-/// The windows of three words of a text, sorted by hash and place.
+/// The windows of three words of a text, sorted by hash and position.
 #[derive(Debug)]
 pub(super) struct Seeds(Vec<(u64, u32)>);
 
@@ -118,8 +118,8 @@ fn seed(window: &[Token]) -> u64 {
         .fold(0, |hash: u64, token| (hash ^ token.hash).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29))
 }
 
-/// The runs of an article and a source that have at least `min_matched` equal words (in quarters) and are equal in at least
-/// half of their words, in the order of the article, where they do not overlap.
+/// The runs of an article and a source, in the order of the article and without overlap there. A run has at least `min_matched` equal words
+/// (in quarters), and at least half of its words are equal.
 pub(super) fn runs(
     article: &Document<'_>,
     seeds: &Seeds,
@@ -140,14 +140,14 @@ fn blocks(article: &[Token], seeds: &Seeds, source: &[Token]) -> Vec<Block> {
     for (at, window) in source.windows(SEED).enumerate() {
         for (_, place) in seeds.places(seed(window)) {
             let place = *place as usize;
-            // It was found with the word before.
+            // This block was found at the previous word already.
             if at > 0 && place > 0 && article[place - 1].hash == source[at - 1].hash {
                 continue;
             }
             let equal = article[place..].iter().zip(&source[at..]).take(budget);
             let len = equal.take_while(|(a, b)| a.hash == b.hash).count();
             budget = budget.saturating_sub(len);
-            // Two seeds may have one hash, and the budget may be used up.
+            // The texts may differ here in spite of equal seed hashes, and the budget may be used up.
             if len >= shortest {
                 blocks.push(Block::new(place, at, len));
             }
@@ -178,7 +178,7 @@ fn join(blocks: &[Block], article: &[Token], source: &[Token], min_matched: u32)
         while let Some(at) = open.iter().position(|run| run.article.1 + MAX_GAP < block.article()) {
             open.remove(at).into_iter().for_each(&mut end);
         }
-        // How many words of the block a run has already, and how far apart they are on both sides.
+        // The number of words of the block that a run contains already, and the gaps between them on both sides.
         let fit = |run: &TokenRun| {
             let overlap = run
                 .article
@@ -208,8 +208,8 @@ fn join(blocks: &[Block], article: &[Token], source: &[Token], min_matched: u32)
     ended
 }
 
-/// Of runs that overlap in the article the one with more equal words goes first; pieces of the others that lie outside stay
-/// if they are enough by themselves.
+/// Removes overlaps in the article. The run with more equal words is kept whole; the parts of other runs outside it are kept if they are
+/// enough by themselves.
 fn without_overlap(
     mut runs: Vec<TokenRun>,
     article: &[Token],

@@ -1,32 +1,32 @@
-//! How likely it is that a text copies another, from the passages that they share.
+//! The probability that a text copies another, computed from the passages that they share.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Equal words of a passage that say nothing: that many two honest texts on one subject have in a row now and then.
+/// The number of equal words in a passage that are no evidence: two honest texts on one subject sometimes have that many in a row.
 const FREE_WORDS: f64 = 4.0;
-/// Words beyond those at which copying is as likely as not: for a text of no length, and more per word of it, since chance
-/// has more places in a long one.
+/// The number of further words at which copying is as likely as not, for a text of length zero; it grows with each word of the text,
+/// because a long text has more places for chance matches.
 const EVEN_WORDS: f64 = 7.0;
 const EVEN_PER_WORD: f64 = 0.005;
-/// How steep the probability rises with the logarithm of the words.
+/// The steepness with which the probability rises with the logarithm of the words.
 const STEEPNESS: f64 = 2.0;
 
-/// A probability between 0 and 1 that the article takes words from the source, from what they share alone.
+/// The probability, between 0 and 1, that the article takes words from the source, computed only from the passages that they share.
 ///
-/// With e the sum over all passages of their equal words, less four each, and n the words of the article:
-/// `1 / (1 + (t / (e + 0.5))^2)`, t = 7 + n / 200.
+/// Let e be the sum over all passages of their equal words, less four each, and n the number of words of the article.
 ///
-/// A logistic curve, of which these numbers are round ones near those that fit short answers of students best (60 of the
-/// corpus of Clough and Stevenson, 2011, 36 of them copied or revised). `tests/conformance.toml` has what was measured with
-/// texts left out in turn. Texts of other kinds were not calibrated: long texts on one subject, of which `EVEN_PER_WORD`
-/// is a guess on the safe side, legal texts, lists.
+/// The score is `1 / (1 + (t / (e + 0.5))^2)`, with t = 7 + n / 200.
+///
+/// This is a logistic curve. Its numbers are round ones near those that fit short answers of students best (60 of the corpus of Clough and
+/// Stevenson, 2011, 36 of them copied or revised). `tests/conformance.toml` has the results of cross-validation. It was not calibrated for
+/// texts of other kinds: legal texts, lists, and long texts on one subject, for which `EVEN_PER_WORD` is a guess on the safe side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 pub struct Score(f64);
 
 impl Score {
-    /// The score of an article of `words` words with passages of so many equal words each. The cost is that of adding them.
+    /// The score of an article of `words` words, given the number of equal words of each passage. Costs one addition per passage.
     pub fn of(passages: impl IntoIterator<Item = f64>, words: f64) -> Self {
         let excess = passages.into_iter().fold(0.0, |sum, passage| sum + (passage - FREE_WORDS).max(0.0));
         if excess <= 0.0 {
@@ -41,7 +41,7 @@ impl Score {
         self.0
     }
 
-    /// What follows.
+    /// The verdict for this score.
     pub fn verdict(self) -> Verdict {
         match self.0 {
             score if score >= Verdict::SUSPECTED => Verdict::Suspected,
@@ -57,22 +57,22 @@ impl fmt::Display for Score {
     }
 }
 
-/// What follows from a score.
+/// The verdict for a score.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// Nothing to look at.
+    /// No sign of copying.
     None,
-    /// As likely as not, or more: somebody should look.
+    /// Copying is at least as likely as not: a person should look.
     Possible,
-    /// Words were taken, by all appearance.
+    /// Words were very probably copied.
     Suspected,
 }
 
 impl Verdict {
-    /// Where [`Verdict::Possible`] begins.
+    /// The lower limit of [`Verdict::Possible`].
     pub const POSSIBLE: f64 = 0.5;
-    /// Where [`Verdict::Suspected`] begins.
+    /// The lower limit of [`Verdict::Suspected`].
     pub const SUSPECTED: f64 = 0.9;
 }
 
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(score(200.0, &[4.0, 3.0]), 0.0);
         assert!(score(200.0, &[12.0]) > score(200.0, &[11.0]));
         assert!(score(200.0, &[12.0]) > score(2_000.0, &[12.0]));
-        // One long passage says more than the same words in pieces.
+        // One long passage is stronger evidence than the same words in pieces.
         assert!(score(200.0, &[20.0]) > score(200.0, &[10.0, 10.0]));
         assert!(score(0.0, &[1e9]) <= 1.0);
     }

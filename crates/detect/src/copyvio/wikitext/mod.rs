@@ -1,9 +1,9 @@
-//! Wiki pages: the text that an article has, and its external links.
+//! Reads wiki pages: the text of an article, and its external links.
 //!
-//! The reference parses with `mwparserfromhell` 0.7, which tries one reading after the other. Here it is one pass with a
-//! stack ([`parser`]) and one over its pieces ([`strip`]): linear in the length, no recursion, at most a hundred
-//! constructs deep. Well-formed markup is read in the same way; where markup overlaps (`[[a {{b]] c}}`), the construct
-//! that can be closed first is, and what is left open stays as literal text.
+//! The reference parses with `mwparserfromhell` 0.7, which tries one reading after another. This implementation makes one pass with a stack
+//! ([`parser`]) and one over its pieces ([`strip`]): linear in the length, no recursion, at most a hundred constructs deep. It reads
+//! well-formed markup in the same way. If markup overlaps (`[[a {{b]] c}}`), the construct that can be closed first is closed, and an
+//! unclosed one stays as literal text.
 
 mod parser;
 mod pieces;
@@ -13,7 +13,7 @@ mod tags;
 use parser::parse;
 use pieces::Pieces;
 
-/// A wiki page, read once.
+/// A parsed wiki page.
 ///
 /// ```
 /// use huntsman_detect::copyvio::Wikitext;
@@ -27,34 +27,35 @@ pub struct Wikitext<'t> {
     pieces: Pieces<'t>,
 }
 
-/// What is read of a page. Pages of MediaWiki have at most 2 MiB.
+/// The number of bytes of a page that are read. Pages of MediaWiki have at most 2 MiB.
 pub const MAX_WIKITEXT: usize = 32 << 20;
 
 impl<'t> Wikitext<'t> {
-    /// Reads a page, of which what lies beyond [`MAX_WIKITEXT`] bytes is left out. Takes about 24 bytes of memory per
-    /// piece of markup or text between.
+    /// Parses a page, and ignores the text after [`MAX_WIKITEXT`] bytes. Takes about 24 bytes of memory per piece of markup or text
+    /// between.
     pub fn new(wikitext: &'t str) -> Self {
         let end = wikitext.floor_char_boundary(MAX_WIKITEXT);
         Self { pieces: parse(&wikitext[..end]) }
     }
 
-    /// The article's text, as the reference's `ArticleParser.strip` gives it:
+    /// The article's text, as the reference's `ArticleParser.strip` extracts it:
     /// 1. Links to `File:`, `Image:` and `Category:` are dropped (the English names only; a leading colon protects).
     /// 2. `<ref>` tags are dropped with their content.
-    /// 3. Of templates the values of at least 35 characters are kept, in spaces; without one nothing is.
-    /// 4. All other markup goes and what it marks stays: labels of links, cells, headings, nowiki. Comments, attributes
-    ///    and the content of math, gallery, score, timeline and the like are dropped, entities decoded.
-    /// 5. Runs of line breaks are one; the ends are trimmed.
+    /// 3. Templates are replaced by those of their values that have at least 35 characters, between spaces; without such a value they are
+    ///    dropped.
+    /// 4. All other markup is removed and its content stays: labels of links, cells, headings, nowiki. Comments, attributes and the content
+    ///    of math, gallery, score, timeline and similar tags are dropped, entities decoded.
+    /// 5. Runs of line breaks become one; the ends are trimmed.
     ///
-    /// Markup that is not closed stays as it is. Magic words (`__NOTOC__`, `~~~~`) stay.
+    /// Markup that is not closed stays unchanged. Magic words (`__NOTOC__`, `~~~~`) stay.
     ///
     /// Deliberately different: every entity of HTML is decoded (the reference knows those of HTML 4).
     pub fn text(&self) -> String {
         strip::text(&self.pieces)
     }
 
-    /// Every external link whose address begins with exactly `http://` or `https://`, in the order of the page, also
-    /// those in references and templates, repeated ones too.
+    /// Every external link whose address begins with exactly `http://` or `https://`, in the order of the page, including those in
+    /// references and templates, with repetitions.
     pub fn links(&self) -> Vec<&'t str> {
         let links = self.pieces.links.iter().copied();
         links.filter(|link| link.starts_with("http://") || link.starts_with("https://")).collect()

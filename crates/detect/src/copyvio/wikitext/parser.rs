@@ -1,8 +1,8 @@
-//! Wikitext as pieces: one pass over the bytes with a stack of what is open.
+//! Parses wikitext into pieces, in one pass over the bytes with a stack of open constructs.
 //!
-//! Every byte of the text is in exactly one piece, so the length of any range is the sum of its pieces. What was opened
-//! and never closed is an [`Kind::Open`] without a partner, which reads as text; bars and equals signs belong to
-//! whatever is around them in the end.
+//! Every byte of the text is in exactly one piece, so the length of any range is the sum of its pieces. A construct that was opened and
+//! never closed is a [`Kind::Open`] without a partner, which is read as text; its bars and equals signs then belong to the construct around
+//! it.
 
 mod brace;
 mod link;
@@ -14,25 +14,25 @@ use super::super::words::is_space;
 use super::pieces::{Frame, Kind, NONE, Piece, Pieces};
 use super::tags::OPEN_END;
 
-/// Constructs within constructs; what opens deeper stays as text. The reference's own limits are 40 and 100.
+/// The greatest depth of nested constructs; deeper ones stay as text. The reference's own limits are 40 and 100.
 const MAX_DEPTH: usize = 100;
-/// Bytes between the `&` and the `;` of an entity.
+/// The most bytes between the `&` and the `;` of an entity.
 const MAX_ENTITY: usize = 34;
-/// Bytes that may be looked at for the ends of tags, per byte of the page: `<a "<a "` would be read to its end from each
-/// `<` else.
+/// The most bytes that are read in search of the ends of tags, per byte of the page. Otherwise `<a "<a "` would be read to its end from
+/// each `<`.
 const TAG_LOOKS: usize = 16;
 
-/// What a frame on the stack is.
+/// The kind of an open construct.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Open {
-    /// A run of braces, of which so many are left: a template or an argument, as its end will show.
+    /// A run of braces, of which this many are left: a template or an argument, which its end decides.
     Braces(u32),
     Link,
     ExternalLink,
     Heading,
     Italic,
     Bold,
-    /// With a number for its name.
+    /// A tag, by the number of its name.
     Tag(u32),
     Table,
     Cell,
@@ -41,23 +41,23 @@ enum Open {
 #[derive(Clone, Copy, Debug)]
 struct Item {
     open: Open,
-    /// Its piece.
+    /// The index of its piece.
     piece: u32,
-    /// Braces and links: before the first bar.
+    /// Braces and links: whether the position is before the first bar.
     in_name: bool,
-    /// Braces: there is something in the name.
+    /// Braces: whether the name is not empty.
     has_name: bool,
-    /// Braces: there was a line break behind the name.
+    /// Braces: whether there was a line break after the name.
     name_ended: bool,
-    /// Braces: what cannot be in the name of a template is in it, so it can only be an argument.
+    /// Braces: whether the name contains something that the name of a template cannot contain, so that this can only be an argument.
     no_template: bool,
-    /// Braces: behind a bar and before an equals sign.
+    /// Braces: whether the position is after a bar and before an equals sign.
     in_key: bool,
-    /// Headings: the piece of the last run of equals signs.
+    /// Headings: the index of the piece of the last run of equals signs.
     last: u32,
-    /// Cells: of a line that began with `!`.
+    /// Cells: whether the line began with `!`.
     is_header: bool,
-    /// Cells: no line break so far.
+    /// Cells: whether there was no line break so far.
     in_first_line: bool,
 }
 
@@ -86,20 +86,20 @@ struct Parser<'t> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
-    /// Where text begins that is in no piece yet.
+    /// The start of the text that is not yet in a piece.
     text_start: usize,
     pieces: Vec<Piece>,
     links: Vec<&'t str>,
     stack: Vec<Item>,
-    /// Names of tags that are open, by number: at most as many as may be open at once.
+    /// The names of open tags, by number: at most as many as may be open at once.
     names: Vec<String>,
-    /// For names of verbatim tags: where the next end tag begins, `usize::MAX` if there is none.
+    /// For the names of verbatim tags: the position of the next end tag, or `usize::MAX` if there is none.
     ends: Vec<(usize, usize)>,
     no_comment_end: bool,
     looks: usize,
-    /// Depth at which a `;` of this line waits for its `:`.
+    /// The stack depth at which a `;` of this line waits for its `:`.
     term: Option<usize>,
-    /// Where the first character of this line stands that is no white space.
+    /// The position of the first character of this line that is not white space.
     indent_end: usize,
 }
 
@@ -130,7 +130,7 @@ impl<'t> Parser<'t> {
         self.flush();
         self.end_line();
         while let Some(item) = self.stack.pop() {
-            // Items of lists and cells may end with the page.
+            // Items of lists and cells may be ended by the end of the page.
             if let Open::Tag(name) = item.open
                 && OPEN_END.contains(&&*self.names[name as usize])
             {
@@ -147,7 +147,7 @@ impl<'t> Parser<'t> {
         &self.text[self.at..]
     }
 
-    /// How often the byte stands here in a row.
+    /// The number of times that the byte occurs here in a row.
     fn run_len(&self, byte: u8) -> usize {
         self.bytes[self.at..].iter().take_while(|other| **other == byte).count()
     }
@@ -162,12 +162,12 @@ impl<'t> Parser<'t> {
         self.indent_end = start + indent;
     }
 
-    /// At the beginning of a line, or behind nothing but white space in it.
+    /// Whether only white space precedes this position in its line.
     fn is_indented_line_start(&self) -> bool {
         self.at <= self.indent_end
     }
 
-    /// Ends the text before this place.
+    /// Makes a piece of the text before this position.
     fn flush(&mut self) {
         if self.text_start < self.at {
             self.push(Kind::Text, self.text_start, self.at);
@@ -225,7 +225,7 @@ impl<'t> Parser<'t> {
         self.stack.len() < MAX_DEPTH
     }
 
-    /// Ends the construct at `index` of the stack with the next `len` bytes; what is open within it stays text.
+    /// Closes the construct at `index` of the stack with the next `len` bytes; constructs that are open within it stay text.
     fn close(&mut self, index: usize, frame: Frame, len: usize) {
         let close = self.take(Kind::Close(frame), len);
         self.join(self.stack[index].piece, close, frame);
@@ -242,7 +242,7 @@ impl<'t> Parser<'t> {
         self.stack.last().map(|item| item.open)
     }
 
-    /// Place of the innermost construct that is no style.
+    /// The stack index of the innermost construct that is not a style.
     fn below_styles(&self) -> Option<usize> {
         self.stack.iter().rposition(|item| !matches!(item.open, Open::Italic | Open::Bold))
     }
@@ -346,7 +346,7 @@ impl<'t> Parser<'t> {
         self.begin_line(self.at);
     }
 
-    /// Ends what ends with its line.
+    /// Closes the constructs that end with their line.
     fn end_line(&mut self) {
         while let Some(index) = self.below_styles() {
             let item = &mut self.stack[index];
@@ -384,7 +384,7 @@ impl<'t> Parser<'t> {
     }
 }
 
-/// What is often left open within a label or a cell.
+/// Whether a construct of this kind is often left open within a label or a cell.
 fn is_inline(open: Open) -> bool {
     matches!(open, Open::Italic | Open::Bold | Open::Tag(_))
 }
@@ -404,7 +404,7 @@ fn entity_len(text: &str) -> Option<usize> {
                 && u32::from_str_radix(digits, radix).is_ok_and(|point| (1..=0x10_FFFF).contains(&point))
         }
         None => {
-            // Part of the name may be an old one, which needs no semicolon: then that is left over.
+            // A part of the name may be an old entity, which needs no semicolon; then characters are left over.
             let decoded = huntsman_html::decode(&text[..=end], huntsman_html::Context::Text);
             name.bytes().all(|byte| byte.is_ascii_alphanumeric()) && !decoded.ends_with(';')
         }

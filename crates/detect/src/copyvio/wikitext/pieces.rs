@@ -1,4 +1,4 @@
-//! The pieces of a page: markup, and the text between.
+//! The pieces of a page: markup, and the text between it.
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Frame {
@@ -20,9 +20,9 @@ pub(super) enum Frame {
 pub(super) enum Kind {
     Text,
     Entity,
-    /// Markup that shows nothing: comments, list marks, tags without content, separators of tables.
+    /// Markup without visible content: comments, list marks, tags without content, separators of tables.
     Markup,
-    /// The address of a bracketed link and the space behind it; text anywhere else.
+    /// The address of a bracketed link and the space after it; outside such a link it is text.
     Address,
     Bar,
     Equals,
@@ -32,7 +32,7 @@ pub(super) enum Kind {
     Close(Frame),
 }
 
-/// No partner.
+/// The value for "no partner".
 pub(super) const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ pub(super) struct Piece {
     pub(super) start: u32,
     pub(super) end: u32,
     pub(super) partner: u32,
-    /// Of the beginning of a cell: the bar behind its attributes.
+    /// For the start of a cell: the bar after its attributes.
     pub(super) attributes: u32,
 }
 

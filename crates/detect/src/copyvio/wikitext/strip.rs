@@ -1,4 +1,4 @@
-//! The text of a page, from its pieces.
+//! Extracts the text of a page from its pieces.
 
 use huntsman_html::{Context, decode};
 
@@ -6,9 +6,9 @@ use super::super::words::trim;
 use super::pieces::{Frame, Kind, NONE, Piece, Pieces};
 use super::tags::INVISIBLE;
 
-/// Characters of wikitext from which on the value of a template is kept.
+/// The least number of characters of wikitext in a template's value that is kept.
 const LONG_VALUE: usize = 35;
-/// Links that show nothing, by their lower-cased title.
+/// Links that show no text, by their lower-cased title.
 const HIDDEN_LINKS: [&str; 3] = ["file:", "image:", "category:"];
 
 pub(super) fn text(pieces: &Pieces<'_>) -> String {
@@ -90,7 +90,7 @@ pub(super) fn text(pieces: &Pieces<'_>) -> String {
     text
 }
 
-/// Equals signs of the beginning of a heading that its end does not match.
+/// The equals signs at the start of a heading that exceed those at its end.
 fn surplus<'t>(pieces: &Pieces<'t>, open: Piece) -> &'t str {
     let close = pieces.list[open.partner as usize];
     let source = pieces.source(open);
@@ -98,7 +98,7 @@ fn surplus<'t>(pieces: &Pieces<'t>, open: Piece) -> &'t str {
     &source[level..]
 }
 
-/// A construct that is being written.
+/// A construct whose output is being written.
 struct Construct {
     frame: Frame,
     bars: usize,
@@ -108,7 +108,7 @@ struct Construct {
 }
 
 impl Construct {
-    /// Whether a bar or an equals sign means something here; takes note of it.
+    /// Whether a bar or an equals sign is a separator here; if so, the construct records it.
     fn separates(&mut self, kind: Kind) -> bool {
         match (self.frame, kind) {
             (Frame::Template, Kind::Bar) => {
@@ -125,12 +125,12 @@ impl Construct {
     }
 }
 
-/// The text so far. Line breaks at the ends of what a construct holds are dropped.
+/// The text so far. Line breaks at the ends of a construct's content are dropped.
 struct Writer {
     out: String,
-    /// How many of the open constructs are silent here.
+    /// The number of open constructs that are silent here.
     muted: usize,
-    /// Where the output of each open construct begins.
+    /// The start of the output of each open construct.
     starts: Vec<usize>,
 }
 
@@ -150,21 +150,21 @@ impl Writer {
     }
 }
 
-/// What must be known of a piece before its end is reached.
+/// Facts about pieces that must be known before their ends are reached.
 struct Facts {
-    /// Of beginnings: shows nothing at all.
+    /// For starts: whether the construct shows no text at all.
     skipped: Vec<bool>,
-    /// Of beginnings of links: there is a label.
+    /// For starts of links: whether there is a label.
     has_bar: Vec<bool>,
-    /// Of the bar or equals sign before a value: it is to be kept.
+    /// For the bar or equals sign before a value: whether the value is kept.
     is_long: Vec<bool>,
 }
 
-/// A construct of which facts are being gathered.
+/// A construct whose facts are being gathered.
 struct OpenFacts {
     at: usize,
     construct: Construct,
-    /// Of a template: the piece before the value, and the characters up to there.
+    /// For a template: the piece before the value, and the number of characters up to there.
     value: Option<(usize, usize)>,
 }
 
@@ -177,7 +177,7 @@ impl Facts {
             is_long: vec![false; list.len()],
         };
         let mut open: Vec<OpenFacts> = Vec::new();
-        // Characters so far, without those of what is dropped before templates are looked at.
+        // The number of characters so far, without text that is dropped before templates are handled.
         let mut length = 0;
         let mut at = 0;
         while let Some(piece) = list.get(at).copied() {
@@ -223,7 +223,7 @@ impl Facts {
                         }
                     }
                 }
-                // A reference that has no content is dropped as well.
+                // A reference without content is dropped as well.
                 Kind::Markup if source.starts_with('<') && tag_name(source) == "ref" => {
                     at += 1;
                     continue;
@@ -242,11 +242,12 @@ fn tag_name(tag: &str) -> &str {
     &name[..name.find(|c: char| c.is_ascii_whitespace() || c == '>' || c == '/').unwrap_or(name.len())]
 }
 
-/// Whether the link that begins at a piece goes to a file or a category.
+/// Whether the link that begins at a piece leads to a file or a category.
 fn is_hidden_link(pieces: &Pieces<'_>, at: usize) -> bool {
     let rest = &pieces.text[pieces.list[at].end as usize..];
     let rest = rest.trim_start_matches(super::super::words::is_space);
-    // All three are ASCII; a letter that becomes one of theirs in lower case is none of them (Kelvin sign: no k).
+    // All three names are ASCII, and no other letter becomes one of theirs in lower case (the Kelvin sign becomes a k, which none of them
+    // has).
     HIDDEN_LINKS
         .iter()
         .any(|prefix| rest.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)))

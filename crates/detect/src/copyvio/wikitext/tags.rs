@@ -1,7 +1,7 @@
-//! What is known of tags and address schemes (MediaWiki's `Sanitizer`, its extension tags and `DefaultSettings`, as of
-//! 2020, which `mwparserfromhell` 0.7 goes by). Names are lower case.
+//! Tables of tags and address schemes (MediaWiki's `Sanitizer`, its extension tags and `DefaultSettings`, as of 2020, which
+//! `mwparserfromhell` 0.7 follows). Names are lower case.
 
-/// Whose content is no markup.
+/// Tags whose content is not markup.
 pub(super) const VERBATIM: [&str; 17] = [
     "categorytree",
     "ce",
@@ -22,7 +22,7 @@ pub(super) const VERBATIM: [&str; 17] = [
     "timeline",
 ];
 
-/// Whose content is no text.
+/// Tags whose content is not text.
 pub(super) const INVISIBLE: [&str; 10] = [
     "categorytree",
     "gallery",
@@ -36,13 +36,13 @@ pub(super) const INVISIBLE: [&str; 10] = [
     "timeline",
 ];
 
-/// That have no content.
+/// Tags without content.
 pub(super) const VOID: [&str; 6] = ["br", "wbr", "hr", "meta", "link", "img"];
 
-/// That may be left open up to the end of the page.
+/// Tags that may be left open up to the end of the page.
 pub(super) const OPEN_END: [&str; 6] = ["li", "dt", "dd", "th", "td", "tr"];
 
-/// Schemes of addresses, and whether they need `//`.
+/// Schemes of addresses, and whether they require `//`.
 pub(super) const SCHEMES: [(&str, bool); 27] = [
     ("bitcoin", false),
     ("ftp", true),
@@ -73,9 +73,9 @@ pub(super) const SCHEMES: [(&str, bool); 27] = [
     ("xmpp", false),
 ];
 
-/// The length of the scheme with its colon (and slashes) that `text` begins with, if it is known.
+/// The length of the known scheme with its colon (and slashes) that `text` begins with.
 pub(super) fn scheme_len(text: &str) -> Option<usize> {
-    // The longest has nine letters.
+    // The longest scheme has nine letters.
     let colon = text.bytes().take(10).position(|byte| byte == b':')?;
     let slashes = text[colon + 1..].starts_with("//");
     let name = &text[..colon];

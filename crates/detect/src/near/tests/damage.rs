@@ -1,4 +1,4 @@
-//! Logs that are cut off or changed: what is lost is said.
+//! Tests with logs that are cut off or changed: every loss is reported.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::{TempDir, tempdir};
 use super::disk::logs;
 use super::{Hashes, Model, add, all, document, identity, language};
 
-/// An index of some batches: its directory, its log, and what there is after each batch with the bytes of the log.
+/// An index of some batches: its directory, its log, and its documents after each batch with the length of the log.
 struct Written {
     directory: TempDir,
     log: PathBuf,
@@ -51,7 +51,7 @@ impl Written {
         DiskIndex::open(self.directory.path(), identity(3))
     }
 
-    /// What there was when the log had so many bytes at most.
+    /// The documents at the time when the log had at most this many bytes.
     fn state_at(&self, bytes: u64) -> &Model {
         let state = self.states.iter().rev().find(|(len, _)| *len <= bytes);
         &state.expect("the log begins before").1
@@ -69,7 +69,7 @@ fn a_record_that_was_not_written_to_its_end_is_dropped_and_nothing_before_it() {
         assert_eq!(index.torn_bytes(), len - whole.expect("the log begins before"));
         let state = all(&index);
         assert!(state == *written.state_at(len), "cut at {len}");
-        // And it goes on.
+        // The opened index accepts further documents.
         index.insert(&[document("hi", "new", 77)]).expect("insert");
         drop(index);
         let index = written.open().unwrap_or_else(|error| panic!("cut at {len} and written on: {error}"));
@@ -141,7 +141,7 @@ fn repairing_keeps_all_that_is_whole() {
     for frame in 1..written.states.len() - 1 {
         let (at, end) = (written.states[frame].0, written.states[frame + 1].0);
         if at == end {
-            // What was to be removed was not there.
+            // The bytes to be removed were not there.
             continue;
         }
         let mut bytes = written.bytes.clone();
@@ -167,7 +167,7 @@ fn repairing_keeps_all_that_is_whole() {
     }
 }
 
-/// Bytes that a repair says are lost.
+/// The number of bytes that a repair reports as lost.
 fn repair(directory: &Path) -> u64 {
     let lost = DiskIndex::repair(directory, identity(3)).expect("repair");
     lost.iter().map(|damage| damage.bytes).sum()
@@ -232,7 +232,7 @@ fn looking_at_an_index_changes_nothing_and_tells_what_is_not_whole() {
     assert_eq!(check.documents, written.states.last().expect("a state").1.len() as u64);
     assert_eq!((check.identity, check.files), (Some(identity(3)), 1));
     assert_eq!(names(), before);
-    // A write that was cut off is told, and is no damage.
+    // A write that was cut off is reported, but is not damage.
     fs::write(&written.log, &written.bytes[..written.bytes.len() - 1]).expect("write");
     let check = DiskIndex::verify(directory).expect("verify");
     assert!(check.is_whole() && check.damage.len() == 1 && check.damage[0].is_torn, "{check:?}");
@@ -263,7 +263,7 @@ fn what_is_no_index_is_not_repaired() {
 
 #[test]
 fn whatever_happens_to_a_log_nothing_is_made_up() {
-    // Bytes changed, cut out, put in, swapped: what opens has all that was written up to some moment.
+    // Bytes are changed, cut out, inserted or swapped. If the index opens, it has everything that was written up to some moment.
     let seed = 0x5eed_0706;
     println!("seed {seed:#x}");
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);

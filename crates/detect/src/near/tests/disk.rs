@@ -1,4 +1,4 @@
-//! Files of an index.
+//! Tests of the files of an index.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ fn many_documents_are_there_after_reopening() {
     drop(index);
     let more = documents(2000, 9000, &mut hashes);
     add(&more, &mut model);
-    // To build goes on with what is there.
+    // Building adds to the existing documents.
     drop(DiskIndex::build(directory.path(), identity(3), more).expect("build"));
     let index = DiskIndex::open(directory.path(), identity(3)).expect("open");
     assert_eq!(index.torn_bytes(), 0);
@@ -119,7 +119,7 @@ fn an_index_is_never_silently_begun_anew() {
         fs::write(&identity_file, wrong).expect("write");
         refused("a wrong identity");
     }
-    // To repair is to say what it is for.
+    // A repair sets the identity.
     assert_eq!(DiskIndex::repair(directory.path(), identity(3)).expect("repair"), []);
     assert_eq!(fs::read(&identity_file).expect("a file"), text);
     judge(&DiskIndex::open(directory.path(), identity(3)).expect("open"), &model, 7, "repaired");
@@ -252,7 +252,7 @@ fn a_log_is_made_anew_while_others_insert() {
 
 #[test]
 fn a_log_that_is_made_anew_counts_from_the_moment_it_is_whole() {
-    // What a process leaves that dies on the way: the files of before and after each step, put together.
+    // The states that a process leaves if it dies during compaction: the files from before and after each step, combined.
     let directory = tempdir().expect("a directory");
     let (mut hashes, mut model) = (Hashes::new(0x5eed_0605, false), Model::new());
     let index = DiskIndex::open(directory.path(), identity(3)).expect("open");
@@ -295,7 +295,7 @@ fn a_wasteful_log_is_made_anew_when_it_is_opened() {
     }
     drop(index);
     let before = log_bytes(directory.path());
-    // 11,000 records for 1000 documents are not yet too many for a test, 13,000 are; for others a hundred times as many.
+    // In tests, 11,000 records for 1000 documents are not yet too many, 13,000 are; otherwise the limit is a hundred times as high.
     drop(DiskIndex::open(directory.path(), identity(3)).expect("open"));
     assert_eq!(log_bytes(directory.path()), before);
     let index = DiskIndex::open(directory.path(), identity(3)).expect("open");

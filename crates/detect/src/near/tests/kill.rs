@@ -1,4 +1,4 @@
-//! Processes that are killed lose nothing that they were told is there.
+//! Killed processes lose no documents whose insertion had returned.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
@@ -59,7 +59,7 @@ fn a_killed_process_loses_no_batch_that_it_inserted() {
             if let Some(number) = line.strip_prefix("inserted ") {
                 inserted = number.parse::<u64>().expect("a number") + 1;
                 if inserted == enough {
-                    // Somewhere in what follows.
+                    // The kill hits some moment of what follows.
                     std::thread::sleep(Duration::from_micros(137 * round));
                     child.kill().expect("kill");
                 }
@@ -73,7 +73,7 @@ fn a_killed_process_loses_no_batch_that_it_inserted() {
             let hash = found.get(&(document.language, document.id.clone()));
             assert_eq!(hash, Some(&document.hash), "round {round}: {document:?}");
         }
-        // The one that was being inserted is there wholly or not at all.
+        // The batch that was being inserted exists completely or not at all.
         let next = batch(inserted);
         let there =
             next.iter().filter(|document| found.contains_key(&(document.language, document.id.clone())));

@@ -1,4 +1,4 @@
-//! So many documents that parts are frozen and merged.
+//! Tests with so many documents that parts are frozen and merged.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -10,7 +10,7 @@ use crate::simhash::SimHash;
 
 use super::{Hashes, Model, add, document, identity, insert, judge, language};
 
-/// Documents of two languages, one in ten with a text for an id, one in ten in the place of an earlier one.
+/// Documents of two languages; one in ten has a text as its id, one in ten replaces an earlier one.
 fn documents(count: u64, hashes: &mut Hashes) -> Vec<Document> {
     (0..count)
         .map(|n| {
@@ -62,7 +62,7 @@ fn what_goes_on_while_parts_are_merged_is_not_lost() {
     let mut model = Model::new();
     insert(&index, &stays, &mut model);
     thread::scope(|scope| {
-        // One replaces and removes what is being merged, the other adds and so has parts merged; this one asks.
+        // One thread replaces and removes documents that are being merged, another adds documents and so causes merges; this one queries.
         let replacing = scope.spawn(|| {
             let (mut hashes, mut done) = (Hashes::new(0x5eed_0503, false), Model::new());
             for round in 0..60_u64 {
@@ -133,7 +133,7 @@ fn building_is_inserting() {
         let index = MemoryIndex::new(identity(k));
         index.insert(&documents).expect("insert");
         judge(&index, &model, 97, "inserted");
-        // What is built goes on as any other.
+        // An index that was built in bulk accepts further documents.
         let index = MemoryIndex::build(identity(k), documents).expect("build");
         let more: Vec<Document> = (0..3000).map(|n| document("hi", n * 2, hashes.next())).collect();
         insert(&index, &more, &mut model);
@@ -163,7 +163,7 @@ fn all_pairs_are_told_once() {
         let mut model = Model::new();
         add(&built, &mut model);
         let index = MemoryIndex::build(identity(k), built).expect("build");
-        // In the delta, of which some take the place of what was built.
+        // These go into the delta; some replace documents that were built in.
         insert(&index, &inserted, &mut model);
         index.remove(&language("hi"), &[5.into(), 6.into()]).expect("remove");
         model.remove(&(language("hi"), 5.into()));
@@ -190,7 +190,7 @@ fn queries_that_compare_too_many_are_scans_and_counted() {
     for k in [3, 7] {
         let mut hashes = Hashes::new(0x5eed_0507, false);
         let same = hashes.next();
-        // All have their first band in common, as texts with the same chrome do.
+        // All of them share their first band, as texts with the same menus do.
         let documents = (0..6000_u64).map(|id| {
             let hash = if id % 8 == 0 { same ^ (hashes.next() & (u128::MAX >> 32)) } else { hashes.next() };
             document("hi", id, hash)

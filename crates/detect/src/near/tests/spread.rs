@@ -1,4 +1,4 @@
-//! Differing bits, spread over a fingerprint in all ways.
+//! Tests with differing bits that are distributed over a fingerprint in all ways.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -8,7 +8,7 @@ use crate::simhash::SimHash;
 
 use super::{Hashes, Model, add, document, identity, insert, language, naive};
 
-/// All ways to spread so many bits over the four quarters of a fingerprint, with bits by chance.
+/// All ways to distribute this number of bits over the four quarters of a fingerprint, with random bits in each.
 fn spreads(bits: u32, hashes: &mut Hashes) -> Vec<u128> {
     let mut differences = Vec::new();
     for code in 0..8_u32.pow(4) {
@@ -27,12 +27,12 @@ fn spreads(bits: u32, hashes: &mut Hashes) -> Vec<u128> {
     differences
 }
 
-/// Fingerprints far from each other, all random or with most bits the same in most of them, and others around them.
+/// Fingerprints far apart from each other, all random or with most bits equal in most of them, and others around them.
 fn documents(hashes: &mut Hashes) -> Vec<Document> {
     (0..1500).map(|id| document("hi", id, hashes.next())).collect()
 }
 
-/// With all in the delta, and with all in a frozen part.
+/// An index with all documents in the delta, and one with all in a frozen part.
 fn indexes(k: u32, documents: &[Document]) -> [(&'static str, MemoryIndex); 2] {
     let delta = MemoryIndex::new(identity(k));
     insert(&delta, documents, &mut Model::new());
@@ -57,7 +57,7 @@ fn bits_are_found_however_they_are_spread() {
             }
         }
         for (name, index) in indexes(k, &documents) {
-            // One by one, so that a query is not helped by what another one needs.
+            // The queries are made one by one, so that none benefits from data that another one loaded.
             for (language, hash, is_near) in &queries {
                 let query = (*language, *hash);
                 let found = index.near(&[query]).expect("near").remove(0);

@@ -1,11 +1,10 @@
-//! Braces: templates, arguments, and what may be in their names.
+//! Braces: templates, arguments, and the rules for their names.
 
 use super::super::pieces::{Frame, Kind};
 use super::{Item, Open, Parser, is_space};
 
 impl Parser<'_> {
-    /// Takes note of text for the rules on names of templates: there must be some, and a line break may only be at its
-    /// ends.
+    /// Applies the rules for names of templates to a piece of text: a name must not be empty, and a line break may only be at its ends.
     pub(super) fn name_text(&mut self, start: usize, end: usize) {
         let text = &self.text[start..end];
         if let Some(Item { open: Open::Braces(_), in_name: true, has_name, name_ended, no_template, .. }) =
@@ -17,8 +16,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Something stands here that neither the name of a template nor the title of a link may have. Says whether what was
-    /// open is text now, so that this place is to be read again.
+    /// Called for markup that neither the name of a template nor the title of a link may contain. Returns whether an open construct became
+    /// text because of it, so that this position must be read again.
     pub(super) fn refuse_name(&mut self) -> bool {
         match self.stack.last_mut() {
             Some(Item { open: Open::Braces(3..), in_name: true, no_template, .. }) => {
@@ -33,7 +32,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Whether the name of a template or the title of a link is being read.
+    /// Whether the position is in the name of a template or the title of a link.
     pub(super) fn is_in_name(&self) -> bool {
         self.stack
             .last()
@@ -59,15 +58,15 @@ impl Parser<'_> {
         if let Some(item) = self.stack.last_mut() {
             item.has_name = true;
         }
-        // A piece per brace: how many belong to which construct shows at their ends.
+        // Each brace is a piece of its own, because only their ends show how many belong to which construct.
         self.open(Open::Braces(count as u32), Frame::Template, 1);
         (1..count).for_each(|_| {
             self.take(Kind::Open(Frame::Template), 1);
         });
     }
 
-    /// Runs of braces match as in MediaWiki's preprocessor: three make an argument, else two a template, and what is
-    /// left of the opening run goes on around it.
+    /// Runs of braces match as in MediaWiki's preprocessor: three make an argument, otherwise two make a template, and the rest of the
+    /// opening run stays open around it.
     pub(super) fn right_brace(&mut self) {
         let count = self.run_len(b'}');
         let braces = self.stack.iter().enumerate().rev().find_map(|(index, item)| match item.open {

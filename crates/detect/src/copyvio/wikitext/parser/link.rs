@@ -1,4 +1,4 @@
-//! Links: in double brackets, in single ones, and addresses that stand free.
+//! Links: in double brackets, in single brackets, and bare addresses.
 
 use super::super::pieces::{Frame, Kind};
 use super::super::tags::scheme_len;
@@ -21,7 +21,7 @@ impl Parser<'_> {
         let end = scheme.and_then(|scheme| self.address_end(address, scheme));
         let is_link = end.is_some_and(|end| !matches!(self.bytes.get(end), None | Some(b'\n')));
         match (end, is_double) {
-            // The second bracket is the link's.
+            // The second bracket belongs to the link.
             (Some(_), true) if is_link => self.skip(1),
             (Some(end), false) if is_link && self.can_open() && self.top() != Some(Open::ExternalLink) => {
                 self.links.push(&self.text[address..end]);
@@ -36,7 +36,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Where an address ends that begins at `start` with a scheme of `scheme` bytes; `None` if nothing follows that.
+    /// The end of the address that begins at `start` with a scheme of `scheme` bytes; `None` if nothing follows the scheme.
     pub(super) fn address_end(&self, start: usize, scheme: usize) -> Option<usize> {
         let begin = start + scheme;
         if matches!(self.bytes.get(begin), None | Some(b'\n' | b' ' | b'[' | b']')) {
@@ -93,13 +93,13 @@ impl Parser<'_> {
         self.skip(1 + usize::from(is_double));
     }
 
-    /// Whether the construct at `index` of the stack is a link whose label is being read.
+    /// Whether the construct at `index` of the stack is a link in whose label the position is.
     pub(super) fn is_label(&self, index: usize) -> bool {
         let item = self.stack[index];
         item.open == Open::Link && !item.in_name
     }
 
-    /// A colon within a line: that of an address, or between a term and what it means.
+    /// A colon within a line: part of an address, or the separator between a term and its definition.
     pub(super) fn colon(&mut self) {
         if let Some(end) = self.free_address() {
             while self.at < end {
@@ -117,13 +117,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Where the address ends whose scheme ends at this colon.
+    /// The end of the address whose scheme ends at this colon.
     pub(super) fn free_address(&mut self) -> Option<usize> {
         if self.is_in_name() || self.top() == Some(Open::ExternalLink) {
             return None;
         }
         let before = &self.text[self.text_start..self.at];
-        // The longest scheme has nine letters; one that is longer is none.
+        // The longest scheme has nine letters; a longer word is not a scheme.
         let letters = before.bytes().rev().take(10).take_while(u8::is_ascii_alphanumeric).count();
         let scheme_start = self.at - letters;
         let in_word = self.text[self.text_start..scheme_start].chars().next_back();
@@ -133,7 +133,7 @@ impl Parser<'_> {
         let scheme = scheme_len(&self.text[scheme_start..])?;
         let end = self.address_end(scheme_start, scheme)?;
         let address = &self.text[scheme_start..end];
-        // A full stop behind an address is not its own; a bracket is if it has another one.
+        // A full stop after an address is not part of it; a closing bracket is if the address contains an opening one.
         let is_tail = |c: char| {
             matches!(c, ',' | ';' | '\\' | '.' | ':' | '!' | '?') || c == ')' && !address.contains('(')
         };

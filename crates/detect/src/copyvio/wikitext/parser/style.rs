@@ -1,4 +1,4 @@
-//! Italic and bold: runs of ticks.
+//! Italic and bold text: runs of apostrophes.
 
 use super::super::pieces::{Frame, NONE};
 use super::{Open, Parser};
@@ -49,7 +49,7 @@ impl Parser<'_> {
     }
 
     pub(super) fn end_style(&mut self, index: usize, len: usize) {
-        // Of two that began at once either may end first: that one is made the inner one.
+        // If two styles began at once, either may end first; the one that does becomes the inner one.
         let mut index = index;
         if let [outer, inner] = self.stack[index..]
             && inner.piece == outer.piece + 1
@@ -62,7 +62,7 @@ impl Parser<'_> {
             self.stack[index + 1].open = outer.open;
             index += 1;
         }
-        // A heading does not end within a style.
+        // A heading cannot end within a style, so equals signs there do not end it.
         let begin = self.stack[index].piece;
         if let Some(heading) = self.below_styles().map(|index| &mut self.stack[index])
             && heading.last != NONE

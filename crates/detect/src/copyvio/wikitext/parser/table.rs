@@ -4,7 +4,7 @@ use super::super::pieces::{Frame, Kind, NONE};
 use super::{Item, Open, Parser, is_inline};
 
 impl Parser<'_> {
-    /// The table or cell whose markup may stand here. At the beginning of a line it ends tags that were left open.
+    /// The table or cell whose markup may occur here. At the beginning of a line, this closes tags that were left open.
     pub(super) fn table_here(&self) -> Option<usize> {
         let at_line = self.is_indented_line_start();
         let is_within =
@@ -13,7 +13,7 @@ impl Parser<'_> {
         matches!(self.stack[index].open, Open::Table | Open::Cell).then_some(index)
     }
 
-    /// A bar in the table or cell at `index` of the stack; says whether it belongs to the table.
+    /// Handles a bar in the table or cell at `index` of the stack; returns whether it belongs to the table.
     pub(super) fn table_bar(&mut self, index: usize) -> bool {
         let Item { open, is_header, in_first_line, piece, .. } = self.stack[index];
         let is_cell = open == Open::Cell;
@@ -46,7 +46,7 @@ impl Parser<'_> {
             self.stack.last_mut().expect("it was opened").is_header = is_header;
             return true;
         }
-        // What stands before the first bar are attributes.
+        // The text before the first bar is attributes.
         if self.pieces[piece as usize].attributes != NONE {
             return false;
         }
@@ -56,7 +56,7 @@ impl Parser<'_> {
         true
     }
 
-    /// Ends the cell at `index` of the stack, if it is one.
+    /// Closes the cell at `index` of the stack, if it is one.
     pub(super) fn end_cell(&mut self, index: usize) {
         if self.stack[index].open == Open::Cell {
             self.close(index, Frame::Cell, 0);

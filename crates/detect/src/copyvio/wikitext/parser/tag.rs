@@ -1,4 +1,4 @@
-//! Tags: their names, where they end, and those whose content is no markup.
+//! Tags: their names, their ends, and tags whose content is not markup.
 
 use super::super::pieces::{Frame, Kind};
 use super::super::tags::{VERBATIM, VOID};
@@ -56,7 +56,7 @@ impl Parser<'_> {
             b'/' => rest.get(len + 1) == Some(&b'>'),
             byte => byte.is_ascii_whitespace(),
         };
-        // A name that is cut at its limit ends within a character.
+        // A name that is cut at its length limit may end within a character.
         if !is_end || !self.can_open() {
             return self.skip(1);
         }
@@ -74,7 +74,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The number of a name. Names of tags that are closed are forgotten when there are too many.
+    /// The number of a name. If there are too many names, those of closed tags are forgotten.
     pub(super) fn number_of(&mut self, name: String) -> u32 {
         if let Some(at) = self.names.iter().position(|other| *other == name) {
             return at as u32;
@@ -90,17 +90,17 @@ impl Parser<'_> {
         free as u32
     }
 
-    /// The place of the `>` that ends a tag, read from behind its name. A quoted value may have one in it, unless the
-    /// quote never ends.
+    /// The position of the `>` that ends a tag, searched from the end of its name. A quoted value may contain a `>`, unless the quote never
+    /// ends.
     pub(super) fn tag_end(&mut self, start: usize) -> Option<usize> {
         let mut at = start;
-        // Where a quote began, and which.
+        // The position and kind of the open quote.
         let mut quote: Option<(usize, u8)> = None;
         let mut may_quote = false;
         loop {
             self.looks = self.looks.checked_sub(1)?;
             let Some(byte) = self.bytes.get(at).copied() else {
-                // The quote was none: read on behind it.
+                // The quote never ends, so it is not a quote: continue after it.
                 (at, may_quote) = (quote.take()?.0 + 1, false);
                 continue;
             };
@@ -108,7 +108,7 @@ impl Parser<'_> {
                 (byte, Some((_, mark))) if byte == mark => quote = None,
                 (_, Some(_)) => {}
                 (b'>', None) => return Some(at),
-                // Another tag begins: this one was none.
+                // Another tag begins here, so this one is not a tag.
                 (b'<', None) => return None,
                 (b'"' | b'\'', None) if may_quote => quote = Some((at, byte)),
                 _ => {}
@@ -118,7 +118,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A tag whose content is no markup but entities; text if it is not closed.
+    /// Handles a tag whose content has entities but no markup. If it is not closed, it is text.
     pub(super) fn verbatim(&mut self, number: usize, tag: usize) {
         let name = VERBATIM[number];
         let from = self.at + tag;
@@ -148,10 +148,10 @@ impl Parser<'_> {
     }
 }
 
-/// The longest name of a tag that is read.
+/// The longest name of a tag.
 const MAX_NAME: usize = 64;
 
-/// The next end tag of that name: where it begins and ends.
+/// The start and end of the next end tag with this name.
 fn find_end_tag(text: &str, from: usize, name: &str) -> Option<(usize, usize)> {
     let mut at = from;
     loop {
