@@ -1,4 +1,4 @@
-//! The table of what must hold names tests; a name without its test would be a promise that nobody keeps.
+//! The conformance table names the test of each promise; this checks that every named test exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -23,7 +23,7 @@ fn every_test_that_the_table_names_exists() {
         let path =
             if file.starts_with("tests/") { root.join(&file) } else { root.join("crates").join(&file) };
         let source = fs::read_to_string(path).unwrap_or_default();
-        // A function, or the name that a macro makes one of.
+        // The name is that of a function, or of a test that a macro generates.
         if !source.contains(&format!("fn {test}(")) && !source.contains(&format!("{test} =>")) {
             unknown.push(format!("{file}::{test}"));
         }

@@ -19,7 +19,7 @@ struct State {
     /// The entries that remain after a power cut.
     synced: Entries,
     files: BTreeMap<&'static str, File>,
-    /// The life whose process may write; `None` while no process runs.
+    /// The life whose process may write; 0 while no process runs.
     mounted: u32,
     writes: u64,
     fault: Option<Fault>,
