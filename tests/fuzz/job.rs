@@ -8,7 +8,7 @@ use huntsman::{
     CrawlerBuilder, Downloader, FetchError, FetchErrorKind, Job, Output, Page, Request, Response, spider_fn,
 };
 
-/// A downloader that never responds.
+/// A downloader without a network: every fetch fails.
 struct Nowhere;
 
 impl Downloader for Nowhere {
