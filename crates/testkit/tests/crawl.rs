@@ -73,7 +73,6 @@ async fn crawl(bed: ChaosBuilder) -> (Chaos, CrawlReport, Drops) {
 /// test. reqwest reads interim responses without reporting their number, so only the first-byte deadline ends a flood
 /// of them. It also does not distinguish a reused connection that was closed before the first byte from one that was
 /// closed within the head, so both requests are repeated.
-/// reused connection that was closed before a byte came from one that was closed within the head, so both are asked again.
 const OPEN: [&str; 3] = ["interim_flood", "continue_flood", "close_in_head"];
 
 async fn assert_well_behaved(bed: ChaosBuilder) {
