@@ -8,7 +8,8 @@ use huntsman_testkit::{Answer, Site};
 
 const ARTICLES: usize = 300;
 
-/// Each article links to two others, once as they are and once with a session id, as many old shops and forums do.
+/// Each article links to two others, once with their plain addresses and once with a session id, as many old shops
+/// and forums do.
 fn article(n: usize) -> String {
     let word = |word: usize| format!("word{} ", (n * 7_919 + word * 104_729) % 99_991);
     let text: String = (0..60).map(word).collect();

@@ -13,20 +13,21 @@ struct Preview {
     words: usize,
 }
 
-/// Read on a worker thread of the crawl, once for each page.
+/// Called on a worker thread of the crawl, once for each page.
 fn preview(page: &Page, _: &Context) -> Preview {
     Preview { title: page.title().unwrap_or("-").to_owned(), words: page.words().len() }
 }
 
-/// One user's question. Who waits for how long is decided here.
+/// Handles one user's question. Each caller decides how long it waits.
 async fn ask(client: &CrawlClient<Preview>, url: &Url) -> String {
     let fetch = client.fetch(Request::get(url.clone()));
     match tokio::time::timeout(Duration::from_secs(2), fetch).await {
         Ok(Ok(Preview { title, words })) => format!("{title}, {words} words"),
-        // No page: robots.txt forbids it, the site failed, a limit was reached. A 404 has its answer with it.
+        // There is no page: robots.txt forbids it, the site failed, or a limit was reached. For a 404, the error
+        // carries the response.
         Ok(Err(error @ ClientError::Dropped { .. })) => format!("no preview: {error}"),
         Ok(Err(error)) => format!("the service is closing: {error}"),
-        // The fetch was dropped with this: nothing goes on for a user who does not wait.
+        // Dropping the future cancelled the fetch: no work goes on for a user who no longer waits.
         Err(_) => "no preview in time".to_owned(),
     }
 }
@@ -41,13 +42,13 @@ async fn main() -> Result<()> {
         .start()
         .await;
 
-    // Everything that a crawl can be told: settings, middlewares, observers, a job.
+    // The builder accepts everything that any crawl accepts: settings, middlewares, observers, a job.
     let crawl = huntsman::crawl(OnDemand::reading(preview))
         .set("allow_addresses", vec![format!("127.0.0.1:{}", site.port())])
         .delay(Duration::from_millis(100));
     let client = CrawlClient::start(crawl)?;
 
-    // Twenty users at once, most of them with the same question: it is fetched once.
+    // Twenty users ask at once, most of them for the same page, which is fetched once.
     let paths = ["/mill", "/missing", "/private", "/slow"];
     let mut users = tokio::task::JoinSet::new();
     for user in 0..20_usize {

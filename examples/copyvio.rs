@@ -15,7 +15,7 @@ fn story(n: usize) -> String {
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    // The third page is what somebody else wrote, with every seventh word exchanged.
+    // The third page is copied from another author, with every seventh word replaced.
     let words = story(2);
     let changed = words.split(' ').enumerate().map(|(at, word)| if at % 7 == 6 { "other" } else { word });
     let theirs = changed.collect::<Vec<_>>().join(" ");
@@ -43,7 +43,7 @@ async fn main() -> Result<()> {
         Ok(())
     });
     let allowed = vec![format!("127.0.0.1:{}", site.port()), format!("127.0.0.1:{}", sources.port())];
-    // The crawl that reads sources is another one, with a pace of its own.
+    // Sources are read by another crawl with a pace of its own.
     let workspace = Workspace::start(None, |crawler| crawler.set("allow_addresses", allowed.clone()))?;
     let sweep = Sweep::new(workspace, vec![Arc::new(Links)], CheckPlan::default(), |article, checked| {
         let checked = checked?;

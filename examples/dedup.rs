@@ -1,7 +1,8 @@
-//! Near-duplicates among documents that are no pages of a crawl: JSON lines in, flags out.
+//! Near-duplicates among documents that do not come from a crawl: the input is JSON lines, the output flags.
 //!
-//! The documents of a day are compared with all earlier ones, which an index in a directory remembers. Here two days are made up; name a file
-//! of JSON lines with `id`, `lang` and `text` to flag your own documents instead.
+//! The documents of a day are compared with all earlier ones, which are stored in an index in a directory. This
+//! example makes up two days; name a file of JSON lines with `id`, `lang` and `text` to flag your own documents
+//! instead.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -28,11 +29,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Flags what is near to earlier documents, then remembers the documents of the file.
+/// Flags documents that are near to earlier ones, then adds the documents of the file to the index.
 fn run(documents: &Path, index: &Path) -> Result<Counts, Box<dyn Error>> {
     let warnings = Warnings::new(|warning| eprintln!("{warning}"));
     let place = Place::Directory(index.to_owned());
-    // Near are texts whose fingerprints differ in at most 7 of 128 bits, as many as an index allows: a story is short here.
+    // Texts count as near if their fingerprints differ in at most 7 of 128 bits, the largest distance of an index:
+    // these stories are short.
     let identity = place.identity(Wanted { k: Some(7), ..Wanted::default() }, Missing::Make)?;
     let index = place.open(identity, &warnings)?;
 
@@ -51,7 +53,7 @@ fn run(documents: &Path, index: &Path) -> Result<Counts, Box<dyn Error>> {
     Ok(counts)
 }
 
-/// A story, and the next day the same with another word.
+/// Writes a story, and for the next day the same story with one word changed.
 fn made_up(folder: &Path) -> Result<Vec<PathBuf>, Box<dyn Error>> {
     let stories = [(1, STORY.to_owned()), (2, STORY.replace("soup", "tea"))];
     let mut days = Vec::new();

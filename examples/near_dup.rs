@@ -1,4 +1,4 @@
-//! A crawl that tells which pages nearly equal earlier ones.
+//! A crawl that reports which pages nearly equal earlier ones.
 //!
 //! Starts its own site: `cargo run --example near_dup`.
 
@@ -8,7 +8,7 @@ use huntsman_testkit::{Answer, Site};
 
 const STORIES: usize = 40;
 
-/// Every fourth story was taken over from the one before it, with a few words exchanged.
+/// Every fourth story is a copy of the one before it, with a few words replaced.
 fn story(n: usize) -> String {
     let (of, edited) = if n % 4 == 3 { (n - 1, n) } else { (n, 0) };
     let word = |at: usize| match at {
@@ -44,7 +44,7 @@ async fn main() -> Result<()> {
     });
     let report = huntsman::crawl(spider)
         .set("near_dup_enabled", true)
-        // Edited copies too, as they are to be looked at; 3 is for plain copies.
+        // A distance of 7 finds edited copies, too; 3 is enough for plain copies.
         .set("near_dup_distance", 7)
         .set("allow_addresses", vec![format!("127.0.0.1:{}", site.port())])
         .delay(Duration::ZERO)

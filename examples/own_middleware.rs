@@ -1,4 +1,4 @@
-//! A downloader middleware of one's own: gives up on a host after too many server errors.
+//! A downloader middleware of your own: it gives up on a host after too many server errors.
 //!
 //! Starts its own site: `cargo run --example own_middleware`.
 
@@ -16,7 +16,8 @@ struct GiveUp {
 }
 
 impl DownloaderMiddleware for GiveUp {
-    // Between RobotsTxt (100) and Retry (550): it sees every try, and drops before anything is sent.
+    // Between RobotsTxt (100) and Retry (550): this middleware sees every attempt, and drops requests before anything
+    // is sent.
     fn order(&self) -> i32 {
         570
     }

@@ -31,7 +31,7 @@ impl Spider for Quotes {
                 tags: quote.css("a.tag::text")?.get_all().to_vec(),
             });
         }
-        // The next page, if there is one; the address is resolved against the page.
+        // Follows the next page, if there is one; its address is resolved against the page's URL.
         for next in page.select("li.next a")? {
             out.follow(next.href()?);
         }
@@ -45,7 +45,7 @@ async fn main() -> Result<()> {
     let file = std::env::temp_dir().join(format!("quotes-{}.jsonl", std::process::id()));
 
     let report = huntsman::crawl(Quotes { start: site.url("/") })
-        // A local site needs no second between two requests, and its address must be allowed by name.
+        // A local site needs no pause of a second between requests, and its address must be allowed explicitly.
         .delay(Duration::from_millis(5))
         .set("allow_addresses", vec![format!("127.0.0.1:{}", site.port())])
         .pipeline(JsonLines::create(&file)?)

@@ -1,4 +1,4 @@
-//! Crawls what a site says that it has: its sitemaps, found by its robots.txt, and no link.
+//! Crawls the pages that a site lists in its sitemaps, which robots.txt names, and follows no links.
 //!
 //! Starts its own site: `cargo run --example sitemap`.
 
@@ -6,7 +6,7 @@ use huntsman::Sitemaps;
 use huntsman::prelude::*;
 use huntsman_testkit::{Answer, Site};
 
-/// A page of the shop. It knows nothing of sitemaps.
+/// The spider for the shop's pages. It needs no code for sitemaps.
 struct Shop;
 
 impl Spider for Shop {
@@ -56,10 +56,10 @@ async fn main() -> Result<()> {
 
     let spider = Sitemaps::new(Shop)
         .sitemap_urls([site.url("/robots.txt")])
-        // The first rule that matches a page names its callback; other pages are left out.
+        // The first rule that matches a page names its callback; pages without a match are skipped.
         .rule("/product/", "product")?
         .rule("/blog/", "article")?
-        // Dates of sitemaps compare as text.
+        // Dates in sitemaps can be compared as text.
         .filter(|entry| entry.lastmod.as_deref().is_none_or(|date| date >= "2020"));
     let report = huntsman::crawl(spider)
         .delay(Duration::from_millis(5))
@@ -68,7 +68,7 @@ async fn main() -> Result<()> {
         .await?;
 
     println!("{report}");
-    // Seven products since 2020, and two articles. The missing sitemap costs only itself.
+    // There are seven products since 2020 and two articles. The missing sitemap does not affect the others.
     assert_eq!(report.stat("item_scraped_count"), 9);
     assert_eq!((report.stat("sitemap/files"), report.stat("sitemap/failed")), (3, 1));
     Ok(())

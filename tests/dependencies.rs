@@ -1,4 +1,4 @@
-//! The direction of dependencies between the crates of the workspace, as ARCHITECTURE.md promises it.
+//! Checks the direction of dependencies between the crates of the workspace, as ARCHITECTURE.md states it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -81,7 +81,7 @@ fn crates_depend_only_downwards() {
     }
 }
 
-/// What opens sockets, encrypts them, or waits for them.
+/// Packages that open sockets, encrypt connections, or wait for them.
 const NETWORK: [&str; 8] =
     ["tokio", "reqwest", "http", "hyper", "rustls", "rustls-platform-verifier", "native-tls", "object_store"];
 
@@ -120,7 +120,7 @@ fn the_crawler_knows_no_detector() {
     }
 }
 
-/// The files of Rust below a folder.
+/// The Rust files below a directory.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).expect("the folder can be listed");
     let paths = entries.map(|entry| entry.expect("an entry can be read").path());

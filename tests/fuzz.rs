@@ -1,4 +1,5 @@
-//! Inputs that a fuzzer found or that are worth remembering, and as many damaged copies of them as time allows.
+//! Runs the fuzz targets with inputs that a fuzzer found or that are worth keeping, and with as many damaged copies
+//! of them as time allows.
 
 #[path = "fuzz/mod.rs"]
 mod targets;
@@ -55,7 +56,7 @@ fn damaged_inputs_are_borne_too() {
     }
 }
 
-/// What opens and closes things in wiki pages.
+/// Strings that open and close constructs in wiki pages.
 const MARKUP: [&str; 34] = [
     "{{",
     "}}",
@@ -116,7 +117,7 @@ fn ten_thousand_wiki_pages_with_markup_in_the_wrong_places_are_read() {
     }
 }
 
-/// Writes an input for the store from a queue: run by hand when its form changes.
+/// Writes an input for the target `store` from a queue: run it by hand when the format changes.
 #[test]
 #[ignore = "writes a file"]
 fn write_the_input_of_a_queue() {

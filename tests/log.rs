@@ -1,4 +1,4 @@
-//! What a crawl writes to the log, read from it.
+//! The log events of a crawl, captured and checked.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,7 +16,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 /// Fields of an event by name, with its `level`.
 type Line = BTreeMap<&'static str, String>;
 
-/// Every event of the process: callbacks log from threads of their own, so that a log per test would not see them.
+/// Every event of the process: callbacks log from threads of their own, so a log per test would miss their events.
 static LINES: LazyLock<Mutex<Vec<Line>>> = LazyLock::new(|| {
     tracing_subscriber::registry().with(Lines).init();
     Mutex::default()
@@ -85,7 +85,7 @@ async fn the_first_duplicate_is_logged_and_all_of_them_if_asked_for() {
 
 #[tokio::test(start_paused = true)]
 async fn a_line_of_progress_comes_every_interval_with_all_its_numbers() {
-    // Four links, one of them to a dead host; the others answer after 30 s each, one at a time.
+    // Four links, one of them to a dead host; the others respond after 30 s each, one at a time.
     let hosts: String =
         ["aa", "b", "c", "d"].map(|host| format!("<a href=http://{host}.test/>x</a>")).concat();
     let web = ScriptedDownloader::pages([("http://a.test/", hosts)])
@@ -119,7 +119,7 @@ async fn a_line_of_progress_comes_every_interval_with_all_its_numbers() {
     let rows: Vec<_> = told.iter().map(row).collect();
     assert_eq!(rows.len(), 2, "{rows:?}");
     assert_eq!(told[0]["level"], "INFO");
-    // After 40 s a and b were fetched and c is on its way, d in the queue; the dead host came before them.
+    // After 40 s, a and b were fetched, c is in flight and d is queued; the dead host came before them.
     assert_eq!(rows[0][..4], [2.0, 3.0, 2.0, 3.0], "{rows:?}");
     assert!(rows[1][0] == 3.0 && rows[1][1] == 1.5 && rows[1][7] >= 1.0, "{rows:?}");
     assert!(rows.iter().any(|row| row[6] == 1.0), "the dead host is down: {rows:?}");

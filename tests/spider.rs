@@ -1,4 +1,4 @@
-//! Crawls of the spider crate whose downloads are done here.
+//! Crawls of the spider crate whose downloads are made by Huntsman.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -14,7 +14,8 @@ use huntsman_testkit::{Answer, Reply, RunningSite, ScriptedDownloader, Site};
 
 const ARTICLES: usize = 200;
 
-/// Each article links to two others, once as they are and once with a session id, and to what robots.txt forbids.
+/// Each article links to two others, once with their plain addresses and once with a session id, and to a page that
+/// robots.txt forbids.
 fn article(n: usize) -> String {
     let text: String = (0..60).map(|word| format!("w{} ", (n * 7_919 + word * 104_729) % 99_991)).collect();
     let links: String = [2 * n + 1, 2 * n + 2]
@@ -43,7 +44,7 @@ async fn shop() -> RunningSite {
 }
 
 struct Crawled {
-    /// As the subscriber saw them.
+    /// The pages that the subscriber received.
     pages: Vec<Page>,
     fetcher: Fetcher,
     report: huntsman::CrawlReport,
@@ -170,7 +171,7 @@ async fn what_robots_txt_forbids_is_not_fetched() {
     }
 }
 
-/// As the spider crate asks for one page.
+/// Requests one page in the way of the spider crate.
 async fn fetch(fetcher: &Fetcher, url: &str) -> Page {
     let configuration = Configuration::default();
     build(url, fetcher.fetch(FetchContext { url, configuration: &configuration }).await)
@@ -213,7 +214,7 @@ async fn failures_have_a_status_and_a_reason() {
     let ends =
         [("/refused", 521, "connect"), ("/slow", 524, "idle_timeout"), ("/broken", 599, "bad_response")];
     for (path, status, reason) in ends {
-        // Hosts of their own, so that none of them rests because of another.
+        // Each request has a host of its own, so none of them is delayed by another.
         let page = fetch(&fetcher, &format!("http://{}.test{path}", &path[1..])).await;
         assert_eq!(page.status_code.as_u16(), status);
         assert_eq!(not_fetched(&page).unwrap().reason, reason);
@@ -225,7 +226,7 @@ async fn failures_have_a_status_and_a_reason() {
     assert_eq!(not_fetched(&page).unwrap().reason, "invalid_url");
 }
 
-/// Panics at one address.
+/// A middleware that panics at one address.
 struct Trap;
 
 impl DownloaderMiddleware for Trap {
@@ -264,7 +265,7 @@ async fn one_download_serves_all_who_wait_for_it() {
     let pages = tokio::join!(fetch(&fetcher, "http://a.test/"), fetch(&fetcher, "http://a.test/"));
     assert_eq!((pages.0.get_html().as_str(), pages.1.get_html().as_str()), ("x", "x"));
     assert_eq!(web.count("http://a.test/"), 1);
-    // Whoever asks later gets it anew.
+    // A later request fetches the page again.
     fetch(&fetcher, "http://a.test/").await;
     assert_eq!(web.count("http://a.test/"), 2);
 }
@@ -279,7 +280,7 @@ async fn what_nobody_waits_for_any_more_is_not_fetched() {
         async move { fetch(&fetcher, "http://a.test/1").await.get_html() }
     });
     tokio::time::sleep(Duration::from_millis(10)).await;
-    // In the queue behind the first: one at a time.
+    // This request waits in the queue behind the first, because only one runs at a time.
     let given_up = tokio::time::timeout(Duration::from_secs(1), fetch(&fetcher, "http://a.test/2")).await;
     assert!(given_up.is_err());
     assert_eq!(first.await.unwrap(), "x");

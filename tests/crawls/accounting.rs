@@ -1,4 +1,4 @@
-//! Every address that entered the queue ends exactly once, as a page or as a record.
+//! Every address that entered the queue ends exactly once, as a page or as a drop record.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,7 +76,7 @@ async fn every_queued_url_is_in_exactly_one_of_pages_and_drops() {
     let mut expected: BTreeMap<String, String> =
         ends.iter().map(|(path, end)| (at(path), (*end).to_owned())).collect();
     expected.insert(at(""), "page".to_owned());
-    // A redirect that leaves the scope has its own name for it, by the policy of the settings.
+    // If a redirect leaves the scope, the reason in its record depends on the scope policy of the settings.
     let away = found.get_mut(&at("away")).expect("it is recorded");
     if away.contains("scope") {
         "offsite".clone_into(away);

@@ -1,4 +1,4 @@
-//! AvoidDup over whole crawls: what is skipped, what is recorded, what a restart knows.
+//! AvoidDup in whole crawls: which requests are skipped, what is recorded, and what is still known after a restart.
 
 use std::path::Path;
 
@@ -114,7 +114,7 @@ async fn errors_are_not_learnt_from() {
 async fn the_reference_mode_skips_by_maybedonts_rules() {
     let (web, log) = (site(), Log::default());
     let builder = crawler(spider(), &web).observer(log.clone());
-    // One at a time: it does not know of requests in flight.
+    // One request at a time, because the reference's rules do not know of requests in flight.
     let builder = builder.set("concurrent_requests", 1).set("avoid_dup_content_threshold", 0.9);
     builder.set("avoid_dup_content_mode", "reference").run().await.unwrap();
     let skipped: Vec<_> =
@@ -159,7 +159,7 @@ async fn eight_pages_behind_endless_session_ids_cost_less_than_700_requests() {
         let made = std::sync::atomic::AtomicU64::new(0);
         let web = ScriptedDownloader::new().otherwise(move |request, _| {
             let page = request.url.path().rsplit('p').next().and_then(|n| n.parse().ok()).unwrap_or(0);
-            // Each link of each answer has a session id of its own, so there is no end of addresses.
+            // Each link of each response has a session id of its own, so the addresses are endless.
             let links: String = (0..8)
                 .map(|n| {
                     let id = made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! A client with the polite stack: what it fetches on demand is as polite as a crawl.
+//! A client with the polite stack: fetches on demand are as polite as a crawl.
 
 use std::time::Duration;
 

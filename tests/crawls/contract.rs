@@ -1,4 +1,4 @@
-//! What middlewares may do, and where the built-in ones stand.
+//! The abilities of middlewares, and the positions of the built-in ones.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use huntsman_testkit::{Reply, ScriptedDownloader};
 
 use crate::support::{Log, links, quick};
 
-/// Names and orders of a crawl's components that are in place, in the order of the chain.
+/// Names and orders of a crawl's installed components, in the order of the chain.
 fn placed(infos: &[huntsman::ComponentInfo]) -> Vec<(&'static str, i32)> {
     let mut placed: Vec<_> = infos.iter().filter_map(|info| Some((info.name, info.order?))).collect();
     placed.sort_by_key(|(_, order)| *order);
@@ -77,7 +77,7 @@ type Decide = dyn Fn(&Request) -> Option<OnRequest> + Send + Sync;
 type Answer = dyn Fn(&Request, &mut Response) -> Option<OnResponse> + Send + Sync;
 type Mend = dyn Fn(&Request, &FetchError) -> Option<OnException> + Send + Sync;
 
-/// A middleware of closures that notes what it saw.
+/// A middleware made of closures that records its calls.
 struct Hooks {
     name: &'static str,
     order: i32,
@@ -285,7 +285,7 @@ async fn a_rescheduled_request_keeps_what_the_spider_set() {
     assert_eq!(web.urls(), ["http://a.test/to"]);
 }
 
-/// Stores items somewhere far away: each takes a second, all of a batch at once.
+/// Stores items in a slow remote place: a batch of items takes a second.
 struct Remote {
     under_way: tokio::task::JoinSet<usize>,
     log: Log,

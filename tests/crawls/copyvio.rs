@@ -1,4 +1,4 @@
-//! Checks of articles on the crawl engine: what is asked for, how much at once, and what becomes of each source.
+//! Checks of articles on the crawl engine: which requests are sent, how many at once, and the result for each source.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -37,7 +37,7 @@ fn status<'c>(checked: &'c Checked, url: &str) -> &'c SourceStatus {
     &source.unwrap_or_else(|| panic!("{url} is missing")).status
 }
 
-/// Answers each question with one page, slowly.
+/// Responds to each query with one page, slowly.
 #[derive(Debug)]
 struct Engine {
     asked: AtomicUsize,
@@ -76,7 +76,7 @@ impl CandidateSource for Engine {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_domain_is_asked_twice_at_once_whoever_checks() {
-    // Sources of eight domains, each with two hosts, wanted by twelve checks at once.
+    // Sources of eight domains, each with two hosts, requested by twelve checks at once.
     let url = |n: usize| format!("http://{}.site{}.example/{n}", ["a", "b"][n % 2], n % 8);
     let web = ScriptedDownloader::new()
         .otherwise(|request, _| Reply::html(format!("<p>{}", words(1_000, 1_200 + request.url.path().len()))))
@@ -119,7 +119,7 @@ async fn a_violation_saves_the_questions_that_are_left_and_says_so() {
     let checked = workspace.check(article(), &sources, plan(true)).await.unwrap();
     assert!(checked.result.violation && checked.possible_miss);
     assert!(checked.queries <= 2 && web.count("http://never.example/2") == 0);
-    // All of them, if that is wanted; a question costs nothing but itself.
+    // All sources are read if the options say so; a failed query affects nothing else.
     let engine = Engine::new(&["", "http://copy.example/", "http://gone.example/"], Duration::ZERO);
     let checked = workspace.check(article(), &[engine], plan(false)).await.unwrap();
     assert_eq!((checked.queries, checked.possible_miss), (3, false));
@@ -129,7 +129,7 @@ async fn a_violation_saves_the_questions_that_are_left_and_says_so() {
     assert!(
         matches!(status(&checked, "http://gone.example/"), SourceStatus::Failed(why) if why.contains("404"))
     );
-    // No more than allowed, and none for an article that is too small.
+    // At most the allowed number of queries is sent, and none for an article that is too small.
     let engine = Engine::new(&pages, Duration::ZERO);
     let few = CheckPlan { max_queries: 2, ..plan(false) };
     assert_eq!(workspace.check(article(), &[engine], few).await.unwrap().queries, 2);
@@ -170,14 +170,14 @@ async fn time_that_is_over_ends_questions_and_sources_and_a_panic_costs_its_ques
 async fn a_result_is_used_again_while_its_best_source_says_the_same() {
     let copy = AtomicUsize::new(0);
     let web = ScriptedDownloader::new().otherwise(move |request, _| match request.url.host_str() {
-        // Rewritten after the third time.
+        // The page changes after the third fetch.
         Some("copy.example") if copy.fetch_add(1, Ordering::Relaxed) < 3 => Reply::html(words(40, 140)),
         _ => Reply::html(words(2_000, 2_100)),
     });
     let cache = Arc::new(CheckCache::new(Arc::new(MemoryStore::default())));
     let sources = [given(&["http://other.example/", "http://copy.example/"])];
     let check = |short_circuit: bool| {
-        // A workspace of its own each time, so that nothing is remembered but results.
+        // Each check has a workspace of its own, so only results are remembered.
         let workspace = workspace(&web);
         let plan = CheckPlan { cache: Some(Arc::clone(&cache)), ..plan(short_circuit) };
         let sources = sources.clone();
@@ -301,7 +301,7 @@ async fn after_a_violation_sources_in_flight_count_and_those_in_the_queue_are_sk
     assert_eq!(web.urls().len(), 2);
 }
 
-/// Reads no file before it is let go.
+/// A PDF reader that blocks until it is released.
 #[derive(Debug, Default)]
 struct Hanging {
     is_over: Mutex<bool>,
@@ -339,7 +339,7 @@ async fn files_that_are_read_for_ever_hold_up_no_other_source() {
     }
 }
 
-/// Has the texts of its pages.
+/// A candidate source that knows the texts of its pages.
 #[derive(Debug)]
 struct Library(Vec<Candidate>);
 
@@ -364,7 +364,7 @@ async fn what_is_there_and_not_compared_when_the_time_is_over_is_late() {
         text: Some(text.clone()),
         ..Candidate::new(format!("http://site{n}.example/"))
     };
-    // To compare all of them takes a multiple of the time.
+    // Comparing all of them takes a multiple of the time limit.
     let library: Arc<dyn CandidateSource> = Arc::new(Library((0..150).map(page).collect()));
     let subject = Arc::new(Subject::new(text.clone()));
     let plan = CheckPlan { max_time: Duration::from_secs(1), ..plan(false) };

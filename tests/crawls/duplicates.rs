@@ -67,7 +67,7 @@ fn method_body_and_listed_headers_tell_requests_apart() {
     assert_eq!(stripped.of(&get("http://a.test/x;jsessionid=1?utm_source=m")), page);
 }
 
-/// Stored in jobs: a change of these values makes every stored job useless.
+/// Fingerprints are stored in jobs: changing these values would make every stored job useless.
 #[test]
 fn fingerprints_are_those_that_jobs_on_disk_hold() {
     let of = |request: Request| format!("{:?}", Fingerprinter::default().of(&request));

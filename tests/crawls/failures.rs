@@ -140,7 +140,7 @@ async fn a_dead_host_is_given_up_and_its_queue_recorded() {
 async fn a_crawl_ends_although_its_last_requests_are_dropped_with_their_host() {
     let seeds = ["http://dead.test/1", "http://dead.test/2", "http://dead.test/3", "http://dead.test/4"];
     let web = ScriptedDownloader::new().otherwise(|_, _| Reply::error(FetchErrorKind::Dns));
-    // Start requests are asked for only when the queue is empty; the line of statistics would wake the crawl up.
+    // Start requests are pulled only when the queue is empty; the line of statistics would wake the crawl up.
     let crawl = quick(links(seeds), &web).set("start_high_water", 1).set("retry_times", 3);
     let crawl = crawl.set("concurrent_requests_per_domain", 1).set("logstats_interval", 0.0);
     let crawl = crawl.set("host_max_failures", 1).set("host_max_cooldowns", 1).set("host_down_cooldown", 5.0);
@@ -149,7 +149,7 @@ async fn a_crawl_ends_although_its_last_requests_are_dropped_with_their_host() {
     assert_eq!(report.stat("drops/failed/host_down"), 4, "{report}");
 }
 
-/// Downloads the address of each item twice more before it takes it.
+/// A pipeline that downloads the address of each item twice more before it accepts the item.
 struct Thrice;
 
 impl Pipeline<String> for Thrice {

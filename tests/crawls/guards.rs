@@ -1,4 +1,4 @@
-//! Guards against traps: they judge links that nobody looked at, and what they cut is told.
+//! Guards against traps: they apply to links that no code of the user checked, and cut links are reported.
 
 use huntsman::{LossKind, Output, Page, Request, Spider, spider_fn};
 use huntsman_testkit::{Reply, ScriptedDownloader};
@@ -13,7 +13,7 @@ fn listing() -> ScriptedDownloader {
     }))
 }
 
-/// The loop of the README.
+/// The spider of the README.
 fn next_links() -> impl Spider<Item = String> {
     spider_fn(["http://a.test/0"], |page: &Page, out: &mut Output<String>| {
         out.item(page.css("h1::text")?.get_or(""));
@@ -78,7 +78,7 @@ async fn a_redirect_and_a_retry_keep_who_chose_the_request() {
 
 #[tokio::test(start_paused = true)]
 async fn links_of_one_page_are_counted_however_they_leave_its_callback() {
-    // More than two batches of the output.
+    // More links than two batches of the output hold.
     let html: String = (0..3_000).map(|n| format!("<a href=/{n}>x</a>")).collect();
     let web = || {
         ScriptedDownloader::new()

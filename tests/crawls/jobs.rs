@@ -1,4 +1,4 @@
-//! Crawls with a job: what a second run knows of the first.
+//! Crawls with a job: the state that a second run takes over from the first.
 
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +34,7 @@ async fn robots_txt_is_not_asked_for_again_before_its_time() {
     assert!(asked.iter().all(|url| !url.contains("robots")), "{asked:?}");
     let starts = web.starts("a.test").split_off(2);
     assert!(starts[1] - starts[0] >= Duration::from_secs(3), "so does its delay: {starts:?}");
-    // Its time is over in the third run.
+    // In the third run, the stored robots.txt has expired.
     run(&["http://b.test/3"], 1.0).await;
     tokio::time::advance(Duration::from_secs(2)).await;
     assert_eq!(web.count("http://b.test/robots.txt"), 1, "kept for a second, and asked within it");

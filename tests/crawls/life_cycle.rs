@@ -11,7 +11,7 @@ use huntsman_testkit::{Reply, ScriptedDownloader};
 
 use crate::support::{Log, links, quick, tree};
 
-/// Says when it opens and closes, and fails to open if asked to.
+/// Logs when it opens and closes, and fails to open if asked to.
 struct Door(&'static str, Log, bool);
 
 impl Pipeline<String> for Door {
@@ -181,7 +181,7 @@ async fn a_crawl_that_is_kept_open_waits_for_requests() {
     handle.keep_open(true);
     let crawl = tokio::spawn(crawler.run());
     for path in ["0", "1"] {
-        // Longer than parked requests would be waited for: there are none.
+        // This is longer than the crawl would wait for parked requests: there are none.
         tokio::time::sleep(Duration::from_secs(60)).await;
         assert!(!crawl.is_finished());
         handle.push(Request::parse(&format!("http://a.test/{path}")).unwrap());
@@ -262,7 +262,7 @@ async fn too_much_memory_closes_the_crawl() {
     assert!(report.stat("memusage/max") > 1 << 20);
 }
 
-/// Takes five seconds for each item, and says when it has it.
+/// Takes five seconds for each item, and logs when it is done.
 struct Slow(Log);
 
 impl Pipeline<String> for Slow {

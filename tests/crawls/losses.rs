@@ -1,4 +1,4 @@
-//! What a crawl loses is told: in the report, and to the spider.
+//! Losses of a crawl are reported: in the report, and to the spider.
 
 use std::sync::{Arc, Mutex};
 
@@ -37,7 +37,7 @@ async fn a_crawl_whose_seeds_all_failed_says_so() {
     assert!(printed.contains("1 seed failed, first: http://a.test/0: dns"), "{printed}");
 }
 
-/// Does with an item what its page says.
+/// A pipeline that treats an item as its page says.
 struct Picky;
 
 impl Pipeline<String> for Picky {
@@ -68,7 +68,7 @@ async fn items_that_pipelines_lose_are_lines_of_the_report() {
     assert_eq!(report.failure().as_deref(), Some("every item was lost"));
     assert!(report.to_string().starts_with("finished, but every item was lost"), "{report}");
 
-    // What a pipeline drops is its decision.
+    // An item that a pipeline drops on purpose is not a loss.
     let web = ScriptedDownloader::pages([("http://a.test/2", "x")]);
     let report = quick(links(["http://a.test/2"]), &web).pipeline(Picky).run().await.unwrap();
     assert_eq!((lost(&report), report.failure()), (vec![(LossKind::ItemsDropped, 1)], None));
@@ -101,7 +101,7 @@ async fn a_label_that_nobody_knows_is_an_error() {
     assert_eq!((report.pages, report.stat("item_scraped_count")), (3, 2), "{report}");
 }
 
-/// What `failed` could learn of each address.
+/// Records what `failed` was passed for each address.
 #[derive(Clone, Default)]
 struct Asked(Arc<Mutex<Vec<String>>>);
 

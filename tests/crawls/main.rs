@@ -1,6 +1,7 @@
 //! Whole crawls with the polite stack: engine, middlewares and downloader together, one topic a file.
 //!
-//! What the crawler decides is judged over scripted answers in virtual time, what goes over the wire on local servers.
+//! Decisions of the crawler are tested with scripted responses in virtual time, traffic on the wire with local
+//! servers.
 
 mod accounting;
 mod avoid_dup;

@@ -1,4 +1,4 @@
-//! NearDup over whole crawls: what is flagged, what becomes of it, what a restart knows.
+//! NearDup in whole crawls: which pages are flagged, what happens to them, and what is still known after a restart.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use crate::support::{Log, quick};
 
 const PAGES: usize = 240;
 
-/// Words of a story; of three pages the second is the first with a word exchanged, the third is a story of its own.
+/// The words of a story; of three pages, the second is the first with one word replaced, and the third is a story of
+/// its own.
 fn story(n: usize, words: usize) -> String {
     let of = if n % 3 == 1 { n - 1 } else { n };
     let word = |at: usize| match at == 77 && n != of {
@@ -23,7 +24,7 @@ fn story(n: usize, words: usize) -> String {
     (0..words).map(word).collect()
 }
 
-/// Every fourth page is in Tamil as it says, with words that are the same.
+/// Every fourth page declares Tamil as its language, but has the same words.
 fn site() -> ScriptedDownloader {
     ScriptedDownloader::new().otherwise(|request, _| {
         let n = request.url.path().trim_start_matches('/').parse::<usize>().ok().filter(|n| *n < PAGES);
@@ -73,7 +74,7 @@ fn crawler(web: &ScriptedDownloader) -> (CrawlerBuilder<impl Spider<Item = Recor
     (builder, records)
 }
 
-/// Items as they came.
+/// Records of items in the order in which they arrived.
 #[derive(Clone, Default)]
 struct Records(std::sync::Arc<std::sync::Mutex<Vec<Record>>>);
 
@@ -94,7 +95,7 @@ impl Records {
     }
 }
 
-/// Every pair within k bits in one language is told with one of the two pages, and nothing else is.
+/// Every pair within k bits in one language is reported with one of the two pages, and nothing else is reported.
 fn assert_each_pair_is_told_once(records: &[Record], k: u32) -> usize {
     let mut pairs = 0;
     let hash = |record: &Record| record.hash.parse::<SimHash>().unwrap();
@@ -125,7 +126,7 @@ async fn pages_that_nearly_equal_an_earlier_one_are_flagged_as_comparing_all_fin
     let records = records.get();
     assert_eq!((records.len(), report.pages as usize), (PAGES, PAGES), "404 answers are no pages");
     let pairs = assert_each_pair_is_told_once(&records, 7);
-    // Pairs in which both are in the same language: of twelve pages in a row two of the four pairs.
+    // Pairs whose pages have the same language: of twelve pages in a row, two of the four pairs.
     assert_eq!(pairs, PAGES / 6);
     assert_eq!(report.stat("near_dup/flagged") as usize, pairs);
     assert_eq!(report.stat("near_dup/indexed") as usize, PAGES);
@@ -170,7 +171,7 @@ async fn short_pages_are_not_flagged_unless_asked_and_pages_without_words_are_pa
     }
 }
 
-/// Pages 1 and 2 say the same and each links to a page of its own.
+/// Pages 1 and 2 have the same text, and each links to a page of its own.
 fn twins() -> ScriptedDownloader {
     ScriptedDownloader::new().otherwise(|request, _| match request.url.path() {
         "/" => Reply::html("<a href=/1>one</a><a href=/2>two</a>"),
@@ -235,7 +236,8 @@ async fn a_crawl_that_goes_on_tells_each_pair_once_over_all_its_runs() {
 
 #[tokio::test(start_paused = true)]
 async fn a_page_that_is_fetched_again_keeps_its_place_until_its_text_changes() {
-    // Page 1 first, then 2 which equals it, then 1 again (a duplicate request), with the old text or with that of 3.
+    // Page 1 comes first, then page 2 with the same text, then page 1 again (a duplicate request), with the old text
+    // or with that of page 3.
     for (again, expected) in [(0, None), (3, Some("http://a.test/3"))] {
         let web = ScriptedDownloader::new().otherwise(move |request, call| {
             let n = match (request.url.path(), call) {

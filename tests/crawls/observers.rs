@@ -1,4 +1,4 @@
-//! What observers are told, and what they may decide.
+//! The events that observers receive, and the decisions that they may take.
 
 use std::sync::{Arc, Mutex};
 
@@ -11,7 +11,7 @@ use huntsman_testkit::{Answer, Reply, ScriptedDownloader, Site};
 
 use crate::support::{Log, links, on_site, quick, tree};
 
-/// Refuses to have some paths queued.
+/// Refuses to queue requests for some paths.
 struct Without(&'static [&'static str]);
 
 impl Observer for Without {
@@ -50,7 +50,7 @@ async fn an_observer_may_veto_links_start_requests_and_redirects() {
     assert_eq!((&*redirect.reason, &*redirect.component), ("not_wanted", "observer"));
 }
 
-/// Answers the questions about downloads by path.
+/// Decides about downloads by path.
 struct Cut(fn(&str) -> OnDownload, fn(&str) -> OnDownload);
 
 impl Observer for Cut {
@@ -132,7 +132,7 @@ async fn an_empty_queue_is_told_each_time_it_becomes_so() {
         .run()
         .await
         .unwrap();
-    // After the start request, and after the last of the leaves.
+    // Once after the start request, and once after the last of the leaves.
     assert!((2..=7).contains(&*empty.lock().unwrap()));
 }
 

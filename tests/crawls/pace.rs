@@ -10,7 +10,7 @@ use huntsman_testkit::{Answer, Reply, ScriptedDownloader, Site};
 
 use crate::support::{links, most_at_once, on_site, polite, quick, smallest_gap, tree};
 
-/// Starts on all hosts.
+/// When fetches started on all hosts.
 fn all_starts(web: &ScriptedDownloader) -> Vec<Duration> {
     web.requests().iter().map(|fetched| fetched.started).collect()
 }
@@ -67,7 +67,7 @@ async fn requests_that_waited_together_for_robots_txt_leave_one_after_another() 
     assert!(smallest_gap(&starts) >= Duration::from_secs(1), "{starts:?}");
 }
 
-/// Start requests as given.
+/// A spider with the given start requests.
 struct Given(Vec<Request>);
 
 impl Spider for Given {
@@ -149,7 +149,7 @@ async fn nothing_is_leased_while_callbacks_hold_too_many_bytes() {
         let seeds: Vec<String> = (0..12).map(|n| format!("http://h{n}.test/")).collect();
         let spider = spider_fn(seeds, move |_: &Page, out: &mut Output<()>| {
             peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-            // Real time: a callback that runs holds the virtual clock.
+            // This uses real time, because a running callback holds the virtual clock.
             out.context().wait(async { tokio::time::sleep(Duration::from_millis(100)).await });
             now.fetch_sub(1, Ordering::SeqCst);
             Ok(())
@@ -259,7 +259,7 @@ async fn crawls_of_one_process_share_the_delay_of_a_host() {
     assert_eq!(pages, [12, 12, 12], "each has its own seen requests");
     let (shared, alone) = (web.starts("a.test"), web.starts("b.test"));
     assert_eq!(shared.len(), 24);
-    // While both have requests the longer delay counts, and neither keeps the other from its turn.
+    // While both have requests, the longer delay applies, and both get their turns.
     assert!(smallest_gap(&shared[..20]) >= Duration::from_secs(2), "{shared:?}");
     assert!(*alone.last().unwrap() < Duration::from_secs(5), "another host waits for nobody: {alone:?}");
 }

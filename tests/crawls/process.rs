@@ -1,4 +1,4 @@
-//! What a crawl of the library does to its process: the log, and signals. Each test starts this program again as a child.
+//! Effects of a library crawl on its process: the log, and signals. Each test starts this program again as a child.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -11,7 +11,8 @@ use huntsman_testkit::{Reply, ScriptedDownloader};
 
 use crate::support::quick;
 
-/// Where the child puts its files, and how many pages its site has; without these it is a test that has nothing to do.
+/// The variables with the directory for the child's files and the number of pages of its site; without them the test
+/// does nothing.
 const DIR: &str = "HUNTSMAN_TEST_DIR";
 const PAGES: &str = "HUNTSMAN_TEST_PAGES";
 
@@ -91,7 +92,7 @@ fn a_signal_ends_the_crawl_with_whole_feeds() {
         let sent =
             Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
         assert!(sent.success());
-        // Until it is closed: what the child says must not fill the pipe.
+        // Reads until the pipe is closed, because the child's output must not fill it.
         lines.for_each(drop);
         assert!(child.wait().unwrap().success());
         let items = items(dir.path());

@@ -1,4 +1,5 @@
-//! Redirects: one record under the requested URL, every hop through all filters, credentials at home.
+//! Redirects: there is one record under the requested URL, every hop passes all filters, and credentials stay on
+//! their origin.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -44,7 +45,7 @@ async fn a_redirect_to_a_known_page_is_delivered_when_asked_for() {
     assert_eq!(log.delivered(), ["http://a.test/", "http://a.test/old"]);
 }
 
-/// Notes what failed.
+/// Records failures.
 struct Failing(&'static str, Arc<Mutex<Vec<String>>>);
 
 impl Spider for Failing {

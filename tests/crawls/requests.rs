@@ -1,4 +1,4 @@
-//! Requests as a spider makes them.
+//! Requests created by a spider.
 
 use huntsman::Request;
 use huntsman_testkit::{Reply, ScriptedDownloader};
@@ -38,7 +38,7 @@ fn a_query_is_in_the_encoding_that_was_asked_for() {
 
 #[tokio::test(start_paused = true)]
 async fn pages_of_different_encodings_ask_for_different_queries() {
-    // The same bytes on the page in the end, were it not for the encoding: both link to a query of one e with an accent.
+    // The pages link to the same query, a single e with an accent, and differ only in their encodings.
     let page = |charset: &str, body: &[u8]| {
         Reply::status(200)
             .header("content-type", &format!("text/html; charset={charset}"))

@@ -43,7 +43,7 @@ fn the_profiles_have_the_values_of_their_table() {
     for (column, profile) in Profile::ALL.into_iter().enumerate() {
         let mut layers = Layers::default();
         layers.set_profile(profile);
-        // A broad crawl says who it is.
+        // A broad crawl must name its operator in the User-Agent.
         layers.set(Layer::Project, "user_agent", "bot/1 (+https://bot.test/)");
         let settings = layers.resolve(&Defaults::settings_table()).unwrap();
         for (name, row) in &table {
@@ -52,7 +52,7 @@ fn the_profiles_have_the_values_of_their_table() {
     }
 }
 
-/// Wants a longer delay, and stays on its domains.
+/// A spider with a longer delay that stays on its domains.
 struct Own;
 
 impl Spider for Own {
@@ -85,7 +85,7 @@ async fn a_spider_brings_its_own_settings_and_the_command_line_wins() {
     }
 }
 
-/// Gives up a domain as soon as it has seen it.
+/// A spider that gives up a domain after its first page.
 struct Fickle(std::sync::atomic::AtomicBool);
 
 impl Spider for Fickle {

@@ -10,7 +10,7 @@ use huntsman_testkit::{Answer, Reply, RunningSite, ScriptedDownloader, Site};
 
 use crate::support::{Log, links, on_site, quick};
 
-/// Gives callback and path of every page, and follows nothing.
+/// A spider that returns callback and path of every page, and follows nothing.
 fn pages() -> impl Spider<Item = String> {
     spider_fn([] as [&str; 0], |page: &Page, out: &mut Output<String>| {
         out.item(format!("{} {}", page.callback(), page.url().path()));
@@ -37,7 +37,7 @@ fn index(paths: &[&str]) -> String {
 }
 
 fn gzip(text: &str) -> Vec<u8> {
-    // One stored block (RFC 1951, 3.2.4), which needs no packer.
+    // One stored block (RFC 1951, 3.2.4), which needs no compressor.
     let length = u16::try_from(text.len()).unwrap();
     let mut out = b"\x1f\x8b\x08\0\0\0\0\0\0\xff\x01".to_vec();
     out.extend(length.to_le_bytes());
@@ -110,7 +110,7 @@ async fn a_crawl_from_a_robots_txt_finds_the_pages_of_all_its_sitemaps() {
     );
     assert_eq!(report.stat("sitemap/failed"), 1, "/gone.xml");
     assert_eq!(report.stat("sitemap/invalid"), 2, "file:, and the entry that is cut off");
-    // The ordinary chain: rules of robots.txt, the scope, the duplicate filter.
+    // The usual chain applies: rules of robots.txt, the scope, the duplicate filter.
     assert_eq!(
         (site.count("/closed.xml"), site.count("/closed/product/3"), site.count("/index.xml")),
         (0, 0, 1)
@@ -232,7 +232,7 @@ async fn a_site_names_its_sitemaps_or_has_one_at_the_usual_place() {
             .respond("http://a.test/robots.txt", robots)
             .respond(&sitemap, xml_reply(urlset(&["/only-there"])))
             .otherwise(|_, _| Reply::html("<a href=/sitemap.xml>x</a>"));
-        // The pages link to it, too: who is first makes no difference.
+        // The pages link to it, too: it makes no difference which request comes first.
         let spider = Sitemaps::new(links(["http://a.test/", "http://a.test/2"])).linked(true);
         let discovery = RobotsSitemaps::of(&spider);
         let report = quick(spider, &web).plugin(discovery).set("robotstxt_obey", obey).run().await.unwrap();
@@ -273,7 +273,7 @@ async fn fifty_thousand_entries_are_followed_and_the_rest_is_counted() {
     assert_eq!((report.pages, report.stat("sitemap/entries_cut")), (50_001, 10_000));
 }
 
-/// A crawler over a job in a directory, which stops after a sitemap.
+/// A crawler with a job in a directory, which stops after a sitemap.
 fn in_job(directory: &std::path::Path, web: &ScriptedDownloader, last: &'static str) -> Crawler<impl Spider> {
     let spider = Sitemaps::new(pages()).sitemap_urls(["http://a.test/index.xml"]).on_sitemap(
         move |page, _, out: &mut Output<String>| {
@@ -302,7 +302,7 @@ async fn a_job_goes_on_with_its_sitemaps_and_their_number() {
     let web = ScriptedDownloader::new()
         .respond("http://a.test/index.xml", index_of("a"))
         .respond("http://a.test/a-0.xml", index_of("b"))
-        // The stop, which the file before it asks for, comes first.
+        // The stop, which the file before this one triggers, comes first.
         .respond("http://a.test/a-1.xml", index_of("c").after(Duration::from_millis(300)))
         .otherwise(|_, _| Reply::text(urlset(&[])));
     let directory = tempfile::tempdir().unwrap();

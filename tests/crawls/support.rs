@@ -1,4 +1,4 @@
-//! What the crawls share: spiders, a log of what happened, and crawlers with the polite stack.
+//! Shared helpers of the crawl tests: spiders, a log of events, and crawlers with the polite stack.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use huntsman::middleware::Defaults;
 use huntsman::{CrawlerBuilder, Dropped, Event, Observer, Output, Page, Spider, spider_fn};
 use huntsman_testkit::{RunningSite, ScriptedDownloader};
 
-/// Follows every link and gives the address that was asked for.
+/// A spider that follows every link and returns the requested address as its item.
 pub(crate) fn links<I>(seeds: I) -> impl Spider<Item = String>
 where
     I: IntoIterator,
@@ -21,7 +21,7 @@ where
     })
 }
 
-/// The polite stack over scripted answers.
+/// A crawler with the polite stack and scripted responses.
 pub(crate) fn polite<S: Spider>(spider: S, web: &ScriptedDownloader) -> CrawlerBuilder<S> {
     CrawlerBuilder::new(spider).plugin(Defaults).downloader(web.clone()).set("seed", 7)
 }
@@ -34,7 +34,7 @@ pub(crate) fn quick<S: Spider>(spider: S, web: &ScriptedDownloader) -> CrawlerBu
         .set("robotstxt_obey", false)
 }
 
-/// The polite stack with the real client, which may reach a local site; without delays.
+/// A crawler with the polite stack and the real client, which may connect to a local site; without delays.
 pub(crate) fn on_site<S: Spider>(spider: S, site: &RunningSite) -> CrawlerBuilder<S> {
     let exceptions: Vec<String> = site.hosts().iter().map(|host| format!("{host}:*")).collect();
     huntsman::crawl(spider)
@@ -44,7 +44,7 @@ pub(crate) fn on_site<S: Spider>(spider: S, site: &RunningSite) -> CrawlerBuilde
         .set("concurrent_requests_per_domain", 4)
 }
 
-/// `n` pages on a host, page i linking to 2i+1 and 2i+2.
+/// `n` pages on a host; page i links to pages 2i+1 and 2i+2.
 pub(crate) fn tree(host: &str, n: usize) -> Vec<(String, String)> {
     let page = |i: usize| {
         let children = [2 * i + 1, 2 * i + 2].into_iter().filter(|&child| child < n);
@@ -54,7 +54,7 @@ pub(crate) fn tree(host: &str, n: usize) -> Vec<(String, String)> {
     (0..n).map(page).collect()
 }
 
-/// What an observer was told.
+/// Records the events of an observer.
 #[derive(Clone, Default)]
 pub(crate) struct Log(Arc<Mutex<Told>>);
 
@@ -71,7 +71,7 @@ impl Log {
         read(&self.0.lock().expect("no panic while it is held"))
     }
 
-    /// Addresses that were delivered, as they were asked for, in order.
+    /// Delivered pages by their requested addresses, in order.
     pub(crate) fn delivered(&self) -> Vec<String> {
         self.read(|told| told.delivered.clone())
     }
@@ -81,7 +81,7 @@ impl Log {
         self.read(|told| told.dropped.clone())
     }
 
-    /// The one record of an address.
+    /// The only record of an address.
     pub(crate) fn drop_of(&self, url: &str) -> Dropped {
         let mut found: Vec<Dropped> = self.dropped().into_iter().filter(|drop| drop.url == url).collect();
         assert_eq!(found.len(), 1, "records of {url}: {found:?}");
@@ -93,12 +93,12 @@ impl Log {
         self.read(|told| told.refused.clone())
     }
 
-    /// Other events in words.
+    /// Descriptions of other events.
     pub(crate) fn lines(&self) -> Vec<String> {
         self.read(|told| told.lines.clone())
     }
 
-    /// Adds a line of one's own.
+    /// Adds a line.
     pub(crate) fn line(&self, line: impl Into<String>) {
         self.0.lock().expect("no panic while it is held").lines.push(line.into());
     }
@@ -124,14 +124,14 @@ impl Observer for Log {
     }
 }
 
-/// Smallest gap between starts.
+/// Smallest time between two starts.
 pub(crate) fn smallest_gap(starts: &[Duration]) -> Duration {
     let mut starts = starts.to_vec();
     starts.sort_unstable();
     starts.windows(2).map(|pair| pair[1] - pair[0]).min().expect("at least two starts")
 }
 
-/// Most fetches at once over all hosts.
+/// Largest number of concurrent fetches over all hosts.
 pub(crate) fn most_at_once(web: &ScriptedDownloader) -> usize {
     let fetched = web.requests();
     let running = |at: Duration| {

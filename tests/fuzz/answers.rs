@@ -1,4 +1,4 @@
-//! Bytes of a server, read by the real client over the loopback interface.
+//! Bytes from a server, read by the real client over the loopback interface.
 
 use std::cell::Cell;
 use std::io;
@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 use url::Url;
 
-/// Addresses in turn: one port has only so many connections a minute.
+/// Number of addresses, used in turn: a single port allows only a limited number of connections a minute.
 const SERVERS: u8 = 64;
 const MOST: u64 = 1 << 20;
 
@@ -27,7 +27,7 @@ impl Wire {
         settings.allow_private_addresses = true;
         settings.download_maxsize = MOST;
         settings.download_binary = true;
-        // The server ends every answer, so these are only for an answer that would never end.
+        // The server ends every response, so these timeouts apply only to a response that would never end.
         settings.first_byte_timeout = 5.0;
         settings.read_idle_timeout = 5.0;
         settings.download_timeout = 10.0;
@@ -55,21 +55,21 @@ thread_local! {
     static WIRE: Wire = Wire::new();
 }
 
-/// Gives the answer to one client, and closes.
+/// Sends the response to one client, and closes the connection.
 async fn serve(server: &TcpListener, answer: &[u8]) -> io::Result<()> {
     let (mut stream, _) = server.accept().await?;
     let mut asked = Vec::new();
     while !asked.ends_with(b"\r\n\r\n") && stream.read_buf(&mut asked).await? > 0 {}
     stream.write_all(answer).await?;
     stream.shutdown().await?;
-    // Until the client has read it: closing with unread bytes would be a reset.
+    // Waits until the client has read it: closing with unread bytes would reset the connection.
     while stream.read_buf(&mut asked).await? > 0 {
         asked.clear();
     }
     Ok(())
 }
 
-/// An answer, raw: a response within the limits that is as long as it says, or an error.
+/// A raw response: the client must return a response within the limits that has its declared length, or an error.
 pub(crate) fn answers(data: &[u8]) {
     WIRE.with(|wire| {
         let server = wire.next_server();
@@ -78,7 +78,7 @@ pub(crate) fn answers(data: &[u8]) {
         let result = wire.runtime.block_on(async {
             let serving = async {
                 loop {
-                    // A client that leaves in the middle is its own business.
+                    // A client may leave in the middle.
                     let _ = serve(server, data).await;
                 }
             };

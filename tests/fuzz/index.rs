@@ -1,9 +1,9 @@
-//! What an index of near-duplicates reads: its log, and the answers of a Redis server.
+//! Data that an index of near-duplicates reads: its log, and the responses of a Redis server.
 
 use huntsman::detect::near::{DiskIndex, Identity, IndexErrorKind, NearIndex, fuzz};
 
 thread_local! {
-    /// An index whose log is written anew for each input.
+    /// An index whose log is rewritten for each input.
     static INDEX: tempfile::TempDir = {
         let folder = tempfile::tempdir().expect("a folder");
         DiskIndex::open(folder.path(), Identity::default()).expect("an empty index");
@@ -11,11 +11,12 @@ thread_local! {
     };
 }
 
-/// Whether a segment begins as it should, the payloads of its frames, and bytes that are written behind them as they are.
+/// Whether a segment begins with a valid header, the payloads of its frames, and raw bytes that are written after
+/// them.
 type Segment<'a> = (bool, Vec<&'a [u8]>, &'a [u8]);
 
-/// Pieces of a log, each behind its kind and length: payloads of frames, bytes as they are, beginnings of segments. It is opened, or
-/// refused and then repaired.
+/// Pieces of a log, each after its kind and length: payloads of frames, raw bytes, beginnings of segments. The index
+/// must be opened, or refused and then repaired.
 pub(crate) fn index(data: &[u8]) {
     let mut segments: Vec<Segment<'_>> = vec![(true, Vec::new(), &[])];
     let mut records = 0;
@@ -61,12 +62,12 @@ pub(crate) fn index(data: &[u8]) {
     });
 }
 
-/// Answers as a server of Redis gives them: however the network cuts them, they are the same.
+/// Responses of a Redis server: however the network splits them, the parsed result must be the same.
 #[cfg(feature = "redis")]
 pub(crate) fn resp(data: &[u8]) {
     use huntsman::dedup::redis::fuzz::answers;
 
-    /// Gives as many bytes at once as the bytes themselves say.
+    /// A reader that returns as many bytes at once as the data itself says.
     struct Drip<'a>(&'a [u8]);
 
     impl std::io::Read for Drip<'_> {

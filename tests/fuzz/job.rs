@@ -1,4 +1,4 @@
-//! The state that the parts of a crawl keep in its job.
+//! The state that components of a crawl store in its job.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use huntsman::{
     CrawlerBuilder, Downloader, FetchError, FetchErrorKind, Job, Output, Page, Request, Response, spider_fn,
 };
 
-/// Answers nothing.
+/// A downloader without a network: every fetch fails.
 struct Nowhere;
 
 impl Downloader for Nowhere {
@@ -17,7 +17,7 @@ impl Downloader for Nowhere {
     }
 }
 
-/// Those who keep something, by the names of it.
+/// The components that store state, by the names of their rows.
 const PARTS: [&str; 11] = [
     "stats",
     "hosts",
@@ -32,7 +32,7 @@ const PARTS: [&str; 11] = [
     "file/pages.jsonl",
 ];
 
-/// Rows of a store: of whom, with which key, and what; the crawl is built or refused.
+/// Rows of a store with component, key and value: the crawl must be built or refused.
 pub(crate) fn job(data: &[u8]) {
     let mut batch = Batch::new();
     let mut rest = data;

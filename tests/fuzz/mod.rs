@@ -1,5 +1,6 @@
-//! What is asked of code that reads bytes of strangers, whatever the bytes: no panic, no hang, and what must hold of the
-//! answer. Run with random bytes by the fuzzer (`fuzz/`), and with the inputs in `tests/fuzz/inputs` by every test run.
+//! Requirements on code that reads untrusted bytes: no panic, no hang, and properties of the result that must hold
+//! for any input. The fuzzer (`fuzz/`) runs these targets with random bytes, and every test run uses the inputs in
+//! `tests/fuzz/inputs`.
 
 pub(crate) mod answers;
 pub(crate) mod index;
@@ -23,7 +24,7 @@ use huntsman::{
 };
 use url::Url;
 
-/// Bears any bytes.
+/// A function that must accept any bytes.
 pub(crate) type Target = fn(&[u8]);
 
 /// The targets by name.
@@ -54,7 +55,7 @@ fn split(data: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Headers, line by line, and after an empty line a body: what a page makes of both.
+/// Headers, line by line, and after an empty line a body: builds a page from both.
 pub(crate) fn headers(data: &[u8]) {
     let url = Url::parse("http://h.example/dir/page?q").expect("a URL");
     let mut response = Response::new(url.clone(), http::StatusCode::OK, "");
@@ -90,8 +91,8 @@ pub(crate) fn headers(data: &[u8]) {
     let _ = page.text().len();
 }
 
-/// Content codings in the first line, then a body: limits hold, what is cut off is the same up to there, and half of a packed
-/// body is never taken for the whole.
+/// Content codings in the first line, then a body: limits hold, truncated output is a prefix of the full one, and
+/// half of a compressed body is never taken for the whole.
 pub(crate) fn decoders(data: &[u8]) {
     const MOST: u64 = 1 << 20;
     let (codings, body) = split(data);
@@ -118,7 +119,7 @@ pub(crate) fn decoders(data: &[u8]) {
     if let Err(error) = &whole
         && error.kind() == huntsman::FetchErrorKind::TooLarge
     {
-        // One limit for all stages: a stage inside may be what was too large.
+        // All stages have one limit: an inner stage may be the one that was too large.
         let cut = decoded(codings, body, MOST, true).expect("a larger body is cut");
         assert!(cut.is_some_and(|cut| cut.truncated && cut.body.len() as u64 <= MOST));
     }
@@ -171,7 +172,8 @@ pub(crate) fn html(data: &[u8]) {
     }
 }
 
-/// An address, on a base: what identifies it is found again from itself.
+/// A URL, on a base: its canonical form must be its own canonical form, and a stored request must keep its
+/// fingerprint.
 pub(crate) fn url(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let base = Url::parse("http://h.example/a/b?c=d").expect("a URL");
@@ -186,14 +188,16 @@ pub(crate) fn url(data: &[u8]) {
     let _ = (most_repeated_segment(url.path()), repeated_sequence(url.path()).is_some());
     if let Ok(request) = Request::parse(&text) {
         let back = Request::from_json(request.to_json()).expect("what was written can be read");
-        // Of other schemes, which are never fetched, the form of the form need not be the form (drive letters of `file:`).
+        // For other schemes, which are never fetched, the canonical form of a canonical form may differ from it
+        // (drive letters of `file:`).
         if matches!(request.url.scheme(), "http" | "https") {
             assert_eq!(back.fingerprint(), request.fingerprint());
         }
     }
 }
 
-/// What a store has, as key lengths, keys, value lengths and values: opened or refused, and then usable.
+/// The content of a store, as key lengths, keys, value lengths and values: it must be opened or refused, and then be
+/// usable.
 pub(crate) fn store(data: &[u8]) {
     if let Ok(value) = serde_json::from_slice(data) {
         let _ = Request::from_json(value);
@@ -235,7 +239,7 @@ pub(crate) fn store(data: &[u8]) {
     });
 }
 
-/// Set-Cookie headers, line by line: what the jar sends is one header, and it survives being stored.
+/// Set-Cookie headers, line by line: the jar sends at most one header, and storing and loading does not change that.
 pub(crate) fn cookies(data: &[u8]) {
     let here = Url::parse("https://www.h.example/a/b").expect("a URL");
     let elsewhere = Url::parse("http://other.example/").expect("a URL");
@@ -258,7 +262,7 @@ pub(crate) fn cookies(data: &[u8]) {
     let _ = CookieJar::from_netscape(&jar.to_netscape()).expect("what was written can be read");
 }
 
-/// A sitemap: what comes out has addresses, limits hold, and the same bytes packed say the same.
+/// A sitemap: all entries have addresses, limits hold, and the compressed file gives the same entries.
 pub(crate) fn sitemap(data: &[u8]) {
     let base = Url::parse("http://h.example/dir/sitemap.xml").expect("a URL");
     let read = |body: &[u8], limits: SitemapLimits| {
@@ -292,7 +296,7 @@ pub(crate) fn sitemap(data: &[u8]) {
     }
 }
 
-/// Gzip without packing: one stored block (RFC 1951, 3.2.4).
+/// Gzip without compression: one stored block (RFC 1951, 3.2.4).
 fn stored(data: &[u8]) -> Vec<u8> {
     let step = |sum: u32, _| if sum & 1 == 1 { (sum >> 1) ^ 0xedb8_8320 } else { sum >> 1 };
     let crc = !data.iter().fold(!0u32, |sum, byte| (0..8).fold(sum ^ u32::from(*byte), step));
@@ -306,7 +310,7 @@ fn stored(data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A wiki page: its text, its links, and what is made of the text.
+/// A wiki page: its text, its links, and the document made of the text.
 pub(crate) fn wikitext(data: &[u8]) {
     let source = String::from_utf8_lossy(data);
     let page = Wikitext::new(&source);
@@ -319,7 +323,7 @@ pub(crate) fn wikitext(data: &[u8]) {
     assert_eq!(marked.matches("<span").count(), marked.matches("</span>").count());
 }
 
-/// A page as a source: both of its texts, and what of them is no evidence.
+/// A page as a source: both of its texts, and the parts of them that are no evidence.
 pub(crate) fn page_text(data: &[u8]) {
     let (page, addresses) = Text::html_and_addresses(data, None);
     assert_eq!(page, Text::html(data, None));
@@ -333,7 +337,7 @@ pub(crate) fn page_text(data: &[u8]) {
     let _ = licence_hint(&String::from_utf8_lossy(data)).is_some();
 }
 
-/// An article, a zero, a source: what they share lies in both, and an index finds what it promises.
+/// An article, a zero byte, a source: shared passages are in both, and an index finds the matches that it promises.
 pub(crate) fn compare(data: &[u8]) {
     let at = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
     let (one, two) = (&data[..at], data.get(at + 1..).unwrap_or_default());
@@ -360,7 +364,8 @@ pub(crate) fn compare(data: &[u8]) {
     let mut index = WindowIndex::new(Degree::default(), 3);
     index.add(1, &source);
     let found = index.candidates(article.document(), 1);
-    // Words of scripts without spaces are half or a quarter of one, so runs of evidence may be longer than they say.
+    // Words of scripts without spaces count as a half or a quarter of a word, so runs of evidence may be longer than
+    // their stated length.
     let run = evidence_run(&article.compare(&source));
     assert!(run < index.run() as f64 || found.texts.len() == 1, "a run of {run} words was not found");
 }

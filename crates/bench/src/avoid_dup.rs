@@ -1,4 +1,5 @@
-//! `huntsman-bench avoid-dup`: what the avoidance of duplicates saves and loses, beside MaybeDont's rules.
+//! `huntsman-bench avoid-dup`: how many fetches the avoidance of duplicates saves and how many pages it loses,
+//! compared with MaybeDont's rules.
 
 mod args;
 mod cases;
@@ -24,12 +25,12 @@ pub(crate) fn run(args: AvoidDupArgs) -> Outcome {
     }
 }
 
-/// A number for each seed, smallest first.
+/// One number per seed, in ascending order.
 #[derive(Clone, Debug)]
 struct Spread(Vec<f64>);
 
 impl Spread {
-    /// Seeds without the number are left out.
+    /// Collects the numbers; seeds without one are left out.
     fn of(numbers: impl IntoIterator<Item = Option<f64>>) -> Self {
         let mut numbers: Vec<f64> = numbers.into_iter().flatten().collect();
         numbers.sort_by(f64::total_cmp);
@@ -45,7 +46,7 @@ impl Spread {
         Some((low + high) / 2.0)
     }
 
-    /// `0.79-0.81`, or one of them if they look the same; `-` without any.
+    /// The range as `0.79-0.81`, a single number if both ends look the same, or `-` if there are none.
     fn range(&self, show: impl Fn(f64) -> String) -> String {
         match (self.0.first(), self.0.last()) {
             (Some(least), Some(most)) => {
@@ -77,7 +78,7 @@ fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// What a model thinks that it lost: `0.0 % (< 3.5 %)`.
+/// The loss that a model estimates for itself: `0.0 % (< 3.5 %)`.
 fn estimate(share: Option<f64>, most: Option<f64>) -> String {
     match (share, most) {
         (Some(share), Some(most)) => format!("{} (< {})", percent(share), percent(most)),
@@ -85,7 +86,7 @@ fn estimate(share: Option<f64>, most: Option<f64>) -> String {
     }
 }
 
-/// A table whose first lines are its head; a line may be marked.
+/// A table whose first lines are its header; lines may be marked.
 struct Marked {
     table: Table,
     head: usize,

@@ -1,11 +1,11 @@
-//! What a part of the work takes: time, processor, memory.
+//! Measures the cost of a piece of work: time, processor time, memory.
 
 use std::time::{Duration, Instant};
 
 use huntsman_cli::process;
 use serde::{Deserialize, Serialize};
 
-/// Time and processor time of this thread since its start.
+/// Time, and processor time of this thread, since its start.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Watch {
     start: Instant,
@@ -17,18 +17,18 @@ impl Watch {
         Self { start: Instant::now(), of_thread: process::thread_clock() }
     }
 
-    /// Seconds; never 0, so that rates are numbers.
+    /// Elapsed seconds; never 0, so that rates are finite.
     pub(crate) fn seconds(&self) -> f64 {
         self.start.elapsed().as_secs_f64().max(1e-9)
     }
 
-    /// Seconds of a core that this thread took.
+    /// Processor seconds of this thread.
     pub(crate) fn core_seconds(&self) -> f64 {
         process::thread_clock().saturating_sub(self.of_thread).as_secs_f64()
     }
 }
 
-/// Microseconds that calls took.
+/// Durations of calls in microseconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Times {
     pub(crate) count: usize,
@@ -47,7 +47,7 @@ impl Times {
     }
 }
 
-/// Seconds of a processor that some work takes, the least of several rounds.
+/// Processor seconds of some work: the minimum of several rounds.
 pub(crate) fn least_seconds(work: &mut dyn FnMut()) -> f64 {
     let start = process::thread_clock();
     work();
@@ -61,9 +61,9 @@ pub(crate) fn least_seconds(work: &mut dyn FnMut()) -> f64 {
     (best / f64::from(rounds)).max(1e-9)
 }
 
-/// Lets the largest resident size be counted anew from here on; where the system has no means for it, it stays that of the process.
+/// Resets the peak of the resident size; on systems that do not support it, the peak stays that of the whole process.
 pub(crate) fn reset_peak_rss() {
-    // 5 stands for the peak alone, by proc_pid_clear_refs(5).
+    // The value 5 resets the peak only, by proc_pid_clear_refs(5).
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 

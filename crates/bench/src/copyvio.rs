@@ -1,7 +1,8 @@
-//! `huntsman-bench copyvio`: what is promised about copied texts, measured on this machine.
+//! `huntsman-bench copyvio`: measures on this machine what the documentation promises about copied texts.
 //!
-//! How fast two texts are compared, what an index of windows costs, and what the two numbers, confidence and score, say of texts of which
-//! it is known what is right; at last what a sweep costs. Nothing is fetched from elsewhere: texts are made from those of the build.
+//! It measures how fast two texts are compared, the cost of an index of windows, and the two numbers, confidence and
+//! score, for texts with a known right answer; finally the cost of a sweep. Nothing is fetched from elsewhere: texts
+//! are made from those in the build.
 
 mod args;
 mod cases;
@@ -54,7 +55,7 @@ pub(crate) fn run(args: &CopyvioArgs) -> Outcome {
         sweep: None,
     };
     let is_asked_for = |part: &Part| match args.only.as_slice() {
-        // Texts of one's own are for the speed.
+        // Texts given by the user are only for the speed.
         [] => args.article.is_none() || *part == Part::Speed,
         only => only.contains(part),
     };

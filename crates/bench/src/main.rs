@@ -1,4 +1,4 @@
-//! `huntsman-bench`: measures what Huntsman promises besides the speed of a crawl.
+//! `huntsman-bench`: measures the promises of Huntsman's documentation, except the speed of a crawl.
 //!
 //! | bench | measures |
 //! |---|---|
@@ -7,11 +7,11 @@
 //! | `avoid-dup` | what the avoidance of duplicates saves and loses, on made-up sites or on one that runs |
 //! | `store` | what the stores of jobs cost on a disk |
 //!
-//! It is not a part of the command that users install, and it measures no other program. `huntsman bench crawl` measures a crawl, and the
-//! scripts in the folder `bench` of the repository compare with other programs.
+//! It is not part of the command that users install, and it measures no other program. `huntsman bench crawl`
+//! measures a crawl, and the scripts in the folder `bench` of the repository compare it with other programs.
 //!
-//! Where a bench runs a command of `huntsman`, it starts its own executable: all other arguments than those above are a command line of
-//! `huntsman`.
+//! If a bench runs a command of `huntsman`, it starts its own executable: all arguments other than those above are a
+//! command line of `huntsman`.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -19,7 +19,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use huntsman_cli::exit::{Failure, Outcome};
 
-// What a bench writes is made up and thrown away, so bare writes are fine here: clippy.toml is not enforced in this crate.
+// The files of a bench are generated and thrown away, so they may be written directly: clippy.toml is not enforced in
+// this crate.
 mod avoid_dup;
 mod clock;
 mod copyvio;
@@ -107,7 +108,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// How this program was built, which its times depend on.
+/// The build profile of this program, on which its times depend.
 const BUILD: &str = huntsman_cli::process::BUILD;
 
 /// A runtime for a bench that fetches.

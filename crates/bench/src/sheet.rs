@@ -15,7 +15,7 @@ pub(crate) struct Sheet {
     title: String,
     head: Vec<String>,
     rows: Vec<Vec<String>>,
-    /// What a reader must know about the figures.
+    /// What a reader must know to understand the figures.
     note: String,
 }
 
@@ -83,7 +83,7 @@ pub(crate) struct FormArgs {
 }
 
 impl FormArgs {
-    /// Prints what was measured: the report as JSON, or its tables and what made them.
+    /// Prints the results: the report as JSON, or its tables with version, build and seed.
     pub(crate) fn print(self, report: &impl Serialize, sheets: &[Sheet], seed: u64) -> Outcome<()> {
         let mut stdout = io::stdout().lock();
         if self.json {
@@ -100,7 +100,7 @@ impl FormArgs {
     }
 }
 
-/// A number with so many digits that three of them count.
+/// A number with three significant digits.
 pub(crate) fn figure(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => format!("{value:.0}"),
@@ -109,12 +109,12 @@ pub(crate) fn figure(value: f64) -> String {
     }
 }
 
-/// A number, or `-` where there is none.
+/// A number, or `-` for `None`.
 pub(crate) fn figure_or_none(value: Option<f64>) -> String {
     value.map_or_else(|| "-".to_owned(), figure)
 }
 
-/// Bytes as MiB.
+/// A number of bytes in MiB.
 pub(crate) fn mebibytes(bytes: Option<u64>) -> String {
     bytes.map_or_else(|| "-".to_owned(), |bytes| format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20)))
 }

@@ -1,7 +1,8 @@
-//! `huntsman-bench simhash`: what is promised about near-duplicates, measured on this machine.
+//! `huntsman-bench simhash`: measures on this machine what the documentation promises about near-duplicates.
 //!
-//! Which changes of a text are found, how fast fingerprints are, what an index costs, in memory, in a directory and in Redis, and how many
-//! stories a day's run takes. Nothing is fetched: stories are in the build, and others like them are written as needed.
+//! It measures which changes of a text are found, how fast fingerprints are, the cost of an index in memory, in a
+//! directory and in Redis, and how many stories a day's run processes. Nothing is fetched: some stories are in the
+//! build, and others like them are generated as needed.
 
 mod add;
 mod args;
@@ -58,14 +59,14 @@ pub(crate) fn run(args: &SimhashArgs) -> Outcome {
     let mut report = Report::new(args);
     match parts.as_slice() {
         [part] => report.add(*part, args)?,
-        // Each in a process of its own, so that what one leaves in memory is not counted as another's.
+        // Each part runs in a process of its own, so that its memory figures do not include memory of another part.
         parts => parts.iter().try_for_each(|part| report.take(*part, Report::of_process(*part)?))?,
     }
     args.form.print(&report, &report.sheets(), args.seed)?;
     Ok(Exit::Done)
 }
 
-/// What is measured, in this order.
+/// The parts to measure, in this order.
 fn parts(args: &SimhashArgs) -> Vec<Part> {
     let is_asked_for = |part: &Part| args.only.contains(part);
     if args.only.is_empty() && args.pairs.is_some() {
@@ -81,7 +82,7 @@ fn parts(args: &SimhashArgs) -> Vec<Part> {
     parts
 }
 
-/// A folder for what is written, gone with the value.
+/// A directory for temporary files, removed when this value is dropped.
 fn scratch(args: &SimhashArgs) -> Outcome<tempfile::TempDir> {
     let parent = args.dir.clone().unwrap_or_else(std::env::temp_dir);
     let made = tempfile::Builder::new().prefix("huntsman-bench-").tempdir_in(&parent);
@@ -102,7 +103,7 @@ impl Report {
         }
     }
 
-    /// Measures a part here.
+    /// Measures a part in this process.
     fn add(&mut self, part: Part, args: &SimhashArgs) -> Outcome<()> {
         match part {
             Part::Quality => {
@@ -123,7 +124,7 @@ impl Report {
         Ok(())
     }
 
-    /// Measures a part with the same arguments in another process, which has told its errors itself.
+    /// Measures a part with the same arguments in another process, which prints its errors itself.
     fn of_process(part: Part) -> Outcome<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(std::env::args_os().skip(1)).args(["--part", part.name()]);
@@ -139,7 +140,7 @@ impl Report {
         Err(Failure { exit, message, is_broken_pipe: false })
     }
 
-    /// Takes over a part of another report.
+    /// Moves a part of another report into this one.
     fn take(&mut self, part: Part, of: Self) -> Outcome<()> {
         match part {
             Part::Quality => self.quality = of.quality,

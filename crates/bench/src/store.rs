@@ -1,7 +1,7 @@
-//! `huntsman-bench store`: what the stores of jobs cost on this machine and its disk.
+//! `huntsman-bench store`: the cost of the job stores on this machine and its disk.
 //!
-//! Every backend gets the same entries in the same batches: keys as those of a queue, values that hardly compress. Then they are asked for in
-//! random order, walked through, and the directory is opened anew.
+//! Every backend gets the same entries in the same batches: keys like those of a queue, and values that hardly
+//! compress. Then the entries are read in random order and scanned, and the directory is reopened.
 
 use std::fs;
 use std::io;
@@ -53,26 +53,26 @@ pub(crate) struct StoreArgs {
     pub(crate) form: FormArgs,
 }
 
-/// Batches that are also made to survive a power cut.
+/// Number of batches that are also written so that they survive a power cut.
 const FULL: usize = 20;
-/// Entries that are asked for one by one.
+/// Number of entries that are read one by one.
 const READS: usize = 100_000;
 
-/// What a backend costs.
+/// The cost of a backend.
 #[derive(Debug, Serialize)]
 struct Cost {
     backend: &'static str,
     entries: u64,
     bytes: u64,
-    /// Writing batches that survive a killed process, and a few that survive a power cut.
+    /// Batches that survive a killed process, and a few that survive a power cut.
     writes_per_s: f64,
     batch: Times,
     batch_full: Times,
-    /// Reading entries that are there and entries that are not, in random order; walking through all.
+    /// Reading existing and missing entries in random order, and scanning all entries.
     read: Times,
     miss: Times,
     scanned_per_s: f64,
-    /// On disk, after closing; none in memory.
+    /// Size on disk after closing; `None` in memory.
     disk_bytes: Option<u64>,
     reopen_s: Option<f64>,
 }

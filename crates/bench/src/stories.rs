@@ -1,7 +1,7 @@
-//! Stories in ten languages: those of the build, and any number of others of any length with the same words.
+//! Stories in ten languages: those in the build, and any number of generated ones of any length with the same words.
 //!
-//! The stories of the build are no person's: random walks over pairs of words of translated manuals, so that words, their frequencies
-//! and scripts are real. Others are walks over these, made in the same way.
+//! No person wrote the stories of the build: they are random walks over pairs of words of translated manuals, so
+//! words, their frequencies and scripts are real. Generated stories are walks over these, made in the same way.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -9,14 +9,14 @@ use huntsman_cli::exit::{Failure, Outcome};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// For each language a tab and its code, then a line for each paragraph.
+/// The packed file: for each language a line with a tab and its code, then a line for each paragraph.
 const PACKED: &[u8] = include_bytes!("stories.txt.zst");
 
 /// A text as paragraphs of words.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Story {
     pub(crate) paragraphs: Vec<Vec<String>>,
-    /// Words that come again and again, as the names of people do.
+    /// Words that are repeated, like the names of people.
     pub(crate) names: Vec<String>,
 }
 
@@ -30,13 +30,13 @@ impl Story {
     }
 }
 
-/// Words with a blank between them and an empty line between paragraphs.
+/// Joins words with blanks, and paragraphs with an empty line.
 pub(crate) fn text(paragraphs: &[Vec<String>]) -> String {
     let paragraphs = paragraphs.iter().filter(|words| !words.is_empty());
     paragraphs.map(|words| words.join(" ")).collect::<Vec<_>>().join("\n\n")
 }
 
-/// Writes stories of one language.
+/// Generates stories of one language.
 #[derive(Debug)]
 pub(crate) struct Writer {
     /// ISO 639-1.
@@ -44,11 +44,11 @@ pub(crate) struct Writer {
     words: Vec<String>,
     /// First words of paragraphs.
     starts: Vec<usize>,
-    /// All words as they stand in the texts.
+    /// All words in the order of the texts.
     flat: Vec<usize>,
-    /// For each word those that stand behind it; none at the end of a paragraph.
+    /// For each word, the words that follow it in the texts; `None` stands for the end of a paragraph.
     next: Vec<Vec<Option<usize>>>,
-    /// What names are taken from.
+    /// Rare words, from which names are chosen.
     rare: Vec<usize>,
 }
 
@@ -108,8 +108,9 @@ impl Writer {
         writer
     }
 
-    /// A story of so many words: paragraphs of some 80 words, sentences of at most 40. Three of ten words are not what stands behind the
-    /// one before somewhere, so that no sentence of a text survives for long; two of a hundred are names.
+    /// A story of this many words: paragraphs of some 80 words, sentences of at most 40. Three of ten words do not
+    /// follow the previous one anywhere in the texts, so that no sentence of a text survives for long; two of a
+    /// hundred are names.
     pub(crate) fn story(&self, random: &mut Xoshiro256PlusPlus, words: usize) -> Story {
         let names: Vec<usize> = (0..3).map(|_| *choice(&self.rare, random)).collect();
         let (mut paragraphs, mut left) = (Vec::new(), words);
@@ -139,7 +140,7 @@ impl Writer {
     }
 }
 
-/// One of some, each as likely. Texts of the build leave no list empty.
+/// A random element of a list, all equally likely. The texts of the build leave no list empty.
 pub(crate) fn choice<'a, T>(of: &'a [T], random: &mut Xoshiro256PlusPlus) -> &'a T {
     &of[random.random_range(0..of.len())]
 }

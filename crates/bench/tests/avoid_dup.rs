@@ -16,7 +16,8 @@ use serde_json::{Value, json};
 
 const ARTICLES: usize = 300;
 
-/// Articles that link to the next ones, each with and without a session id of its own; `truth` says which are the same.
+/// Articles that link to the next ones, each with and without a session id of its own; `truth` says which addresses
+/// show the same page.
 fn site() -> (RunningSite, String) {
     let mut site = Site::builder();
     let mut truth = "# area, page, kind, URL\n-1\t-1\tother\t/nowhere.rss\n0\t0\tpage\t/\n".to_owned();
@@ -26,7 +27,7 @@ fn site() -> (RunningSite, String) {
         let mut links = String::new();
         for next in [2 * n + 1, 2 * n + 2].into_iter().filter(|next| *next < ARTICLES) {
             links += &format!("<li><a href='/{next}'>x</a> <a href='/{next}?sid=s{n}x{next}'>y</a>");
-            // By the second view each copy is a content of its own.
+            // In the second view, each copy counts as content of its own.
             let copy = ARTICLES + next;
             truth +=
                 &format!("{next}\t{next}\tpage\t/{next}\n{next}\t{copy}\tpage\t/{next}?sid=s{n}x{next}\n");

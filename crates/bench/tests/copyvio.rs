@@ -30,7 +30,7 @@ fn the_score_is_right_of_made_up_texts_of_all_kinds_but_a_notice_that_nothing_ma
             assert_eq!(case["verdict"], "none", "{case}");
         }
     }
-    // What the reference's number cannot see.
+    // Changes that the reference's number cannot detect.
     for name in ["every 5th word replaced", "NFD against NFC (every vowel has an accent)"] {
         let case = cases.iter().find(|case| case["name"] == name).unwrap();
         assert_eq!((&case["band"], &case["confidence_right"]), (&json!("none"), &json!(0)), "{case}");

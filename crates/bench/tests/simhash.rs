@@ -21,7 +21,7 @@ fn refused(said: &Said, says: &str) {
     assert!(said.stderr.contains(says), "{says}: {said:?}");
 }
 
-/// The shares within 0 to 7 bits of the pairs of a kind, level by level, with the default feature set.
+/// The shares of pairs within 0 to 7 bits for a kind, level by level, with the default feature set.
 fn curves(quality: &Value, kind: &str) -> Vec<Vec<f64>> {
     let cells = quality["cells"].as_array().unwrap().iter().filter(|cell| cell["kind"] == kind);
     let numbers = |cell: &Value| -> Vec<f64> {
@@ -43,7 +43,7 @@ fn copies_are_found_unrelated_texts_are_not_and_more_changes_are_found_less() {
     for kind in ["copy", "layout"] {
         assert_eq!(curves(quality, kind), [[1.0; 8]], "{kind}");
     }
-    // Marks within words, as in "3.0", part them.
+    // Punctuation within words, as in "3.0", splits them.
     assert!(curves(quality, "casepunct")[0][7] > 0.7);
     for kind in ["unrelated", "template"] {
         let curves = curves(quality, kind);
@@ -58,7 +58,7 @@ fn copies_are_found_unrelated_texts_are_not_and_more_changes_are_found_less() {
         for shares in &curves {
             assert!(shares.is_sorted(), "{kind}: a larger k finds no less: {shares:?}");
         }
-        // Forty pairs a level leave a little to chance.
+        // With forty pairs a level, the shares vary a little.
         let at_7: Vec<f64> = curves.iter().map(|shares| shares[7]).collect();
         assert!(at_7.windows(2).all(|pair| pair[1] <= pair[0] + 0.1), "{kind}: {at_7:?}");
     }
@@ -129,7 +129,7 @@ fn what_cannot_be_measured_is_told_before_it_begins() {
     refused(&bench(dir.path(), &["--only", "redis", "--redis", "http://x"]), "no address of a Redis server");
     refused(&bench(dir.path(), &["--only", "speed", "--text", "none.txt"]), "--text none.txt: ");
     refused(&bench(dir.path(), &["--json", "--markdown"]), "cannot be used with");
-    // Also in the process of a part, whose reason comes first.
+    // This holds for the process of a part, too; its error message comes first.
     let said = bench(dir.path(), &["--only", "quality,add", "--pairs", "bad.jsonl", "--json"]);
     refused(&said, "bad.jsonl:2: ");
     assert!(said.stderr.contains("the part `quality` ended"), "{said:?}");
@@ -152,14 +152,14 @@ fn indexes_find_what_comparing_all_finds_and_tell_what_they_cost() {
         };
         assert_eq!(number("/scan/recall"), 1.0);
         assert!(number("/scan/found") > 500.0 && number("/scan/hindi_documents") > 4_000.0);
-        // The hash and the id at least, and no table that is several times as large.
+        // At least the hash and the id are stored, and no table that is several times as large.
         assert!((20.0..150.0).contains(&number("/memory/bytes_per_document")), "{index}");
         assert!((20.0..40.0).contains(&(number("/disk/log_bytes") / 20_000.0)), "{index}");
         assert!(number("/pairs/count") > 0.0);
         assert!(number("/disk/inserts_per_s") > 0.0 && number("/memory/build_core_s") >= 0.0);
         let queries = index["queries"].as_array().unwrap();
         let found: Vec<f64> = queries.iter().map(|queries| queries["found"].as_f64().unwrap()).collect();
-        // A hit finds the document that it was made of.
+        // A hit finds the document from which it was made.
         assert!(found.len() == 3 && found[1] >= 1.0, "{found:?}");
         for times in queries.iter().map(|queries| &queries["times"]) {
             assert!(times["p50_us"].as_f64() <= times["p99_us"].as_f64(), "{times}");

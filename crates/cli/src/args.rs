@@ -1,4 +1,5 @@
-//! The command line: its commands, from which help, checks and completions come. The flags of each lie beside it.
+//! The command line: the commands, from which help texts, checks and shell completions are generated. The flags of
+//! each command are defined beside it.
 
 mod settings;
 mod values;

@@ -1,4 +1,4 @@
-//! What a crawl learnt of duplicate contents: for the summary, `report.json` and `rules.json`.
+//! What a crawl learnt about duplicate content: for the summary, `report.json` and `rules.json`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -8,26 +8,26 @@ use huntsman::middleware::AvoidDup;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// In `report.json`.
+/// The part of `report.json` about AvoidDup.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct AvoidDupReport {
-    /// Pages that were learnt from.
+    /// Pages that the model learnt from.
     pub(crate) learnt: u64,
     /// Requests that were skipped.
     pub(crate) skipped: u64,
-    /// Skips that were fetched all the same, for the estimate.
+    /// Requests that a rule would have skipped and that were fetched all the same, to estimate the loss.
     pub(crate) explored: u64,
-    /// Explored ones with new content.
+    /// Explored requests whose page had new content.
     pub(crate) explored_new: u64,
-    /// Share of the skips that would have brought new content, estimated from the explored ones.
+    /// Share of the skipped requests that would have brought new content, estimated from the explored ones.
     pub(crate) estimated_loss: Option<f64>,
-    /// Upper end of its 95 % interval.
+    /// Upper end of the 95 % interval of the estimated loss.
     pub(crate) estimated_loss_most: Option<f64>,
     /// Rules by which requests were skipped; they are in `rules.json`.
     pub(crate) rules: usize,
 }
 
-/// What was learnt, to be written.
+/// What AvoidDup learnt, ready to be written to files.
 pub(crate) struct Learnt {
     pub(crate) report: AvoidDupReport,
     /// The text of `rules.json`.
@@ -36,7 +36,7 @@ pub(crate) struct Learnt {
     pub(crate) canonical: Option<String>,
 }
 
-/// What was learnt, if AvoidDup was on with a model that has rules.
+/// What AvoidDup learnt; `None` if it was off or its model has no rules.
 pub(crate) fn of(avoid_dup: &AvoidDup) -> Option<Learnt> {
     let totals: Totals = avoid_dup.totals()?;
     let rules = avoid_dup.rules();
@@ -57,11 +57,12 @@ pub(crate) fn of(avoid_dup: &AvoidDup) -> Option<Learnt> {
     Some(Learnt { report, rules: text, canonical })
 }
 
-/// Settings by which later crawls take URLs for one that differ only in parameters that never mattered.
+/// Settings with which later crawls treat URLs as equal if they differ only in parameters that never mattered.
 fn canonical(parameters: &[IdleParameter]) -> Option<String> {
     let mut sites: BTreeMap<&str, Vec<(&str, f32)>> = BTreeMap::new();
     for idle in parameters {
-        // What is repeated has a number, and what belongs to a path segment is stripped by another setting.
+        // A repeated parameter has a number (`#`), and a parameter of a path segment (`;`) is stripped by another
+        // setting.
         let is_plain = !idle.parameter.contains('#') && !idle.parameter.starts_with(';');
         if is_plain {
             sites.entry(&idle.parameter).or_default().push((&idle.site, idle.evidence.dup));

@@ -1,4 +1,4 @@
-//! Settings of a command: profile, settings file, environment, flags, laid over each other.
+//! The settings of a command: profile, settings file, environment and flags, in layers.
 
 use std::path::{Path, PathBuf};
 
@@ -10,19 +10,19 @@ use crate::args::{Flags, SettingsArgs};
 use crate::exit::{Failure, Outcome};
 use crate::render::{escape, warn};
 
-/// The settings file that is read from the working directory when `--config` names no other.
+/// The settings file that is read from the working directory if `--config` names no other.
 pub(crate) const FILE: &str = "huntsman.toml";
 
 const PREFIX: &str = "HUNTSMAN_";
 
-/// Variables with the prefix that are no settings.
+/// Environment variables that have the prefix but are not settings.
 const NOT_SETTINGS: [&str; 1] = ["token"];
 
-/// What a command runs with.
+/// The configuration that a command runs with.
 #[derive(Debug)]
 pub(crate) struct Config {
     pub(crate) profile: Profile,
-    /// The settings that there are.
+    /// All settings that exist.
     pub(crate) table: SettingsTable,
     pub(crate) layers: Layers,
     pub(crate) settings: Settings,
@@ -31,8 +31,9 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Reads all sources. `command` holds what the command itself wants, above the profile and below the file; `flags`
-    /// what its flags say. Of the command line `--set` wins: it names the setting itself.
+    /// Reads all layers. `command` holds the defaults of the command, which rank above the profile and below the
+    /// file; `flags` holds the values of its flags. On the command line `--set` wins, because it names the setting
+    /// itself.
     pub(crate) fn load(args: &SettingsArgs, command: Flags, flags: Flags) -> Outcome<Self> {
         let environment = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?.strip_prefix(PREFIX)?.to_ascii_lowercase();
@@ -125,7 +126,7 @@ fn file_of(given: Option<&Path>) -> Outcome<Option<PathBuf>> {
     }
 }
 
-/// The settings file as JSON values: keys at the top are settings, and `profile`.
+/// The settings file as JSON values: its top-level keys are settings, and `profile`.
 fn read(path: &Path) -> Outcome<Map<String, Value>> {
     let shown = escape(&path.to_string_lossy()).into_owned();
     let text = std::fs::read_to_string(path)
@@ -134,7 +135,8 @@ fn read(path: &Path) -> Outcome<Map<String, Value>> {
         .map_err(|error| Failure::usage(format!("settings file {shown}: {}", error.to_string().trim_end())))
 }
 
-/// A misspelt name is an error; a variable that looks like no setting belongs to somebody else and is only named.
+/// A misspelt setting is an error; a variable that does not look like a setting belongs to another program and is
+/// only mentioned.
 fn set_from_environment(table: &SettingsTable, layers: &mut Layers, name: &str, value: &str) -> Outcome<()> {
     let known = || table.iter().map(|info| info.name);
     if !known().any(|setting| setting == name) && nearest(name, known()).is_none() {
@@ -147,7 +149,7 @@ fn set_from_environment(table: &SettingsTable, layers: &mut Layers, name: &str, 
     Ok(())
 }
 
-/// Who crawls broadly says how to be reached.
+/// A broad crawl must name a contact address.
 fn require_contact(profile: Profile, settings: &Settings) -> Outcome<()> {
     let agent = &settings.user_agent;
     let has_contact = (agent.contains("http://") || agent.contains("https://") || agent.contains('@'))

@@ -1,4 +1,4 @@
-//! Copyright violations: articles beside the sources that they may copy.
+//! Copyright violations: compares articles with the sources that they may copy.
 
 mod among;
 mod args;

@@ -1,4 +1,5 @@
-//! `huntsman dedup` between its flags and the crate `huntsman-dedup`: what is named, what is shown, how the command ends.
+//! `huntsman dedup`, the part between its flags and the crate `huntsman-dedup`: it opens the named inputs, shows
+//! results, and chooses the exit code.
 
 mod args;
 mod failure;

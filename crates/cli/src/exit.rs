@@ -1,4 +1,4 @@
-//! How the command ends: exit codes, and the error that carries one.
+//! Exit codes of the command, and the error that carries one.
 
 use std::fmt;
 use std::io;
@@ -9,15 +9,15 @@ use huntsman::Error;
 /// The exit codes of all commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
-    /// The work is done, whatever single pages did.
+    /// The work is done, even if single pages failed.
     Done = 0,
-    /// The crawl failed: a seed that cannot be fetched, a store that is damaged, a full disk.
+    /// The crawl failed: for example, a seed cannot be fetched, a store is damaged, or the disk is full.
     Crawl = 1,
-    /// The command line, a setting or a file that it names is wrong; nothing was done.
+    /// The command line, a setting or a file named by it is wrong; nothing was done.
     Usage = 2,
-    /// Stopped by a limit, and `--fail-on-limit` was given.
+    /// A limit stopped the crawl, and `--fail-on-limit` was given.
     Limit = 3,
-    /// Stopped by a signal.
+    /// A signal stopped the command.
     Interrupted = 130,
 }
 
@@ -27,14 +27,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do its work: what, where, and what to do about it.
+/// Why a command failed: what went wrong, where, and what to do about it.
 #[derive(Debug)]
 pub struct Failure {
-    /// How the command ends.
+    /// The exit code.
     pub exit: Exit,
-    /// What is told on stderr.
+    /// The message that is printed on stderr.
     pub message: String,
-    /// The reader of stdout went away: it had enough, and there is nothing to complain about.
+    /// The reader of stdout closed it, having read enough: no message is printed.
     pub is_broken_pipe: bool,
 }
 
@@ -42,17 +42,17 @@ pub struct Failure {
 pub type Outcome<T = Exit> = Result<T, Failure>;
 
 impl Failure {
-    /// The input is wrong.
+    /// A failure because the input is wrong.
     pub fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, message: message.into(), is_broken_pipe: false }
     }
 
-    /// The work failed.
+    /// A failure of the work itself.
     pub fn crawl(message: impl Into<String>) -> Self {
         Self { exit: Exit::Crawl, message: message.into(), is_broken_pipe: false }
     }
 
-    /// Puts what was being done in front.
+    /// Puts a description of the current step in front of the message.
     pub fn context(mut self, doing: impl fmt::Display) -> Self {
         self.message = format!("{doing}: {}", self.message);
         self

@@ -1,5 +1,5 @@
-//! `report.html`: a crawl to look at, made from its files. One file, no script, nothing loaded from anywhere; everything
-//! that came from the web is escaped.
+//! `report.html`: a report on a crawl for people, made from its files. It is one file without scripts that loads
+//! nothing from elsewhere; all text that came from the web is escaped.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -17,16 +17,17 @@ use crate::output::{DROPS, PAGES};
 use crate::render::{count, duration, shorten};
 use crate::report::Report;
 
-/// Rows of the tables.
+/// Maximum number of rows in a table.
 const ROWS: usize = 15;
-/// Bars of a chart; the rest is one bar.
+/// Maximum number of bars in a chart; all further entries share the last one.
 const BARS: usize = 12;
-/// Points of the time line at most.
+/// Maximum number of points on the time line.
 const POINTS: u64 = 60;
-/// Hundredths of a second that a point stands for at least: below, the line shows the scheduler of the machine.
+/// Minimum width of a point on the time line, in hundredths of a second: with a smaller one, the line would show the
+/// scheduler of the machine.
 const STEP: u64 = 5;
 
-/// What is read of a line of `pages.jsonl`.
+/// The fields that are read from a line of `pages.jsonl`.
 #[derive(Debug, Deserialize)]
 struct PageLine {
     url: String,
@@ -57,7 +58,7 @@ struct NearLine {
     distance: u32,
 }
 
-/// What is read of a line of `drops.jsonl`.
+/// The fields that are read from a line of `drops.jsonl`.
 #[derive(Debug, Deserialize)]
 struct DropLine {
     url: String,
@@ -68,22 +69,23 @@ struct DropLine {
     status: Option<u16>,
 }
 
-/// The numbers behind the page; memory does not grow with the crawl beyond one counter per second, host and reason.
+/// The numbers for the report. Apart from one counter per second, host and reason, their memory does not grow with
+/// the crawl.
 #[derive(Debug, Default)]
 struct Numbers {
     statuses: BTreeMap<String, u64>,
     depths: BTreeMap<u16, u64>,
     hosts: BTreeMap<String, u64>,
     reasons: BTreeMap<String, u64>,
-    /// Pages by milliseconds since the first one, in tens.
+    /// Pages by the time since the first one, in steps of ten milliseconds.
     times: BTreeMap<u64, u64>,
     first: Option<u64>,
     largest: Vec<PageLine>,
     slowest: Vec<PageLine>,
-    /// Near-duplicates by their distance from the nearest, and the first of them.
+    /// Near-duplicates by their distance from the nearest page, and the first of them.
     distances: BTreeMap<u32, u64>,
     near: Vec<PageLine>,
-    /// Pages that an article seems to be copied from.
+    /// Pages that the article seems to be copied from.
     copied: Vec<PageLine>,
     failed: Vec<DropLine>,
 }
@@ -99,7 +101,7 @@ pub(crate) fn of(directory: &Path, report: &Report) -> io::Result<String> {
     Ok(file("Crawl report", STYLE, &numbers.render(report)).into_string())
 }
 
-/// Calls with every line that can be read; a torn last line is passed over, as in any reader of these files.
+/// Calls `each` with every line that can be parsed; a torn last line is skipped, as in any reader of these files.
 fn for_lines<T: serde::de::DeserializeOwned>(path: &Path, mut each: impl FnMut(T)) -> io::Result<()> {
     for line in BufReader::new(File::open(path)?).lines() {
         if let Ok(line) = serde_json::from_str(&line?) {
@@ -120,13 +122,13 @@ impl Numbers {
         });
         *self.hosts.entry(host.unwrap_or_default()).or_default() += 1;
         if let Some(at) = millis(&page.fetched_at) {
-            // Nearly the first: pages of the first moments may be written in another order.
+            // This page is only nearly the first: pages of the first moments may be written in another order.
             let first = *self.first.get_or_insert(at);
             *self.times.entry(at.saturating_sub(first) / 10).or_default() += 1;
         }
         if let Some(nearest) = page.near_duplicates.first() {
             *self.distances.entry(nearest.distance).or_default() += 1;
-            // Copies are told by their number; what is worth a look was edited.
+            // Exact copies are only counted; the edited ones are worth a look.
             keep(&mut self.near, |line| f64::from(line.near_duplicates[0].distance), copy(&page));
         }
         if page.copyvio.as_ref().is_some_and(|copied| copied.verdict != "none") {
@@ -281,7 +283,7 @@ fn copy(page: &PageLine) -> PageLine {
     }
 }
 
-/// Keeps the lines with the largest values, the largest first.
+/// Keeps the lines with the largest values, in descending order.
 fn keep(lines: &mut Vec<PageLine>, value: impl Fn(&PageLine) -> f64, line: PageLine) {
     let at = lines.partition_point(|other| value(other) >= value(&line));
     if at < ROWS {
@@ -387,7 +389,7 @@ fn page_table(title: &str, unit: &str, pages: &[PageLine], value: impl Fn(&PageL
     }
 }
 
-/// Milliseconds since 1970 of a time as our records write it: `2026-11-21T09:30:00.250Z`.
+/// Parses a time as our records write it (`2026-11-21T09:30:00.250Z`) into milliseconds since 1970.
 fn millis(time: &str) -> Option<u64> {
     let number = |range: std::ops::Range<usize>| time.get(range)?.parse::<u64>().ok();
     let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
@@ -402,7 +404,7 @@ fn millis(time: &str) -> Option<u64> {
     )
 }
 
-/// Colours follow the reader's preference.
+/// Colours follow the reader's preference for light or dark.
 const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1d2733;--dim:#5d6b7a;--paper:#f6f7f9;--card:#fff;--line:#dfe4ea;--bar:#2f6f9f}
 @media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#93a1b0;--paper:#12171d;--card:#1a2129;--line:#2b3540;--bar:#5aa2d6}}
@@ -453,7 +455,7 @@ mod tests {
         let made = of(dir.path(), &report).unwrap();
         assert!(!made.contains("<script") && !made.contains("href=\"javascript:"), "{made}");
         assert!(!made.contains('\u{202e}') && made.contains("&lt;script&gt;"));
-        // One element more than intended would unbalance these.
+        // One unescaped element would make these counts differ.
         assert_eq!(made.matches("<figure>").count(), made.matches("</figure>").count());
     }
 

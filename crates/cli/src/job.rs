@@ -1,4 +1,4 @@
-//! One crawl from start to report: what `crawl`, `demo` and `bench` have in common.
+//! Runs one crawl from its start to its report; `crawl`, `demo` and `bench` share this code.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -35,41 +35,41 @@ use crate::text_index::{self, TextIndex};
 /// Where page records go.
 #[derive(Debug)]
 pub(crate) enum Sink {
-    /// Files of a directory, with drops and report.
+    /// Files in a directory, with drops and report.
     Directory(OutputDir, Backend),
-    /// Lines on stdout, and nothing else anywhere.
+    /// Lines on stdout; no files are written.
     Stdout,
 }
 
-/// A crawl that is ready to be put together.
+/// A configured crawl that was not started yet.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) config: Config,
     pub(crate) downloader: HttpDownloader,
     pub(crate) seeds: Seeds,
     pub(crate) only: Option<Only>,
-    /// Records carry text and words.
+    /// Whether records carry text and words.
     pub(crate) text: bool,
-    /// Links are followed.
+    /// Whether links are followed.
     pub(crate) follow: bool,
-    /// Sitemaps of the sites of the start URLs are read.
+    /// Whether the sitemaps of the start URLs' sites are read.
     pub(crate) sitemaps: bool,
     pub(crate) sink: Sink,
     pub(crate) metrics: Option<Metrics>,
     pub(crate) screen: Screen,
     pub(crate) log: LogCount,
-    /// A URL of which is said at the end what is believed.
+    /// A URL for which the crawl explains at its end what the AvoidDup model predicts.
     pub(crate) explain: Option<Url>,
-    /// Compares pages with an article.
+    /// Compares pages with an article, if set.
     pub(crate) copyvio: Option<Copyvio>,
-    /// Checks the pages as articles.
+    /// Checks the pages as articles, if set.
     pub(crate) sweep: Option<Sweeping>,
-    /// Gets the text of every page.
+    /// The text index that gets the text of every page, if set.
     pub(crate) index: Option<TextIndex>,
 }
 
-/// A crawl that ended, and whose directory does not say so yet: further reports are written before that, so that a kill between
-/// them leaves a run that the same command completes.
+/// A crawl that ended, in a directory that is not marked as finished yet. Further reports are written before that
+/// mark: if the process is killed between them, the same command completes the run.
 #[derive(Debug)]
 #[must_use = "the directory is not finished"]
 pub(crate) struct Unfinished(Ended);
@@ -80,15 +80,15 @@ impl Unfinished {
         &self.0.report
     }
 
-    /// Where further reports go.
+    /// The directory for further reports.
     pub(crate) fn directory(&self) -> Option<&OutputDir> {
         self.0.directory.as_ref()
     }
 
-    /// Writes the report into the directory, and how the crawl ended.
+    /// Writes the report into the directory and marks the run as ended.
     ///
     /// # Errors
-    /// The report cannot be written; the crawl goes on with the next command.
+    /// The report cannot be written; the next command continues the crawl.
     pub(crate) fn finish(self) -> Outcome<Ended> {
         let mut ended = self.0;
         finish(&mut ended)?;
@@ -96,17 +96,17 @@ impl Unfinished {
     }
 }
 
-/// How a crawl ended.
+/// The result of a crawl.
 #[derive(Debug)]
 pub(crate) struct Ended {
     pub(crate) report: Report,
     pub(crate) interrupted: bool,
-    /// The directory, still taken.
+    /// The output directory, still locked.
     pub(crate) directory: Option<OutputDir>,
 }
 
 impl Ended {
-    /// The exit code, with a word about what makes it other than 0.
+    /// The exit code; a message on stderr explains any code other than 0.
     pub(crate) fn exit(&self, fail_on_limit: bool) -> Exit {
         let failed = &self.report.failed_seeds;
         if let Some(error) = &self.report.error {
@@ -146,16 +146,17 @@ impl Ended {
     }
 }
 
-/// Whether the settings make a crawler: what a component refuses is found before anything is done.
+/// Builds the crawler from the settings without running it, so that settings which a component rejects are reported
+/// before anything is done.
 ///
 /// # Errors
-/// A component does not understand its settings.
+/// A component rejects its settings.
 pub(crate) fn check(config: &Config) -> Outcome<Crawler<impl Spider>> {
     let spider = SiteSpider::new(Start::none(), false, false);
     Ok(huntsman::crawl(spider).layers(config.layers.clone()).downloader(Nothing).build()?)
 }
 
-/// A downloader for crawlers that do not run.
+/// A downloader for crawlers that are never run.
 struct Nothing;
 
 impl Downloader for Nothing {
@@ -167,7 +168,7 @@ impl Downloader for Nothing {
 /// Runs a crawl.
 ///
 /// # Errors
-/// It could not be put together; then the output directory is gone again. A crawl that broke off is no error here: its
+/// The crawl could not be set up; the output directory is removed again. A crawl that broke off is no error here: its
 /// report says so.
 pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
     let Job {
@@ -189,7 +190,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
     } = job;
     let drain = config.settings.drain_timeout;
     let time_limit = config.settings.closespider_timeout;
-    // Also without the flag: a queue of an earlier run may hold sitemaps.
+    // Sitemaps are needed even without the flag: the queue of an earlier run may hold some.
     let site = SiteSpider::new(seeds.into_start(), text, follow)
         .articles(sweep.as_ref().map(|sweep| sweep.min_words));
     let spider = Sitemaps::new(site).on_sitemap(|page, report, out| {
@@ -248,7 +249,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
     let handle = crawler.handle();
     let learnt = crawler.component::<AvoidDup>();
     let interrupted = Interrupted::default();
-    // All of these end when they are dropped.
+    // All these tasks end when the set is dropped.
     let mut beside = tokio::task::JoinSet::new();
     beside.spawn(signals::watch(
         Signals::listen(),
@@ -276,7 +277,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
     }
     let started = Instant::now();
     let result = crawler.run().await;
-    // A record that is missing is as bad as a page that is missing.
+    // A missing record of a drop is as bad as a missing page.
     let recorded = drops.map_or(Ok(()), |drops| drops.finish());
     let mut result = result.and_then(|report| recorded.map(|()| report));
     if let Some(index) = index {
@@ -328,7 +329,7 @@ fn finish(ended: &mut Ended) -> Outcome<()> {
     let written = directory.finish(state, &ended.report.finish_reason, ended.report.pages, &text);
     match (written, &ended.report.error) {
         (Ok(()), _) => Ok(()),
-        // On a full disk the report cannot be written either; the first error is the one to tell.
+        // On a full disk the report cannot be written either; the first error is the one to report.
         (Err(_), Some(_)) => Ok(()),
         (Err(error), None) => {
             let path = escape(&directory.path().to_string_lossy()).into_owned();
@@ -339,7 +340,7 @@ fn finish(ended: &mut Ended) -> Outcome<()> {
 
 type Builder = CrawlerBuilder<Sitemaps<SiteSpider>>;
 
-/// Files that go on where the last commit of the job says that they ended.
+/// Lets the output files continue at the positions of the job's last commit.
 fn with_job(builder: Builder, directory: &OutputDir, store: Backend) -> Outcome<(Builder, Option<DropLog>)> {
     let job = huntsman::Job::open(directory.job(), store)?;
     let (pages, position) = JsonLines::of_job(directory.path().join(PAGES))?;
@@ -354,8 +355,8 @@ fn with_files(builder: Builder, path: &Path) -> Outcome<(Builder, Option<DropLog
     Ok((builder.pipeline(pages).observer(drops.clone()), Some(drops)))
 }
 
-/// The time limit stops the crawl by itself; this ends what is then still in flight, which a silent server could draw out
-/// for as long as a stop by hand allows.
+/// The time limit stops the crawl by itself. This ends requests that are still in flight after that; a silent server
+/// could delay them for as long as a stop by hand allows.
 async fn end_in_time(handle: Handle, limit: Duration) {
     const GRACE: Duration = Duration::from_secs(1);
     tokio::time::sleep(limit + GRACE).await;
@@ -383,7 +384,7 @@ async fn show_progress(handle: Handle, hosts: ActiveHosts, screen: Screen) {
     }
 }
 
-/// The hosts that were asked something in the last seconds.
+/// The hosts that got a request in the last seconds.
 #[derive(Clone, Debug, Default)]
 struct ActiveHosts(Arc<Mutex<HashMap<HostKey, Instant>>>);
 

@@ -1,7 +1,7 @@
 //! The command `huntsman`: flags, terminal, files.
 //!
-//! The command is a library of its own so that `huntsman-bench` can run commands and print as they do. It is not a way to crawl from a
-//! program: that is the crate `huntsman`, on which everything here stands. Only what the benches need is public.
+//! The command is a library of its own so that `huntsman-bench` can run commands and print in the same way. To crawl
+//! from a program, use the crate `huntsman`, on which this one is built. Only items that the benches need are public.
 //!
 //! ```
 //! use huntsman_cli::render::{Table, count};
@@ -11,7 +11,7 @@
 //! assert_eq!(table.lines(""), "pages  12 345\n");
 //! ```
 
-// Files are written by `huntsman::files`; see clippy.toml.
+// Files are written with `huntsman::files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 use std::ffi::OsString;
@@ -51,8 +51,8 @@ mod sweep;
 mod text_index;
 mod verify;
 
-/// A page makes hundreds of small allocations on one thread and frees some on another: the allocator of the system takes
-/// a sixth of the processor time of a crawl.
+/// A page makes hundreds of small allocations on one thread and frees some on another; with the system's allocator
+/// these would take a sixth of the processor time of a crawl.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -66,7 +66,7 @@ pub fn huntsman() -> ExitCode {
     start(commands::run)
 }
 
-/// Sets up the process, parses its arguments, does the work, and tells on stderr why it could not be done.
+/// Sets up the process, parses its arguments, runs `work`, and prints the error on stderr if it fails.
 pub fn start<C: Parser>(work: impl FnOnce(C) -> Outcome) -> ExitCode {
     panics::keep_quiet();
     process::begin();
@@ -74,7 +74,7 @@ pub fn start<C: Parser>(work: impl FnOnce(C) -> Outcome) -> ExitCode {
     let cli = match C::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // A reader that went away is no reason to complain.
+            // If the reader of the output went away, there is nothing to report.
             let _ = error.print();
             return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8));
         }
@@ -93,7 +93,8 @@ pub fn start<C: Parser>(work: impl FnOnce(C) -> Outcome) -> ExitCode {
     }
 }
 
-/// Runs a command of `huntsman` in a process that [`start`] set up. Arguments that are wrong end the process, as they end the command.
+/// Runs a command of `huntsman` in a process that [`start`] set up. Wrong arguments end the process, as they end the
+/// command.
 ///
 /// # Errors
 /// The command could not do its work.

@@ -1,4 +1,4 @@
-//! The log of a command: the crawler's, between the lines of the progress display.
+//! The log of a command, written so that it does not tear the progress line.
 
 use huntsman::Settings;
 use huntsman::logging::{Log, LogCount};
@@ -6,7 +6,7 @@ use huntsman::logging::{Log, LogCount};
 use crate::exit::Outcome;
 use crate::progress::Screen;
 
-/// Starts the log as the settings say. Called once, before anything logs.
+/// Starts the log as the settings say. It must be called once, before anything logs.
 ///
 /// # Errors
 /// `log_level` or `log_format` are not understood, or `log_file` cannot be opened.

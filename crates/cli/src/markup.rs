@@ -1,17 +1,18 @@
-//! Parts of HTML pages: text from the web, links, and the frame of a page that is a file of its own.
+//! Building blocks of HTML pages: text from the web, links, and the frame of a self-contained page.
 //!
-//! Templates are functions with maud's `html!`, checked when they are compiled; every value is escaped unless it is `Markup`.
+//! Templates are functions with maud's `html!`, which are checked at compile time; every value is escaped unless it
+//! is `Markup`.
 
 use maud::{DOCTYPE, Markup, PreEscaped, Render, html};
 
 use crate::render::{escape, shorten};
 
-/// Text from the web: escaped for text and attributes, also where an attribute has single quotes, and characters that could steer or
-/// reorder are shown by their numbers.
+/// Text from the web, escaped for text and for attributes in double or single quotes. Control characters and
+/// characters that reorder text are shown by their numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Web<'t>(pub(crate) &'t str);
 
-/// As [`Web`], with its line ends. Of a line end of two characters only the last one stays.
+/// As [`Web`], but keeps line ends. Of a line end of two characters only the last one is kept.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WebLines<'t>(pub(crate) &'t str);
 
@@ -37,7 +38,7 @@ impl Render for WebLines<'_> {
     }
 }
 
-/// An address as text, with a link only if it is one that a browser may follow.
+/// An address as text; it is a link only if browsers may safely follow it.
 pub(crate) fn address(url: &str) -> Markup {
     let shown = shorten(url, 110);
     html! {
@@ -49,7 +50,7 @@ pub(crate) fn address(url: &str) -> Markup {
     }
 }
 
-/// A page that is a file of its own: nothing is loaded, and its policy forbids what it does not need.
+/// A self-contained page: it loads nothing, and its policy forbids everything that it does not need.
 pub(crate) fn file(title: &str, style: &str, content: &Markup) -> Markup {
     html! {
         (DOCTYPE) "\n"

@@ -1,12 +1,13 @@
 //! `--metrics`: the stats of a running crawl as Prometheus text at `/metrics`.
 //!
-//! A metric is `huntsman_` plus the key of the stat with everything but letters and digits as `_`:
-//! `downloader/request_count` is `huntsman_downloader_request_count`. Stats that are no numbers are left out, and so is a
-//! key whose name an earlier key has. `/stats` gives the same keys as JSON.
+//! A metric is named `huntsman_` plus the key of the stat, with every character other than letters and digits
+//! replaced by `_`: `downloader/request_count` becomes `huntsman_downloader_request_count`. Stats that are not
+//! numbers are left out, and so is a key that maps to the name of an earlier one. `/stats` serves the same keys as
+//! JSON.
 //!
-//! The busiest hosts (`stats_top_hosts`) have metrics of their own, with the label `host`: `huntsman_host_requests`,
+//! The busiest hosts (`stats_top_hosts`) have metrics of their own with the label `host`: `huntsman_host_requests`,
 //! `_responses` by `status`, `_failures` by `kind`, `_bytes`, `_latency_seconds` by `quantile`, `_delay_seconds` and
-//! `_state`, which is 1 for the present `state`. All others together are the host `(rest)`.
+//! `_state`, which is 1 for the present `state`. All other hosts together have the label `(rest)`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -24,14 +25,14 @@ use crate::exit::{Failure, Outcome};
 use crate::prometheus::{self, Families, Kind, Number};
 use crate::server::{Limits, Names, serve_routes};
 
-/// What a crawl has to tell at a moment.
+/// The stats of a crawl at a moment.
 #[derive(Debug, Default)]
 pub(crate) struct Now {
     pub(crate) stats: BTreeMap<String, Value>,
     pub(crate) hosts: Vec<HostReport>,
 }
 
-/// Where the metrics are to be heard, bound but not yet answering.
+/// The socket of the metrics server, bound but not yet serving.
 #[derive(Debug)]
 pub(crate) struct Metrics {
     listener: TcpListener,
@@ -56,12 +57,12 @@ impl Metrics {
         Ok(Self { listener, address })
     }
 
-    /// The address with the port that was given out for port 0.
+    /// The bound address, with the actual port if port 0 was asked for.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Tells the stats of a crawl until it is dropped.
+    /// Serves the stats of a crawl until the future is dropped.
     pub(crate) async fn serve<F>(self, now: impl Fn() -> F + Send + Sync + 'static)
     where
         F: Future<Output = Now> + Send + 'static,
@@ -69,7 +70,8 @@ impl Metrics {
         self.answer(routes(now)).await;
     }
 
-    /// Answers requests to this server by routes until it is dropped, others with 404.
+    /// Serves the routes until the future is dropped; requests that name another server are rejected, other paths get
+    /// 404.
     pub(crate) async fn answer(self, routes: Router) {
         let routes = routes.fallback(async || (StatusCode::NOT_FOUND, "see /metrics\n"));
         serve_routes(self.listener, Names::of(self.address).guard(routes), Limits::default()).await;
@@ -106,7 +108,7 @@ pub(crate) fn stats_families(stats: &BTreeMap<String, Value>) -> Families {
         };
         let name = metric_name(key);
         if used.insert(name.clone()) {
-            // A stat does not say whether it only grows.
+            // A stat does not say whether it only grows, so it has no type.
             families.single(&name, &format!("stat {key}"), Kind::Untyped, number);
         }
     }
@@ -138,7 +140,7 @@ fn host_families(hosts: &[HostReport]) -> Families {
     ];
     let mut families = Families::default();
     for (family, help, samples) in FAMILIES {
-        // A slot may be named by a request (`download_slot`), so the label may be anything.
+        // A request may choose the name of its slot (`download_slot`), so the label may be any text.
         let of = |host: &HostReport| {
             let labels = |label| [("host", host.host.clone())].into_iter().chain(label).collect();
             samples(host).into_iter().map(|(label, number)| (labels(label), number)).collect::<Vec<_>>()

@@ -1,7 +1,9 @@
-//! The output directory: who may write into it, what state the run in it is in, and leaving nothing half-made behind.
+//! The output directory: it locks out other processes, records the state of the run in it, and leaves no half-made
+//! directory behind.
 //!
-//! Looking ([`Plan::of`]) and making ([`create`](plan::Use::create)) are two steps: everything that can be wrong with a command is
-//! found between them, so a command that never crawled leaves no directory. What is made counts from [`OutputDir::begin`] on.
+//! Looking ([`Plan::of`]) and making ([`create`](plan::Use::create)) are two steps, and all errors of a command are
+//! found between them, so a command that never crawled leaves no directory. The files count as a run from
+//! [`OutputDir::begin`] on.
 
 mod directory;
 mod found;
@@ -26,36 +28,36 @@ pub(crate) const PAGES: &str = "pages.jsonl";
 pub(crate) const DROPS: &str = "drops.jsonl";
 /// The report of the crawl.
 pub(crate) const REPORT: &str = "report.json";
-/// What AvoidDup learnt.
+/// The rules that AvoidDup learnt.
 pub(crate) const RULES: &str = "rules.json";
-/// Settings that take URLs for one, as AvoidDup learnt them.
+/// Settings that make later crawls treat URLs as equal, as AvoidDup learnt them.
 pub(crate) const CANONICAL: &str = "canonical.toml";
-/// The report for people, of `demo`.
+/// The report for people; only `demo` writes it.
 pub(crate) const HTML_REPORT: &str = "report.html";
-/// What a sweep found: an article with a source a line.
+/// The results of a sweep: a pair of an article and a source in each line.
 pub(crate) const SWEEP: &str = "sweep.jsonl";
-/// The same for people.
+/// The results of a sweep for people.
 pub(crate) const SWEEP_REPORT: &str = "sweep.html";
-/// What later runs need to know.
+/// The directory for the state that later runs need.
 const STATE: &str = "state";
-/// The name of the status file in that.
+/// The name of the status file in the state directory.
 pub(crate) const STATUS_NAME: &str = "crawl.json";
 const LOCK: &str = "state/lock";
-/// Queue, seen set, positions of files and all else that a crawl goes on with.
+/// Queue, seen set, positions of files and everything else that is needed to continue a crawl.
 const JOB: &str = "state/job";
 /// Pairs of texts for the report of a sweep.
 const PAIRS: &str = "state/pairs";
-/// Articles of a sweep that wait for their check.
+/// Articles of a sweep that wait to be checked.
 const ARTICLES: &str = "state/articles";
-/// Folders that a run makes, and that `--fresh` deletes.
+/// Directories that a run creates, and that `--fresh` deletes.
 const OWN_FOLDERS: [&str; 3] = [JOB, PAIRS, ARTICLES];
-/// Files that a run makes, and that `--fresh` deletes. Nothing else in the directory is ever touched.
+/// Files that a run creates, and that `--fresh` deletes. Nothing else in the directory is ever touched.
 const OWN_FILES: [&str; 8] = [PAGES, DROPS, REPORT, HTML_REPORT, RULES, CANONICAL, SWEEP, SWEEP_REPORT];
 
-/// A file that is being replaced has its new content in one with this behind its name; a kill leaves it there.
+/// Suffix of the temporary file with which a file is replaced; a kill may leave such a file behind.
 const UNFINISHED: &str = ".new";
 
-/// The directory that a run from this URL gets when none is named.
+/// The directory of a run from this URL if the user names none.
 pub(crate) fn default_dir(seed: &Url, run: Run) -> PathBuf {
     let host = seed.host_str().unwrap_or("site");
     let word = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' };
@@ -63,10 +65,10 @@ pub(crate) fn default_dir(seed: &Url, run: Run) -> PathBuf {
     PathBuf::from(format!("{name}-{}", run.name()))
 }
 
-/// What is in an output directory that nobody works in; none if it is no such directory.
+/// The status of an output directory that no process is using; `None` if it is not an output directory.
 ///
 /// # Errors
-/// Another process works in it, or its state is damaged.
+/// Another process is using it, or its state is damaged.
 pub(crate) fn held(path: &Path) -> Outcome<Option<Status>> {
     if directory::is_locked(path) {
         return Err(Failure::crawl(format!(
@@ -77,7 +79,7 @@ pub(crate) fn held(path: &Path) -> Outcome<Option<Status>> {
     Status::read(path)
 }
 
-/// Where the job of the run in an output directory is.
+/// The directory of the job in an output directory.
 pub(crate) fn job_of(path: &Path) -> PathBuf {
     path.join(JOB)
 }

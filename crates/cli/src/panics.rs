@@ -1,8 +1,8 @@
-//! Panics: that something broke is told where it matters, and never in the words of a library.
+//! Panics: they are reported where the failure matters to the user, and never in the words of a library.
 //!
-//! What a damaged file or a strange page makes a library assert is caught where the library is called, and that place says
-//! what failed and what to do. The text of the panic, with paths of the machine that built the program, helps its authors only:
-//! it is printed if `RUST_BACKTRACE` is set.
+//! Damaged files and strange pages can make a library panic. The caller of that library catches the panic and says
+//! what failed and what to do. The text of the panic, with paths of the machine that built the program, helps only
+//! its authors: it is printed if `RUST_BACKTRACE` is set.
 
 use std::env;
 use std::panic::{self, AssertUnwindSafe};
@@ -11,14 +11,14 @@ use crate::exit::{Failure, Outcome};
 
 const VARIABLE: &str = "RUST_BACKTRACE";
 
-/// Prints nothing of a panic unless the variable asks for it.
+/// Suppresses the message of every panic unless `RUST_BACKTRACE` is set.
 pub(crate) fn keep_quiet() {
     if env::var_os(VARIABLE).is_none() {
         panic::set_hook(Box::new(|_| {}));
     }
 }
 
-/// The work of a command; a panic that nothing caught is its failure.
+/// Runs the work of a command; a panic that nothing else caught becomes its failure.
 pub(crate) fn caught(work: impl FnOnce() -> Outcome) -> Outcome {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(Failure::crawl(format!(

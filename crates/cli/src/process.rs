@@ -1,4 +1,5 @@
-//! This process: what holds for all of it, and what it used of processor time and memory, where the system tells. And the programs that it starts.
+//! This process: settings that hold for all of it, its use of processor time and memory where the system reports
+//! them, and the programs that it starts.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -7,13 +8,13 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// How this program was built, which its times depend on.
+/// The build profile of this program, on which its times depend.
 pub const BUILD: &str = if cfg!(debug_assertions) { "debug" } else { "release" };
 
-/// To be called before all else.
+/// Prepares the process. It must be called before everything else.
 ///
-/// Files that libraries make by themselves are private, too. A limit on the size of files (`ulimit -f`) is an error of the write
-/// that meets it, as a full disk is, and not the end of the process.
+/// Files that libraries create by themselves become private. A limit on the size of files (`ulimit -f`) makes the
+/// write fail that exceeds it, as a full disk does, instead of ending the process.
 pub fn prepare() {
     #[cfg(unix)]
     {
@@ -22,7 +23,7 @@ pub fn prepare() {
         use tokio::signal::unix::{SignalKind, signal};
 
         umask(Mode::RWXG | Mode::RWXO);
-        // A signal that tokio took once does not end the process any more, whether a runtime is there or not.
+        // Once tokio has handled a signal, it no longer ends the process, even without a runtime.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
         if let Ok(runtime) = runtime {
             let _entered = runtime.enter();
@@ -31,8 +32,8 @@ pub fn prepare() {
     }
 }
 
-/// What the process had used before it became this command: a program that is replaced by another one (`cargo run` by the command,
-/// `exec` in a shell) leaves its time to it.
+/// Seconds that the process had used before it became this command: a program that is replaced by another one (`cargo
+/// run` by the command, `exec` in a shell) passes its used time on.
 static BEFORE: OnceLock<f64> = OnceLock::new();
 
 /// Begins to count [`cpu_seconds`].
@@ -42,14 +43,14 @@ pub fn begin() {
     }
 }
 
-/// User plus system seconds of the whole command, threads that ended included, other processes that it started not.
+/// User plus system seconds of the whole command: threads that ended are included, child processes are not.
 pub fn cpu_seconds() -> Option<f64> {
     Some(all_cpu_seconds()? - BEFORE.get().unwrap_or(&0.0))
 }
 
 #[cfg(unix)]
 fn all_cpu_seconds() -> Option<f64> {
-    // The clock counts nanoseconds; `/proc/self/stat` has ticks of 10 ms, too coarse for a small crawl.
+    // The clock counts nanoseconds; `/proc/self/stat` has ticks of 10 ms, which is too coarse for a small crawl.
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     Some(time.tv_sec as f64 + time.tv_nsec as f64 / 1e9)
 }
@@ -59,7 +60,8 @@ fn all_cpu_seconds() -> Option<f64> {
     None
 }
 
-/// A program to start, which gets none of the environment but what finds programs and temporary directories: no tokens, no settings.
+/// A program to start. It inherits only the environment variables that locate programs and temporary directories: no
+/// tokens, no settings.
 pub fn program(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     let kept = ["PATH", "TMPDIR", "TEMP", "TMP", "SystemRoot"].into_iter();
@@ -67,7 +69,7 @@ pub fn program(name: impl AsRef<OsStr>) -> Command {
     command
 }
 
-/// What this thread used; where the system does not tell, the time since the first call.
+/// CPU time of this thread; if the system does not report it, the time since the first call.
 pub fn thread_clock() -> Duration {
     #[cfg(unix)]
     {
@@ -81,22 +83,22 @@ pub fn thread_clock() -> Duration {
     }
 }
 
-/// Largest resident size so far, in bytes; Linux tells.
+/// Largest resident size so far, in bytes; `None` on systems other than Linux.
 pub fn peak_rss() -> Option<u64> {
     status_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmHWM:")
 }
 
-/// Resident size now, in bytes; Linux tells.
+/// Current resident size, in bytes; `None` on systems other than Linux.
 pub fn resident() -> Option<u64> {
     Resident::open()?.bytes()
 }
 
-/// Tells the resident size again and again, without opening a file each time.
+/// Reads the resident size repeatedly without opening a file each time.
 #[derive(Debug)]
 pub struct Resident(File);
 
 impl Resident {
-    /// Opens what the system tells of the process.
+    /// Opens the system's file about this process; `None` if there is none.
     pub fn open() -> Option<Self> {
         File::open("/proc/self/status").ok().map(Self)
     }

@@ -5,25 +5,25 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// stderr, shared by the progress line and the log so that neither tears the other.
+/// The stderr stream, shared by the progress line and the log so that neither tears the other.
 #[derive(Clone, Debug)]
 pub struct Screen {
     bar: Option<ProgressBar>,
 }
 
-/// What the progress line shows.
+/// The numbers that the progress line shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Progress {
     pub(crate) pages: u64,
-    /// Pages a second, over the last seconds.
+    /// Pages a second, averaged over the last seconds.
     pub(crate) rate: f64,
-    /// Requests that wait.
+    /// Waiting requests.
     pub(crate) queued: u64,
     /// Hosts with requests that wait or are in flight.
     pub(crate) hosts: u64,
-    /// Requests that failed.
+    /// Failed requests.
     pub(crate) failed: u64,
-    /// Bytes of bodies on the wire.
+    /// Bytes of response bodies as transferred.
     pub(crate) bytes: u64,
 }
 
@@ -48,7 +48,7 @@ impl Screen {
         Self { bar: None }
     }
 
-    /// Whether there is a progress line to feed.
+    /// Whether there is a progress line to update.
     pub fn has_progress(&self) -> bool {
         self.bar.is_some()
     }
@@ -61,7 +61,7 @@ impl Screen {
         }
     }
 
-    /// Shows what is being done, where that is not a crawl.
+    /// Shows a description of the current step, for commands that do not crawl.
     pub fn status(&self, doing: &str) {
         if let Some(bar) = &self.bar {
             bar.set_message(doing.to_owned());
@@ -72,7 +72,7 @@ impl Screen {
     /// Prints a line (with its line feed) above the progress line.
     pub fn line(&self, line: &str) {
         let print = || {
-            // Nobody can be told when stderr is gone.
+            // If stderr is gone, the error cannot be reported anywhere.
             let _ = io::stderr().lock().write_all(line.as_bytes());
         };
         match &self.bar {
@@ -81,7 +81,7 @@ impl Screen {
         }
     }
 
-    /// Takes the progress line away.
+    /// Removes the progress line.
     pub fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
@@ -90,7 +90,7 @@ impl Screen {
 }
 
 impl Progress {
-    /// `1 234 pages, 56.7/s · 89 queued · 2 hosts · 3 failed · 4.5 MB`
+    /// Formats the line: `1 234 pages, 56.7/s · 89 queued · 2 hosts · 3 failed · 4.5 MB`
     pub(crate) fn line(&self) -> String {
         use crate::render::{count, counted};
         format!(
@@ -105,17 +105,17 @@ impl Progress {
     }
 }
 
-/// Pages a second over the last samples, so that the number follows the crawl and does not jump.
+/// Computes pages a second over the last samples, so that the number follows the crawl without jumping.
 #[derive(Debug, Default)]
 pub(crate) struct Rate {
     samples: std::collections::VecDeque<(Duration, u64)>,
 }
 
-/// The time over which a rate is taken.
+/// The time over which the rate is averaged.
 const WINDOW: Duration = Duration::from_secs(5);
 
 impl Rate {
-    /// Adds a sample and gives the rate.
+    /// Adds a sample and returns the rate.
     pub(crate) fn sample(&mut self, at: Duration, pages: u64) -> f64 {
         self.samples.push_back((at, pages));
         while self.samples.len() > 2 && self.samples.get(1).is_some_and(|(then, _)| at - *then >= WINDOW) {
@@ -142,7 +142,7 @@ mod tests {
             let got = rate.sample(Duration::from_secs(second), second * 10);
             assert!((got - 10.0).abs() < 1e-9, "{got}");
         }
-        // The site stops answering: after the window nothing is left of the old rate.
+        // The site stops answering: after the window the old rate is forgotten.
         let rates: Vec<f64> = (21..=27).map(|second| rate.sample(Duration::from_secs(second), 200)).collect();
         assert_eq!(rates.last(), Some(&0.0), "{rates:?}");
         assert!(rate.samples.len() < 10);

@@ -1,9 +1,10 @@
-//! Metrics in the text format of Prometheus, version 0.0.4: one encoder for the crawl, the server and `dedup`.
+//! Metrics in Prometheus' text format, version 0.0.4: one encoder for the crawl, the server and `dedup`.
 //!
-//! The encoder is that of `prometheus-client`. It writes OpenMetrics, which differs from 0.0.4 in four things that scrapers and `promtool`
-//! see: the type of a counter is declared under its name without `_total`, metrics without a type are `unknown` instead of `untyped`, bounds of
-//! histograms are written `5.0` instead of `5` (another label, so another series), and the text ends with `# EOF`. Counters are encoded
-//! under their full name, the other three are changed back line by line in [`Families::text`].
+//! The encoder is that of `prometheus-client`. It writes OpenMetrics, which differs from 0.0.4 in four points that
+//! scrapers and `promtool` see: the type of a counter is declared under its name without `_total`, metrics without a
+//! type are `unknown` instead of `untyped`, bounds of histograms are written `5.0` instead of `5` (another label, so
+//! another series), and the text ends with `# EOF`. Counters are encoded under their full names; the other three
+//! points are changed back line by line in [`Families::text`].
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -21,28 +22,29 @@ use prometheus_client::registry::Registry;
 /// Content type of the text format.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// What may be done with the numbers of a family.
+/// The type of a family, which says what may be computed from its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// They only grow. The name ends with `_total`.
+    /// The numbers only grow. The name ends with `_total`.
     Counter,
     Gauge,
     Histogram,
-    /// It is not known.
+    /// The type is not known.
     Untyped,
 }
 
-/// A number as it is written: counts without a point.
+/// A number in the form in which it is written: counts have no decimal point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Number {
     Count(u64),
     Real(f64),
 }
 
-/// Durations by class. The classes are the same for all histograms of a family.
+/// Durations by bucket. All histograms of a family have the same buckets.
 #[derive(Clone, Debug)]
 pub(crate) struct Histogram {
-    /// Upper ends of the classes in ascending order, with how many fall into each; the last one is infinite.
+    /// Upper bounds of the buckets in ascending order, with the number of durations in each; the last bound is
+    /// infinite.
     classes: Vec<(f64, u64)>,
     sum: f64,
 }
@@ -56,7 +58,7 @@ enum Value {
 /// A label and its value.
 type Label = (&'static str, String);
 
-/// Metrics of one name, with a sample for each set of labels.
+/// The metrics of one name, with a sample for each set of labels.
 #[derive(Debug)]
 struct Family {
     name: String,
@@ -97,13 +99,13 @@ impl EncodeGaugeValue for Number {
 }
 
 impl Histogram {
-    /// With classes that end at `ends` seconds, in ascending order.
+    /// A histogram with buckets that end at `ends` seconds, in ascending order.
     pub(crate) fn new(ends: &[f64]) -> Self {
         let classes = ends.iter().copied().chain([f64::INFINITY]).map(|end| (end, 0)).collect();
         Self { classes, sum: 0.0 }
     }
 
-    /// Some things took so long each.
+    /// Adds a number of things that took the same time each.
     pub(crate) fn observe(&mut self, took: Duration, things: u64) {
         let seconds = took.as_secs_f64();
         if let Some((_, count)) = self.classes.iter_mut().find(|(end, _)| seconds <= *end) {
@@ -119,7 +121,8 @@ impl Families {
         self.family(name, help, kind, [(Vec::new(), number)]);
     }
 
-    /// Adds a family, also if it has no samples yet. The name is one that Prometheus takes; help and labels are any text.
+    /// Adds a family, even if it has no samples yet. The name must be a valid metric name; help and labels may be any
+    /// text.
     pub(crate) fn family<N: Into<Number>>(
         &mut self,
         name: &str,
@@ -146,12 +149,12 @@ impl Families {
         self.0.push(Family { name: name.to_owned(), help: help.to_owned(), kind, samples });
     }
 
-    /// Adds the families of others behind these.
+    /// Appends the families of `others`.
     pub(crate) fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
-    /// The metrics as text.
+    /// The metrics in the text format.
     pub(crate) fn text(self) -> String {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self));
@@ -171,7 +174,7 @@ impl Families {
     }
 }
 
-/// Name, finite upper end of the class, and the rest of the line, of a line of a histogram.
+/// For a bucket line of a histogram: the name, the finite upper bound, and the rest of the line.
 fn bucket(line: &str) -> Option<(&str, f64, &str)> {
     let (name, rest) = line.split_once("_bucket{le=\"")?;
     let (bound, rest) = rest.split_once('"')?;

@@ -1,4 +1,4 @@
-//! A look at the addresses of start URLs before a crawl begins, and what to do when they cannot be asked.
+//! Checks the addresses of the start URLs before a crawl begins, and gives advice if they cannot be fetched.
 
 use huntsman::middleware::HttpProxySettings;
 use huntsman::{FetchErrorKind, HttpDownloader, Settings};
@@ -6,16 +6,16 @@ use url::Url;
 
 use crate::exit::{Failure, Outcome};
 
-/// Start URLs that are looked at.
+/// Maximum number of start URLs that are checked.
 const LOOKED_AT: usize = 20;
 
-/// Whether at least one start URL has an address that may be asked. If none has, there is nothing to begin: a crawl would
-/// only write that down.
+/// Checks that at least one start URL has an address that may be connected to. If none has, the crawl is not started:
+/// it could only record that.
 ///
 /// # Errors
-/// None has one; every URL is named with the reason and what to do.
+/// No start URL has such an address; every URL is named with the reason and what to do.
 pub(crate) async fn look_at(urls: &[Url], settings: &Settings, downloader: &HttpDownloader) -> Outcome<()> {
-    // A proxy resolves names itself.
+    // A proxy resolves host names itself.
     let proxies: HttpProxySettings = settings.of();
     if proxies.proxy.is_some() || proxies.proxy_from_env || urls.len() > LOOKED_AT {
         return Ok(());
@@ -32,8 +32,8 @@ pub(crate) async fn look_at(urls: &[Url], settings: &Settings, downloader: &Http
     if refusals.is_empty() { Ok(()) } else { Err(Failure::crawl(refusals.join("\n"))) }
 }
 
-/// What to do about a reason (`robots: Disallow: /x`) for which a URL was not fetched, if a flag or a person can do
-/// something.
+/// Advice for a reason (`robots: Disallow: /x`) why a URL was not fetched, if a flag or the user can do something
+/// about it.
 pub(crate) fn advice(reason: &str, url: &Url) -> String {
     let is = |kind: FetchErrorKind| reason.split(':').next() == Some(kind.name());
     if is(FetchErrorKind::AddressRefused) {

@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use huntsman::terminal::wants_color;
 pub use huntsman::terminal::{escape, escape_document, escape_json};
 
-/// Cuts a text to so many characters, with an ellipsis in place of the rest.
+/// Cuts a text to `length` characters, with an ellipsis in place of the rest.
 pub fn shorten(text: &str, length: usize) -> Cow<'_, str> {
     match text.char_indices().nth(length) {
         None => Cow::Borrowed(text),
@@ -20,24 +20,24 @@ pub fn shorten(text: &str, length: usize) -> Cow<'_, str> {
     }
 }
 
-/// Colours, or their absence.
+/// Whether text is printed with colours.
 #[derive(Clone, Copy, Debug)]
 pub struct Style {
     color: bool,
 }
 
 impl Style {
-    /// For stdout.
+    /// The style for stdout: with colours if it supports them.
     pub fn stdout() -> Self {
         Self { color: wants_color(&io::stdout()) }
     }
 
-    /// For stderr.
+    /// The style for stderr: with colours if it supports them.
     pub fn stderr() -> Self {
         Self { color: wants_color(&io::stderr()) }
     }
 
-    /// Without colours.
+    /// A style without colours.
     pub fn none() -> Self {
         Self { color: false }
     }
@@ -72,7 +72,7 @@ impl Style {
     }
 }
 
-/// Prints a message of the command itself on stderr. Nobody can be told when stderr is gone.
+/// Prints a message of the command itself on stderr. If stderr is gone, the message is lost.
 pub fn say(message: &str) {
     let _ = writeln!(io::stderr(), "{message}");
 }

@@ -1,4 +1,4 @@
-//! What a crawl did, for machines (`report.json`) and for people (the summary on the terminal).
+//! The result of a crawl, for machines (`report.json`) and for people (the summary on the terminal).
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -12,65 +12,65 @@ use crate::avoid_dup::AvoidDupReport;
 use crate::process::{cpu_seconds, peak_rss};
 use crate::render::{Style, Table, count, duration, escape};
 
-/// `report.json`; the order of the fields is that of the file.
+/// The content of `report.json`; the fields stand in this order in the file.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Report {
     pub(crate) finish_reason: String,
     pub(crate) elapsed_s: f64,
-    /// User plus system, of the whole process.
+    /// User plus system seconds of the whole process.
     pub(crate) cpu_s: Option<f64>,
     pub(crate) peak_rss_bytes: Option<u64>,
     pub(crate) pages: u64,
     pub(crate) requests: u64,
     pub(crate) wire_bytes: u64,
-    /// Numbers only.
+    /// The stats that are numbers.
     pub(crate) stats: BTreeMap<String, Value>,
     pub(crate) hosts: Vec<HostReport>,
     pub(crate) seed: u64,
     pub(crate) version: &'static str,
     /// Start URLs that could not be fetched, with the reason.
     pub(crate) failed_seeds: Vec<FailedSeed>,
-    /// What was lost, with the first reason of each.
+    /// Losses, each kind with its first reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) losses: Vec<Loss>,
-    /// How it ended, for people.
+    /// How the crawl ended, for people.
     #[serde(skip)]
     pub(crate) outcome: String,
-    /// Why nothing came of it, if so.
+    /// Why the crawl delivered nothing, if so.
     #[serde(skip)]
     pub(crate) failure: Option<String>,
-    /// With `--avoid-dup`.
+    /// Set with `--avoid-dup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) avoid_dup: Option<AvoidDupReport>,
-    /// With `--near-dup`.
+    /// Set with `--near-dup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) near_dup: Option<NearDupReport>,
-    /// With `--copyvio`.
+    /// Set with `--copyvio`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) copyvio: Option<CopyvioReport>,
-    /// What ended the crawl, if it failed.
+    /// The error that ended the crawl, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
 }
 
-/// Pages that nearly equal earlier ones.
+/// Near-duplicates: pages that nearly equal earlier ones.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct NearDupReport {
     /// Pages that were fingerprinted.
     pub(crate) indexed: u64,
-    /// Those of them that nearly equal an earlier one.
+    /// Fingerprinted pages that nearly equal an earlier one.
     pub(crate) flagged: u64,
-    /// Those that have too few words to be flagged.
+    /// Fingerprinted pages that have too few words to be flagged.
     pub(crate) short: u64,
     pub(crate) languages: BTreeMap<String, NearDupLanguage>,
 }
 
-/// The same for the pages of a language.
+/// The same numbers for the pages of one language.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct NearDupLanguage {
     pub(crate) indexed: u64,
     pub(crate) flagged: u64,
-    /// Flagged ones of the indexed ones, 0 to 1.
+    /// Flagged pages divided by indexed pages, 0 to 1.
     pub(crate) rate: f64,
 }
 
@@ -90,12 +90,12 @@ impl NearDupReport {
     }
 }
 
-/// Pages that an article was compared with.
+/// Pages that were compared with the article of `--copyvio`.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct CopyvioReport {
-    /// Pages of which the text was read.
+    /// Pages whose text was read.
     pub(crate) pages: u64,
-    /// Those from which the article seems to be copied, by the verdict.
+    /// Pages that the article seems to be copied from, by the verdict.
     pub(crate) suspected: u64,
     pub(crate) possible: u64,
 }
@@ -147,7 +147,7 @@ impl Report {
         }
     }
 
-    /// The report of a crawl that broke off, from what the stats say.
+    /// The report of a crawl that broke off, built from its stats.
     pub(crate) fn of_failure(
         error: String,
         elapsed_s: f64,
@@ -181,10 +181,10 @@ impl Report {
         }
     }
 
-    /// The file.
+    /// The content of `report.json`.
     ///
     /// # Errors
-    /// None that a report of ours can cause.
+    /// A report of ours cannot cause any.
     pub(crate) fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
@@ -196,7 +196,7 @@ impl Report {
         if self.elapsed_s > 0.0 { self.pages as f64 / self.elapsed_s } else { 0.0 }
     }
 
-    /// Whether a limit that was asked for ended the crawl.
+    /// Whether the crawl ended because of a limit that the user asked for.
     pub(crate) fn is_limited(&self) -> bool {
         self.finish_reason.starts_with("closespider_") || self.finish_reason == "memusage_exceeded"
     }
@@ -205,7 +205,7 @@ impl Report {
         self.stats.get(key).and_then(Value::as_u64).unwrap_or(0)
     }
 
-    /// Total and parts of the drops of one state, the largest part first.
+    /// Total and parts of the drops in one state, the largest part first.
     fn drops(&self, state: &str) -> (u64, String) {
         let prefix = format!("drops/{state}/");
         let mut parts: Vec<(u64, &str)> = self
@@ -220,7 +220,7 @@ impl Report {
         (self.stat(&format!("drops/{state}")), shown.join(", ") + more)
     }
 
-    /// A few lines for people.
+    /// The summary: a few lines for people.
     pub(crate) fn summary(&self, style: Style) -> String {
         let outcome = escape(&self.outcome);
         let reason = match self.finish_reason.as_str() {
@@ -308,7 +308,7 @@ fn rounded(seconds: f64) -> f64 {
     (seconds * 1_000.0).round() / 1_000.0
 }
 
-/// The stats that are numbers, with the counts of the log.
+/// The stats that are numbers, together with the counts of the log.
 fn numbers(stats: BTreeMap<String, Value>, log: &LogCount) -> BTreeMap<String, Value> {
     let mut numbers: BTreeMap<String, Value> =
         stats.into_iter().filter(|(_, value)| value.is_number()).collect();

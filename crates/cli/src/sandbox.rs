@@ -1,20 +1,21 @@
-//! What a process gives up before it reads what strangers wrote: files, sockets, other programs, new privileges.
+//! Privileges that a process gives up before it reads untrusted input: files, sockets, other programs, new
+//! privileges.
 //!
-//! What the kernel does not have is left out, and the rest holds all the same: on Linux no file can be opened by Landlock, no system call is
-//! made but some harmless ones by seccomp, and on every Unix there is no room for another file descriptor. It does not limit memory or
-//! time.
+//! Parts that the kernel does not support are left out; the others still apply. On Linux, Landlock prevents opening
+//! any file and seccomp allows only some harmless system calls; on every Unix there is no room for another file
+//! descriptor. The sandbox does not limit memory or time.
 
-/// What of a sandbox this kernel does not have, by name.
+/// The parts of the sandbox that this kernel does not support, by name.
 pub(crate) fn missing() -> Vec<&'static str> {
     platform::missing()
 }
 
-/// Gives up files, for this thread and those that it starts; what is open stays so.
+/// Gives up access to files, for this thread and those that it starts; open files stay open.
 pub(crate) fn give_up_files() {
     platform::give_up_files();
 }
 
-/// Gives up everything but the work on what is open, for all threads; no more can be started.
+/// Gives up everything except work on open files, for all threads; no more threads can be started.
 pub(crate) fn give_up_the_rest() {
     #[cfg(unix)]
     {
@@ -33,7 +34,7 @@ mod platform {
     };
     use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter_all_threads};
 
-    /// What reading a pipe, computing, and writing to a pipe need, and what ends a process.
+    /// System calls for reading a pipe, computing, writing to a pipe, and ending the process.
     const CALLS: [i64; 30] = [
         libc::SYS_read,
         libc::SYS_pread64,
@@ -78,11 +79,11 @@ mod platform {
     }
 
     pub(super) fn give_up_files() {
-        // Rules that the kernel does not know are left out by the crate.
+        // The crate leaves out rules that the kernel does not know.
         let _ = restrict();
     }
 
-    /// With no new privileges, and with no rule that would allow anything.
+    /// Forbids new privileges, and sets rules that allow no access to files.
     fn restrict() -> Result<(), RulesetError> {
         Ruleset::default()
             .handle_access(AccessFs::from_all(ABI::V6))?
@@ -94,7 +95,7 @@ mod platform {
     }
 
     pub(super) fn give_up_calls() {
-        // On another processor there is no filter.
+        // On other processors there is no filter.
         if let Some(filter) = filter() {
             let _ = apply_filter_all_threads(&filter);
         }

@@ -1,5 +1,5 @@
-//! Where a crawl starts: URLs of the command line, then those of a file or of stdin, checked as far as that is possible
-//! before anything is made.
+//! The start URLs of a crawl: those of the command line, then those of a file or of stdin. They are checked as far as
+//! possible before any file is created.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
@@ -11,14 +11,14 @@ use url::Url;
 use crate::exit::{Failure, Outcome};
 use crate::render::escape;
 
-/// Files up to this size are checked whole before the crawl starts; of larger ones, and of stdin, lines that are no
-/// URLs are found while crawling.
+/// Files up to this size are checked entirely before the crawl starts. In larger files and on stdin, lines that are
+/// not URLs are found while crawling.
 const CHECKED_WHOLE: u64 = 16 << 20;
 
-/// Bytes of stdin that may precede its first URL.
+/// Maximum number of bytes on stdin before the first URL.
 const MAX_PREAMBLE: u64 = 1 << 20;
 
-/// Start URLs, with those that are known before the crawl.
+/// Start URLs, including a list of those that are known before the crawl.
 #[derive(Debug)]
 pub(crate) struct Seeds {
     /// The first start URL: it names the default directory.
@@ -31,7 +31,7 @@ pub(crate) struct Seeds {
 }
 
 impl Seeds {
-    /// Reads what the flags say.
+    /// Reads the start URLs that the flags give.
     ///
     /// # Errors
     /// A URL cannot be crawled, the file cannot be read, or there is no start URL at all.
@@ -52,13 +52,13 @@ impl Seeds {
         &self.given
     }
 
-    /// The source for the engine.
+    /// The start URLs as a source for the engine.
     pub(crate) fn into_start(self) -> Start {
         self.start
     }
 }
 
-/// A URL that can be crawled: absolute, http or https, with a host.
+/// Parses a URL that can be crawled: absolute, http or https, with a host.
 pub(crate) fn parse(text: &str) -> Outcome<Url> {
     let mut url = Request::parse(text)?.url;
     url.set_fragment(None);
@@ -89,7 +89,7 @@ fn from_file(path: &Path) -> Outcome<(Url, Start)> {
         match parse(line) {
             Ok(url) => drop(first.get_or_insert(url)),
             Err(failure) if is_whole => return Err(failure.context(format!("{shown}, line {}", index + 1))),
-            // The last line of the part that was read may be cut; the crawl reads it whole.
+            // The last line that was read may be cut; the crawl reads it whole.
             Err(_) => {}
         }
     }
@@ -97,7 +97,7 @@ fn from_file(path: &Path) -> Outcome<(Url, Start)> {
     Ok((first, Start::lines(BufReader::new(Cursor::new(text).chain(file)))))
 }
 
-/// Reads stdin up to its first URL: the rest is read while crawling.
+/// Reads stdin up to its first URL; the rest is read while crawling.
 fn from_stdin() -> Outcome<(Url, Start)> {
     let mut preamble = Vec::new();
     let mut stdin = io::stdin().lock();

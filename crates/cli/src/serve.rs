@@ -1,7 +1,8 @@
-//! The server: an API of the shape of Earwig's, pages to paste texts into, metrics.
+//! The server: an API in the shape of Earwig's Copyvio Detector, pages with forms to paste texts into, and metrics.
 //!
-//! A request passes the layers of the site (host name, token), becomes a question (its parameters), then an order, and the order is done by the
-//! checker, which all requests share. All that a stranger decides is bounded: connections, bytes, time, checks at once, and the addresses that are fetched.
+//! A request passes the layers of the site (host name, token), becomes a question (its parameters), then an order;
+//! the checker, which all requests share, carries out the order. Everything that a client decides is bounded:
+//! connections, bytes, time, concurrent checks, and the addresses that are fetched.
 
 mod api;
 mod args;

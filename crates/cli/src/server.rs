@@ -1,10 +1,10 @@
 //! The HTTP/1.1 server of this program: for `serve`, `--metrics`, the demo's forum and the sites of benches.
 //!
-//! Routing, extractors and layers are axum's, the protocol is hyper's. `axum::serve` takes every connection and waits for every
-//! client, so what clients may take is bounded here: the accept loop gives each connection a place, of which an address has no more than its share
-//! ([`Places`]); a connection has deadlines and limits for heads and writes, which hyper has for heads only
-//! (`connection.rs`, `stream.rs`); and a request's body has a deadline and its share of the memory, where axum limits the size only
-//! ([`Visit`]). No TLS.
+//! Routing, extractors and layers are axum's, the protocol is hyper's. `axum::serve` accepts every connection and
+//! waits for every client without limits, so this module adds them. The accept loop gives each connection a place,
+//! and no address may hold more than its share of them ([`Places`]). Connections have deadlines and limits for heads
+//! and for writes (`connection.rs`, `stream.rs`); hyper has them for heads only. The body of a request has a deadline
+//! and its share of the memory ([`Visit`]); axum limits only its size. There is no TLS.
 
 mod connection;
 mod names;
@@ -28,10 +28,11 @@ pub(crate) use visit::{Untaken, Visit};
 use connection::converse;
 use places::Places;
 
-/// Requests that are being answered may end within this time after the server was told to stop.
+/// Time that running requests get to end after the server was told to stop.
 pub(crate) const DRAIN: Duration = Duration::from_secs(15);
 
-/// Answers by routes until `stop` says so; requests that are being answered then may end. A panic of a handler costs its connection.
+/// Serves the routes until `stop` says so; requests that are being handled may then end. A panic of a handler closes
+/// only its connection.
 pub(crate) async fn serve(
     listener: TcpListener,
     routes: Router,
@@ -39,7 +40,7 @@ pub(crate) async fn serve(
     mut stop: watch::Receiver<bool>,
 ) {
     let places = Places::new(limits);
-    // Dropped with this future, which ends all connections.
+    // The tasks end when this future is dropped, and with them all connections.
     let mut connections = tokio::task::JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -51,24 +52,25 @@ pub(crate) async fn serve(
                 let _ = stream.set_nodelay(true);
                 connections.spawn(converse(stream, routes.clone(), places.enter(peer.ip()), stop.clone()));
             }
-            // Out of file descriptors, or the client is gone already: later, without spinning.
+            // Either the process is out of file descriptors, or the client is gone already: the loop tries again
+            // later, without spinning.
             Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
         }
         while connections.try_join_next().is_some() {}
     }
     drop(listener);
     let all = async { while connections.join_next().await.is_some() {} };
-    // A client that is slower than that is cut off.
+    // Slower clients are cut off.
     let _ = tokio::time::timeout(DRAIN, all).await;
 }
 
-/// Answers by routes until it is dropped.
+/// Serves the routes until the future is dropped.
 pub(crate) async fn serve_routes(listener: TcpListener, routes: Router, limits: Limits) {
     let (_running, stop) = watch::channel(false);
     serve(listener, routes, limits, stop).await;
 }
 
-/// Answers GET and HEAD by a function of the address, until it is dropped.
+/// Serves GET and HEAD requests with a function of the address, until the future is dropped.
 pub(crate) async fn serve_pages(
     listener: TcpListener,
     limits: Limits,

@@ -1,4 +1,5 @@
-//! Signals of a command: the crawler's, with a word to the user, and an end of the process whatever hangs.
+//! Signals of a command: as for any crawl, but with a message to the user, and the process ends even if something
+//! hangs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,7 @@ use huntsman::signals::{Signals, Stopping};
 use crate::exit::Exit;
 use crate::progress::Screen;
 
-/// After the second signal the process ends within a second, whatever hangs.
+/// Time from the second signal to the end of the process: within a second, whatever hangs.
 const AT_ONCE: Duration = Duration::from_millis(800);
 
 /// Whether a signal stopped the crawl.
@@ -23,7 +24,7 @@ impl Interrupted {
     }
 }
 
-/// Acts on signals until it is dropped.
+/// Handles signals until the future is dropped.
 pub(crate) async fn watch(
     signals: Signals,
     handle: Handle,

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use crate::render::escape_json;
 
-/// Writes one JSON line per item to stdout, in whole lines. When stdout is closed, the crawl ends: nobody reads on.
+/// Writes one JSON line per item to stdout, in whole lines. If stdout is closed, the crawl ends, because nobody reads
+/// its records.
 #[derive(Debug)]
 pub(crate) struct StdoutLines {
     lines: Vec<u8>,

@@ -1,4 +1,4 @@
-//! The spider of `crawl`: one record per page, every link followed.
+//! The spider of `crawl`: it makes one record per page and follows every link.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,52 +9,54 @@ use huntsman::middleware::{NearDuplicate, NearDuplicates};
 use huntsman::{Context, Output, Page, Result, SitemapReport, Spider, Start};
 use serde::Serialize;
 
-/// A line of `pages.jsonl`; the order of the fields is that of the line.
+/// A line of `pages.jsonl`; the fields stand in this order in the line.
 #[derive(Debug, Serialize)]
 pub(crate) struct PageRecord {
-    /// As it entered the queue, before redirects.
+    /// The URL as it entered the queue, before redirects.
     pub(crate) url: String,
     pub(crate) final_url: String,
     pub(crate) status: u16,
-    /// Links followed from a start URL.
+    /// Number of links followed from a start URL.
     pub(crate) depth: u16,
     pub(crate) referer: Option<Arc<str>>,
     /// Media type without parameters.
     pub(crate) content_type: Option<String>,
-    /// Of the decoded body.
+    /// Size of the decoded body.
     pub(crate) bytes: usize,
     pub(crate) wire_bytes: u64,
     pub(crate) title: Option<String>,
-    /// ISO 639 code: declared, else detected where text or near-duplicates were asked for.
+    /// ISO 639 code: the declared language; without one, the detected language if text or near-duplicates were asked
+    /// for.
     pub(crate) lang: Option<String>,
-    /// Words of the text; none unless text was asked for.
+    /// Number of words in the text; `None` unless text was asked for.
     pub(crate) words: Option<usize>,
-    /// Links to http and https addresses, repetitions included.
+    /// Number of links to http and https addresses, repetitions included.
     pub(crate) links: usize,
-    /// When the answer was there, RFC 3339.
+    /// When the response had arrived, in RFC 3339.
     pub(crate) fetched_at: String,
-    /// From sending the request to the last byte.
+    /// Time from sending the request to the last byte.
     pub(crate) elapsed_ms: f64,
     pub(crate) ok: bool,
-    /// Whether something of the page was cut off by a limit.
+    /// Whether a limit cut off a part of the page.
     pub(crate) truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
-    /// The fingerprint of the content, with `--near-dup` and where there are words: 32 hexadecimal digits.
+    /// The fingerprint of the content as 32 hexadecimal digits, with `--near-dup`; `None` for pages without words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) simhash: Option<String>,
-    /// Earlier pages that it nearly equals, the nearest first; none without a fingerprint.
+    /// Earlier pages that this page nearly equals, the nearest first; `None` without a fingerprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) near_duplicates: Option<Vec<NearDuplicate>>,
-    /// How sure one can be that the article of `--copyvio` is copied from it; none where nothing is read.
+    /// How likely it is that the article of `--copyvio` is copied from this page; `None` if the page's text is not
+    /// read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) copyvio: Option<CopyvioRecord>,
-    /// What a sweep checks.
+    /// The article that a sweep checks.
     #[serde(skip)]
     pub(crate) article: Option<Arc<Subject>>,
 }
 
-/// What a page has in common with the article of `--copyvio`.
+/// The comparison of a page with the article of `--copyvio`.
 #[derive(Debug, Serialize)]
 pub(crate) struct CopyvioRecord {
     confidence: f64,
@@ -75,8 +77,8 @@ impl CopyvioRecord {
 }
 
 impl PageRecord {
-    /// The record of a page with so many links. Text, words and detected language about double the work of a page, so
-    /// they are made when asked for.
+    /// The record of a page with this number of links. Text, words and detected language about double the CPU time of
+    /// a page, so they are computed only if they were asked for.
     pub(crate) fn of(page: &Page, cx: &Context, links: usize, with_text: bool) -> Self {
         let near = page.extensions.get::<NearDuplicates>();
         let lang = if with_text || near.is_some() {
@@ -98,7 +100,7 @@ impl PageRecord {
         }
     }
 
-    /// The record of a sitemap, whose links are its entries. It is not looked at as a page: it may have 50 MiB.
+    /// The record of a sitemap, whose links are its entries. It is not parsed as a page, because it may have 50 MiB.
     pub(crate) fn of_sitemap(page: &Page, report: &SitemapReport, cx: &Context) -> Self {
         Self {
             links: report.entries,
@@ -107,7 +109,7 @@ impl PageRecord {
         }
     }
 
-    /// What is known without a look at the content.
+    /// The fields that are known without reading the content.
     fn of_answer(page: &Page, cx: &Context) -> Self {
         let (request, response) = (page.request(), page.response());
         Self {
@@ -140,23 +142,23 @@ fn is_cut(page: &Page) -> bool {
     page.response().flags.iter().any(|flag| matches!(*flag, "truncated" | "partial" | "dataloss"))
 }
 
-/// Crawls from start requests.
+/// Crawls from the start requests.
 pub(crate) struct SiteSpider {
-    /// Taken at the start: a source such as stdin can be read once.
+    /// Taken at the start, because a source such as stdin can be read only once.
     start: Mutex<Option<Start>>,
     text: bool,
     follow: bool,
-    /// Words that a page must have to be an article; none are articles otherwise.
+    /// Minimum number of words of an article; if unset, no pages are articles.
     articles: Option<usize>,
 }
 
 impl SiteSpider {
-    /// With `text`, records carry text and words; without `follow` the start requests are all there is.
+    /// With `text`, records carry text and words; without `follow`, only the start requests are fetched.
     pub(crate) fn new(start: Start, text: bool, follow: bool) -> Self {
         Self { start: Mutex::new(Some(start)), text, follow, articles: None }
     }
 
-    /// Pages with at least so many words are articles.
+    /// Treats pages with at least this number of words as articles.
     pub(crate) fn articles(mut self, min_words: Option<usize>) -> Self {
         self.articles = min_words;
         self

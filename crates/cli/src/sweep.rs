@@ -1,4 +1,4 @@
-//! Sweeps: the pages of a site as articles, each with its sources.
+//! Sweeps: each page of a site is checked as an article, to find its sources.
 
 mod args;
 mod findings;
@@ -19,26 +19,26 @@ pub(crate) use args::SweepArgs;
 pub(crate) use findings::whole as whole_articles;
 pub(crate) use report::{Totals, write_report};
 
-/// How the pages of a crawl are checked.
+/// How a crawl checks its pages.
 #[derive(Debug)]
 pub(crate) struct Sweeping {
     pub(crate) workspace: Workspace,
     pub(crate) sources: Vec<Arc<dyn CandidateSource>>,
     pub(crate) plan: CheckPlan,
-    /// Articles that are checked at once.
+    /// Number of articles that are checked at once.
     pub(crate) at_once: usize,
-    /// Words that a page must have to be an article.
+    /// Minimum number of words of an article.
     pub(crate) min_words: usize,
-    /// When all has to end.
+    /// When the sweep has to end.
     pub(crate) until: Option<Instant>,
 }
 
 impl Sweeping {
-    /// Has a crawl check its pages and write what comes of them into a directory. Where the crawl has a job, it keeps how far the
-    /// results are written and which articles wait.
+    /// Makes a crawl check its pages and write the results into a directory. If the crawl has a job, the job stores
+    /// the position in the results file and the articles that wait to be checked.
     ///
     /// # Errors
-    /// What an earlier run wrote there cannot be gone on with.
+    /// The results of an earlier run in the directory cannot be continued.
     pub(crate) fn install<S>(
         self,
         builder: CrawlerBuilder<S>,

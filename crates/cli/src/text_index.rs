@@ -1,4 +1,4 @@
-//! `--index`: a full-text index of what crawls fetched.
+//! `--index`: a full-text index of the pages that crawls fetched.
 
 use std::path::Path;
 
@@ -11,24 +11,24 @@ use crate::exit::Outcome;
 #[cfg(feature = "text-index")]
 pub(crate) use huntsman::middleware::copyvio::TextIndex;
 
-/// What stands for an index in a build without them.
+/// Replaces the text index in a build without that feature; it has no values.
 #[cfg(not(feature = "text-index"))]
 #[derive(Clone, Debug)]
 pub(crate) enum TextIndex {}
 
-/// Opens an index for adding pages, and makes it where there is none.
+/// Opens an index for adding pages, and creates it if it does not exist.
 #[cfg(feature = "text-index")]
 pub(crate) fn open_or_create(path: &Path) -> Outcome<TextIndex> {
     TextIndex::open_or_create(path).map_err(failure)
 }
 
-/// Opens an index for looking.
+/// Opens an index for queries.
 #[cfg(feature = "text-index")]
 pub(crate) fn open(path: &Path) -> Outcome<TextIndex> {
     TextIndex::open(path).map_err(failure)
 }
 
-/// How a command ends that cannot use an index.
+/// The failure of a command that cannot use an index.
 #[cfg(feature = "text-index")]
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
 pub(crate) fn failure(error: huntsman::middleware::copyvio::TextIndexError) -> Failure {
@@ -40,13 +40,14 @@ pub(crate) fn failure(error: huntsman::middleware::copyvio::TextIndexError) -> F
     }
 }
 
-/// Has a crawl add its pages.
+/// Makes a crawl add its pages to the index.
 #[cfg(feature = "text-index")]
 pub(crate) fn install<S: Spider>(builder: CrawlerBuilder<S>, index: &TextIndex) -> CrawlerBuilder<S> {
     builder.plugin(huntsman::middleware::copyvio::IndexPages::new(index.clone()))
 }
 
-/// Makes what was added findable, after the crawl. Merges are not waited for where somebody waits for the end.
+/// Commits the added pages after the crawl, so that queries find them. If the user is waiting for the end, merges are
+/// not waited for.
 #[cfg(feature = "text-index")]
 pub(crate) async fn close(index: TextIndex, is_urgent: bool) -> huntsman::Result<()> {
     let close = move || if is_urgent { index.commit() } else { index.close() };

@@ -1,4 +1,5 @@
-//! What a check of a directory found, printed alike for all kinds of directories. The checks are in the libraries, beside the formats.
+//! The results of checking a directory, printed alike for all kinds of directories. The checks themselves are in the
+//! libraries, beside the formats.
 
 mod near_index;
 mod output;
@@ -14,23 +15,23 @@ use serde_json::{Map, Value, json};
 use crate::exit::{Exit, Outcome};
 use crate::render::{Style, count, escape, escape_json};
 
-/// What a check of a directory found.
+/// The result of checking a directory.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     /// What the directory is.
     kind: &'static str,
     path: PathBuf,
     counts: Vec<(&'static str, u64)>,
-    /// What is worth knowing and no damage.
+    /// Remarks that are no damage.
     notes: Vec<String>,
     problems: Vec<Problem>,
 }
 
-/// Something that is missing or is not what was written.
+/// Something that is missing or differs from what was written.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) file: PathBuf,
-    /// The byte from which on it is wrong, where that is known.
+    /// The byte offset at which the damage begins, if it is known.
     pub(crate) at: Option<u64>,
     pub(crate) what: String,
     /// What to do about it.
@@ -54,7 +55,7 @@ impl Verdict {
         self.problems.push(problem);
     }
 
-    /// Prints it; the exit code tells whether all is whole.
+    /// Prints the result; the exit code says whether everything is intact.
     pub(crate) fn print(&self, as_json: bool) -> Outcome {
         let text = if as_json { format!("{}\n", escape_json(&self.json().to_string())) } else { self.text() };
         io::stdout().lock().write_all(text.as_bytes())?;

@@ -74,8 +74,8 @@ fn its_flags_need_it_and_are_checked() {
 #[test]
 fn what_never_mattered_is_stripped_by_the_next_crawl() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
-    // A third of the copies is fetched all the same: more than a name needs, in whatever order the pages come. Skipping begins with
-    // half of that.
+    // A third of the copies is fetched all the same, which is more than the model needs, in whatever order the pages
+    // come. Skipping begins with half of that.
     let first = crawl(dir.path(), &site)
         .args(["--avoid-dup", "--avoid-dup-warmup", "30", "--avoid-dup-exploration", "0.33", "--seed", "7"])
         .output()

@@ -59,7 +59,7 @@ fn the_components_are_listed() {
     }
 }
 
-/// A cache of a small site, made by a crawl.
+/// Makes a cache of a small site with a crawl.
 fn cached(directory: &Path) -> RunningSite {
     let large = "<p>many words</p>".repeat(2_000);
     let site = Site::builder()
@@ -170,10 +170,10 @@ fn answers_are_removed_and_fetched_again() {
     assert!(!dir.path().join("nowhere").exists());
 }
 
-/// A record of a WARC file: its fields, and its block.
+/// A record of a WARC file: its fields and its block.
 type Record = (Vec<(String, String)>, Vec<u8>);
 
-/// Reads records as the standard has them, and nothing else: a naive judge.
+/// Parses records exactly as the standard describes them, independently of our own code.
 fn records(file: &[u8]) -> Vec<Record> {
     let mut records = Vec::new();
     let mut rest = file;

@@ -1,4 +1,4 @@
-//! The other commands from outside.
+//! Tests of the other commands, run as processes.
 
 mod common;
 
@@ -182,7 +182,7 @@ fn demo_crawls_its_forum_and_writes_all_reports() {
     let canonical = std::fs::read_to_string(demo.join("canonical.toml")).unwrap();
     assert!(canonical.contains("\"sid\", # "), "{canonical}");
     assert!(said.stdout.contains("report.html") && said.stdout.contains("finished after"), "{}", said.stdout);
-    // The article took two posts: what has them is a source of it, on both hosts, and nothing else.
+    // The article took two posts: its sources are exactly the pages with them, on both hosts.
     let copied: Vec<&Value> = pages.iter().filter(|page| page["copyvio"]["verdict"] == "suspected").collect();
     let has_post = |page: &Value| {
         let text = page["text"].as_str().unwrap();
@@ -204,7 +204,7 @@ fn two_demos_fetch_the_same_pages() {
     let pages = |name: &str| {
         run(huntsman(dir.path()).args(["demo", "--out", name]));
         let paths = lines(dir.path().join(name).join("pages.jsonl"));
-        // Ports differ from run to run.
+        // Ports differ between runs.
         let mut paths: Vec<String> = field(&paths, "url")
             .iter()
             .map(|url| url.splitn(4, '/').last().unwrap_or("").to_owned())
@@ -221,7 +221,7 @@ fn the_processor_time_of_a_command_is_its_own() {
     let site = Site::builder().page("/", "one page").start_blocking();
     let dir = tempfile::tempdir().unwrap();
     let command = crawl(dir.path(), &site);
-    // A shell works until it has taken two seconds, and becomes the command.
+    // A shell uses two seconds of processor time, and is then replaced by the command.
     let mut shell = std::process::Command::new("bash");
     shell.args([
         "-c",
@@ -272,7 +272,7 @@ fn metrics_are_served_while_the_crawl_runs() {
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(answer.contains("\nhuntsman_pages_delivered 1\n"), "{answer}");
-    // A page of elsewhere whose name has this address now is told nothing.
+    // A page of another site whose name now resolves to this address (DNS rebinding) gets no data.
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /stats HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\n\r\n").unwrap();
     let mut refused = String::new();

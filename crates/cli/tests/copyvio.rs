@@ -35,7 +35,7 @@ fn a_comparison_has_both_numbers_and_places_in_the_texts_as_they_are() {
         ["source.txt", "other.txt", "missing.txt"],
         "in the order in which they were named"
     );
-    // 80 words that stand together: 76 windows of 5.
+    // 80 words in a row have 76 windows of 5.
     assert_eq!(
         (&one["status"], &one["delta"], &one["band"]),
         (&json!("compared"), &json!(76), &json!("possible"))
@@ -59,7 +59,7 @@ fn a_comparison_has_both_numbers_and_places_in_the_texts_as_they_are() {
 #[test]
 fn every_column_of_the_table_has_a_heading() {
     let dir = tempfile::tempdir().unwrap();
-    // A confidence that is possible, in a passage that is suspected.
+    // The confidence is possible, and the passage is suspected.
     for (name, text) in
         [("a.txt", words(0, 300)), ("b.txt", format!("{} {}", words(20, 100), words(700, 900)))]
     {
@@ -103,7 +103,7 @@ fn pages_wiki_texts_and_stdin_are_read_by_what_they_are() {
         (&json!("failed"), true),
         "{gone}"
     );
-    // The menu of the page is told as what it is.
+    // The menu of the page is reported as boilerplate.
     fs::write(dir.path().join("menu.txt"), words(900, 950)).unwrap();
     let made = compare(dir.path(), &["menu.txt", &copy, "--allow-address", &address]);
     let evidence = &made["sources"][0]["evidence"];
@@ -114,7 +114,7 @@ fn pages_wiki_texts_and_stdin_are_read_by_what_they_are() {
     );
 }
 
-/// A PDF file of one page with columns of lines, each line an instruction of its own.
+/// A PDF file of one page with columns of lines; each line is an instruction of its own.
 fn pdf(columns: &[Vec<String>]) -> Vec<u8> {
     let mut content = String::from("BT /F1 9 Tf ");
     for (column, lines) in columns.iter().enumerate() {
@@ -135,7 +135,7 @@ fn pdf(columns: &[Vec<String>]) -> Vec<u8> {
     huntsman_testkit::pdf::file(&objects.map(String::into_bytes))
 }
 
-/// A column of so many words, six to a line; every fourth line parts a word at its end.
+/// A column of the words from `from` to `to`, six to a line; every fourth line ends with a hyphenated word.
 fn column(from: usize, to: usize) -> Vec<String> {
     let (mut lines, mut rest) = (Vec::new(), String::new());
     let words: Vec<String> = (from..to).map(spelt).collect();
@@ -152,7 +152,7 @@ fn column(from: usize, to: usize) -> Vec<String> {
     lines
 }
 
-/// A word of small letters.
+/// A word of small letters for a number.
 fn spelt(n: usize) -> String {
     (0..8).map(|at| char::from(b'a' + ((n * 7_919 + at * 104_729 + n * at * 31) % 26) as u8)).collect()
 }
@@ -228,13 +228,13 @@ fn statuses(made: &Value) -> Vec<&str> {
     made["sources"].as_array().unwrap().iter().map(|source| source["status"].as_str().unwrap()).collect()
 }
 
-/// A source of a result.
+/// The source with this URL in a result.
 fn source<'v>(made: &'v Value, url: &str) -> &'v Value {
     let found = made["sources"].as_array().unwrap().iter().find(|source| source["source"] == url);
     found.unwrap_or_else(|| panic!("{url} is missing: {made:#}"))
 }
 
-/// A site of sources of all kinds.
+/// A site with sources of all kinds.
 fn sources() -> RunningSite {
     let text = words(0, 300);
     Site::builder()
@@ -269,7 +269,7 @@ fn every_source_of_a_check_has_a_status_and_the_time_is_kept() {
     ];
     urls.iter().for_each(|url| args.extend(["--source", url]));
     let (made, took) = check(dir.path(), &site, &args);
-    // One after the other, as they are of one host: behind the one that hangs nothing is begun.
+    // Sources of one host are fetched one after the other: nothing after the one that hangs is started.
     let statuses: Vec<&str> = urls.iter().map(|url| source(&made, url)["status"].as_str().unwrap()).collect();
     assert_eq!(
         statuses,
@@ -296,7 +296,7 @@ fn a_violation_ends_the_check_and_what_was_not_begun_is_skipped() {
     let mut args = vec!["a.txt"];
     urls.iter().for_each(|url| args.extend(["--source", url]));
     let (made, _) = check(dir.path(), &site, &args);
-    // The third may have been begun before the copy was compared.
+    // The fetch of the third may have started before the copy was compared.
     for (at, status) in [(0, "compared"), (1, "compared"), (3, "skipped")] {
         assert_eq!(source(&made, &urls[at])["status"], status, "{made:#}");
     }
@@ -340,7 +340,7 @@ fn the_links_of_an_article_to_other_sites_are_its_sources() {
 fn mirrors_of_the_wiki_of_an_article_are_told_by_their_links_and_excluded() {
     let dir = tempfile::tempdir().unwrap();
     let text = words(0, 300);
-    // Sources and wiki are one site here, under two names.
+    // Sources and wiki are one site here, with two names.
     let site = Site::builder()
         .page("/wiki/Mill", format!("<p>{text}"))
         .page("/copy", format!("<p>{text}"))
@@ -360,7 +360,7 @@ fn mirrors_of_the_wiki_of_an_article_are_told_by_their_links_and_excluded() {
     assert_eq!(mirror["status"], "excluded", "{made:#}");
     assert!(mirror["reason"].as_str().unwrap().contains("/wiki/Mill"), "{mirror}");
     assert_eq!(source(&made, &urls[1])["status"], "compared");
-    // The same text from a file has no wiki, unless it is said where it stands.
+    // The same text from a file has no wiki, unless a flag gives its address.
     fs::write(dir.path().join("a.txt"), text).unwrap();
     let (made, _) = check(dir.path(), &site, &["a.txt", "--source", &urls[0]]);
     assert_eq!(source(&made, &urls[0])["status"], "compared", "{made:#}");
@@ -384,7 +384,7 @@ fn a_kept_result_asks_the_best_source_only() {
     assert_eq!(first["sources"], second["sources"]);
     assert_eq!(site.count("/other"), 1);
     assert_eq!(site.count("/copy"), 2);
-    // An edit is another article.
+    // An edited article is a new article.
     fs::write(dir.path().join("a.txt"), format!("{} more", words(0, 300))).unwrap();
     let (edited, _) = check(dir.path(), &site, &args);
     assert_eq!((&edited["cached_at"], site.count("/other")), (&Value::Null, 2));
@@ -399,7 +399,7 @@ fn among_many_texts_every_pair_with_a_long_run_is_told_and_no_other() {
     fs::create_dir(&folder).unwrap();
     let mut lines = String::new();
     for n in 0..60 {
-        // Every tenth has 40 words of the one five before it.
+        // Every tenth text has 40 words of the one five before it.
         let own = words(n * 300, n * 300 + 250);
         let copied = if n % 10 == 9 { words((n - 5) * 300 + 50, (n - 5) * 300 + 90) } else { String::new() };
         let text = format!("{own} {copied}");
@@ -424,7 +424,7 @@ fn among_many_texts_every_pair_with_a_long_run_is_told_and_no_other() {
     assert_eq!(pairs, expected);
     assert_eq!((&found[0]["evidence"]["longest_run"], &found[0]["delta"]), (&json!(40.0), &json!(36)));
     assert!(said.contains("60 texts, 6 pairs compared, 6 told"), "{said}");
-    // Against others, and a text is no source of itself.
+    // The texts are compared with others; a text is no source of itself.
     let (found, said) = among(&["essays", "--against", "pages.jsonl"]);
     assert_eq!(found.len(), 60 + 2 * 6, "{said}");
     let (found, _) = among(&["pages.jsonl", "--against", "pages.jsonl"]);

@@ -1,4 +1,4 @@
-//! `copyvio check` with what finds sources: indexes of earlier crawls, indexes of near-duplicates, search engines.
+//! `copyvio check` with candidate sources: indexes of earlier crawls, indexes of near-duplicates, search engines.
 
 mod common;
 
@@ -10,7 +10,7 @@ use common::{crawl, huntsman, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::{Value, json};
 
-/// Words that differ.
+/// Distinct words.
 fn words(from: usize, to: usize) -> String {
     (from..to).map(|at| format!("word{at:x}q{}", at * 7 % 13)).collect::<Vec<_>>().join(" ")
 }
@@ -58,7 +58,7 @@ fn pages_of_two_crawls_are_sources_and_nothing_is_fetched_for_them() {
         assert_eq!(said.code, Some(0), "{said:?}");
     }
     let seen = (one.seen().len(), two.seen().len());
-    // A hundred words of a page of each.
+    // A hundred words of one page from each site.
     let article =
         [words(50_000, 50_300), words(1_100, 1_200), words(60_000, 60_300), words(12_200, 12_300)].join(" ");
     fs::write(dir.path().join("a.txt"), article).unwrap();
@@ -79,7 +79,7 @@ fn pages_of_two_crawls_are_sources_and_nothing_is_fetched_for_them() {
     assert_eq!((&made["queries"], &made["errors"]), (&json!(0), &json!([])));
     assert_eq!((one.seen().len(), two.seen().len()), seen);
 
-    // The page of the index itself is an article: it is no source of itself.
+    // The article is itself a page of the index: it is no source of itself.
     let address = format!("127.0.0.1:{}", one.port());
     let mut command = huntsman(dir.path());
     command.args([
@@ -131,7 +131,7 @@ fn a_crawl_that_is_killed_and_goes_on_has_all_its_pages_in_the_index() {
     let said = run(&mut kept());
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(common::lines(dir.path().join("out/pages.jsonl")).len(), PAGES);
-    // Twenty pages in each article, all of which must be found, and no other.
+    // Each article takes from twenty pages, all of which must be found, and no others.
     for from in (0..PAGES).step_by(20) {
         let text =
             (from..from + 20).map(|at| words(at * 1_000, at * 1_000 + 60)).collect::<Vec<_>>().join("\n");
@@ -197,7 +197,7 @@ fn an_index_of_near_duplicates_gives_pages_that_are_fetched() {
     let said =
         run(huntsman(dir.path()).args(["dedup", "add", "out/pages.jsonl", "--index", "near", "--k", "7"]));
     assert_eq!(said.code, Some(0), "{said:?}");
-    // A word of four hundred is another one.
+    // One of four hundred words is replaced.
     let mut copied: Vec<String> = words(2_000, 2_400).split(' ').map(str::to_owned).collect();
     copied[100] = "another".to_owned();
     fs::write(dir.path().join("a.txt"), copied.join(" ")).unwrap();
@@ -211,7 +211,7 @@ fn an_index_of_near_duplicates_gives_pages_that_are_fetched() {
     let said = run(&mut check(dir.path(), &["--near-index", "missing"]));
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.stderr.contains("--near-index missing"), "{}", said.stderr);
-    // Ids that are no addresses find nothing, and that is told.
+    // Ids that are not URLs find nothing; a message says so.
     fs::write(dir.path().join("numbers.jsonl"), json!({"id": 7, "text": copied.join(" ")}).to_string())
         .unwrap();
     assert_eq!(
@@ -223,7 +223,7 @@ fn an_index_of_near_duplicates_gives_pages_that_are_fetched() {
     assert!(said.stderr.contains("no addresses"), "{}", said.stderr);
 }
 
-/// A SearXNG that finds a page of a site.
+/// A SearXNG server that finds one page of a site.
 fn searxng(found: &str) -> RunningSite {
     let answer = json!({"query": "q", "results": [{"url": found, "title": "t", "content": "c"}], "unresponsive_engines": []});
     Site::builder()
@@ -260,7 +260,8 @@ fn a_search_engine_finds_sources_which_are_fetched() {
     assert!(made["errors"][0]["error"].as_str().unwrap().contains("budget of 1"), "{made:#}");
     assert_eq!(engine.seen().len(), 3);
 
-    // What the engine names is not fetched if the guard refuses it: only the engine's own address was allowed.
+    // A result of the engine is not fetched if the guard refuses its address: only the engine's own address was
+    // allowed.
     let made = json_of(&mut check(dir.path(), &["--search", &search, "--max-queries", "1"]));
     assert_eq!(made["sources"][0]["status"], "failed", "{made:#}");
     assert!(made["sources"][0]["reason"].as_str().unwrap().contains("address_refused"), "{made:#}");
@@ -316,7 +317,7 @@ fn a_key_that_is_missing_is_named_and_one_that_is_there_is_never_told() {
         assert_eq!(said.code, Some(2), "{said:?}");
         assert!(said.stderr.contains(word), "{}", said.stderr);
     }
-    // The keys go to the engine, and nowhere else.
+    // The keys are sent to the engine only.
     let engine = Site::builder().answer("/api", Answer::status(429)).start_blocking();
     for name in ["brave", "google"] {
         let mut command = check(

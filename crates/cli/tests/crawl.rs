@@ -1,4 +1,4 @@
-//! `huntsman crawl` from outside: records, limits, scope, exit codes.
+//! `huntsman crawl`, run as a process: records, limits, scope, exit codes.
 
 mod common;
 
@@ -246,7 +246,7 @@ fn the_scope_is_the_host_of_the_start_url() {
         .host("127.0.0.2")
         .page("/x", "far")
         .start_blocking();
-    // The port is known only now: a second site links to the first.
+    // The port is known only now, so a second site links to the first.
     let port = site.port();
     let link = format!("<a href='http://127.0.0.2:{port}/x'>x</a>");
     let start = Site::builder().page("/", link).start_blocking();
@@ -324,7 +324,7 @@ fn a_password_in_a_refused_address_is_told_and_written_nowhere() {
         .start_blocking();
     let (host, dir) = (format!("127.0.0.1:{}", site.port()), tempfile::tempdir().unwrap());
     let seeds = dir.path().join("seeds");
-    // So large that its later lines are looked at while the crawl runs.
+    // The file is so large that its later lines are checked only while the crawl runs.
     let padding = format!("# {}\n", "x".repeat(1_000)).repeat(17_000);
     let urls = format!("http://{host}/\nhttp://user:SECRET@{host}/a\nhttp://SECRET@{host}/b\n");
     std::fs::write(&seeds, format!("{urls}{padding}https://u:SEC/RET@{host}/c\nhttp://u:SECRET@[bad/\n"))
@@ -344,7 +344,7 @@ fn a_password_in_a_refused_address_is_told_and_written_nowhere() {
             .any(|drop| drop["url"] == format!("http://***@{host}/a") && drop["reason"] == "userinfo")
     );
     for path in files_below(&dir.path().join("out")) {
-        // The texts of pages are theirs.
+        // The texts of pages come from the pages.
         if path.ends_with("pages.jsonl") {
             continue;
         }

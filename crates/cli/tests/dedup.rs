@@ -1,4 +1,4 @@
-//! `huntsman dedup` from outside: what it finds, what a kill leaves, what it refuses.
+//! `huntsman dedup`, run as a process: what it finds, what a kill leaves, what it refuses.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -28,7 +28,8 @@ fn hash_of(story: &Value) -> SimHash {
 
 type Matches = BTreeMap<String, Vec<(u64, String)>>;
 
-/// What `add` is to flag: each story is compared with all before it; `query` compares with all others.
+/// The matches that `add` must flag: each story is compared with all before it. For `query` (`with_later`), it is
+/// compared with all others.
 fn naive(stories: &[Value], k: u32, with_later: bool) -> Matches {
     let hashed: Vec<(Language, SimHash)> = stories
         .iter()
@@ -54,7 +55,7 @@ fn sorted(mut near: Vec<(u64, String)>) -> Vec<(u64, String)> {
     near
 }
 
-/// What flags say; each document has one line at most.
+/// The matches in the flags; each document has at most one line.
 fn flagged(flags: &[Value]) -> Matches {
     let mut all = Matches::new();
     for flag in flags {
@@ -91,7 +92,7 @@ fn done(directory: &Path, arguments: &[&str]) -> Said {
     said
 }
 
-/// All that an index promises, whatever it lies in.
+/// Tests everything that an index promises, for any kind of storage.
 fn round_trip(index: &[&str], seed: u64) {
     eprintln!("seed {seed}");
     let directory = tempfile::tempdir().unwrap();
@@ -118,7 +119,7 @@ fn round_trip(index: &[&str], seed: u64) {
         assert!(report[key].is_number(), "{key}: {report}");
     }
 
-    // The same day again.
+    // The same day is added again.
     let before = std::fs::read(path.join("flags.jsonl")).unwrap();
     go(&add);
     assert_eq!(std::fs::read(path.join("flags.jsonl")).unwrap(), before);
@@ -176,12 +177,12 @@ fn a_build_finds_all_pairs_and_fingerprints_are_an_input_too() {
         );
         assert_eq!(sorted_lines(&done(path, &["export", "--index", index]).stdout), sorted_lines(&hashes));
     }
-    // Again: nothing is doubled.
+    // Building again duplicates nothing.
     done(path, &["build", "hashes.jsonl", "--index", "plain"]);
     assert_eq!(sorted_lines(&done(path, &["export", "--index", "plain"]).stdout), sorted_lines(&hashes));
 }
 
-/// Fingerprints in clusters, many batches of them.
+/// Fingerprints in clusters, enough for many batches.
 fn clusters(random: &mut StdRng, number: usize) -> Vec<Value> {
     let mut hashes: Vec<u128> = Vec::new();
     for at in 0..number {
@@ -197,7 +198,8 @@ fn clusters(random: &mut StdRng, number: usize) -> Vec<Value> {
     hashes.iter().enumerate().map(line).collect()
 }
 
-/// Starts the command again and again, and kills it after ever longer times, until it ends by itself.
+/// Starts the command repeatedly and kills it after increasing times, until it ends by itself. Returns the number of
+/// kills.
 fn kill_until_done(path: &Path, arguments: &[&str], random: &mut StdRng) -> u32 {
     let mut kills = 0;
     loop {
@@ -256,7 +258,8 @@ fn a_torn_last_flag_is_cut_off_and_written_again() {
     done(path, &add);
     let whole = std::fs::read_to_string(path.join("flags.jsonl")).unwrap();
     for cut in [1, 30, 200] {
-        // As it is after a kill while the first batch's flags are being written: the index has nothing yet.
+        // This is the state after a kill while the flags of the first batch are being written: the index is still
+        // empty.
         std::fs::remove_dir_all(path.join("index")).unwrap();
         std::fs::write(path.join("flags.jsonl"), &whole[..whole.len() - cut]).unwrap();
         let said = done(path, &add);
@@ -409,7 +412,7 @@ fn packed_files_folders_lists_and_stdin_are_read() {
         gz.write_all(text.as_bytes()).unwrap();
         gz.finish().unwrap()
     };
-    // Two members, as when files are put behind each other.
+    // The file has two gzip members, as when files are concatenated.
     std::fs::write(path.join("a.jsonl.gz"), [packed(&line("gz 1")), packed(&line("gz 2"))].concat()).unwrap();
     std::fs::write(path.join("b.jsonl.zst"), zstd::encode_all(line("zst").as_bytes(), 3).unwrap()).unwrap();
     std::fs::create_dir_all(path.join("folder/deep")).unwrap();
@@ -437,7 +440,7 @@ fn packed_files_folders_lists_and_stdin_are_read() {
     assert_eq!(told[1], (json!(17), json!("hi")));
     assert!(said.stderr.contains("1 of the list were not in the input, such as gone"), "{}", said.stderr);
 
-    // What stands before the damage counts, and other inputs do.
+    // The lines before the damage count, and so do other inputs.
     let cut = packed(&(0..5_000).map(|at| line(&at.to_string())).collect::<String>());
     std::fs::write(path.join("cut.jsonl.gz"), &cut[..cut.len() / 2]).unwrap();
     let said = dedup(path, &["hash", "cut.jsonl.gz", "b.jsonl.zst"]);
@@ -480,7 +483,7 @@ fn mistakes_are_told_before_anything_is_done() {
     assert_eq!(std::fs::read_to_string(path.join("notes.txt")).unwrap(), "my notes\n");
 }
 
-/// A run that reads stdin, with its metrics' address.
+/// A run that reads stdin, with the address of its metrics.
 struct Live {
     child: Child,
     stderr: BufReader<std::process::ChildStderr>,
@@ -514,7 +517,7 @@ impl Live {
         text
     }
 
-    /// Scrapes until a line is there.
+    /// Scrapes the metrics until they contain a line.
     fn wait_for(&self, line: &str) -> String {
         let mut text = String::new();
         for _ in 0..300 {
@@ -527,7 +530,7 @@ impl Live {
         panic!("{line} never came:\n{text}");
     }
 
-    /// Ends the input; gives the exit code and what was said.
+    /// Closes the input; returns the exit code and stderr.
     fn end(mut self) -> (Option<i32>, String) {
         drop(self.child.stdin.take());
         let mut said = String::new();
@@ -543,7 +546,7 @@ fn a_run_tells_its_metrics_and_holds_its_index() {
     let documents = clusters(&mut StdRng::seed_from_u64(3), 1_500);
     let mut live = live(path, &["--index", "index", "--flags", "flags.jsonl", "--metrics-file", "end.prom"]);
     live.feed(&documents[..1_100]);
-    // 1,024 make a batch; the rest waits for more.
+    // A batch has 1,024 documents; the rest waits for more input.
     let text = live.wait_for("huntsman_stage_seconds_count{lang=\"HINDI\",stage=\"insert\"} 682");
     assert!(text.starts_with("HTTP/1.1 200"), "{text}");
     for line in [
@@ -609,7 +612,7 @@ fn a_disk_that_is_full_is_told_and_the_run_goes_on_later() {
     let documents = clusters(&mut StdRng::seed_from_u64(5), 4_000);
     write(&path.join("day.jsonl"), &documents);
     let add = ["dedup", "add", "day.jsonl", "--index", "index", "--flags", "flags.jsonl"];
-    // In blocks of 512 bytes or of 1 KiB: before all of the index is written in either case.
+    // With blocks of 512 bytes or of 1 KiB: in either case the limit is reached before the whole index is written.
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", "ulimit -f 60; exec \"$@\"", "sh", env!("CARGO_BIN_EXE_huntsman")]);
     let full = run(shell.args(add).current_dir(path));
@@ -665,7 +668,7 @@ fn a_flipped_bit_is_told_by_verify_and_mended_by_repair() {
     let verdict: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!((&verdict["whole"], &verdict["counts"]["documents"]), (&json!(true), &json!(300)));
     for _ in 0..20 {
-        // The last 32 bytes tell only that all before them was synced.
+        // The last 32 bytes only record that everything before them was synced.
         let at = rng.random_range(32..whole.len() - 32);
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << rng.random_range(0..8);

@@ -1,4 +1,4 @@
-//! What a real Prometheus makes of the metrics of `huntsman dedup`, and whether the dashboard fits them.
+//! Tests the metrics of `huntsman dedup` with a real Prometheus, and the dashboard with these metrics.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -29,11 +29,11 @@ fn array<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().unwrap_or_else(|| panic!("{name} of {value}"))
 }
 
-/// What the dashboard asks for, as it is with all languages and jobs chosen.
+/// The queries of the dashboard, with all languages and jobs selected.
 fn expressions(dashboard: &Value) -> BTreeSet<String> {
     let panels = array(dashboard, "panels").iter().flat_map(|panel| array(panel, "targets"));
     let asked = panels.map(|target| target["expr"].as_str().expect("an expression").to_owned());
-    // What a variable offers is the values of a label: they are there if the metric has the label.
+    // The options of a variable are the values of a label: they exist if the metric has the label.
     let offered = array(&dashboard["templating"], "list").iter().filter_map(|variable| {
         let query = variable["query"]["query"].as_str()?.strip_prefix("label_values(")?;
         let (metric, label) = query.strip_suffix(')')?.split_once(", ")?;
@@ -84,13 +84,14 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // Of a test that failed.
+        // The process is still running if a test failed.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// More than a batch of stories, some of them HTML, one empty, one broken. Each round has the texts of the one before.
+/// More than a batch of stories, some of them HTML, one empty, one broken. Each round repeats the texts of the
+/// previous one.
 fn round(stories: &[Value], number: usize) -> String {
     let mut text = String::new();
     for (at, story) in stories.iter().enumerate() {
@@ -105,7 +106,7 @@ fn round(stories: &[Value], number: usize) -> String {
     text + &json!({"id": number * 10_000 + 9_999, "lang": "en", "text": "."}).to_string() + "\nno json\n"
 }
 
-/// The numbers of a result.
+/// The numbers in a result.
 fn numbers(results: &[Value]) -> Vec<f64> {
     let number = |result: &Value| result["value"][1].as_str().and_then(|number| number.parse().ok());
     results.iter().map(|result| number(result).unwrap_or_else(|| panic!("{result}"))).collect()
@@ -123,7 +124,8 @@ fn a_prometheus_sees_a_run_go_on_and_the_dashboard_finds_all_that_it_asks_for() 
     };
     let stories = stories(&mut StdRng::seed_from_u64(8), 105);
 
-    // Three rounds, each when Prometheus has seen the one before, so that there is something to take a rate of.
+    // There are three rounds, each started when Prometheus has scraped the previous one, so that rates can be
+    // computed.
     let counted = ["huntsman_docs_processed_total", "huntsman_docs_flagged_total"]
         .map(|name| ["directory", "redis"].map(|job| format!("sum({name}{{job=\"{job}\"}})")));
     let mut before = [0.0; 4];
@@ -151,7 +153,7 @@ fn a_prometheus_sees_a_run_go_on_and_the_dashboard_finds_all_that_it_asks_for() 
         assert_eq!((&target["health"], &target["lastError"]), (&json!("up"), &json!("")), "{target}");
     }
 
-    // All that the dashboard asks for is there, once there are two scrapes of it; at least one number of each is one.
+    // All queries of the dashboard have results after two scrapes, and at least one number of each is finite.
     let expressions = expressions(&dashboard());
     assert!(expressions.len() > 15, "{expressions:?}");
     let start = Instant::now();
@@ -173,7 +175,7 @@ fn a_prometheus_sees_a_run_go_on_and_the_dashboard_finds_all_that_it_asks_for() 
                 "{job} {stage}: {median:?}"
             );
         }
-        // A histogram is one: its last class has all, and as many as were counted.
+        // The last bucket of a histogram has all observations, as many as were counted.
         let all = |name: &str, label: &str| {
             ask(&format!("sum(huntsman_stage_seconds_{name}{{job=\"{job}\",stage=\"hash\"{label}}})"))
         };
@@ -212,11 +214,11 @@ fn a_prometheus_sees_a_run_go_on_and_the_dashboard_finds_all_that_it_asks_for() 
             Some("3")
         );
         assert_eq!(value("huntsman_docs_processed_total{lang=\"HINDI\"} ").as_deref(), Some("315"));
-        // A collector that reads files tells of its own process.
+        // A collector that reads files has process metrics of its own.
         assert!(!text.contains("process_resident"), "{text}");
     }
 
-    // The file goes on with the next run, so that what Prometheus sees of it grows by what the run did.
+    // The next run continues the file, so the numbers in Prometheus grow by that run's work.
     let mut next = Live::start(path, "index", "directory");
     next.feed(&round(&stories[..100], 3));
     next.end();

@@ -1,4 +1,4 @@
-//! `huntsman dedup` of a bucket: what it reads, in which order, and what breaks.
+//! `huntsman dedup` with a bucket: which objects it reads, in which order, and how it handles failures.
 
 #![cfg(feature = "s3")]
 
@@ -18,7 +18,7 @@ mod common;
 use common::stories::stories;
 use common::{Said, huntsman, lines, run, said};
 
-/// The command, with an endpoint and credentials.
+/// The command with an endpoint and credentials.
 fn at(endpoint: &str, directory: &Path) -> Command {
     let mut command = huntsman(directory);
     let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("AWS_"));
@@ -30,7 +30,7 @@ fn at(endpoint: &str, directory: &Path) -> Command {
     command
 }
 
-/// Variables of the environment that are set or taken away.
+/// Environment variables to set or to remove.
 type Changes<'a> = &'a [(&'a str, Option<&'a str>)];
 
 fn dedup(server: &Server, directory: &Path, arguments: &[&str]) -> Said {
@@ -54,7 +54,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     gz.finish().unwrap()
 }
 
-/// Stories of ten languages in packed and plain files, in folders whose names put the order to the test.
+/// Stories in ten languages in compressed and plain files, in folders whose names test the order.
 fn files(seed: u64) -> BTreeMap<String, Vec<u8>> {
     let stories = stories(&mut StdRng::seed_from_u64(seed), 24);
     let json_lines = |part: &[Value]| -> Vec<u8> {
@@ -67,7 +67,7 @@ fn files(seed: u64) -> BTreeMap<String, Vec<u8>> {
     let mut files = BTreeMap::new();
     files.insert("deep/one.jsonl.gz".to_owned(), gzip(&json_lines(packed)));
     files.insert("deep/er/two.ndjson.zst".to_owned(), zstd::encode_all(&*json_lines(other), 3).unwrap());
-    // Longer than a piece that is fetched at once.
+    // This object is longer than a piece that is fetched at once.
     let long = json!({"id": "long", "lang": "en", "text": "a long text", "pad": "x".repeat(3 << 20)});
     let all = [json_lines(plain), json_lines(&[long]), json_lines(&plain[..20])].concat();
     files.insert("deep.jsonl".to_owned(), all);
@@ -95,7 +95,7 @@ fn put_in_folder(folder: &Path, files: &BTreeMap<String, Vec<u8>>) {
     }
 }
 
-/// Flags without the time at which they were made.
+/// Flags without their times.
 fn flags(path: &Path) -> Vec<Value> {
     let mut flags = lines(path);
     flags.iter_mut().for_each(|flag| {
@@ -133,7 +133,7 @@ fn a_bucket_gives_what_the_same_folder_gives_also_over_connections_that_break() 
     let hashed = done(&server, path, &["hash", "folder"]).stdout;
     assert_eq!(done(&server, path, &["hash", "s3://stories/day/"]).stdout, hashed, "also in the same order");
 
-    // The same again changes nothing.
+    // Repeating the run changes nothing.
     let written = std::fs::read(path.join("b.jsonl")).unwrap();
     let again = done(&server, path, &[&arguments[..], &["--report", "again.json"]].concat());
     assert_eq!(std::fs::read(path.join("b.jsonl")).unwrap(), written, "{}", again.stderr);
@@ -144,7 +144,7 @@ fn a_bucket_gives_what_the_same_folder_gives_also_over_connections_that_break() 
         report["processed"]
     );
 
-    // Many answers are cut off, also in the middle of a piece; an object is fetched from there on.
+    // Many responses are cut off, some in the middle of a piece; the rest of the object is then fetched.
     let proxy = Proxy::start(server.port());
     let cuts = Cuts { seed: 5, most_bytes: 1_500_000, counted: Counted::Answers };
     println!("{cuts:?}");
@@ -156,7 +156,7 @@ fn a_bucket_gives_what_the_same_folder_gives_also_over_connections_that_break() 
     ]));
     assert_eq!((said.code, said.stdout == hashed), (Some(0), true), "{}", said.stderr);
 
-    // One object: lines, a document, and lines by another name.
+    // One object with lines, one with a document, and one with lines under another name.
     server.put("stories", "odd", b"{\"id\":7,\"lang\":\"en\",\"text\":\"a text\"}\n");
     let one = |input: &str| ids(&done(&server, path, &["hash", input]));
     assert_eq!(one("s3://stories/odd"), [json!(7)]);
@@ -169,7 +169,7 @@ fn more_objects_than_a_page_come_in_order_and_a_list_fetches_only_its_own() {
     let (server, directory) = (Server::start(), tempfile::tempdir().unwrap());
     let path = directory.path();
     server.make_bucket("many");
-    // What is no document is listed, and not fetched.
+    // An object that is no document is listed but not fetched.
     let is_story = |number: &usize| number % 20 == 17;
     for number in 0..1_050 {
         let name = format!("{number}.{}", if is_story(&number) { "txt" } else { "png" });
@@ -181,7 +181,7 @@ fn more_objects_than_a_page_come_in_order_and_a_list_fetches_only_its_own() {
     assert_eq!(ids(&said), names);
     assert_eq!(server.log().matches("GET /many/").count(), names.len(), "{}", server.log());
 
-    // Two slashes in a row stand in no name that can be asked for; it costs no more than itself.
+    // A name with two slashes in a row cannot be requested; only that object is lost.
     server.put("many", "57//5.txt", b"a story");
     server.put("many", "//x.jsonl", b"");
     server.put("many", "a/../b.png", b"");
@@ -308,11 +308,11 @@ fn mistakes_are_told_before_anything_is_done() {
     assert!(!path.join("new").exists());
 }
 
-/// A run whose output nobody takes until [`Held::rest`], so that it stops in the middle of the first, long object.
+/// A run whose output is not read until [`Held::rest`], so that it blocks in the middle of the first, long object.
 struct Held(std::process::Child);
 
 impl Held {
-    /// A bucket with a long object before others.
+    /// A bucket with a long object before the others.
     fn start(server: &Server, path: &Path, others: usize) -> Self {
         server.make_bucket("day");
         let line =
@@ -333,7 +333,8 @@ impl Held {
             .args(["dedup", "hash", "s3://day", "--lang", "en", "--jobs", "1"])
             .env("AWS_MAX_ATTEMPTS", "2");
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary runs");
-        // Names are listed before anything is fetched. Sixteen pieces are fetched ahead, so with more the first ones were read.
+        // Names are listed before any object is fetched. Sixteen pieces are fetched ahead, so more requests mean that
+        // the first pieces were read.
         let start = Instant::now();
         while server.log().matches("\"GET /day/a.jsonl HTTP/1.1\" 206").count() < 18 {
             assert!(start.elapsed() < Duration::from_secs(120), "{}", server.log());
@@ -381,11 +382,11 @@ fn a_server_that_goes_away_ends_the_input_and_never_an_object_in_its_middle() {
     assert!(read.iter().enumerate().all(|(at, id)| *id == at), "lines came in order");
     assert!(said.stderr.contains("s3://day/a.jsonl:"), "{}", said.stderr);
     assert!(said.stderr.contains("does not answer any more"), "{}", said.stderr);
-    // It is not asked for one object after the other.
+    // The run stops and does not try one object after the other.
     assert!(said.stderr.lines().count() < 100, "{}", said.stderr);
 }
 
-/// A server that lists one object and says again and again where to go on, with these tokens in turn.
+/// A server that lists one object and always names a continuation token, these ones in turn.
 fn circling(tokens: &'static [&'static str]) -> String {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());

@@ -1,4 +1,4 @@
-//! The output directory from outside: finished, unfinished, fresh, shared.
+//! The output directory as users see it: finished, unfinished, fresh, shared.
 
 mod common;
 
@@ -62,7 +62,7 @@ fn a_crawl_whose_seed_failed_is_tried_again() {
     assert_eq!(report(&dir.path().join("out"))["pages"], 1);
 }
 
-/// A site whose second page takes its time.
+/// A site whose second page is slow.
 fn slow(delay: Duration) -> RunningSite {
     Site::builder()
         .page("/", "<a href='/slow'>s</a>")
@@ -163,13 +163,13 @@ fn another_command_is_told_what_the_directory_holds() {
     assert!(said.code == Some(2) && said.stderr.contains("finished sweep"), "{said:?}");
 }
 
-/// What `verify` says of a directory, as JSON, and its exit code.
+/// The JSON output of `verify` for a directory, and its exit code.
 fn verify(directory: &Path, name: &str) -> (Option<i32>, Value) {
     let said = run(huntsman(directory).args(["verify", name, "--json"]));
     (said.code, serde_json::from_str(&said.stdout).unwrap_or_else(|error| panic!("{error}: {said:?}")))
 }
 
-/// All files below a directory with what is in them.
+/// All files below a directory with their contents.
 fn content(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -263,7 +263,7 @@ mod private {
 
     use super::*;
 
-    /// All that is in a directory, itself first.
+    /// All paths below a directory, beginning with itself.
     fn all(path: &Path) -> Vec<PathBuf> {
         let mut found = vec![path.to_owned()];
         if path.is_dir() {
@@ -306,7 +306,7 @@ mod private {
         for name in names {
             let target = precious.join(name.file_name().unwrap());
             std::fs::create_dir(&precious).unwrap();
-            // What was there is there still, behind a link.
+            // Earlier files are still there, behind a link.
             std::fs::rename(&name, &target).unwrap();
             symlink(&target, &name).unwrap();
             let before: Vec<_> = all(&target).iter().map(|path| std::fs::read(path).ok()).collect();

@@ -12,10 +12,10 @@ use common::{Said, crawl, field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::Value;
 
-/// Pages of each of the two hosts.
+/// Number of pages on each of the two hosts.
 const PAGES: usize = 200;
 
-/// A start page that leads to many pages of two hosts, each of which leads nowhere.
+/// A start page with links to many pages of two hosts, which have no links.
 fn site() -> RunningSite {
     Site::builder()
         .route("/", |asked| {
@@ -94,7 +94,7 @@ fn info_tells_how_far_the_crawl_came() {
     assert_eq!((&info["state"], &info["finish_reason"]), (&"interrupted".into(), &"shutdown".into()));
     assert_eq!((&info["store"], &info["format"], &info["hosts"]), (&"redb".into(), &1.into(), &2.into()));
     assert!(info["bytes"].as_u64().unwrap() > 1_000 && info["last_commit"].is_string(), "{info}");
-    // From the state directory, and the job in it.
+    // The command also accepts the state directory and the job in it.
     for name in ["out/state", "out/state/job"] {
         assert_eq!(json(&job(dir.path(), &["info", name, "--json"])), info, "{name}");
     }
@@ -108,7 +108,7 @@ fn info_tells_how_far_the_crawl_came() {
     {
         assert!(said.stdout.contains(line), "no \"{line}\" in\n{}", said.stdout);
     }
-    // Looking changed nothing.
+    // Looking did not change the job.
     assert_eq!(run(&mut kept(dir.path(), &site, "redb")).code, Some(0));
     let info = json(&job(dir.path(), &["info", "out", "--json"]));
     assert_eq!((&info["state"], &info["finish_reason"]), (&"finished".into(), &"finished".into()));
@@ -148,7 +148,8 @@ fn what_is_queued_is_listed_and_what_was_seen_exported() {
     assert!(help.contains("fingerprint") && help.contains("URLs are not kept"), "{help}");
 }
 
-/// Every URL has one record: the pages of the dropped host that were not fetched before are drops by the user.
+/// Every URL has one record: pages of the dropped host that were not fetched before are recorded as dropped by the
+/// user.
 fn drop_and_go_on(store: &str, is_killed: bool) {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     interrupted(dir.path(), &site, store, is_killed);
@@ -229,7 +230,7 @@ fn where_there_is_no_state_nothing_is_made() {
     {
         assert_eq!(job(dir.path(), args).code, Some(2), "{args:?}");
     }
-    // Other stores are told apart, and stay as they are.
+    // Other stores are recognised and not changed.
     let mut command = kept(dir.path(), &site, "redb");
     command.args(["--set", "httpcache_enabled=true", "--set", "httpcache_dir=cache", "--max-pages", "5"]);
     assert_eq!(run(command.args(["--out", "other"])).code, Some(0));
@@ -237,7 +238,7 @@ fn where_there_is_no_state_nothing_is_made() {
     let said = run(huntsman(dir.path()).args(["cache", "rm", "other/state/job", "--all"]));
     assert!(said.code == Some(2) && said.stderr.contains("no HTTP cache"), "{said:?}");
     assert_eq!(json(&job(dir.path(), &["info", "other", "--json"]))["pages"], 5);
-    // A queue in memory leaves none.
+    // A crawl with its queue in memory leaves no job.
     assert_eq!(run(kept(dir.path(), &site, "memory").args(["--max-pages", "5"])).code, Some(0));
     let said = job(dir.path(), &["info", "out"]);
     assert!(said.code == Some(2) && said.stderr.contains("memory"), "{said:?}");

@@ -13,12 +13,12 @@ use serde_json::Value;
 
 const PAGES: usize = 60;
 
-/// Each page links to the next.
+/// A site in which each page links to the next one.
 fn site() -> RunningSite {
     linked(PAGES, |n| vec![(n + 1) % PAGES])
 }
 
-/// Every third page is the one before it with a word exchanged, in another frame.
+/// Every third page is the previous one with one word replaced and a different layout.
 fn linked(pages: usize, next: impl Fn(usize) -> Vec<usize>) -> RunningSite {
     let mut site = Site::builder();
     for n in 0..pages {
@@ -48,7 +48,7 @@ fn records_have_fingerprints_and_what_they_are_near_to_as_comparing_all_finds() 
     assert_eq!(hashes.len(), PAGES);
     let mut flagged = 0;
     for (at, page) in pages.iter().enumerate() {
-        // One page after the other: the earlier ones are those above.
+        // Pages are fetched one after the other, so the earlier ones are those with smaller numbers.
         let mut expected: Vec<(u32, String)> = (0..at)
             .map(|other| {
                 (hashes[at].distance(hashes[other]), pages[other]["url"].as_str().unwrap().to_owned())
@@ -177,7 +177,7 @@ fn near_duplicates_are_skipped_if_asked_for() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     let said = run(crawl(dir.path(), &site).args(["--near-dup=7", "--on-near-duplicate", "skip"]));
     assert_eq!(said.code, Some(0), "{said:?}");
-    // The third page is a near-duplicate, and the way to all others leads over it.
+    // The third page is a near-duplicate, and all other pages are reachable only through it.
     let drops = lines(dir.path().join("out/drops.jsonl"));
     assert_eq!(
         (field(&drops, "reason"), drops[0]["state"].as_str()),

@@ -1,4 +1,4 @@
-//! `pdf-text`, the process that reads PDF files: whatever the file, it ends with text or an error.
+//! `pdf-text`, the process that reads PDF files: it must end with text or an error for any file.
 #![cfg(feature = "pdf")]
 
 use std::io::Write;
@@ -29,8 +29,8 @@ fn packed(content: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Two pages, one of them packed, with fonts of three kinds, among them one whose letters have names of their own and one with a table of what
-/// its letters mean.
+/// Two pages, one of them compressed, with fonts of three kinds, including one whose letters have custom names and
+/// one with a table that maps its letters to text.
 fn pages() -> Vec<Vec<u8>> {
     let unicode = "/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /X def 1 begincodespacerange <00> <FF> \
         endcodespacerange 2 beginbfchar <41> <0416> <42> <00660069> endbfchar 1 beginbfrange <43> <45> <0061> endbfrange endcmap end end";
@@ -116,7 +116,7 @@ fn a_damaged_file_ends_with_text_or_an_error() {
                     3 => drop(
                         mutant.splice(at..end, pieces[rng.random_range(0..pieces.len())].iter().copied()),
                     ),
-                    // Digits are lengths, counts, places and numbers of objects.
+                    // Digits are lengths, counts, positions and object numbers.
                     _ => {
                         let digits: Vec<usize> =
                             (0..mutant.len()).filter(|at| mutant[*at].is_ascii_digit()).collect();
@@ -182,10 +182,10 @@ fn files_that_nest_loop_or_unpack_without_end_cost_themselves() {
         with(5, stream("", &b"q ".repeat(500_000))),
     ];
     for pdf in loops {
-        // That it comes back is what is asked; with text or without.
+        // The test is only that the process ends, with text or without.
         let _ = reader().text(&pdf);
     }
-    // Zeros: 4 MB that are 4 GB.
+    // The zeros compress 4 GB into 4 MB.
     let mut piece = Vec::with_capacity(1 << 14);
     let mut packer = Compress::new(Compression::best(), false);
     packer.compress_vec(&vec![b' '; 1 << 20], &mut piece, FlushCompress::Full).unwrap();

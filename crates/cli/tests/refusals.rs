@@ -1,4 +1,5 @@
-//! Bad input: what is wrong, where, and what to do; the right code; nothing left behind.
+//! Wrong input: the message says what is wrong, where, and what to do; the exit code is right; no files are left
+//! behind.
 
 mod common;
 
@@ -9,7 +10,8 @@ fn site() -> RunningSite {
     Site::builder().page("/", "x").start_blocking()
 }
 
-/// Runs `crawl` with these arguments in an empty directory, and checks that it stays empty and that no secret is told.
+/// Runs `crawl` with these arguments in an empty directory, and checks that it stays empty and that no secret is
+/// printed.
 fn refused(args: &[&str], code: i32, parts: &[&str]) {
     let dir = tempfile::tempdir().unwrap();
     let said = run(huntsman(dir.path()).arg("crawl").args(args));

@@ -1,4 +1,4 @@
-//! Crawls that are stopped, killed or damaged, and go on.
+//! Crawls that are stopped, killed or damaged, and then continued.
 #![cfg(unix)]
 
 mod common;
@@ -19,7 +19,7 @@ fn site() -> RunningSite {
     sites::linked(PAGES, 8).start_blocking()
 }
 
-/// A crawl with a queue on disk.
+/// A crawl with its queue on disk.
 fn kept(directory: &Path, site: &RunningSite, store: &str) -> Command {
     let mut command = crawl(directory, site);
     command.args(["--store", store, "--concurrency", "64", "--per-host", "64"]);
@@ -42,7 +42,7 @@ fn signal(child: &Child, name: &str) {
     );
 }
 
-/// Every page is in the records once, and nothing else is.
+/// Checks that every page is in the records once, and no others are.
 fn assert_complete(directory: &Path, site: &RunningSite) {
     let pages = field(&lines(directory.join("out/pages.jsonl")), "url");
     let expected: BTreeSet<String> =
@@ -178,7 +178,8 @@ fn a_file_that_cannot_grow_stops_the_crawl_and_it_goes_on_with_more_room() {
     let mut words = vec![command.get_program().to_owned()];
     words.extend(command.get_args().map(ToOwned::to_owned));
     let mut limited = Command::new("sh");
-    // The write fails as it does on a full disk, and the signal that comes with it ends nothing. A block is 512 or 1,024 bytes.
+    // The write fails as on a full disk, and the signal that comes with it does not end the process. A block is 512
+    // or 1,024 bytes.
     limited.args(["-c", "ulimit -f 10000; exec \"$@\"", "sh"]).args(words);
     limited.current_dir(dir.path()).stdin(Stdio::null()).env("NO_COLOR", "1");
     let said = run(&mut limited);

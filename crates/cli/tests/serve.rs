@@ -1,4 +1,4 @@
-//! `serve`: the API, the pages, and what strangers cannot do with them.
+//! `serve`: the API, the pages, and protection against hostile clients.
 
 mod common;
 
@@ -20,7 +20,7 @@ fn words(from: usize, to: usize) -> String {
     (from..to).map(|n| format!("word{}", (n * 7_919) % 99_991)).collect::<Vec<_>>().join(" ")
 }
 
-/// A running server. It is killed with this value.
+/// A running server. It is killed when this value is dropped.
 struct Server {
     child: Child,
     stderr: BufReader<ChildStderr>,
@@ -28,7 +28,7 @@ struct Server {
     _directory: TempDir,
 }
 
-/// What was answered.
+/// A response.
 #[derive(Debug)]
 struct Answered {
     status: u16,
@@ -53,7 +53,7 @@ impl Server {
         Self::start_with(args, &[])
     }
 
-    /// A server that may fetch from some sites.
+    /// A server that may fetch pages from some sites.
     fn beside(sites: &[&RunningSite], args: &[&str]) -> Self {
         let allowed: Vec<String> = sites.iter().map(|site| format!("127.0.0.1:{}", site.port())).collect();
         let mut all: Vec<&str> = args.to_vec();
@@ -118,7 +118,7 @@ impl Server {
         )
     }
 
-    /// Asks the API by JSON.
+    /// Sends a question to the API as JSON.
     fn ask(&self, question: &Value) -> Value {
         let answer = self.post("/api.json", "application/json", &question.to_string(), &[]);
         assert_eq!(answer.header("access-control-allow-origin"), Some("*"), "{answer:?}");
@@ -129,7 +129,7 @@ impl Server {
         self.post(target, "application/x-www-form-urlencoded", &encoded(fields), headers)
     }
 
-    /// A number among the metrics.
+    /// The value of a metric.
     fn metric(&self, name: &str) -> u64 {
         let text = self.get("/metrics").body;
         let line = text.lines().find(|line| line.split_once(' ').is_some_and(|(other, _)| other == name));
@@ -154,7 +154,7 @@ impl Drop for Server {
 
 fn answered(mut stream: TcpStream) -> Answered {
     let mut bytes = Vec::new();
-    // What came before a connection was reset counts.
+    // Data received before a connection was reset counts.
     let _ = stream.read_to_end(&mut bytes);
     let text = String::from_utf8(bytes).expect("answers are UTF-8");
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
@@ -174,7 +174,7 @@ fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap_or_else(|| panic!("{value}")).keys().map(String::as_str).collect()
 }
 
-/// A wiki and sources of all kinds on one site.
+/// A site with a wiki and sources of all kinds.
 fn site() -> RunningSite {
     let text = words(0, 300);
     let wiki = move |asked: &Asked| {
@@ -252,7 +252,7 @@ fn a_comparison_has_the_shape_of_the_reference_and_ours_beside_it() {
         let html = made["detail"][side].as_str().unwrap();
         assert!(html.starts_with("<span class=\"cv-hl\">word0 word7919 "), "{html}");
     }
-    // The same as a page for people.
+    // The same response as a page for people.
     let page = server.get(&format!("{query}&format=jsonfm"));
     assert_eq!(page.header("content-type"), Some("text/html; charset=utf-8"));
     assert!(
@@ -282,7 +282,7 @@ fn texts_are_compared_in_form_and_json_with_any_degree() {
     assert!((shares("5") - (-0.8939 * r * r + 1.8948 * r - 0.0009)).abs() < 1e-9);
     assert_eq!(shares("0"), shares("5"));
     assert!(shares("1") > shares("5") && shares("16") < shares("5"));
-    // Places are those of the text that was sent, ends of lines included.
+    // Positions refer to the text as it was sent, line ends included.
     let article = format!("Über\r\n\r\n{}", words(10, 50));
     let made = server.ask(&json!({"action": "compare", "article": article, "text": source}));
     let length = words(10, 50).chars().count();
@@ -336,7 +336,7 @@ fn every_error_has_the_code_of_the_reference_and_status_200() {
     }
     let text = server.post("/api", "text/plain", "action=sites", &[]).json();
     assert_eq!(text["error"]["code"], "bad_text");
-    // None of this harmed it.
+    // The server still works after all of this.
     let made = server.get(&format!("/api.json?action=compare&{page}&url={copy}")).json();
     assert_eq!(made["status"], "ok", "{made}");
 }
@@ -368,7 +368,7 @@ fn articles_of_a_named_wiki_are_read_by_title_revision_and_redirect() {
     );
     let made = ask(json!({"title": "Missing", "oldid": 7}));
     assert_eq!(made["status"], "ok", "the revision wins: {made:#}");
-    // Which robots.txt says about scripts is meant for crawlers; about other pages it is obeyed.
+    // What robots.txt says about scripts is meant for crawlers and not applied here; for other pages it is obeyed.
     let made = server.ask(&json!({"action": "compare", "article_url": site.url("/private"), "text": "x"}));
     assert_eq!(made["error"]["code"], "bad_article", "{made}");
     assert!(made["error"]["info"].as_str().unwrap().contains("robots"), "{made}");
@@ -380,7 +380,7 @@ fn articles_of_a_named_wiki_are_read_by_title_revision_and_redirect() {
 #[test]
 fn mirrors_of_the_wiki_of_an_article_are_no_sources() {
     let site = site();
-    // Hosts of links are compared as they are written.
+    // The hosts of links are compared as they are written.
     let wiki = wiki_flag(&site);
     let mirror = Site::builder()
         .page(
@@ -434,7 +434,7 @@ fn a_search_tells_what_became_of_every_source() {
     let statuses = paths.map(|path| status(&made, path));
     assert_eq!(statuses, ["failed", "failed", "excluded", "compared", "late"], "{made:#}");
     assert_eq!((&made["best"]["url"], &made["best"]["violation"]), (&json!(sources[3]), &json!("suspected")));
-    // What was read a moment ago ends the check before anything is asked for.
+    // A source that was read a moment ago ends the check before any query is sent.
     let made = question(false);
     assert_eq!(status(&made, "/copy"), "compared", "{made:#}");
     assert_eq!(site.count("/copy"), 1, "{:?}", site.targets());
@@ -455,7 +455,7 @@ fn a_result_is_kept_with_a_cache_and_told_as_such() {
     assert_eq!(server.metric("huntsman_serve_cache_hits_total"), 1);
 }
 
-/// A search engine that gives one address, or fails.
+/// A search engine that returns one address, or fails.
 fn engine(url: String) -> RunningSite {
     let found = move |asked: &Asked| match asked.param("q") {
         Some(query) if query.contains("word") => Answer::status(200)
@@ -529,7 +529,7 @@ fn nothing_inside_is_fetched_for_strangers() {
         }
     }
     assert_eq!(site.targets(), Vec::<String>::new());
-    // Nor by a redirect from where it may go.
+    // A redirect from an allowed address does not lead there, either.
     let to = site.url("/copy");
     let outside = Site::builder().route("/*", move |_| Answer::redirect(302, to.as_str())).start_blocking();
     let server = Server::beside(&[&outside], &[]);
@@ -555,7 +555,7 @@ fn with_a_token_only_those_who_know_it_are_served() {
         assert_eq!(answer.json()["error"]["code"], "not_logged_in");
     }
     assert_eq!(ask(&[("Authorization", "Bearer open-sesame")]).json()["status"], "ok");
-    // With it pages of other sites may ask as well, as in the reference.
+    // With the token, pages of other sites may call the API as well, as in the reference.
     let cross = [("Authorization", "Bearer open-sesame"), ("Origin", "https://wiki.example")];
     assert_eq!(ask(&cross).json()["status"], "ok");
     let preflight = server.exchange(
@@ -569,7 +569,7 @@ fn with_a_token_only_those_who_know_it_are_served() {
     let fields = [("article", article.as_str()), ("source", &source), ("token", "open-sesame")];
     assert_eq!(server.form("/compare", &fields[..2], &[]).status, 401);
     assert_eq!(server.form("/compare", &fields, &[]).status, 200);
-    // In an address it would be in logs.
+    // A token in a URL would be logged.
     assert_eq!(server.get("/api.json?action=compare&article=a&text=b&token=open-sesame").status, 401);
     assert_eq!((server.get("/metrics").status, server.get("/healthz").status), (401, 200));
     assert!(server.get("/").body.contains("name=\"token\""));
@@ -590,7 +590,7 @@ fn clients_without_the_token_hold_nobody_up() {
     };
     let begin = |request: String| {
         let mut stream = server.connect();
-        // It may be refused before all was sent.
+        // The request may be refused before all of it was sent.
         let _ = stream.write_all(request.as_bytes());
         stream
     };
@@ -598,13 +598,13 @@ fn clients_without_the_token_hold_nobody_up() {
         let host = server.address;
         format!("POST /api.json HTTP/1.1\r\nHost: {host}\r\n{content_type}Content-Length: 5000000\r\n\r\n")
     };
-    // The head alone is answered where it says enough.
+    // If the headers are enough to decide, the server responds without the body.
     for content_type in ["", "Content-Type: application/json\r\n"] {
         let answer = answered(begin(head(content_type)));
         assert_eq!((answer.status, answer.header("connection")), (401, Some("close")), "{answer:?}");
         assert_eq!(answer.json()["error"]["code"], "not_logged_in");
     }
-    // A form has its token at its end, and that of these never comes.
+    // The token of a form is at its end, and these forms never send it.
     let form =
         head("Content-Type: application/x-www-form-urlencoded\r\n") + "article=" + &"a".repeat(1 << 20);
     let open: Vec<TcpStream> = (0..60).map(|_| begin(form.clone())).collect();
@@ -623,7 +623,7 @@ fn clients_without_the_token_hold_nobody_up() {
     drop(open);
 }
 
-/// The most resident memory that a process had, in MiB.
+/// The peak resident memory of a process, in MiB.
 #[cfg(target_os = "linux")]
 fn peak_mib(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
@@ -635,7 +635,7 @@ fn peak_mib(process: u32) -> u64 {
 #[test]
 fn large_comparisons_share_the_memory_and_wait_for_each_other() {
     let server = Server::start(&["--max-time", "600"]);
-    // Words of one letter, which take most.
+    // Words of one letter take most memory.
     let letters = |step: usize| -> String {
         (0..300_000).map(|n| ["a ", "b ", "c ", "d "][(n * step + n * n / 7) % 4]).collect()
     };
@@ -704,7 +704,7 @@ fn requests_that_are_too_large_or_broken_are_refused_and_cost_nothing_else() {
     let chunk = [b"100000\r\n".as_slice(), &vec![b' '; 0x10_0000], b"\r\n"].concat();
     (0..15).for_each(|_| chunked.extend_from_slice(&chunk));
     assert!(matches!(server.exchange(&chunked).status, 0 | 413));
-    // Who still sends may not hear the answer.
+    // A client that is still sending may miss the response.
     let refused = |headers: &str| {
         let request = format!("GET / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n");
         matches!(server.exchange(request.as_bytes()).status, 0 | 431)
@@ -730,7 +730,7 @@ fn requests_that_are_too_large_or_broken_are_refused_and_cost_nothing_else() {
         server.ask(&json!({"action": "compare", "article": long, "text": "y"}))["error"]["code"],
         "bad_text"
     );
-    // Two texts as large as they may be, in the form in which they are largest.
+    // Two texts of the maximum size, in the encoding in which they are largest.
     let text = "é ".repeat((2 << 20) / 3);
     let answer = server.form("/api.json", &[("action", "compare"), ("article", &text), ("text", &text)], &[]);
     assert_eq!(
@@ -755,7 +755,7 @@ fn a_head_that_comes_too_slowly_ends_its_connection_and_holds_nobody_up() {
         assert!(matches!(answer.status, 0 | 408), "{answer:?}");
     }
     assert!(start.elapsed() > Duration::from_secs(5));
-    // That of the question; the others are counted until shortly after their ends were heard.
+    // This request's connection is the one; the others are counted until shortly after they were closed.
     server.wait_for_metric("huntsman_serve_connections", 1);
 }
 
@@ -778,7 +778,7 @@ fn more_checks_than_are_done_at_once_wait_and_still_more_are_refused() {
     let refused = server.exchange(posted.as_bytes());
     assert_eq!((refused.status, refused.header("retry-after")), (503, Some("30")), "{refused:?}");
     assert_eq!(refused.json()["error"]["code"], "busy");
-    // Who goes away does not wait any more.
+    // A client that disconnects no longer waits.
     for stream in waiting {
         stream.shutdown(Shutdown::Both).unwrap();
     }
@@ -882,7 +882,7 @@ fn pages_have_a_strict_policy_and_nothing_from_the_web_is_markup() {
         assert_eq!(page.body.matches("<section").count(), page.body.matches("</section").count());
     }
     assert!(pages[2].body.contains("&lt;script&gt;alert(2)") && pages[4].body.contains("class=\"match\""));
-    // What was filled in is there again.
+    // The forms show the values that were sent.
     assert!(pages[5].body.contains("alert(1)&lt;/script&gt;&quot; onload=&#39;x&#39;"), "{}", pages[5].body);
 }
 
@@ -891,7 +891,7 @@ fn a_browser_compares_texts_and_a_click_on_a_match_leads_to_the_other_side() {
     let server = Server::start(&[]);
     let browser = Browser::start();
     browser.open(&server.url("/"));
-    // Enough in front that the passages do not stand in the same line.
+    // There is enough text in front to put the passages on different lines.
     let source = format!("{} {}\nend", words(2_000, 3_500), words(10, 50));
     browser.paste("#compare-article", &format!("begin {}", words(0, 60)));
     browser.paste("#compare-source", &source);

@@ -1,4 +1,4 @@
-//! Stopping from outside: signals, and a reader that goes away.
+//! Stopping from outside: signals, and a reader of stdout that goes away.
 #![cfg(unix)]
 
 mod common;
@@ -63,7 +63,7 @@ fn the_second_signal_ends_at_once() {
     let said = said(child.wait_with_output().unwrap());
     assert_eq!(said.code, Some(130), "{said:?}");
     assert!(said.stderr.contains("stopping at once"), "{}", said.stderr);
-    // The page that never ends would have held it for the 15 s of the first signal.
+    // The page that never ends would have delayed the end by the 15 s of the first signal.
     assert!(!lines(dir.path().join("out/pages.jsonl")).is_empty());
 }
 

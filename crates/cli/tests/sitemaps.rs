@@ -1,4 +1,4 @@
-//! `huntsman crawl --sitemaps`: which pages it finds, and where the sitemaps themselves are on record.
+//! `huntsman crawl --sitemaps`: which pages it finds, and where the sitemaps themselves are recorded.
 
 mod common;
 
@@ -10,7 +10,7 @@ fn xml(body: &str) -> Answer {
     Answer::status(200).header("Content-Type", "application/xml").body(body.to_owned())
 }
 
-/// A site whose pages are in its sitemaps only.
+/// A site whose pages are listed only in its sitemaps.
 fn site(robots: &str) -> RunningSite {
     Site::builder()
         .robots(robots)
@@ -28,7 +28,7 @@ fn site(robots: &str) -> RunningSite {
         .start_blocking()
 }
 
-/// Paths of the records of a file, sorted.
+/// Paths in the records of a file, sorted.
 fn paths(site: &RunningSite, records: &[Value]) -> Vec<String> {
     let root = site.url("/").to_string();
     field(records, "url").iter().map(|url| url.replacen(&root, "/", 1)).collect()

@@ -19,12 +19,12 @@ fn words(from: usize, to: usize) -> String {
     (from..to).map(|n| format!("word{}", (n * 7_919) % 99_991)).collect::<Vec<_>>().join(" ")
 }
 
-/// Words of an article; no two share any.
+/// The words of an article; no two articles share a word.
 fn article(n: usize) -> String {
     words(n * 300, n * 300 + 200)
 }
 
-/// The sites that are linked to, under names of their own.
+/// The linked sites, under host names of their own.
 fn sources() -> RunningSite {
     let number = |target: &str| target.split_once('?').unwrap().1.parse().unwrap();
     let mut sites = Site::builder();
@@ -34,7 +34,7 @@ fn sources() -> RunningSite {
             .route("/copy", move |asked| {
                 Answer::html(format!("<p>Before. {} After.", article(number(&asked.target))))
             })
-            // Every sixth word is another one.
+            // Every sixth word is replaced.
             .route("/changed", move |asked| {
                 let words = article(number(&asked.target));
                 let word = |(at, word): (usize, &str)| {
@@ -48,7 +48,7 @@ fn sources() -> RunningSite {
             .route("/fails", |_| Answer::status(500))
             .route("/huge", |_| Answer::html("x ".repeat(2 << 20)))
             .page("/mirror", format!("<p>{}", article(2)))
-            // It tells its visitors which wiki it is taken from.
+            // This page names the wiki that it is taken from.
             .route("/of-wiki", move |asked| {
                 let wiki = asked.target.split_once("&wiki=").unwrap().1;
                 Answer::html(format!("<p>{}<p><a href='http://{wiki}/wiki/3'>from</a>", article(3)))
@@ -59,7 +59,7 @@ fn sources() -> RunningSite {
 
 const NAMES: [&str; 7] = ["a.test", "b.test", "c.test", "d.test", "e.test", "f.test", "g.test"];
 
-/// A site of articles, each with its links; `SITE` in them is its own host and port.
+/// A site of articles, each with its links; `SITE` in a link stands for the site's own host and port.
 fn site(links: &[Vec<String>]) -> RunningSite {
     let mut site = Site::builder();
     let list: String = (0..links.len()).map(|n| format!("<a href='/wiki/{n}'>article {n}</a> ")).collect();
@@ -74,7 +74,7 @@ fn site(links: &[Vec<String>]) -> RunningSite {
     site.start_blocking()
 }
 
-/// Where a source is, under one of its names: each is a registrable domain.
+/// The address of a source under one of its names; each name is a registrable domain.
 fn at(sources: &RunningSite, name: &str, path: &str) -> String {
     format!("http://{name}:{}{path}", sources.port())
 }
@@ -158,7 +158,7 @@ fn every_pair_of_an_article_and_a_source_is_told_with_what_became_of_it() {
     let stats = &report(&out)["stats"];
     assert_eq!(stats["copyvio/articles"], 4, "{stats}");
     assert!(said.stderr.contains("2 articles suspected"), "{}", said.stderr);
-    // What two articles link to was read once.
+    // A page that two articles link to was read once.
     assert_eq!(sources.targets().iter().filter(|target| *target == "/other").count(), 1);
     let page = fs::read_to_string(out.join("sweep.html")).unwrap();
     assert!(page.contains("2 articles suspected") && !page.contains("<script"), "{page}");
@@ -290,7 +290,7 @@ fn the_time_of_a_sweep_is_that_of_its_checks_and_exclude_takes_rules_as_well_as_
     .map(|(source, status)| (source.as_str(), status))
     .into();
     assert_eq!(statuses, expected);
-    // 200 words of 4 with the marks around them.
+    // 200 words of 4 characters with the marks around them.
     assert_eq!(line(&found, "/0", &links[0][1])["size"], 202 + 3);
     let totals: Value = serde_json::from_str(&said.stdout).unwrap();
     assert_eq!((&totals["suspected"], &totals["sources"]["late"]), (&json!(1), &json!(2)));
@@ -317,7 +317,7 @@ fn what_cannot_be_swept_is_told() {
         assert_eq!(said.code, Some(2), "{args:?}: {said:?}");
         assert!(said.stderr.contains(word), "{args:?}: {}", said.stderr);
     }
-    // An unfinished crawl that is no sweep is left alone.
+    // An unfinished crawl that is not a sweep is not touched.
     let mut crawl = huntsman(dir.path());
     crawl.arg("crawl").arg(site.url("/").as_str()).args([
         "--profile",

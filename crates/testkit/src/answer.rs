@@ -1,41 +1,42 @@
-//! What a test server sends back: a well-formed HTTP answer, or any bytes at any pace.
+//! The response of a test server: well-formed HTTP, or any bytes at any pace.
 
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::Method;
 
-/// One step of what goes over the wire.
+/// One step of what is sent on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// These bytes.
+    /// Sends these bytes.
     Bytes(Bytes),
-    /// These bytes again and again, this many times; [`Part::FOREVER`] is until the limits of the server.
+    /// Sends these bytes this many times; [`Part::FOREVER`] repeats them until a limit of the server ends the
+    /// response.
     Repeat(Bytes, u64),
-    /// Nothing for a while. The server notices meanwhile when the client leaves.
+    /// Sends nothing for this time. The server notices if the client leaves meanwhile.
     Wait(Duration),
-    /// Nothing until the limits of the server, or until the client leaves.
+    /// Sends nothing until a limit of the server ends the response, or until the client leaves.
     Stall,
 }
 
 impl Part {
-    /// Count for [`Part::Repeat`] without an end of its own.
+    /// The count for [`Part::Repeat`] that never ends.
     pub const FOREVER: u64 = u64::MAX;
 }
 
-/// What becomes of the connection after an answer.
+/// What happens to the connection after a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum After {
-    /// It waits for the next request, unless the client wanted it closed (default for HTTP answers).
+    /// It waits for the next request, unless the client asked to close it (default for HTTP responses).
     #[default]
     KeepAlive,
-    /// It is closed in order (default for raw answers).
+    /// It is closed in order (default for raw responses).
     Close,
     /// It is torn down with a TCP reset.
     Reset,
 }
 
-/// How the end of the body is told.
+/// How the client finds the end of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Framing {
     Length,
@@ -43,7 +44,7 @@ enum Framing {
     UntilClose,
 }
 
-/// The answer of a route.
+/// The response of a route.
 ///
 /// ```
 /// use huntsman_testkit::Answer;
@@ -70,7 +71,7 @@ enum Shape {
     Raw(Vec<Part>),
 }
 
-/// Status, headers and body of a well-formed answer.
+/// Status, headers and body of a well-formed response.
 pub(crate) struct Message<'a> {
     pub(crate) status: u16,
     pub(crate) headers: &'a [(String, Vec<u8>)],
@@ -78,7 +79,7 @@ pub(crate) struct Message<'a> {
 }
 
 impl Answer {
-    /// An answer with a status and an empty body.
+    /// A response with a status and an empty body.
     pub fn status(status: u16) -> Self {
         let shape = Shape::Http {
             status,
@@ -100,22 +101,22 @@ impl Answer {
         Self::status(200).header("Content-Type", "text/plain; charset=utf-8").body(body)
     }
 
-    /// A redirect to a location, which is sent as it is.
+    /// A redirect to a location, which is sent unchanged.
     pub fn redirect(status: u16, location: impl AsRef<[u8]>) -> Self {
         Self::status(status).header("Location", location)
     }
 
-    /// Exactly these bytes, then the connection is closed.
+    /// Sends exactly these bytes, then closes the connection.
     pub fn raw(bytes: impl Into<Bytes>) -> Self {
         Self::parts([Part::Bytes(bytes.into())])
     }
 
-    /// Exactly these steps, then the connection is closed.
+    /// Performs exactly these steps, then closes the connection.
     pub fn parts(parts: impl IntoIterator<Item = Part>) -> Self {
         Self { shape: Shape::Raw(parts.into_iter().collect()), delay: Duration::ZERO, after: After::Close }
     }
 
-    /// Adds a header line; the value is sent as it is. Raw answers have no header lines and stay as they are.
+    /// Adds a header line; the value is sent unchanged. Raw responses have no header lines and stay as they are.
     ///
     /// A `Content-Length`, `Transfer-Encoding` or `Connection` given here replaces the one that would be sent.
     pub fn header(mut self, name: &str, value: impl AsRef<[u8]>) -> Self {
@@ -125,7 +126,7 @@ impl Answer {
         self
     }
 
-    /// Sets the body of an HTTP answer.
+    /// Sets the body of an HTTP response.
     pub fn body(mut self, bytes: impl Into<Bytes>) -> Self {
         if let Shape::Http { body, .. } = &mut self.shape {
             *body = bytes.into();
@@ -133,7 +134,7 @@ impl Answer {
         self
     }
 
-    /// Sends the body in chunks of a size instead of with a length.
+    /// Sends the body in chunks of this size instead of with a length.
     pub fn chunked(mut self, size: usize) -> Self {
         if let Shape::Http { framing, .. } = &mut self.shape {
             *framing = Framing::Chunked(size.max(1));
@@ -141,7 +142,7 @@ impl Answer {
         self
     }
 
-    /// Sends the body without a length; the end of the connection is its end.
+    /// Sends the body without a length; it ends when the connection is closed.
     pub fn until_close(mut self) -> Self {
         if let Shape::Http { framing, .. } = &mut self.shape {
             *framing = Framing::UntilClose;
@@ -156,7 +157,7 @@ impl Answer {
         self
     }
 
-    /// Sends the body of an HTTP answer in pieces of `bytes`, with a pause before each.
+    /// Sends the body of an HTTP response in pieces of `bytes` bytes, with a pause before each.
     pub fn slow(mut self, bytes: usize, pause: Duration) -> Self {
         if let Shape::Http { pace, .. } = &mut self.shape {
             *pace = Some((bytes.max(1), pause));
@@ -164,13 +165,13 @@ impl Answer {
         self
     }
 
-    /// Sets what becomes of the connection.
+    /// Sets what happens to the connection after the response.
     pub fn after(mut self, after: After) -> Self {
         self.after = after;
         self
     }
 
-    /// What a well-formed answer says; `None` for raw ones.
+    /// The content of a well-formed response; `None` for a raw one.
     pub(crate) fn message(&self) -> Option<Message<'_>> {
         match &self.shape {
             Shape::Http { status, headers, body, .. } => Some(Message { status: *status, headers, body }),
@@ -182,9 +183,9 @@ impl Answer {
         self.delay
     }
 
-    /// The steps on the wire for a request of a method, and what follows them.
+    /// The steps on the wire for a request with this method, and what happens to the connection after them.
     pub(crate) fn into_wire(self, method: &Method, client_closes: bool) -> (Vec<Part>, After) {
-        // A client that wants the connection closed gets it closed, whatever the answer says.
+        // If the client asked to close the connection, it is closed, whatever the response says.
         let after = if client_closes && self.after == After::KeepAlive { After::Close } else { self.after };
         let mut parts = Vec::with_capacity(3);
         if !self.delay.is_zero() {

@@ -1,6 +1,7 @@
-//! A browser for tests: Chromium without a window, driven over the WebDriver protocol by a process of its own.
+//! A browser for tests: headless Chromium, driven over the WebDriver protocol in a process of its own.
 //!
-//! It needs the programs `chromium` and `chromedriver`; without them a test fails and says how to get them.
+//! It needs the programs `chromium` and `chromedriver`; without them a test fails with a message that says how to get
+//! them.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -12,30 +13,30 @@ use tempfile::TempDir;
 
 const MISSING: &str =
     "this test needs the programs chromium and chromedriver: apt-get install chromium chromium-driver";
-/// How long a step may take, on a machine that does other things as well.
+/// Time limit for a step, on a machine that is busy with other work as well.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Between two looks at what is not there yet.
+/// Pause between two checks for something that is not there yet.
 const PAUSE: Duration = Duration::from_millis(50);
-/// What the protocol says of an element that is not there yet, is no longer that of the page, or still moves.
+/// Error names of the protocol for an element that is not there yet, no longer belongs to the page, or still moves.
 const NOT_YET: [&str; 4] =
     ["no such element", "stale element reference", "element not interactable", "element click intercepted"];
-/// The name of an element's number, from the protocol.
+/// The key of an element's id in the protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// A browser with one window. It ends with this value.
+/// A browser with one window. It is closed when this value is dropped.
 ///
-/// A click returns before all that follows from it has happened. What asks for an element therefore waits until there
-/// is one, two minutes at most; [`Browser::count`] and [`Browser::is_in_view`] tell what is now.
+/// A click returns before all its effects have happened. Methods that use an element therefore wait until there is
+/// one, for two minutes at most; [`Browser::count`] and [`Browser::is_in_view`] report the present state.
 #[derive(Debug)]
 pub struct Browser {
     driver: Child,
     port: u16,
     session: String,
-    /// Its profile.
+    /// The browser's profile.
     _directory: TempDir,
 }
 
-/// An error that the driver tells, by the name that the protocol has for it.
+/// An error that the driver reports, with its name in the protocol.
 #[derive(Debug)]
 struct Refusal {
     name: String,
@@ -44,10 +45,10 @@ struct Refusal {
 }
 
 impl Browser {
-    /// Starts it.
+    /// Starts the browser.
     ///
     /// # Panics
-    /// A program is missing, or the browser does not start.
+    /// If a program is missing or the browser does not start.
     pub fn start() -> Self {
         let directory = tempfile::tempdir().expect("a directory for temporary files");
         let mut driver = Command::new("chromedriver")
@@ -62,14 +63,14 @@ impl Browser {
             let line = line.ok()?;
             line.split_once("started successfully on port ")?.1.trim_end_matches('.').parse().ok()
         });
-        // It must not find its pipe closed.
+        // The driver must not find its pipe closed.
         std::thread::spawn(move || lines.for_each(drop));
         let mut browser = Self { driver, port: 0, session: String::new(), _directory: directory };
         browser.port = port.expect("chromedriver says which port it has");
         let profile = format!("--user-data-dir={}", browser._directory.path().display());
         let options = json!({"args": ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--window-size=1280,900", profile]});
         let wanted = json!({"capabilities": {"alwaysMatch": {"goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}});
-        // The driver gives up after a minute, which a browser that is read from a slow disk may take.
+        // The driver gives up after a minute; a browser that is read from a slow disk may need longer.
         let begin = || browser.ask("POST", "/session", &wanted);
         let began = begin().or_else(|_| begin()).unwrap_or_else(|error| panic!("{MISSING} ({error:?})"));
         let session = began["sessionId"].as_str().unwrap_or_else(|| panic!("{MISSING} ({began})"));
@@ -77,7 +78,7 @@ impl Browser {
         browser
     }
 
-    /// Opens a page, and waits until it is there.
+    /// Opens a page, and waits until it is loaded.
     pub fn open(&self, url: &str) {
         self.step("POST", "/url", &json!({"url": url}));
     }
@@ -88,7 +89,8 @@ impl Browser {
         url.as_str().expect("an address is a text").to_owned()
     }
 
-    /// Pastes a text into the first field that a CSS selector finds. Typing it would take a millisecond a character.
+    /// Pastes a text into the first field that matches a CSS selector. Typing it would take a millisecond per
+    /// character.
     pub fn paste(&self, css: &str, text: &str) {
         const SCRIPT: &str = "let field = document.querySelector(arguments[0]);
             field.focus(); field.select(); document.execCommand('insertText', false, arguments[1]);
@@ -97,31 +99,31 @@ impl Browser {
         assert_eq!(is_done, true, "{css}");
     }
 
-    /// Clicks on the first element that a CSS selector finds, and waits for the page that this may lead to.
+    /// Clicks the first element that matches a CSS selector, and waits for the page that this may lead to.
     pub fn click(&self, css: &str) {
         self.of_element("POST", css, "/click", &json!({}));
     }
 
-    /// What the first element that a CSS selector finds shows.
+    /// The visible text of the first element that matches a CSS selector.
     pub fn text(&self, css: &str) -> String {
         let text = self.of_element("GET", css, "/text", &Value::Null);
         text.as_str().expect("a text is a text").to_owned()
     }
 
-    /// A property of CSS of the first element that a selector finds, as it is in force.
+    /// The computed value of a CSS property of the first element that matches a selector.
     pub fn style(&self, css: &str, property: &str) -> String {
         let value = self.of_element("GET", css, &format!("/css/{property}"), &Value::Null);
         value.as_str().expect("a property is a text").to_owned()
     }
 
-    /// How many elements a CSS selector finds.
+    /// Number of elements that match a CSS selector.
     pub fn count(&self, css: &str) -> usize {
         let found = self.step("POST", "/elements", &json!({"using": "css selector", "value": css}));
         found.as_array().map_or(0, Vec::len)
     }
 
-    /// Whether there is an element that a CSS selector finds and the first one lies within the window, and within all
-    /// that scrolls around it.
+    /// Whether the first element that matches a CSS selector exists and lies within the window and within all
+    /// elements around it that scroll.
     pub fn is_in_view(&self, css: &str) -> bool {
         const SCRIPT: &str = "let box = document.querySelector(arguments[0])?.getClientRects()[0];
             let at = box && document.elementFromPoint(box.left + Math.min(4, box.width / 2), box.top + Math.min(8, box.height / 2));
@@ -130,10 +132,10 @@ impl Browser {
         is.as_bool().expect("the script answers")
     }
 
-    /// Waits until the first element that a CSS selector finds [is in view](Self::is_in_view).
+    /// Waits until the first element that matches a CSS selector [is in view](Self::is_in_view).
     ///
     /// # Panics
-    /// It does not come into view.
+    /// If it does not come into view within the time limit.
     pub fn wait_for(&self, css: &str) {
         let began = Instant::now();
         while !self.is_in_view(css) {
@@ -142,14 +144,15 @@ impl Browser {
         }
     }
 
-    /// What pages wrote into the console since the last call: what a policy forbade, what could not be loaded.
+    /// Messages that pages wrote to the console since the last call, such as policy violations and files that could
+    /// not be loaded.
     pub fn complaints(&self) -> Vec<String> {
         let lines = self.step("POST", "/se/log", &json!({"type": "browser"}));
         let message = |line: &Value| line["message"].as_str().map(str::to_owned);
         lines.as_array().map_or_else(Vec::new, |lines| lines.iter().filter_map(message).collect())
     }
 
-    /// Does something with the first element that a CSS selector finds, as soon as there is one.
+    /// Performs an action with the first element that matches a CSS selector, as soon as there is one.
     fn of_element(&self, method: &str, css: &str, what: &str, body: &Value) -> Value {
         let began = Instant::now();
         let wanted = json!({"using": "css selector", "value": css});
@@ -176,7 +179,7 @@ impl Browser {
         self.ask(method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error:?}"))
     }
 
-    /// What the driver answers, or the error that it tells.
+    /// Sends a command to the driver and returns its response, or the error that it reports.
     fn ask(&self, method: &str, path: &str, body: &Value) -> Result<Value, Refusal> {
         let answer =
             self.exchange(method, path, body).unwrap_or_else(|error| panic!("{method} {path}: {error}"));
@@ -221,7 +224,8 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // Also on a panic, which must not become an abort. The browser ends with its session, not with the driver.
+        // This also runs during a panic and must not turn it into an abort. The browser ends with its session, not
+        // with the driver.
         if !self.session.is_empty() {
             let _ = self.exchange("DELETE", &self.session, &Value::Null);
         }

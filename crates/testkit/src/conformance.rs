@@ -1,4 +1,4 @@
-//! Suites that judge an implementation of a trait by what the trait promises: one suite, every implementation.
+//! Conformance suites: each one tests what a trait promises against any implementation.
 
 pub mod frontier;
 pub mod near_index;

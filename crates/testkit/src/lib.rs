@@ -1,22 +1,23 @@
-//! Local sites, hostile answers, scripted downloader and conformance suites for tests.
+//! Local sites, hostile responses, a scripted downloader and conformance suites for tests.
 //!
-//! | to test | take | clock |
+//! | subject of the test | use | clock |
 //! |---|---|---|
-//! | what the engine and the middlewares decide, delays and back-off | [`ScriptedDownloader`] | virtual |
-//! | what goes over the wire, whole crawls, a binary | [`Site`] and [`sites`] | real |
-//! | that nothing on the web breaks the crawler | [`Chaos`] | real |
-//! | what is kept in a Redis server, or in a cluster | [`redis`] | real |
-//! | what is read from a bucket | [`moto`] | real |
-//! | what is read from a PDF file | [`pdf`] | none |
-//! | what a monitoring makes of metrics | [`prometheus`] | real |
-//! | what a crash or a failing disk does to a binary's files | [`crash`] | real |
-//! | what a page looks like and does | [`browser`] | real |
+//! | decisions of the engine and the middlewares, delays and back-off | [`ScriptedDownloader`] | virtual |
+//! | HTTP on the wire, whole crawls, a binary | [`Site`] and [`sites`] | real |
+//! | that hostile sites do not break the crawler | [`Chaos`] | real |
+//! | data in a Redis server or cluster | [`redis`] | real |
+//! | objects in an S3 bucket | [`moto`] | real |
+//! | PDF files | [`pdf`] | none |
+//! | metrics as a Prometheus server reads them | [`prometheus`] | real |
+//! | a binary's files after a crash or on a failing disk | [`crash`] | real |
+//! | looks and behaviour of a page in a browser | [`browser`] | real |
 //! | that a crawl keeps its promises through mishaps of all kinds | [`simulation`] | virtual |
 //! | an implementation of one of the crawler's traits | [`conformance`] | none |
 //!
-//! Without its default feature `kit` the crate is no more than [`sites::Harbour`] and [`sites::Uniform`], which the command serves, too.
+//! Without its default feature `kit`, the crate contains only [`sites::Harbour`] and [`sites::Uniform`], which the
+//! command `huntsman` serves as well.
 //!
-//! Servers listen on loopback addresses only, on free ports, and bound every answer in time and size.
+//! All servers listen only on loopback addresses and on free ports, and limit every response in time and size.
 
 #[cfg(feature = "kit")]
 mod answer;

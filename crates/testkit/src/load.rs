@@ -1,4 +1,4 @@
-//! Load for frontiers, and an allocator that counts what it takes: for benches and tests of memory.
+//! Request load for frontiers, and an allocator that counts its bytes: for benches and tests of memory use.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -6,9 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use huntsman_crawler::{HostKey, Request};
 
-/// The system's allocator with a count of the bytes that are taken, as asked for: without the rounding of malloc.
+/// The system's allocator with a counter of the allocated bytes. It counts requested sizes, without the rounding of
+/// malloc.
 ///
-/// To be declared as `#[global_allocator]` in a file of its own: whatever else runs in the process is counted, too.
+/// Declare it as `#[global_allocator]` in a test binary of its own, because it counts everything in the process.
 #[derive(Debug, Default)]
 pub struct CountingAllocator {
     bytes: AtomicUsize,
@@ -16,40 +17,40 @@ pub struct CountingAllocator {
 }
 
 impl CountingAllocator {
-    /// Nothing taken yet.
+    /// An allocator whose count is zero.
     pub const fn new() -> Self {
         Self { bytes: AtomicUsize::new(0), peak: AtomicUsize::new(0) }
     }
 
-    /// Bytes that are taken now.
+    /// Number of bytes that are allocated now.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Begins to watch for the most that is taken at once.
+    /// Starts to record the peak of the allocated bytes.
     pub fn watch_peak(&self) {
         self.peak.store(self.bytes(), Ordering::Relaxed);
     }
 
-    /// The most that was taken at once since the watch began.
+    /// The largest number of bytes allocated at once since [`watch_peak`](Self::watch_peak).
     pub fn peak(&self) -> usize {
         self.peak.load(Ordering::Relaxed)
     }
 }
 
 #[expect(unsafe_code, reason = "counting what is allocated takes an allocator")]
-// SAFETY: all calls go to the system's allocator unchanged; counting has no influence on what is returned.
+// SAFETY: all calls go to the system's allocator unchanged; counting does not influence the results.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let bytes = self.bytes.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         self.peak.fetch_max(bytes, Ordering::Relaxed);
-        // SAFETY: as asked by the caller.
+        // SAFETY: the caller keeps the contract of `alloc`.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         self.bytes.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: as asked by the caller.
+        // SAFETY: the caller keeps the contract of `dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -59,7 +60,8 @@ pub fn hosts(n: usize) -> Vec<HostKey> {
     (0..n).map(|n| HostKey::new(&format!("h{n:06}.example.org"))).collect()
 }
 
-/// The `links` links of the `page`th page, spread over the hosts: URLs of 60 bytes with depth and referer, no two alike.
+/// The `links` requests of page number `page`, spread over the hosts: URLs of 60 bytes with depth and referrer, all
+/// different.
 pub fn links_of(page: usize, links: usize, hosts: &[HostKey]) -> Vec<Request> {
     let url = |kind: char, n: usize| {
         format!("http://{}/section/{kind}/article-{n:010}.html", hosts[n % hosts.len()])

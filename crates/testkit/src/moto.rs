@@ -1,6 +1,6 @@
-//! A server that speaks as S3 does, for tests: a real process on a free port, gone with the test.
+//! An S3-compatible server for tests: a real process on a free port, which ends with the test.
 //!
-//! It needs the program `moto_server`; without it a test fails and says how to get it.
+//! It needs the program `moto_server`; without it a test fails with a message that says how to get it.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,14 +14,14 @@ use crate::redis::free_port;
 
 const MISSING: &str = "this test needs the program moto_server in PATH: python3 -m venv moto && \
                        moto/bin/pip install 'moto[s3]==5.2.5' flask flask-cors && PATH=\"$PATH:$PWD/moto/bin\"";
-/// How long a server may take to answer, on a machine that does other things as well.
+/// Time limit for a response, on a machine that is busy with other work as well.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// The server looks only whether there is a signature, unless it is locked.
+/// The server only checks that there is a signature, unless it is locked.
 const SIGNED: &str = "Authorization: AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/s3/aws4_request, \
                       SignedHeaders=host, Signature=0";
 
-/// A server with buckets on a free loopback port. It ends with this value.
+/// A server with buckets on a free loopback port. The process ends when this value is dropped.
 ///
 /// ```no_run
 /// let server = huntsman_testkit::moto::Server::start();
@@ -36,10 +36,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts it, and waits until it answers.
+    /// Starts the server, and waits until it responds.
     ///
     /// # Panics
-    /// There is no `moto_server`, or it does not answer within two minutes.
+    /// If there is no `moto_server`, or it does not respond within two minutes.
     pub fn start() -> Self {
         // Another process may take the port before the server does.
         for _ in 0..20 {
@@ -59,7 +59,7 @@ impl Server {
         let child = command.spawn().unwrap_or_else(|error| panic!("{MISSING} ({error})"));
         let mut server = Self { directory, port, child };
         let start = Instant::now();
-        // Another server may answer at this port: only ours writes so into its log.
+        // Another server may respond at this port: only ours writes this into its log.
         while !server.log().contains("Running on") || server.ask("GET", "/moto-api/", &[], b"") != Some(200) {
             if server.child.try_wait().expect("an own child can be asked").is_some() {
                 return None;
@@ -70,7 +70,7 @@ impl Server {
         Some(server)
     }
 
-    /// The port it listens at, on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -80,10 +80,10 @@ impl Server {
         format!("http://127.0.0.1:{}", self.port)
     }
 
-    /// Makes an empty bucket.
+    /// Creates an empty bucket.
     ///
     /// # Panics
-    /// The server refuses.
+    /// If the server refuses the request.
     pub fn make_bucket(&self, bucket: &str) {
         self.done("PUT", &format!("/{bucket}"), &[], b"");
     }
@@ -91,42 +91,42 @@ impl Server {
     /// Puts an object.
     ///
     /// # Panics
-    /// The server refuses.
+    /// If the server refuses the request.
     pub fn put(&self, bucket: &str, key: &str, bytes: &[u8]) {
         self.done("PUT", &path(bucket, key), &[], bytes);
     }
 
-    /// Puts an object that may be read without credentials.
+    /// Puts an object that can be read without credentials.
     ///
     /// # Panics
-    /// The server refuses.
+    /// If the server refuses the request.
     pub fn put_public(&self, bucket: &str, key: &str, bytes: &[u8]) {
         self.done("PUT", &path(bucket, key), &["x-amz-acl: public-read"], bytes);
     }
 
-    /// Removes an object.
+    /// Deletes an object.
     ///
     /// # Panics
-    /// The server refuses.
+    /// If the server refuses the request.
     pub fn delete(&self, bucket: &str, key: &str) {
         self.done("DELETE", &path(bucket, key), &[], b"");
     }
 
-    /// From now on credentials are looked at, and nobody has any.
+    /// Makes the server check credentials from now on; none are valid.
     ///
     /// # Panics
-    /// The server refuses.
+    /// If the server refuses the request.
     pub fn lock(&self) {
         self.done("POST", "/moto-api/reset-auth", &[], b"0");
     }
 
-    /// Ends it at once.
+    /// Kills the server.
     pub fn kill(&mut self) {
         self.child.kill().expect("an own child can be ended");
         self.child.wait().expect("an own child can be waited for");
     }
 
-    /// What the server wrote about itself: a line for each request.
+    /// The log of the server: a line for each request.
     pub fn log(&self) -> String {
         let log = std::fs::read(self.directory.path().join("server.log")).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
@@ -141,7 +141,7 @@ impl Server {
         );
     }
 
-    /// The status of the answer; none without one.
+    /// Sends a request; returns the status of the response, or `None` without one.
     fn ask(&self, method: &str, path: &str, headers: &[&str], body: &[u8]) -> Option<u16> {
         let mut head = format!(
             "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\nContent-Length: {}\r\n\
@@ -161,7 +161,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Also on a panic, which must not become an abort.
+        // This also runs during a panic and must not turn it into an abort.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,6 +1,6 @@
 //! PDF files for tests.
 
-/// A file of objects, which are numbered from 1, and their table; the first one is its catalog.
+/// A PDF file with these objects, numbered from 1, and their cross-reference table; the first object is the catalog.
 pub fn file(objects: &[Vec<u8>]) -> Vec<u8> {
     let mut out = b"%PDF-1.5\n%\xe2\xe3\xcf\xd3\n".to_vec();
     let mut places = Vec::new();

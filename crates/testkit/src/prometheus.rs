@@ -1,6 +1,7 @@
-//! A Prometheus server for tests: a real process on a free port, gone with the test.
+//! A Prometheus server for tests: a real process on a free port, which ends with the test.
 //!
-//! It needs the programs `prometheus` and `promtool`; without them a test fails and says how to get them.
+//! It needs the programs `prometheus` and `promtool`; without them a test fails with a message that says how to get
+//! them.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -14,10 +15,11 @@ use tempfile::TempDir;
 use crate::redis::free_port;
 
 const MISSING: &str = "this test needs the programs prometheus and promtool: apt-get install prometheus";
-/// How long a server may take to answer, on a machine that does other things as well.
+/// Time limit for a response, on a machine that is busy with other work as well.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A server on a free loopback port that scrapes some addresses every second. It ends with this value.
+/// A server on a free loopback port that scrapes some addresses every second. The process ends when this value is
+/// dropped.
 #[derive(Debug)]
 pub struct Prometheus {
     directory: TempDir,
@@ -26,10 +28,10 @@ pub struct Prometheus {
 }
 
 impl Prometheus {
-    /// Starts it for jobs with an address each, and waits until it is ready.
+    /// Starts the server for jobs with one address each, and waits until it is ready.
     ///
     /// # Panics
-    /// There is no `prometheus`, or it is not ready within two minutes.
+    /// If there is no `prometheus`, or it is not ready within two minutes.
     pub fn start(jobs: &[(&str, &str)]) -> Self {
         let mut config = "global: {scrape_interval: 1s, scrape_timeout: 1s}\nscrape_configs:\n".to_owned();
         for (job, address) in jobs {
@@ -59,7 +61,7 @@ impl Prometheus {
         let child = command.spawn().unwrap_or_else(|error| panic!("{MISSING} ({error})"));
         let mut server = Self { directory, port, child };
         let start = Instant::now();
-        // Another server may answer at this port: only ours writes so into its log.
+        // Another server may respond at this port: only ours writes this into its log.
         while !server.log().contains("ready to receive web requests") || server.get("/-/ready").is_none() {
             if server.child.try_wait().expect("an own child can be asked").is_some() {
                 return None;
@@ -70,10 +72,10 @@ impl Prometheus {
         Some(server)
     }
 
-    /// What an expression gives now: the results, each with `metric` and `value`.
+    /// Evaluates an expression now; each result has `metric` and `value`.
     ///
     /// # Errors
-    /// What the server says is wrong with it.
+    /// The server's error message.
     pub fn query(&self, expression: &str) -> Result<Vec<Value>, String> {
         let encoded: String = expression.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let answer = self.get(&format!("/api/v1/query?query={encoded}")).ok_or("no answer")?;
@@ -83,24 +85,24 @@ impl Prometheus {
         }
     }
 
-    /// The `data` of a path of its API, such as `/api/v1/targets`.
+    /// The `data` of an API path, such as `/api/v1/targets`.
     ///
     /// # Panics
-    /// It does not answer.
+    /// If the server does not respond.
     pub fn api(&self, path: &str) -> Value {
         self.get(path).unwrap_or_else(|| panic!("{path}: {}", self.log()))["data"].take()
     }
 
-    /// What the server wrote about itself.
+    /// The log of the server.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory.path().join("server.log")).unwrap_or_default()
     }
 
-    /// The JSON of an answer, or its text as a string.
+    /// The JSON body of a response, or its text as a JSON string.
     fn get(&self, path: &str) -> Option<Value> {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
         stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        // An answer of this version is never in chunks.
+        // A response to HTTP/1.0 is never chunked.
         write!(stream, "GET {path} HTTP/1.0\r\nHost: 127.0.0.1:{}\r\n\r\n", self.port).ok()?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).ok()?;
@@ -112,16 +114,16 @@ impl Prometheus {
 
 impl Drop for Prometheus {
     fn drop(&mut self) {
-        // Also on a panic, which must not become an abort.
+        // This also runs during a panic and must not turn it into an abort.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// What `promtool check metrics` finds in a text of metrics; nothing if all is well.
+/// The messages of `promtool check metrics` for a text with metrics; empty if there are none.
 ///
 /// # Panics
-/// There is no `promtool`.
+/// If there is no `promtool`.
 pub fn check_metrics(text: &str) -> String {
     let mut command = Command::new("promtool");
     command.args(["check", "metrics"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

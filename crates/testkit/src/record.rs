@@ -1,4 +1,4 @@
-//! What a test server saw: every request with its times, and what can be computed from them.
+//! The requests that a test server received, with their times, and figures computed from them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,10 +8,10 @@ use bytes::Bytes;
 use http::{HeaderMap, Method};
 use tokio::sync::watch;
 
-/// A request as a route sees it.
+/// A request as a route's handler gets it.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The host that was asked: the address of the listener, or a name that the site has routes for.
+    /// The requested host: the address of the listener, or a host name that the site has routes for.
     pub host: String,
     /// Method.
     pub method: Method,
@@ -21,9 +21,9 @@ pub struct Asked {
     pub headers: HeaderMap,
     /// Body, at most 8 MiB.
     pub body: Bytes,
-    /// Number of the connection, from 0, over all hosts of the site.
+    /// Number of the connection, from 0, counted over all hosts of the site.
     pub connection: u64,
-    /// How many requests for the same host and target came before: 0 for the first one.
+    /// Number of earlier requests for the same host and target: 0 for the first one.
     pub nth: u64,
 }
 
@@ -50,51 +50,51 @@ impl Asked {
     }
 }
 
-/// How an answer ended.
+/// How a response ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It is still being sent.
     Running,
-    /// All of it was given to the network.
+    /// All of it was passed to the network.
     Sent,
-    /// The client left before.
+    /// The client closed the connection before the end.
     ClientLeft,
     /// The server's own limits on time or bytes ended it.
     CutOff,
 }
 
-/// One request with its answer, on the server's clock.
+/// A request with the data of its response, on the server's clock.
 #[derive(Clone, Debug)]
 pub struct Seen {
     /// The request.
     pub asked: Asked,
-    /// When its head was complete, since the start of the site.
+    /// When the head of the request was complete, since the start of the site.
     pub started: Duration,
-    /// When its answer was over, since the start of the site; `None` while it runs.
+    /// When the response ended, since the start of the site; `None` while it is being sent.
     pub ended: Option<Duration>,
-    /// Bytes of the answer that the network took, its head included.
+    /// Bytes of the response that the network accepted, including its head.
     pub sent: u64,
-    /// How the answer ended.
+    /// How the response ended.
     pub outcome: Outcome,
 }
 
 impl Seen {
-    /// How long the answer took, or has taken up to `now` if it still runs.
+    /// How long the response took, or has taken up to `now` if it is still being sent.
     pub fn held(&self, now: Duration) -> Duration {
         self.ended.unwrap_or(now).saturating_sub(self.started)
     }
 }
 
-/// The requests of a finished or a running site, in the order of their starts.
+/// The requests to a finished or a running site, in the order in which they started.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     /// Every request.
     pub seen: Vec<Seen>,
-    /// First lines of what came in and was no HTTP request.
+    /// First lines of received data that was not an HTTP request.
     pub malformed: Vec<String>,
-    /// Most requests at once, per host.
+    /// Largest number of concurrent requests, per host.
     pub peaks: HashMap<String, usize>,
-    /// Connections that were accepted, per listening address.
+    /// Number of accepted connections, per listening address.
     pub connections: HashMap<String, u64>,
     /// Time on the site's clock when the record was taken.
     pub now: Duration,
@@ -106,12 +106,12 @@ impl Record {
         self.seen.iter().filter(move |seen| seen.asked.host == host)
     }
 
-    /// Most requests at once on a host.
+    /// Largest number of concurrent requests to a host.
     pub fn peak(&self, host: &str) -> usize {
         self.peaks.get(host).copied().unwrap_or(0)
     }
 
-    /// Smallest gap between the starts of two requests on a host; `None` if there were fewer than two.
+    /// Smallest time between the starts of two requests to a host; `None` if there were fewer than two.
     pub fn smallest_gap(&self, host: &str) -> Option<Duration> {
         let mut starts: Vec<Duration> = self.to(host).map(|seen| seen.started).collect();
         starts.sort_unstable();
@@ -119,7 +119,7 @@ impl Record {
     }
 }
 
-/// The record while the site runs.
+/// The record of a running site.
 #[derive(Debug)]
 pub(crate) struct Log {
     started: Instant,
@@ -135,7 +135,7 @@ struct State {
     panics: Vec<String>,
 }
 
-/// More requests than any test makes; what comes after is answered and not recorded, so that memory stays bounded.
+/// More requests than any test makes; further requests are answered but not recorded, so that memory stays bounded.
 const MAX_SEEN: usize = 1 << 20;
 const MAX_MALFORMED: usize = 1_000;
 
@@ -153,7 +153,7 @@ impl Log {
         *self.state().record.connections.entry(listener.to_owned()).or_default() += 1;
     }
 
-    /// Notes the start of a request and numbers it among its equals.
+    /// Records the start of a request and numbers it among those for the same host and target.
     pub(crate) fn begin(self: &Arc<Self>, asked: &mut Asked) -> Running {
         let started = self.started.elapsed();
         let mut state = self.state();
@@ -195,18 +195,18 @@ impl Log {
         record
     }
 
-    /// Lets `read` look at the record without copying it.
+    /// Calls `read` with the record, which is not copied.
     pub(crate) fn with<T>(&self, read: impl FnOnce(&Record) -> T) -> T {
         read(&self.state().record)
     }
 
-    /// Counts ended requests.
+    /// The number of ended requests, updated while the site runs.
     pub(crate) fn finished(&self) -> watch::Receiver<u64> {
         self.finished.subscribe()
     }
 }
 
-/// A request whose answer is being sent; its end is noted when this is dropped, also if the task is thrown away.
+/// A request whose response is being sent; its end is recorded when this is dropped, even if the task is cancelled.
 #[derive(Debug)]
 pub(crate) struct Running {
     log: Arc<Log>,

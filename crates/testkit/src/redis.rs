@@ -1,6 +1,6 @@
-//! Redis servers for tests: real processes on free ports, gone with the test.
+//! Redis servers for tests: real processes on free ports, which end with the test.
 //!
-//! They need the program `redis-server`; without it a test fails and says how to get it.
+//! They need the program `redis-server`; without it a test fails with a message that says how to get it.
 
 mod cluster;
 mod process;

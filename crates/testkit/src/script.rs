@@ -1,4 +1,4 @@
-//! A downloader without a network: scripted answers per URL, on the runtime's clock.
+//! A downloader without a network: scripted responses per URL, on the runtime's clock.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,7 +18,7 @@ use crate::answer::Message;
 use crate::record::Asked;
 use crate::site::SiteBuilder;
 
-/// One scripted outcome of a fetch.
+/// The scripted outcome of one fetch.
 #[derive(Clone, Debug)]
 pub struct Reply {
     end: End,
@@ -65,7 +65,8 @@ impl Reply {
         Self::status(status).header("location", location)
     }
 
-    /// A failure; those that come after the request was sent (resets, timeouts of the answer, broken answers) say so.
+    /// A failure. Kinds that occur after the request was sent (resets, timeouts of the response, broken responses)
+    /// are marked as such.
     pub fn error(kind: FetchErrorKind) -> Self {
         use FetchErrorKind as K;
         let before = matches!(
@@ -81,7 +82,7 @@ impl Reply {
         Self::of(End::Error { kind, sent: !before })
     }
 
-    /// Nothing, ever: the fetch ends only when its caller gives it up.
+    /// A fetch that never completes; it ends only when its caller drops it.
     pub fn never() -> Self {
         Self::of(End::Never)
     }
@@ -118,23 +119,23 @@ impl Reply {
         self
     }
 
-    /// Takes this long, instead of the latency of the downloader.
+    /// Sets how long this fetch takes, instead of the latency of the downloader.
     pub fn after(mut self, latency: Duration) -> Self {
         self.latency = Some(latency);
         self
     }
 }
 
-/// A fetch that was asked for.
+/// A recorded fetch.
 #[derive(Clone, Debug)]
 pub struct Fetched {
-    /// The request as the downloader got it.
+    /// The request as the downloader received it.
     pub request: Request,
-    /// When it began, on the runtime's clock, since the downloader was made.
+    /// When it started, on the runtime's clock, since the downloader was created.
     pub started: Duration,
-    /// When it ended, or was given up by its caller; `None` while it runs.
+    /// When it ended or was dropped by its caller; `None` while it runs.
     pub ended: Option<Duration>,
-    /// Whether its caller gave it up (a timeout above the downloader, a stop).
+    /// Whether its caller dropped it (a timeout above the downloader, or a stop).
     pub given_up: bool,
 }
 
@@ -151,11 +152,11 @@ impl Fetched {
 
 type Answering = dyn Fn(&Request, u64) -> Reply + Send + Sync;
 
-/// A [`Downloader`] that answers from a script and records what it was asked.
+/// A [`Downloader`] that returns scripted replies and records its requests.
 ///
-/// Clones share script and record: give one to the crawler and keep one. A URL that was given several replies gives
-/// them in order, and the last one again and again; a URL without any is 404. Latency runs on tokio's clock, so in a
-/// test with a paused clock hours of delays and back-off pass at once.
+/// Clones share script and record: give one to the crawler and keep one. If a URL has several replies, they are
+/// returned in order and the last one is repeated; a URL without replies gets 404. Latency runs on tokio's clock, so
+/// in a test with a paused clock hours of delays and back-off pass at once.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread", start_paused = true)] async fn main() {
@@ -186,7 +187,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     replies: HashMap<String, Vec<Reply>>,
-    /// Times that a URL was asked for.
+    /// Number of fetches of each URL.
     asked: HashMap<String, u64>,
     last: Option<String>,
     latency: Duration,
@@ -214,12 +215,12 @@ impl Default for ScriptedDownloader {
 }
 
 impl ScriptedDownloader {
-    /// A web without pages.
+    /// A downloader without pages.
     pub fn new() -> Self {
         Self { shared: Arc::new(Shared { origin: Instant::now(), state: Mutex::default() }) }
     }
 
-    /// A web of HTML pages.
+    /// A downloader with HTML pages.
     ///
     /// # Panics
     /// If a URL is not absolute.
@@ -228,14 +229,14 @@ impl ScriptedDownloader {
         pages.into_iter().fold(web, |web, (url, html)| web.respond(url.as_ref(), Reply::html(html)))
     }
 
-    /// A generated or hand-made site, under its host names and without a network: any port is answered.
+    /// Serves a generated or hand-made site under its host names without a network; ports are ignored.
     ///
-    /// Raw answers cannot be given this way and are [`FetchErrorKind::BadResponse`].
+    /// Raw responses cannot be represented here and become [`FetchErrorKind::BadResponse`].
     pub fn site(site: SiteBuilder) -> Self {
         Self::new().otherwise(move |request, nth| reply_of(&site, request, nth))
     }
 
-    /// Adds a reply for a URL; several for one URL are given in order, the last one for ever.
+    /// Adds a reply for a URL. Several replies for one URL are returned in order, and the last one is repeated.
     ///
     /// # Panics
     /// If the URL is not absolute.
@@ -260,52 +261,52 @@ impl ScriptedDownloader {
         self
     }
 
-    /// Answers all other URLs by a function of the request and of how often its URL was asked for before (instead
-    /// of 404).
+    /// Sets the reply for all other URLs (default 404): a function of the request and of the number of earlier
+    /// fetches of its URL.
     pub fn otherwise(self, answer: impl Fn(&Request, u64) -> Reply + Send + Sync + 'static) -> Self {
         self.state().fallback = Some(Arc::new(answer));
         self
     }
 
-    /// How long every fetch takes that has no time of its own (default: none).
+    /// Sets the latency of all fetches whose reply has no time of its own (default: none).
     pub fn latency(self, latency: Duration) -> Self {
         self.state().latency = latency;
         self
     }
 
-    /// The address that a host name resolves to, for slots by address.
+    /// Sets the address that a host name resolves to, for slots by address.
     pub fn resolve(self, host: &str, address: IpAddr) -> Self {
         self.state().addresses.insert(host.to_owned(), address);
         self
     }
 
-    /// Every fetch up to now, in the order of their starts.
+    /// All fetches so far, in the order in which they started.
     pub fn requests(&self) -> Vec<Fetched> {
         self.state().fetched.clone()
     }
 
-    /// The URLs of every fetch up to now, in the order of their starts, without fragments.
+    /// The URLs of all fetches so far, without fragments, in the order in which they started.
     pub fn urls(&self) -> Vec<String> {
         self.state().fetched.iter().map(|fetched| fetched.url().to_owned()).collect()
     }
 
-    /// How often a URL was fetched.
+    /// Number of fetches of a URL.
     pub fn count(&self, url: &str) -> usize {
         self.state().fetched.iter().filter(|fetched| fetched.url() == url).count()
     }
 
-    /// When the fetches on a host began, since the downloader was made.
+    /// When the fetches on a host started, since the downloader was created.
     pub fn starts(&self, host: &str) -> Vec<Duration> {
         let state = self.state();
         state.fetched.iter().filter(|fetched| fetched.host() == host).map(|fetched| fetched.started).collect()
     }
 
-    /// Smallest gap between the starts of two fetches on a host; `None` if there were fewer than two.
+    /// Smallest time between the starts of two fetches on a host; `None` if there were fewer than two.
     pub fn smallest_gap(&self, host: &str) -> Option<Duration> {
         self.starts(host).windows(2).map(|pair| pair[1] - pair[0]).min()
     }
 
-    /// Most fetches at once on a host.
+    /// Largest number of concurrent fetches on a host.
     pub fn peak(&self, host: &str) -> usize {
         self.state().peaks.get(host).copied().unwrap_or(0)
     }
@@ -314,7 +315,7 @@ impl ScriptedDownloader {
         self.shared.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the start of a fetch and picks its reply.
+    /// Records the start of a fetch and chooses its reply.
     fn begin(&self, request: &Request) -> (Reply, Duration, Running) {
         let started = self.shared.origin.elapsed();
         let url = key(&request.url);
@@ -337,7 +338,7 @@ impl ScriptedDownloader {
         let (fallback, latency) = (state.fallback.clone(), state.latency);
         drop(guard);
         let running = Running { web: self.clone(), index, host, complete: false };
-        // Called without the lock: the function may look at the record.
+        // This is called without the lock, because the function may read the record.
         let reply = scripted.unwrap_or_else(|| match fallback {
             Some(answer) => answer(request, nth),
             None => Reply::status(404),
@@ -347,7 +348,7 @@ impl ScriptedDownloader {
     }
 }
 
-/// A running fetch; its end is noted when this is dropped, so also when the caller gives it up.
+/// A running fetch; its end is recorded when this is dropped, so also if the caller drops the fetch.
 struct Running {
     web: ScriptedDownloader,
     index: usize,
@@ -404,7 +405,7 @@ impl Downloader for ScriptedDownloader {
     }
 }
 
-/// A scripted answer comes in two parts: the headers, and the whole body.
+/// A scripted response arrives in two parts: the headers, and the whole body.
 fn watched(mut response: Response, watch: Watch<'_>) -> Result<Response, FetchError> {
     let mut verdict = watch.headers(response.status, &response.headers);
     if verdict == OnDownload::Deliver {

@@ -1,6 +1,7 @@
-//! The HTTP/1.1 server under the test sites: one thread with its own runtime, everything bounded.
+//! The HTTP/1.1 server of the test sites: one thread with its own runtime and limits on everything.
 //!
-//! It keeps to real time whatever the test does with its own clock, and it can send what no HTTP library would.
+//! It runs in real time whatever the test does with its own clock, and it can send data that no HTTP library would
+//! send.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -20,23 +21,23 @@ use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use crate::answer::{After, Answer, Part};
 use crate::record::{Asked, Log, Outcome, Running};
 
-/// Longest head of a request.
+/// Maximum size of the head of a request.
 const MAX_HEAD: usize = 64 * 1024;
-/// Longest body of a request.
+/// Maximum size of the body of a request.
 const MAX_BODY: usize = 8 * 1024 * 1024;
-/// How long an idle connection, or one with half a request, is kept.
+/// How long an idle connection, or one with half a request, is kept open.
 const IDLE: Duration = Duration::from_secs(30);
-/// Connections served at once; more of them wait in the kernel's queue.
+/// Maximum number of connections served at once; further ones wait in the kernel's queue.
 const MAX_CONNECTIONS: usize = 4_096;
-/// Small, so that "bytes sent" means what a client took and not what the kernel buffered for it.
+/// The send buffer is small, so that "bytes sent" counts what the client received and not what the kernel buffered.
 const SEND_BUFFER: u32 = 128 * 1024;
 const BACKLOG: u32 = 1_024;
-/// Tries to find a port that is free on every address.
+/// Number of attempts to find a port that is free on every address.
 const PORT_TRIES: usize = 50;
-/// What clients may send while an answer runs, pipelining included.
+/// Maximum number of bytes that a client may send while a response is being sent, pipelining included.
 const MAX_EARLY: usize = 256 * 1024;
 
-/// Bounds of one answer.
+/// Limits of one response.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     pub(crate) hold: Duration,
@@ -49,14 +50,14 @@ impl Default for Limits {
     }
 }
 
-/// Decides which host a request is for, and answers it.
+/// Decides which host a request is for, and responds to it.
 pub(crate) trait Service: Send + Sync + 'static {
-    /// The host that a request is counted for: a name that the site knows, or else the listener's address.
+    /// The host under which a request is recorded: a host name that the site knows, or else the listener's address.
     fn host_of(&self, listener: &str, authority: Option<&str>) -> String;
     fn answer(&self, asked: &Asked) -> Answer;
 }
 
-/// What the thread of a server needs.
+/// Everything that the thread of a server needs.
 pub(crate) struct Plan {
     pub(crate) addresses: Vec<Ipv4Addr>,
     pub(crate) limits: Limits,
@@ -64,7 +65,7 @@ pub(crate) struct Plan {
     pub(crate) log: Arc<Log>,
 }
 
-/// Serves until `stop` fires or is dropped; tells the port, which is the same on every address, through `ready`.
+/// Serves until `stop` fires or is dropped. The port, which is the same on every address, is sent through `ready`.
 pub(crate) fn run(plan: Plan, ready: oneshot::Sender<io::Result<u16>>, stop: oneshot::Receiver<()>) {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -98,7 +99,7 @@ pub(crate) fn run(plan: Plan, ready: oneshot::Sender<io::Result<u16>>, stop: one
         }
         let _ = stop.await;
     });
-    // Every task ends with the runtime: the answers that still run are noted as cut off.
+    // Every task ends with the runtime: responses that are still being sent are recorded as cut off.
 }
 
 fn listen(addresses: &[Ipv4Addr]) -> io::Result<(u16, Vec<(Ipv4Addr, TcpListener)>)> {
@@ -144,7 +145,7 @@ async fn accept(
     loop {
         let permit = Arc::clone(&room).acquire_owned().await.expect("the semaphore is never closed");
         let Ok((stream, _)) = listener.accept().await else {
-            // Out of descriptors, usually: the client side of the same process may free some.
+            // Usually the process is out of file descriptors; the client side of the same process may free some.
             tokio::time::sleep(Duration::from_millis(10)).await;
             continue;
         };
@@ -160,12 +161,12 @@ async fn accept(
     }
 }
 
-/// The client closed the connection or lost it.
+/// The client closed the connection, or the connection broke.
 struct Gone;
 
 struct Connection {
     stream: TcpStream,
-    /// What was received and not used yet.
+    /// Bytes that were received and not used yet.
     inbox: BytesMut,
     number: u64,
     listener: String,
@@ -220,7 +221,8 @@ impl Connection {
                     return;
                 }
                 _ => {
-                    // In order: the client may read all of it before the socket goes.
+                    // The connection is shut down in order, so that the client can read everything before the socket
+                    // is closed.
                     let _ = self.stream.shutdown().await;
                     if complete {
                         self.linger().await;
@@ -231,8 +233,8 @@ impl Connection {
         }
     }
 
-    /// Reads what the client still sends, for a moment: closing a socket with unread bytes resets it, and a reset
-    /// may destroy the end of the answer at the client.
+    /// Reads for a moment what the client still sends: closing a socket with unread bytes resets the connection, and
+    /// a reset may destroy the end of the response at the client.
     async fn linger(&mut self) {
         let drain = async {
             let mut scratch = [0; 4_096];
@@ -241,7 +243,7 @@ impl Connection {
         let _ = timeout(Duration::from_secs(1), drain).await;
     }
 
-    /// The bytes of a head up to and with its empty line; `None` if it is too long.
+    /// The bytes of a head, including its empty line; `None` if it is too long.
     async fn read_head(&mut self) -> Result<Option<Bytes>, Gone> {
         let mut from = 0;
         loop {
@@ -315,7 +317,7 @@ impl Connection {
         }
     }
 
-    /// Sends the parts in order, and notices the client's leaving also while it has nothing to send.
+    /// Sends the parts in order, and notices when the client leaves even while there is nothing to send.
     async fn send(&mut self, parts: Vec<Part>, limits: Limits, running: &mut Running) -> Outcome {
         let deadline = Instant::now() + limits.hold;
         let mut parts = VecDeque::from(parts);
@@ -378,7 +380,7 @@ impl Connection {
             }
             tokio::select! {
                 () = sleep_until(end) => return finished,
-                // Cancel-safe: bytes that were read are in the inbox.
+                // This is cancel-safe: bytes that were read are in the inbox.
                 read = self.stream.read_buf(&mut self.inbox) => {
                     if !matches!(read, Ok(1..)) {
                         return Outcome::ClientLeft;
@@ -436,7 +438,8 @@ impl Head {
         }
     }
 
-    /// Path with query, and the authority: from an absolute target, as proxies get it, or from the Host header.
+    /// The path with query, and the authority: from an absolute target, as proxies receive it, or from the Host
+    /// header.
     fn split_target(&self) -> (String, Option<String>) {
         let absolute = self.target.strip_prefix("http://");
         if let Some(rest) = absolute {

@@ -1,9 +1,10 @@
-//! Whole crawls in a made-up world: clock, network, names, disk, settings and mishaps come from one seed.
+//! Simulates whole crawls: clock, network, host names, disk, settings and mishaps are all generated from one seed.
 //!
-//! A [`Simulation`] lets a crawl live: once without a job, or with one as often as it takes until it is done, through kills, power
-//! cuts, full disks, stops, and panics in whatever a user brings. While it lives and at its end the promises are checked: every
-//! address that was queued has one record over all lives, items come once, hosts are asked as the settings say, nothing is fetched
-//! again whose record is written, and there is an end. The same seed is the same run to the last event.
+//! A [`Simulation`] runs a crawl: once without a job, or with a job as often as it takes until the crawl is done,
+//! through kills, power cuts, full disks, stops, and panics in user code. During and after each run the promises of
+//! the crawler are checked: every queued address has one record over all runs, items are delivered once, hosts are
+//! requested as the settings say, no page is fetched again after its record was written, and the crawl ends. The same
+//! seed gives the same run down to the last event.
 
 mod dice;
 mod disk;
@@ -25,37 +26,37 @@ use life::{Life, LifeEnd};
 use plan::Plan;
 use world::World;
 
-/// Lives of one crawl at most: the last ones are spared all mishaps, so that they end.
+/// Maximum number of lives (processes) of one crawl. The last ones have no mishaps, so that they end.
 const LIVES: u32 = 12;
 const SPARED: u32 = 6;
 
-/// One world with one crawl.
+/// One simulated world with one crawl.
 #[derive(Clone, Copy, Debug)]
 pub struct Simulation {
     seed: u64,
 }
 
-/// A simulation that went as it should.
+/// The result of a simulation in which all promises were kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Survived {
-    /// A hash of everything that happened, in order.
+    /// A hash of all events in their order.
     pub trace: u64,
-    /// Lives of the crawl.
+    /// Number of lives of the crawl.
     pub lives: u32,
-    /// Requests that reached the downloader.
+    /// Number of requests that reached the downloader.
     pub fetches: usize,
-    /// Records of addresses.
+    /// Number of records of addresses.
     pub records: usize,
 }
 
-/// What a simulation found.
+/// The result of a simulation in which promises were broken.
 #[derive(Clone, Debug)]
 pub struct Broken {
-    /// The seed of it.
+    /// The seed of the simulation.
     pub seed: u64,
     /// The promises that were broken.
     pub promises: Vec<String>,
-    /// The settings of the crawl, and what happened, the last lines of it.
+    /// The settings of the crawl, and the last events.
     pub trace: Vec<String>,
 }
 
@@ -67,15 +68,15 @@ impl std::fmt::Display for Broken {
 }
 
 impl Simulation {
-    /// The world of a seed.
+    /// The simulation for a seed.
     pub fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// Lets the crawl live until it is done. `stack` installs the middlewares.
+    /// Runs the crawl through all its lives until it is done. `stack` installs the middlewares.
     ///
     /// # Errors
-    /// A promise was broken.
+    /// If a promise was broken.
     pub fn run(
         self,
         stack: impl Fn(CrawlerBuilder<Visitor>) -> CrawlerBuilder<Visitor>,

@@ -1,4 +1,4 @@
-//! A local site for tests: routes in, a running server out, and after the crawl the record of what was asked.
+//! A local site for tests: it is built from routes, runs as a server, and records the requests of a crawl.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -18,17 +18,17 @@ use crate::server::{self, Limits, Plan, Service};
 /// The host that routes belong to until [`SiteBuilder::host`] names another.
 pub const DEFAULT_HOST: &str = "127.0.0.1";
 
-/// How long a dropped site may take to end; a handler that never returns is left behind after that.
+/// How long a dropped site may take to shut down; a handler that never returns is abandoned after that.
 const MAX_END: Duration = Duration::from_secs(5);
 
 type Route = Arc<dyn Fn(&Asked) -> Answer + Send + Sync>;
 
-/// The entry to local sites; see [`Site::builder`].
+/// The entry point for local sites; see [`Site::builder`].
 #[derive(Clone, Copy, Debug)]
 pub struct Site;
 
 impl Site {
-    /// A site without pages; everything is 404 until routes are added.
+    /// A site without pages; every path gets 404 until routes are added.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -83,10 +83,10 @@ impl Routes {
 }
 
 impl SiteBuilder {
-    /// The host that the following routes belong to (default [`DEFAULT_HOST`]).
+    /// Sets the host that the following routes belong to (default [`DEFAULT_HOST`]).
     ///
     /// An IPv4 loopback address gets a listener of its own, on the same port as the others. Any other name is
-    /// told apart by the `Host` header, or by the target of a proxy request, on all listeners.
+    /// recognised by the `Host` header, or by the target of a proxy request, on all listeners.
     pub fn host(mut self, host: &str) -> Self {
         self.current = host.to_ascii_lowercase();
         self.hosts.entry(self.current.clone()).or_default();
@@ -99,15 +99,16 @@ impl SiteBuilder {
         self.route(path, move |_| Answer::html(html.clone()))
     }
 
-    /// Adds a route that always gives the same answer.
+    /// Adds a route that always gives the same response.
     pub fn answer(self, path: &str, answer: Answer) -> Self {
         self.route(path, move |_| answer.clone())
     }
 
-    /// Adds a route. A path that ends with `*` stands for all paths with that beginning (the longest one wins); a
-    /// path with a query is for that query only, one without is for any. The last of two equal paths holds.
+    /// Adds a route. A path that ends with `*` matches all paths with that beginning (the longest match wins); a path
+    /// with a query matches only that query, a path without one matches any query. If two paths are equal, the last
+    /// one wins.
     ///
-    /// A panic of the handler is answered with 500 and fails the test when the [`RunningSite`] is dropped.
+    /// If the handler panics, the client gets 500 and the test fails when the [`RunningSite`] is dropped.
     pub fn route(mut self, path: &str, handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
         let route: Route = Arc::new(handler);
         let routes = self.hosts.entry(self.current.clone()).or_default();
@@ -129,40 +130,40 @@ impl SiteBuilder {
         self.answer("/robots.txt", Answer::text(text.to_owned()))
     }
 
-    /// Bounds every answer in time (default 20 s); then the connection is closed.
+    /// Limits the time of every response (default 20 s); after it the connection is closed.
     pub fn hold(mut self, hold: Duration) -> Self {
         self.limits.hold = hold;
         self
     }
 
-    /// Bounds every answer in bytes (default 64 MiB); then the connection is closed.
+    /// Limits the bytes of every response (default 64 MiB); after them the connection is closed.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.limits.bytes = bytes;
         self
     }
 
-    /// Starts the server, on a free port.
+    /// Starts the server on a free port.
     ///
     /// # Panics
-    /// If it cannot listen. Addresses besides 127.0.0.1 need an operating system that routes all of 127.0.0.0/8 to
-    /// itself, as Linux does.
+    /// If it cannot listen. Addresses other than 127.0.0.1 need an operating system on which all of 127.0.0.0/8 is
+    /// local, such as Linux.
     pub async fn start(self) -> RunningSite {
         let (starting, ready) = self.launch();
         let port = ready.await.expect("the server answers before it ends").expect("the server can listen");
         starting.running(port)
     }
 
-    /// Starts the server without a runtime at hand, for tests that drive a binary.
+    /// Starts the server outside of an async runtime, for tests that drive a binary.
     ///
     /// # Panics
-    /// As [`start`](Self::start), and within an async runtime.
+    /// As [`start`](Self::start), and if it is called within an async runtime.
     pub fn start_blocking(self) -> RunningSite {
         let (starting, ready) = self.launch();
         let port = ready.blocking_recv().expect("the server answers before it ends");
         starting.running(port.expect("the server can listen"))
     }
 
-    /// The answer that the site would give, without any network.
+    /// The response that the site would give, without any network.
     pub(crate) fn answer_to(&self, asked: &Asked) -> Answer {
         let route = self.hosts.get(&asked.host).and_then(|routes| routes.find(&asked.target));
         match route {
@@ -206,7 +207,7 @@ impl Service for SiteBuilder {
             _ => authority,
         });
         let name = name.unwrap_or_default().to_ascii_lowercase();
-        // An address in the header proves nothing; the address that was connected to does.
+        // An address in the header may be false; only the address that was connected to is certain.
         let is_virtual = name.parse::<Ipv4Addr>().is_err() && self.hosts.contains_key(&name);
         if is_virtual { name } else { listener.to_owned() }
     }
@@ -232,13 +233,13 @@ impl Starting {
     }
 }
 
-/// A site that is being served, until it is dropped.
+/// A site that is served until this value is dropped.
 ///
-/// It runs on a thread and a clock of its own. A test with a paused tokio clock must not wait for it: with nothing
-/// else to do, that clock jumps over every timeout while the bytes are still on their way. Use
+/// It runs on a thread and a clock of its own. A test with a paused tokio clock must not wait for it: if the runtime
+/// is idle, that clock jumps over every timeout while the bytes are still in transit. Use
 /// [`ScriptedDownloader`](crate::ScriptedDownloader) there.
 ///
-/// Dropping it fails the test if a handler panicked.
+/// Dropping it fails the test if a handler has panicked.
 #[derive(Debug)]
 pub struct RunningSite {
     port: u16,
@@ -251,7 +252,7 @@ pub struct RunningSite {
 }
 
 impl RunningSite {
-    /// The port, the same on every host.
+    /// The port, which is the same on every host.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -264,7 +265,7 @@ impl RunningSite {
     /// The URL of a path on [`DEFAULT_HOST`], or on the only host.
     ///
     /// # Panics
-    /// If the path makes no URL.
+    /// If the path does not form a valid URL.
     pub fn url(&self, path: &str) -> Url {
         self.url_on(&self.first, path)
     }
@@ -272,50 +273,50 @@ impl RunningSite {
     /// The URL of a path on a host.
     ///
     /// # Panics
-    /// If host and path make no URL.
+    /// If host and path do not form a valid URL.
     pub fn url_on(&self, host: &str, path: &str) -> Url {
         let url = format!("http://{host}:{}{path}", self.port);
         Url::parse(&url).unwrap_or_else(|cause| panic!("{url} is no URL: {cause}"))
     }
 
-    /// Everything that was recorded up to now.
+    /// The record of all requests so far.
     pub fn record(&self) -> Record {
         self.log.record()
     }
 
-    /// The requests up to now, in the order of their starts.
+    /// The requests so far, in the order in which they started.
     pub fn seen(&self) -> Vec<Seen> {
         self.log.with(|record| record.seen.clone())
     }
 
-    /// Targets (path and query) in the order of their starts, `/robots.txt` included.
+    /// Targets (path and query) in the order in which the requests started, including `/robots.txt`.
     pub fn targets(&self) -> Vec<String> {
         self.log.with(|record| record.seen.iter().map(|seen| seen.asked.target.clone()).collect())
     }
 
-    /// How often a target (path and query) was asked for, over all hosts.
+    /// Number of requests for a target (path and query), over all hosts.
     pub fn count(&self, target: &str) -> usize {
         self.log.with(|record| record.seen.iter().filter(|seen| seen.asked.target == target).count())
     }
 
-    /// Most requests at once on a host.
+    /// Largest number of concurrent requests to a host.
     pub fn peak(&self, host: &str) -> usize {
         self.log.with(|record| record.peak(host))
     }
 
-    /// Smallest gap between the starts of two requests on a host; `None` if there were fewer than two.
+    /// Smallest time between the starts of two requests to a host; `None` if there were fewer than two.
     pub fn smallest_gap(&self, host: &str) -> Option<Duration> {
         self.log.with(|record| record.smallest_gap(host))
     }
 
-    /// Waits until so many answers are over, at most 10 s; tells whether they are.
+    /// Waits until this number of responses has ended, at most 10 s; returns whether it has.
     pub async fn finished(&self, answers: u64) -> bool {
         let mut finished = self.log.finished();
         let enough = finished.wait_for(|count| *count >= answers);
         matches!(tokio::time::timeout(Duration::from_secs(10), enough).await, Ok(Ok(_)))
     }
 
-    /// Stops serving and gives the whole record, with the answers that were still running as cut off.
+    /// Stops serving and returns the whole record; responses that were still being sent count as cut off.
     pub fn stop(mut self) -> Record {
         self.end();
         self.log.record()
@@ -335,7 +336,7 @@ impl Drop for RunningSite {
     fn drop(&mut self) {
         self.end();
         let panics = self.log.panics();
-        // A second panic while the first one unwinds would abort the process and hide it.
+        // A second panic while the first one unwinds would abort the process and hide the first one.
         if !panics.is_empty() && !std::thread::panicking() {
             panic!("{}", panics.join("; "));
         }

@@ -1,4 +1,4 @@
-//! The hostile web, judged in both directions: a careful client passes, and every kind of carelessness is told.
+//! The hostile web, tested in both directions: a careful client passes, and every kind of carelessness is reported.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 use url::{Position, Url};
 
-/// Long enough for a busy machine, short enough for a test.
+/// The time limit of a response: long enough for a busy machine, short enough for a test.
 const HOLD: Duration = Duration::from_secs(4);
 const PATIENCE: Duration = Duration::from_millis(150);
 
 thread_local! {
-    /// Requests of this test, each of which runs on a thread of its own. On a busy machine the bed may read one only
-    /// after its client has left.
+    /// Number of requests that this test sent; each test runs on a thread of its own. On a busy machine the test bed
+    /// may read a request only after its client has left.
     static ASKED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
@@ -29,7 +29,7 @@ fn target(url: &Url) -> &str {
     &url[Position::BeforePath..Position::AfterQuery]
 }
 
-/// What comes back within a limit of bytes and of time; then the client leaves.
+/// The response within a limit of bytes and of time; then the client closes the connection.
 async fn ask(url: &Url, headers: &str, max_bytes: usize, patience: Duration) -> Vec<u8> {
     let mut stream = connect(url).await;
     let head = format!("GET {} HTTP/1.1\r\nHost: bed\r\nConnection: close\r\n{headers}\r\n", target(url));
@@ -69,7 +69,7 @@ async fn verdicts(chaos: &Chaos) -> HashMap<&'static str, Verdict> {
     chaos.verdict().into_iter().map(|verdict| (verdict.name, verdict)).collect()
 }
 
-/// Whether a behaviour failed for a reason.
+/// Whether a behaviour failed for this reason.
 async fn fails(chaos: &Chaos, name: &str, why: &str) -> bool {
     let verdicts = verdicts(chaos).await;
     let verdict = &verdicts[name];
@@ -89,7 +89,7 @@ fn below(listed: &Listed, rest: &str) -> Url {
     url
 }
 
-/// Whether a host is closed for now, so that only its robots.txt may be asked for.
+/// Whether a host is closed for now, so that only its robots.txt may be requested.
 fn is_closed(listed: &Listed) -> bool {
     listed.family == Family::Robots
         && listed.url.path() == "/"
@@ -190,7 +190,7 @@ async fn one_request_too_many_fails() {
     let chaos = Chaos::builder().hold(HOLD).start().await;
     for listed in chaos.behaviours() {
         for _ in 0..=listed.requests {
-            // Asked and left at once.
+            // The client sends a request and leaves at once.
             ask(&listed.url, "", 1, Duration::from_millis(40)).await;
         }
     }
@@ -218,7 +218,7 @@ async fn marked_links_are_judged() {
     }
 }
 
-/// The text of an answer, with chunks and codings undone as far as they are what they say, and as it came.
+/// The text of a response: both as received and, as far as they are valid, with chunks and codings decoded.
 fn text_of(answer: &[u8]) -> String {
     use std::io::Read;
     let at = answer.windows(4).position(|window| window == b"\r\n\r\n").map_or(0, |at| at + 4);
@@ -251,7 +251,7 @@ fn text_of(answer: &[u8]) -> String {
 
 #[tokio::test]
 async fn kept_and_poisoned_links_are_really_offered() {
-    // Those lead to the link by further steps (redirects, other pages), or spell it in a special way.
+    // These lead to the link by further steps (redirects, other pages), or spell it in a special way.
     let indirect = [
         "ten_hops",
         "relative_location",
@@ -283,7 +283,7 @@ async fn kept_and_poisoned_links_are_really_offered() {
         }
         let wanted = [&listed.kept, &listed.poison].into_iter().flatten();
         for url in wanted {
-            // The first answer of what is fine at the second try has no link.
+            // If a page is fine only at the second attempt, the first response has no link.
             let mut text = text_of(&ask(&listed.url, "", 60_000, Duration::from_millis(1_200)).await);
             text.push_str(&text_of(&ask(&listed.url, "", 60_000, Duration::from_millis(1_200)).await));
             assert!(text.contains(url.path()), "{}: {text:.3000}", listed.name);

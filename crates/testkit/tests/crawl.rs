@@ -1,6 +1,7 @@
 //! Whole crawls of the hostile web with the polite stack: engine, middlewares and downloader together.
 //!
-//! Run one by name to see what the crawler does about a family; a failure lists the behaviours and what was dropped.
+//! Run one test by name to see how the crawler handles a family; a failure lists the behaviours and the dropped
+//! requests.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -13,7 +14,7 @@ use huntsman_testkit::{Chaos, ChaosBuilder, Family};
 
 const HOLD: Duration = Duration::from_secs(6);
 
-/// Keeps why requests ended without a page, for the message of a failure.
+/// Stores the reasons why requests ended without a page, for the message of a failure.
 #[derive(Clone, Default)]
 struct Drops(Arc<Mutex<Vec<String>>>);
 
@@ -60,7 +61,7 @@ async fn crawl(bed: ChaosBuilder) -> (Chaos, CrawlReport, Drops) {
         .set("retry_backoff_base", 0.1)
         .set("robots_retry_delays", vec![0.5, 0.5, 0.5])
         .set("max_parked_wait", 30.0)
-        // What the bed allows a client to take of one answer.
+        // The number of bytes that the test bed allows a client to receive of one response.
         .set("sitemap_max_bytes", 16 << 20)
         .run()
         .await
@@ -68,9 +69,10 @@ async fn crawl(bed: ChaosBuilder) -> (Chaos, CrawlReport, Drops) {
     (chaos, report, drops)
 }
 
-/// Behaviours that the crawler does not bear as it should yet, `what_reqwest_does_not_tell_is_borne_too` is their test: reqwest
-/// reads interim answers without telling their number, so only the first-byte deadline ends a flood of them; and it does not tell a
-/// reused connection that was closed before a byte came from one that was closed within the head, so both are asked again.
+/// Behaviours that the crawler does not handle correctly yet; `what_reqwest_does_not_tell_is_borne_too` is their
+/// test. reqwest reads interim responses without reporting their number, so only the first-byte deadline ends a flood
+/// of them. It also does not distinguish a reused connection that was closed before the first byte from one that was
+/// closed within the head, so both requests are repeated.
 const OPEN: [&str; 3] = ["interim_flood", "continue_flood", "close_in_head"];
 
 async fn assert_well_behaved(bed: ChaosBuilder) {

@@ -1,4 +1,4 @@
-//! The real downloader against the hostile web: what is no whole page never comes back as one.
+//! The real downloader against the hostile web: a response that is not a whole page is never returned as one.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use huntsman_testkit::{Chaos, Family, Listed, Verdict};
 
 const HOLD: Duration = Duration::from_secs(5);
 
-/// Behaviours that are not borne as they should be yet: interim answers are bounded by the first-byte deadline, not by their
-/// number (`crawl.rs` has the test that waits for it).
+/// Behaviours that are not handled correctly yet: interim responses are limited by the first-byte deadline and not by
+/// their number (`crawl.rs` has the test that waits for a fix).
 const OPEN: [&str; 2] = ["interim_flood", "continue_flood"];
 
 fn client(chaos: &Chaos) -> HttpDownloader {
@@ -25,7 +25,7 @@ async fn fetch(client: &HttpDownloader, url: &url::Url) -> Result<Response, Fetc
     client.fetch(&Request::get(url.clone())).await
 }
 
-/// Whether an answer would be given to a callback: a whole page with a status of success.
+/// The page's text if the response would be passed to a callback: a whole page with a status of success.
 fn text_of_page(answer: &Result<Response, FetchError>) -> Option<String> {
     let response = answer.as_ref().ok()?;
     let is_page = response.status == StatusCode::OK && !response.has_flag("unread");
@@ -51,7 +51,7 @@ fn complaint(listed: &Listed, answer: &Result<Response, FetchError>) -> Option<S
     }
 }
 
-/// Every behaviour of a family once, four at a time, and the marked links of those that came back as pages.
+/// Requests every behaviour of a family once, four at a time, and then the marked links of those that returned pages.
 async fn assert_all_well(family: Family) {
     let chaos = Chaos::builder().hold(HOLD).family(family).start().await;
     let client = std::sync::Arc::new(client(&chaos));

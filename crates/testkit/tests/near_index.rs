@@ -1,4 +1,4 @@
-//! The indexes of fingerprints of this workspace keep what every index promises.
+//! All fingerprint indexes of this workspace pass the conformance suite.
 
 use std::path::Path;
 

@@ -1,11 +1,13 @@
-//! Whole crawls in made-up worlds: the polite stack through kills, power cuts, full disks, stops and panics, each by a seed.
+//! Simulated crawls: the polite stack through kills, power cuts, full disks, stops and panics, each run generated
+//! from a seed.
 //!
-//! `HUNTSMAN_SIM_SEEDS=N` runs N worlds from a random one on, for nights; `HUNTSMAN_SIM_SEED=S` runs one, and prints what happened.
+//! For nightly runs, `HUNTSMAN_SIM_SEEDS=N` runs N simulations beginning with a random seed. `HUNTSMAN_SIM_SEED=S`
+//! runs a single one and prints its events.
 
 use huntsman_middleware::Defaults;
 use huntsman_testkit::simulation::{Simulation, Survived};
 
-/// Worlds of every test run: some 25 s of one core.
+/// Number of simulations in every test run: some 25 s of one core.
 const WORLDS: u64 = 300;
 
 fn number(name: &str) -> Option<u64> {

@@ -12,7 +12,7 @@ async fn connect(site: &RunningSite, host: &str) -> TcpStream {
     TcpStream::connect((host, site.port())).await.expect("the site listens")
 }
 
-/// Everything that comes back for these bytes until the server closes.
+/// Sends these bytes, and returns everything received until the server closes the connection.
 async fn exchange(site: &RunningSite, request: &str) -> String {
     let mut stream = connect(site, "127.0.0.1").await;
     stream.write_all(request.as_bytes()).await.expect("the server reads");
@@ -29,7 +29,7 @@ fn body(answer: &str) -> &str {
     answer.split_once("\r\n\r\n").expect("a head").1
 }
 
-/// One answer with a length from a connection that stays open.
+/// Reads one response with a length from a connection that stays open.
 async fn one_answer(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     loop {
@@ -45,7 +45,7 @@ async fn one_answer(stream: &mut TcpStream) -> String {
     }
 }
 
-/// The distinct URLs that a client without any filter finds on a site, and their bodies.
+/// The distinct URLs that a client without any filter finds on a site, and the bodies of their pages.
 async fn crawl(site: &RunningSite, max: usize) -> Vec<(Url, String)> {
     let mut queue = VecDeque::from([site.url("/")]);
     let mut seen: HashSet<Url> = queue.iter().cloned().collect();
@@ -96,7 +96,7 @@ async fn routes_are_found_by_path_prefix_query_and_host() {
 async fn several_addresses_share_a_port() {
     let site = Site::builder().page("/", "first").host("127.0.0.2").page("/", "second").start().await;
     let mut stream = connect(&site, "127.0.0.2").await;
-    // The address that was connected to counts, not what the client says about it.
+    // The address that was connected to counts, and not the Host header.
     stream.write_all(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n").await.expect("the server reads");
     assert!(one_answer(&mut stream).await.ends_with("second"));
     let record = site.record();
@@ -302,7 +302,7 @@ async fn the_forum_shows_equal_pages_under_many_addresses() {
     assert_eq!(all.len(), forum.pages(), "different contents, different texts");
 }
 
-/// The session id that a forum page hands out.
+/// The session id in the links of a forum page.
 fn regex_free_sid(text: &str) -> String {
     let at = text.find("sid=").expect("a session id");
     text[at..at + 4 + 16].to_owned()

@@ -1,4 +1,4 @@
-//! Every backend keeps what a store promises.
+//! Every backend passes the conformance suite for stores.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum, ValueHint};
 use huntsman::detect::avoid::evaluation::{Case, View};
 
-/// What is told below the flags.
+/// The text below the flags in the help.
 pub(crate) const HELP: &str = "\
 Made-up sites: recall is the share of the requests for known contents that were not sent, the warm-up included; lost are contents \
 that never came; the estimate is the model's own, with the upper end of its 95 % interval. Ranges are over the seeds.\n\n\
@@ -78,7 +78,7 @@ pub(crate) struct AvoidDupArgs {
 }
 
 impl AvoidDupArgs {
-    /// The seeds that were asked for.
+    /// The seeds that the flags ask for.
     pub(crate) fn seeds(&self) -> Vec<u64> {
         self.seed.map_or_else(|| (1..=self.seeds).collect(), |seed| vec![seed])
     }
@@ -100,7 +100,7 @@ pub(crate) enum Modes {
 }
 
 impl Modes {
-    /// One by one.
+    /// The modes, one by one.
     pub(crate) fn each(self) -> &'static [Mode] {
         match self {
             Self::Default => &[Mode::Default],
@@ -110,7 +110,7 @@ impl Modes {
     }
 }
 
-/// One of the two models, by the name that `crawl --avoid-dup` has for it.
+/// One of the two models, named as in `crawl --avoid-dup`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Our own model.
@@ -120,7 +120,7 @@ pub(crate) enum Mode {
 }
 
 impl Mode {
-    /// The name in commands and settings.
+    /// The name as used in commands and settings.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Default => "default",

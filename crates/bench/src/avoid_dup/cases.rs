@@ -1,4 +1,4 @@
-//! Made-up sites, crawled without a network by both models.
+//! Generated sites, crawled without a network with both models.
 
 use std::io::{self, Write};
 
@@ -14,12 +14,12 @@ use super::args::{AvoidDupArgs, Mode};
 use super::{Marked, Spread, estimate, number, ratio, title};
 use crate::BUILD;
 
-/// What the forums are crawled with: copies stand side by side there, so what is in flight matters most.
+/// Numbers of requests in flight for the forums: copies stand side by side there, so this number matters most.
 const FORUM_IN_FLIGHT: [u64; 4] = [0, 1, 4, 16];
-/// What all others are crawled with: as MaybeDont was measured, and as crawls are.
+/// Numbers of requests in flight for all other sites: that of MaybeDont's measurements, and that of usual crawls.
 const IN_FLIGHT: [u64; 2] = [0, 16];
 
-/// A case with so many in flight, crawled by one model with every seed.
+/// One case with one number of requests in flight, crawled with one model and every seed.
 struct Runs {
     mode: Mode,
     runs: Vec<(u64, Crawled)>,
@@ -169,7 +169,7 @@ fn row_json(case: Case, in_flight: u64, modes: &[Runs]) -> Value {
     Value::Object(row)
 }
 
-/// What was found and lost. A line is marked if our model lost something.
+/// Pages found and lost. A line is marked if our model lost a page.
 fn quality(modes: &[Mode], rows: &[(Case, u64, Vec<Runs>)]) -> Marked {
     let mut groups = vec!["", "", "", ""];
     let mut head = vec!["case", "in flight", "requests", "contents"];
@@ -206,7 +206,7 @@ fn quality(modes: &[Mode], rows: &[(Case, u64, Vec<Runs>)]) -> Marked {
     table
 }
 
-/// What it cost: medians over the seeds.
+/// The cost: medians over the seeds.
 fn cost(modes: &[Mode], rows: &[(Case, u64, Vec<Runs>)]) -> Marked {
     let mut groups = vec!["CPU time in us", ""];
     let mut head = vec!["case", "in flight"];

@@ -1,4 +1,5 @@
-//! A site that runs: crawled as `huntsman crawl` does it, and scored by a list of what its URLs show.
+//! A running site: it is crawled with `huntsman crawl`, and the result is scored with a list of the contents of its
+//! URLs.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -18,14 +19,14 @@ use super::args::{AvoidDupArgs, Mode};
 use super::{Marked, Spread, estimate, number, percent, title};
 use crate::BUILD;
 
-/// What is read of a line of `pages.jsonl`.
+/// The fields that are read from a line of `pages.jsonl`.
 #[derive(Deserialize)]
 struct PageLine {
     url: String,
     final_url: String,
 }
 
-/// A crawl, scored.
+/// A crawl and its score.
 struct Run {
     mode: Mode,
     seed: u64,
@@ -33,7 +34,7 @@ struct Run {
     requests: u64,
     skipped: u64,
     explored: u64,
-    /// What the model thinks: share of its skips with new content, and the upper end of its interval.
+    /// The model's own estimate: the share of its skips with new content, and the upper end of the interval.
     loss: Option<(f64, f64)>,
     elapsed_s: f64,
     cpu_s: Option<f64>,
@@ -119,7 +120,7 @@ fn read_truth(path: &Path) -> Outcome<Truth> {
     })
 }
 
-/// The URLs of the truth, at the origin of the start URL.
+/// Writes the URLs of the truth, with the origin of the start URL, to a file.
 fn write_list(truth: &Truth, url: &Url, into: &Path) -> Outcome<PathBuf> {
     let origin = url.origin().ascii_serialization();
     let path = into.join("truth.list");
@@ -128,7 +129,7 @@ fn write_list(truth: &Truth, url: &Url, into: &Path) -> Outcome<PathBuf> {
     Ok(path)
 }
 
-/// The arguments of `huntsman crawl` whose crawl this is.
+/// The arguments of `huntsman crawl` for this run.
 fn command(url: &Url, list: &Path, args: &AvoidDupArgs, mode: Mode, seed: u64, out: &Path) -> Vec<OsString> {
     let (host, port) = (url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(80));
     let mut words: Vec<OsString> = vec![url.as_str().into()];
@@ -151,7 +152,7 @@ fn command(url: &Url, list: &Path, args: &AvoidDupArgs, mode: Mode, seed: u64, o
     words
 }
 
-/// Pages under the URL that was asked for and, after a redirect, under the one that answered.
+/// Scores the pages by the requested URL and, after a redirect, by the final one.
 fn score(truth: &Truth, pages: &Path) -> Outcome<Score> {
     let reading = |error: &dyn std::fmt::Display| {
         Failure::crawl(format!("reading {}: {error}", escape(&pages.to_string_lossy())))

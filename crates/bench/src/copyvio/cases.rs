@@ -1,4 +1,4 @@
-//! Articles and sources of which it is known whether one was copied from the other.
+//! Pairs of an article and a source for which it is known whether one was copied from the other.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use super::pdf::two_columns;
 use super::texts::TRIPLES;
 use crate::stories::{Story, Writer};
 
-/// What writes English texts.
+/// A writer of English texts.
 pub(super) fn english() -> Outcome<Writer> {
     let writer = Writer::all()?.into_iter().find(|writer| writer.lang == "en");
     writer.ok_or_else(|| Failure::crawl("the stories of this build have no English"))
 }
 
-/// An article and what it may have been taken from.
+/// An article, and the text that it may have been copied from.
 #[derive(Debug)]
 pub(super) struct Pair {
     pub(super) article: Text,
@@ -30,24 +30,24 @@ pub(super) struct Pair {
 #[derive(Debug)]
 pub(super) struct Case {
     pub(super) name: String,
-    /// Whether they should be flagged.
+    /// Whether the pairs should be flagged.
     pub(super) is_copy: bool,
     pub(super) pairs: Vec<Pair>,
 }
 
-/// What makes texts.
+/// Generates texts.
 struct Author<'a> {
     writer: &'a Writer,
     random: &'a mut Xoshiro256PlusPlus,
     pdf: Option<Arc<dyn PdfText>>,
 }
 
-/// What neither number can know.
+/// A case that neither number can decide.
 const NOTICE: &str = "a notice of 120 words, as of a licence, under two texts of 1,000";
 
 type Make = fn(&mut Author<'_>) -> Option<(String, String)>;
 
-/// Of plain texts: name, whether it is a copy, how to make an article and its source.
+/// Cases with plain texts: name, whether it is a copy, and a function that makes an article and its source.
 const PLAIN: [(&str, bool, Make); 15] = [
     ("the same text", true, |author| author.changed(|words, _| words.join(" "))),
     ("every 8th word replaced", true, |author| author.changed(|words, random| every(8, words, random))),
@@ -90,7 +90,7 @@ impl Author<'_> {
         self.writer.story(self.random, words).text()
     }
 
-    /// A text of 1,000 words with what becomes of it.
+    /// A text of 1,000 words, and a changed version of it.
     fn changed(
         &mut self,
         change: impl Fn(&[&str], &mut (Story, &mut Xoshiro256PlusPlus)) -> String,
@@ -102,7 +102,7 @@ impl Author<'_> {
     }
 
     fn quoting(&mut self, is_cited: bool) -> Option<(String, String)> {
-        // Random walks leave marks without their other half.
+        // Random walks leave quotation marks without their other half.
         let marks = ['"', '\u{201C}', '\u{201D}'];
         let (article, source) = (self.text(3_200).replace(marks, ""), self.text(1_000).replace(marks, ""));
         let (before, behind) = article.split_at(article.find("\n\n").unwrap_or(0));
@@ -116,13 +116,13 @@ impl Author<'_> {
 
     fn in_columns(&mut self) -> Option<(String, String)> {
         let text = self.text(1_200);
-        // The words that the file can have.
+        // Words that the file can represent.
         let words: Vec<&str> = split(&text).into_iter().filter(|word| word.is_ascii()).collect();
         let source = self.pdf.as_ref()?.text(&two_columns(&words)).unwrap_or_default();
         Some((words.join(" "), source))
     }
 
-    /// Two unrelated pages with one menu.
+    /// Two unrelated pages with the same menu.
     fn with_menu(&mut self, element: &str) -> (Text, Text) {
         let menu = split(&self.text(120))
             .chunks(3)
@@ -149,7 +149,7 @@ impl Author<'_> {
     }
 }
 
-/// All cases, with so many pairs of each that is made; of those that were written there is one.
+/// All cases. A generated case has this number of pairs, a hand-written one has a single pair.
 pub(super) fn all(
     random: &mut Xoshiro256PlusPlus,
     pairs: usize,
@@ -195,7 +195,7 @@ fn split(text: &str) -> Vec<&str> {
     text.split_whitespace().collect()
 }
 
-/// Every n-th word replaced by another one of another story.
+/// Replaces every n-th word by a word of another story.
 fn every(n: usize, words: &[&str], (other, random): &mut (Story, &mut Xoshiro256PlusPlus)) -> String {
     let others: Vec<&String> = other.words().collect();
     let letters =
@@ -225,7 +225,7 @@ fn each_third(words: &[&str], change: impl Fn(&str) -> String) -> String {
     words.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Every vowel with an acute: one character, or with the mark behind it.
+/// Adds an acute accent to every vowel, as one character or with a combining mark.
 fn accented(text: &str, mark: &str) -> String {
     let is_whole = mark.is_empty();
     let mut out = String::new();

@@ -1,4 +1,4 @@
-//! What an index of windows costs, and whether it finds what it promises.
+//! The cost of an index of windows, and whether it finds everything that it promises.
 
 use std::time::{Duration, Instant};
 
@@ -13,33 +13,33 @@ use super::args::CopyvioArgs;
 use crate::clock::{Times, Watch};
 use crate::sheet::{Sheet, figure};
 
-/// Words of a text.
+/// Number of words in a text.
 const WORDS: usize = 1_000;
-/// One of so many texts has a run of an earlier one.
+/// One of this many texts has a run of words of an earlier one.
 const COPIES: usize = 100;
 
 /// An index of texts of 1,000 words.
 #[derive(Debug, Serialize)]
 pub(super) struct Index {
     texts: usize,
-    /// Words in a row that are found for certain.
+    /// Length of a shared run of words that is always found.
     run: usize,
     windows_per_text: f64,
     bytes_per_text: f64,
     bytes_per_window: f64,
-    /// Microseconds of a core for a text: to words, and to the index.
+    /// Microseconds of processor time per text: to split it into words, and to add it to the index.
     read_us: f64,
     add_us: f64,
-    /// The longest addition, in which parts were merged.
+    /// The longest addition, which included a merge of parts.
     longest_add_ms: f64,
     compact_s: f64,
-    /// Queries as it came, and after it was compacted.
+    /// Queries before the index was compacted, and after it.
     query: Times,
     query_compact: Times,
-    /// Of the copied runs of just the length that is promised, how many were found.
+    /// Number of copied runs of exactly the promised length, and how many of them were found.
     copies: usize,
     copies_found: usize,
-    /// Texts that were found for a query, without itself and the one that it has a run of, on average.
+    /// Average number of texts found per query, without the text itself and the one that it shares a run with.
     others_per_query: f64,
 }
 
@@ -48,7 +48,7 @@ pub(super) fn run(args: &CopyvioArgs, texts: u64) -> Outcome<Index> {
     let mut index = WindowIndex::default();
     let run = index.run();
     let mut random = Xoshiro256PlusPlus::seed_from_u64(args.seed);
-    // Texts are made twice from their seeds, and not kept.
+    // Texts are generated twice from their seeds, and not kept in memory.
     let seeds: Vec<u64> = (0..texts).map(|_| random.random()).collect();
     let source_of = |at: usize| (at % COPIES == COPIES - 1).then(|| seeds[at] as usize % at);
     let text = |at: usize| {
@@ -116,7 +116,7 @@ pub(super) fn run(args: &CopyvioArgs, texts: u64) -> Outcome<Index> {
     })
 }
 
-/// Words of which, as in a language, the n-th frequent one has a share of about 1/n.
+/// Random words; as in a language, the n-th most frequent one has a share of about 1/n.
 pub(super) fn words(seed: u64) -> Vec<String> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut word = || format!("w{}", 50_000.0_f64.powf(random.random_range(0.0..1.0)) as usize);

@@ -1,11 +1,11 @@
-//! A PDF file of two columns, as programs that set type write them.
+//! A PDF file with two columns, as typesetting programs write them.
 
-/// Words of a line, and lines of a column.
+/// Words per line, and (below) lines per column.
 const LINE: usize = 6;
 const LINES: usize = 70;
 
-/// The words in two columns on as many pages as it takes, each column after the other, each line an instruction of its own. The words
-/// are ASCII.
+/// Sets the words in two columns on as many pages as needed; one column follows the other, and each line is an
+/// instruction of its own. The words must be ASCII.
 pub(super) fn two_columns(words: &[&str]) -> Vec<u8> {
     let lines: Vec<String> = words.chunks(LINE).map(|line| escaped(&line.join(" "))).collect();
     let pages: Vec<&[String]> = lines.chunks(2 * LINES).collect();

@@ -1,4 +1,4 @@
-//! How fast two texts are compared, beside maps of strings.
+//! How fast two texts are compared, relative to an implementation with maps of strings.
 
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -16,18 +16,18 @@ use super::cases::english;
 use crate::clock::least_seconds;
 use crate::sheet::{Sheet, figure};
 
-/// What two texts took; times are microseconds of a core, the least of several rounds.
+/// The cost of comparing two texts. Times are microseconds of processor time, the minimum of several rounds.
 #[derive(Debug, Serialize)]
 pub(super) struct Speed {
-    /// Words of the article and of the source, as the reference reads them.
+    /// Number of words in the article and in the source, as the reference counts them.
     words: [usize; 2],
     bytes: [usize; 2],
     shared_windows: usize,
     confidence: f64,
-    /// Memory of a chain, for each of its windows.
+    /// Memory of a chain per window.
     bytes_per_window: f64,
     steps: Vec<Step>,
-    /// How many times as long the maps of strings took.
+    /// The time with maps of strings divided by ours.
     strings_ratio: f64,
 }
 
@@ -37,7 +37,7 @@ struct Step {
     us: f64,
 }
 
-/// Steps that something is promised of, and that are compared with others.
+/// Steps that the documentation makes promises about, and that are compared with others.
 const PREPARED: &str = "source against a prepared article, after hashing";
 const WHOLE: &str = "two texts to a confidence";
 const STRINGS: &str = "two texts to a confidence, with maps of strings";
@@ -112,7 +112,7 @@ fn file(flag: &str, path: &Path) -> Outcome<String> {
     text.map_err(|error| Failure::usage(format!("{flag} {}: {error}", escape(&path.to_string_lossy()))))
 }
 
-/// Two texts of which a third of the second is the beginning of the first.
+/// An article, and a source that begins with the first third of the article's words.
 fn texts(args: &CopyvioArgs) -> Outcome<(String, String)> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(args.seed);
     let (writer, words) = (english()?, args.words as usize);
@@ -123,7 +123,7 @@ fn texts(args: &CopyvioArgs) -> Outcome<(String, String)> {
     Ok((article, source))
 }
 
-/// A chain as the reference has it.
+/// A chain as the reference implements it.
 fn with_strings(text: &str) -> HashMap<Vec<Option<String>>, usize> {
     let mut words = vec![None; 4];
     for_each_word(text, |word| words.push(Some(word.to_owned())));

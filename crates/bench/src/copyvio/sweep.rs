@@ -1,7 +1,7 @@
-//! What a sweep costs: articles of a site with sources on other domains, all on this machine.
+//! The cost of a sweep: articles of one site with sources on other domains, all on this machine.
 //!
-//! Site and sources are a process of their own, which counts the requests of each domain that are in flight at once; the sweep is another
-//! process: the command `huntsman sweep`, which this executable has as well.
+//! The site and the sources run in a process of their own, which counts the concurrent requests of each domain. The
+//! sweep runs in another process, with the command `huntsman sweep`, which this executable contains as well.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -21,31 +21,31 @@ use super::args::{CopyvioArgs, SourcesArgs};
 use super::index::words;
 use crate::sheet::{Sheet, figure};
 
-/// How long a source takes to answer, so that requests at once would be seen.
+/// Latency of a source, so that concurrent requests can be observed.
 const LATENCY: Duration = Duration::from_millis(1);
-/// One of so many articles is copied from its first source.
+/// One of this many articles is copied from its first source.
 const COPIES: u64 = 10;
 
-/// What a sweep cost.
+/// The cost of a sweep.
 #[derive(Debug, Serialize)]
 pub(super) struct Sweep {
     articles: u64,
     sources: u64,
     domains: u64,
     elapsed_s: f64,
-    /// Of the process that sweeps.
+    /// Processor seconds of the sweeping process.
     cpu_s: f64,
     peak_rss_bytes: u64,
-    /// By what the server counted.
+    /// Number of requests that the server counted.
     requests: u64,
     most_at_once_on_a_domain: u64,
-    /// Pairs in `sweep.jsonl`, and how many of them are suspected; so many articles were copied.
+    /// Number of pairs in `sweep.jsonl`, and how many of them are suspected; the number of copied articles is known.
     pairs: u64,
     suspected: u64,
     copied: u64,
 }
 
-/// What the server tells at its end.
+/// The counts that the server prints at its end.
 #[derive(Debug, Serialize, Deserialize)]
 struct Served {
     requests: u64,
@@ -160,10 +160,11 @@ fn text(seed: u64) -> String {
     words(seed).join(" ")
 }
 
-/// `huntsman-bench sources`: prints the port of the site and of the domains, serves until stdin closes, and prints what it saw.
+/// `huntsman-bench sources`: prints the port of the site and of the domains, serves until stdin closes, and prints
+/// its counts.
 pub(crate) fn sources(args: SourcesArgs) -> Outcome {
     let mut site = Site::builder().route("/*", move |asked| {
-        // Site and sources are one server: its port stands in the address that was asked for.
+        // The site and the sources share one server: the requested address contains its port.
         let authority = asked.header("host").unwrap_or_default();
         article(asked.path(), authority.rsplit(':').next().unwrap_or_default(), args)
     });
@@ -202,7 +203,7 @@ fn article(path: &str, port: &str, args: SourcesArgs) -> Answer {
             format!("<a href=\"http://{}:{port}/{source}\">source</a> ", name(source % args.domains))
         })
         .collect();
-    // What is copied is what the first source says.
+    // A copied article has the text of its first source.
     let text = if number % COPIES == 0 { text(first) } else { text(u64::MAX - number) };
     Answer::html(format!("<title>{number}</title><p>{text}</p><p>{links}</p>"))
 }

@@ -1,4 +1,4 @@
-//! What confidence and score say of texts of which it is known what is right.
+//! Confidence and score for texts with a known right answer.
 
 use huntsman::detect::copyvio::{
     Article, Band, Chain, Confidence, Degree, Document, Score, Text, Verdict, Windows,
@@ -19,18 +19,19 @@ pub(super) struct Synthetic {
     cases: Vec<Found>,
 }
 
-/// What was found in the pairs of a case; of four sources together for the confidence, of the best for the score.
+/// The results for the pairs of a case: the confidence is computed with four sources together, the score with the
+/// best one.
 #[derive(Debug, Serialize)]
 struct Found {
     name: String,
     is_copy: bool,
     pairs: usize,
-    /// In the pair in the middle of all.
+    /// Median over the pairs.
     confidence: f64,
     band: Band,
     score: f64,
     verdict: Verdict,
-    /// In how many pairs the band, or the verdict, is `none` if nothing was copied, and another one if something was.
+    /// Number of pairs with the right band or verdict: `none` if nothing was copied, another one if something was.
     confidence_right: usize,
     score_right: usize,
 }

@@ -1,6 +1,6 @@
-//! Texts that were written for this, on one subject: a story, the same in somewhat other words, and another one.
+//! Texts that were written for this bench, on one subject: a story, a paraphrase of it, and an independent one.
 
-/// A text, its paraphrase, and a text on the same subject that owes nothing to it.
+/// A text, its paraphrase, and a text on the same subject that is not derived from it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Triple {
     pub(super) language: &'static str,

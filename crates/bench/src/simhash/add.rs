@@ -1,4 +1,5 @@
-//! What `huntsman dedup add` makes of a day's stories: the command itself, from texts in a file to flags and an index.
+//! The speed of `huntsman dedup add` with a day's stories: the command itself, from texts in a file to flags and an
+//! index.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -21,30 +22,30 @@ use crate::clock::Watch;
 use crate::sheet::{Sheet, figure, mebibytes};
 use crate::stories::Writer;
 
-/// What the command took.
+/// The cost of the command.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Add {
-    /// Documents that were indexed before.
+    /// Documents that were in the index before.
     pub(super) indexed: u64,
     pub(super) stories: u64,
     pub(super) words_per_story: u64,
-    /// Bytes of text.
+    /// Size of the texts in bytes.
     pub(super) text_bytes: u64,
-    /// Stories that are copies of earlier ones, all of which are flagged.
+    /// Stories that are copies of earlier ones; all of them must be flagged.
     pub(super) copies: u64,
     pub(super) flagged: u64,
-    /// From the first story to the last flag, the index being open.
+    /// Seconds from the first story to the last flag, without opening the index.
     pub(super) elapsed_s: f64,
     pub(super) stories_per_s: f64,
     pub(super) mb_per_s: f64,
-    /// User and system time of the whole command, opening the index with it.
+    /// User and system seconds of the whole command, including opening the index.
     pub(super) core_s: Option<f64>,
-    /// The whole command, from its start to its end.
+    /// Seconds of the whole command, from its start to its end.
     pub(super) command_s: f64,
     pub(super) peak_rss_bytes: Option<u64>,
 }
 
-/// One of so many stories is a copy of an earlier one.
+/// One of this many stories is a copy of an earlier one.
 const COPY_EVERY: u64 = 100;
 
 pub(super) fn run(args: &SimhashArgs) -> Outcome<Add> {
@@ -95,11 +96,11 @@ pub(super) fn run(args: &SimhashArgs) -> Outcome<Add> {
     })
 }
 
-/// Stories of all languages in turn. Gives the bytes of their texts, and how many are copies.
+/// Writes stories of all languages in turn. Returns the bytes of their texts, and the number of copies.
 fn write(args: &SimhashArgs, path: &Path) -> Outcome<(u64, u64)> {
     let writers = Writer::all()?;
     let mut random = Xoshiro256PlusPlus::seed_from_u64(args.seed);
-    // The last story of each language, which may come again.
+    // The last story of each language, which may be repeated.
     let mut last: Vec<Option<String>> = vec![None; writers.len()];
     let (mut bytes, mut copies) = (0, 0);
     let mut file = BufWriter::with_capacity(1 << 20, File::create(path)?);
@@ -114,7 +115,7 @@ fn write(args: &SimhashArgs, path: &Path) -> Outcome<(u64, u64)> {
             None => writers[at].story(&mut random, args.words as usize).text(),
         };
         bytes += text.len() as u64;
-        // Beyond the 16 digits of those that are indexed.
+        // These ids are larger than the 16-digit ids of the indexed documents.
         let id = 10_u64.pow(16) + number;
         serde_json::to_writer(&mut file, &json!({"id": id, "lang": writers[at].lang, "text": text}))?;
         file.write_all(b"\n")?;

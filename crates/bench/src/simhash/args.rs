@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum, ValueHint};
 
 use crate::sheet::FormArgs;
 
-/// What is told below the flags.
+/// The text below the flags in the help.
 pub(crate) const HELP: &str = "\
 --pairs FILE has a JSON object a line (also packed with gzip or zstd): the texts `a` and `b`, and if you like `kind` (a name of what was \
 done) and `level` (how much of it), by which shares are told, `len` (words, a class of its own), and `dup`: 1 if one text was made from the \
@@ -94,10 +94,10 @@ pub(crate) enum Part {
 }
 
 impl Part {
-    /// All of them, in the order in which they are measured.
+    /// All parts, in the order in which they are measured.
     pub(crate) const ALL: [Self; 5] = [Self::Quality, Self::Speed, Self::Index, Self::Add, Self::Redis];
 
-    /// The value that stands for it.
+    /// The value of the flag for this part.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Quality => "quality",

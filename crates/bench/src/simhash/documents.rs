@@ -1,5 +1,5 @@
-//! Fingerprints as a large archive has them: ten languages, more than a quarter of the documents Hindi, random numbers of 16 digits for
-//! ids, and one of a thousand near to the one before it.
+//! Fingerprints as in a large archive: ten languages, with more than a quarter of the documents in Hindi; random
+//! numbers of 16 digits as ids; and one of a thousand documents near to the one before it.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use huntsman::detect::words::Words;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Documents of each language in an archive of news, of 15,896,966 in all.
+/// Number of documents in each language in an archive of news, of 15,896,966 in all.
 const LANGUAGES: [(&str, u64); 10] = [
     ("hi", 4_170_000),
     ("bn", 2_100_000),
@@ -28,18 +28,19 @@ pub(super) fn hindi() -> Language {
     Language::parse("hi").expect("hi is a name")
 }
 
-/// How the bits of fingerprints are spread.
+/// The distribution of the bits of fingerprints.
 #[derive(Clone, Debug)]
 pub(super) enum Spread {
-    /// Each bit is set or not, all independent.
+    /// All bits are random and independent.
     Even,
-    /// Each bit is as often set as among texts whose words are as frequent as in a language: for each bit how many of 65,536 texts have
-    /// it. Some buckets of an index are large then.
+    /// Each bit is set as often as among texts with the word frequencies of a language: for each bit, the number of
+    /// texts out of 65,536 that have it set. Some buckets of an index are large then.
     Texts(Arc<[u16]>),
 }
 
 impl Spread {
-    /// By 4,000 texts of 300 words, the n-th frequent word having a share of about 1/n.
+    /// Estimates the distribution from 4,000 texts of 300 words, in which the n-th most frequent word has a share of
+    /// about 1/n.
     pub(super) fn texts(seed: u64) -> Self {
         const TEXTS: u32 = 4_000;
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed ^ 9 << 48);
@@ -61,7 +62,7 @@ impl Spread {
     }
 }
 
-/// Documents as they come, the same for a seed.
+/// A generator of documents, the same ones for the same seed.
 #[derive(Debug)]
 pub(super) struct Documents {
     random: Xoshiro256PlusPlus,
@@ -93,7 +94,7 @@ impl Documents {
         }
     }
 
-    /// The fingerprint with up to so many bits changed.
+    /// The fingerprint with at most `most` bits changed.
     pub(super) fn near(&mut self, hash: SimHash, most: u32) -> SimHash {
         let bits = self.random.random_range(0..=most);
         SimHash((0..bits).fold(hash.0, |hash, _| hash ^ 1 << self.random.random_range(0..SimHash::BITS)))

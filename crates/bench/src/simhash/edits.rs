@@ -1,4 +1,5 @@
-//! What is done to a text before it is published again, in kinds and strengths: near-duplicates whose origin is known.
+//! Changes that are made to a text before it is published again, of several kinds and strengths: they give
+//! near-duplicates of known origin.
 
 use std::collections::BTreeSet;
 
@@ -11,38 +12,38 @@ use crate::stories::{Story, choice, text};
 /// A kind of change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edit {
-    /// Nothing is changed.
+    /// The text is unchanged.
     Copy,
-    /// Other white space.
+    /// The white space is changed.
     Layout,
-    /// Capital letters, no punctuation.
+    /// The text is in capital letters, without punctuation.
     CasePunct,
-    /// So many words replaced by others of the language.
+    /// A number of words is replaced by other words of the language.
     Words,
-    /// A share of the words has a letter too many, too few, another or two in another order.
+    /// A share of the words has a typing mistake: a letter added, left out, replaced, or swapped.
     Typo,
-    /// A share of the words replaced by others of the language.
+    /// A share of the words is replaced by other words of the language.
     Replace,
-    /// A share of the words left out.
+    /// A share of the words is left out.
     Delete,
-    /// A paragraph of another story put in, as long as a share of the text.
+    /// A paragraph of another story is inserted; its length is a share of the text's.
     Add,
-    /// A share of the text missing at the end.
+    /// A share of the text is missing at the end.
     Truncate,
-    /// So many words of navigation, half of them before and half of them behind.
+    /// A number of words of navigation is added, half of them before the text and half of them after it.
     Chrome,
-    /// Paragraphs in another order.
+    /// The paragraphs are in another order.
     Reorder,
-    /// A name replaced by another wherever it stands.
+    /// A name is replaced by another one everywhere.
     Rename,
 }
 
-/// What edits take from elsewhere.
+/// Material that edits take from elsewhere.
 #[derive(Debug)]
 pub(super) struct Around<'a> {
-    /// Other stories of the language, at least one.
+    /// Other stories of the same language, at least one.
     pub(super) others: &'a [&'a Story],
-    /// Navigation, at least 60 words.
+    /// Words of navigation, at least 60.
     pub(super) chrome: &'a [String],
 }
 
@@ -65,7 +66,7 @@ impl Edit {
         Self::Rename,
     ];
 
-    /// As files of pairs have it.
+    /// The name of the kind in files of pairs.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Copy => "copy",
@@ -83,7 +84,7 @@ impl Edit {
         }
     }
 
-    /// Weakest first.
+    /// The strengths of the edit, the weakest first.
     pub(super) fn levels(self) -> &'static [f64] {
         match self {
             Self::Copy | Self::Layout | Self::CasePunct => &[0.0],
@@ -173,9 +174,9 @@ impl Edit {
 }
 
 impl Around<'_> {
-    /// A word of the other stories that is not this one, as often as it stands there.
+    /// A random word of the other stories that differs from `but`, with the frequencies of those stories.
     fn word(&self, but: &str, random: &mut Xoshiro256PlusPlus) -> String {
-        // A language of one word would keep the last one.
+        // In a language of one word, the last word is kept.
         let mut word = but;
         for _ in 0..100 {
             let paragraph: &Vec<String> = choice(&choice(self.others, random).paragraphs, random);
@@ -193,12 +194,12 @@ fn share(count: usize, of_all: f64) -> usize {
     ((count as f64 * of_all).round() as usize).clamp(1, count)
 }
 
-/// So many different places.
+/// The given number of different positions.
 fn some(count: usize, many: usize, random: &mut Xoshiro256PlusPlus) -> BTreeSet<usize> {
     index::sample(random, count, many.min(count)).into_iter().collect()
 }
 
-/// The text with other words at some places; an empty one leaves the word out.
+/// The text with the words at some positions replaced; an empty replacement removes the word.
 fn replaced(story: &Story, which: &BTreeSet<usize>, new: &mut dyn FnMut(&str) -> String) -> String {
     let mut at = 0;
     let mut word = |word: &String| {
@@ -212,7 +213,7 @@ fn replaced(story: &Story, which: &BTreeSet<usize>, new: &mut dyn FnMut(&str) ->
 /// A word with one mistake in it.
 fn typo(word: &str, letters: &[char], random: &mut Xoshiro256PlusPlus) -> String {
     let old: Vec<char> = word.chars().collect();
-    // What is changed into itself, as two equal letters in another order, is changed again.
+    // If the change has no effect, as when two equal letters are swapped, another one is tried.
     for _ in 0..100 {
         let mut new = old.clone();
         let letter = if letters.is_empty() { 'a' } else { *choice(letters, random) };
@@ -241,7 +242,7 @@ mod tests {
     use super::*;
     use crate::stories::Writer;
 
-    /// For each language a story, its text, and what edits take from elsewhere.
+    /// Calls `check` for each language with a story, its text, and the material for edits.
     fn each(check: impl Fn(&str, &Story, &[String], &Around<'_>, &mut Xoshiro256PlusPlus)) {
         for seed in 0..3 {
             let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -261,7 +262,7 @@ mod tests {
         text.split_whitespace().collect()
     }
 
-    /// At how many places two texts of one length have other words.
+    /// Number of positions at which two texts of equal length have different words.
     fn changed(words: &[String], text: &str) -> usize {
         let new = split(text);
         assert_eq!(words.len(), new.len());

@@ -1,4 +1,4 @@
-//! What an index of many documents costs: memory, building, asking, inserting while it is asked, opening.
+//! The cost of an index of many documents: memory, building, queries, insertions during queries, opening.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -26,7 +26,7 @@ pub(super) struct Indexes {
     pub(super) indexes: Vec<Index>,
 }
 
-/// An index for one k, of fingerprints with one spread of bits.
+/// An index for one k, of fingerprints with one distribution of bits.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Index {
     pub(super) k: u32,
@@ -34,9 +34,10 @@ pub(super) struct Index {
     pub(super) spread: String,
     pub(super) memory: Memory,
     pub(super) queries: Vec<Queries>,
-    /// Documents that were compared per query.
+    /// Number of documents that were compared per query.
     pub(super) candidates_per_query: f64,
-    /// Queries that compared all documents, as it would have been too many.
+    /// Number of queries that compared with all documents, because their buckets would have given too many
+    /// candidates.
     pub(super) heavy_buckets: u64,
     pub(super) scan: Scan,
     pub(super) pairs: Pairs,
@@ -44,40 +45,41 @@ pub(super) struct Index {
     pub(super) disk: Disk,
 }
 
-/// Building in memory, at once. Making the documents is left out of the times.
+/// Building an index in memory at once. The times do not include generating the documents.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Memory {
     pub(super) build_s: f64,
     pub(super) build_core_s: f64,
-    /// As the index counts.
+    /// As reported by the index.
     pub(super) bytes_per_document: f64,
-    /// What it is made of.
+    /// The parts of the index.
     pub(super) parts: BTreeMap<String, f64>,
-    /// The largest size of the process while building, with what earlier indexes left in its allocator.
+    /// The peak resident size of the process while building, including memory that earlier indexes left in its
+    /// allocator.
     pub(super) peak_rss_bytes: Option<u64>,
 }
 
 /// Queries of one kind.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Queries {
-    /// `misses`: fingerprints that are not there; `hits`: some that are, with up to k bits changed; `misses, Hindi`: all in the largest
-    /// language.
+    /// `misses`: fingerprints that are not stored; `hits`: stored fingerprints with up to k bits changed; `misses,
+    /// Hindi`: all queries in the largest language.
     pub(super) name: String,
-    /// One by one.
+    /// Single queries.
     pub(super) times: Times,
-    /// A query in batches of 1,000, microseconds of a core.
+    /// Microseconds of processor time per query, in batches of 1,000.
     pub(super) batch_core_us: f64,
     /// Documents found per query.
     pub(super) found: f64,
 }
 
-/// The same queries by comparing all documents.
+/// The same queries, answered by comparing with all documents.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Scan {
     pub(super) queries: usize,
-    /// Documents that comparing all finds.
+    /// Number of documents that the full comparison finds.
     pub(super) found: usize,
-    /// The share of them that the index finds.
+    /// Share of these documents that the index finds.
     pub(super) recall: f64,
     pub(super) ms_per_query: f64,
     /// Best of five rounds in the largest language.
@@ -92,42 +94,42 @@ pub(super) struct Pairs {
     pub(super) core_s: f64,
 }
 
-/// Inserting a fifth more in batches while another thread asks.
+/// Inserting a fifth more documents in batches while another thread sends queries.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Inserts {
     pub(super) name: String,
     pub(super) documents: usize,
     pub(super) documents_per_s: f64,
     pub(super) core_us_each: f64,
-    /// Of batches of 1,000; the largest is the longest pause.
+    /// Times of batches of 1,000; the largest is the longest pause.
     pub(super) batches: Times,
-    /// Of queries meanwhile.
+    /// Times of the queries during the insertions.
     pub(super) queries: Times,
-    /// Until the parts are merged.
+    /// Seconds until the parts are merged.
     pub(super) settle_s: f64,
 }
 
 /// The index in a directory.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Disk {
-    /// With making the documents, and flushed.
+    /// Seconds including the generation of the documents and the final flush.
     pub(super) build_s: f64,
     pub(super) build_core_s: f64,
     pub(super) open_s: f64,
     pub(super) open_core_s: f64,
     pub(super) log_bytes: u64,
-    /// In batches of 1,000.
+    /// Insertions in batches of 1,000.
     pub(super) inserts_per_s: f64,
     pub(super) insert_core_us: f64,
 }
 
-/// Streams of random numbers, for documents and for what is asked and added.
+/// Seeds of the random streams, for documents, for queries and for additions.
 const DOCUMENTS: u64 = 0;
 const CHANGES: u64 = 1 << 40;
 const MISSES: u64 = 2 << 40;
 const ADDED: u64 = 3 << 40;
 
-/// An index and what it is made of.
+/// An index and its parameters.
 #[derive(Debug)]
 struct Setup {
     seed: u64,
@@ -210,7 +212,7 @@ impl Setup {
         Ok((index, memory))
     }
 
-    /// Fingerprints that are there, from everywhere, with up to so many bits changed.
+    /// Stored fingerprints from all over the index, with up to `bits` bits changed.
     fn hits(&self, number: usize, bits: u32) -> Vec<(Language, SimHash)> {
         let mut other = self.stream(CHANGES);
         let step = (self.documents as usize / number).max(1);
@@ -252,10 +254,10 @@ impl Setup {
         Ok(all)
     }
 
-    /// What comparing all documents finds is what must be found.
+    /// The index must find what the comparison with all documents finds.
     fn scan(&self, index: &MemoryIndex) -> Outcome<Scan> {
         let sample = if self.documents > 1_000_000 { 300 } else { 1_000 };
-        // Also some that are a bit too far.
+        // Some of these are just too far away to be found.
         let mut queries = self.hits(sample, self.identity.k() + 1);
         queries.extend(self.misses(sample));
         let watch = Watch::start();
@@ -356,7 +358,7 @@ fn insert_while_asking(
                 let start = Instant::now();
                 std::hint::black_box(index.near(std::slice::from_ref(query))?);
                 times.push(start.elapsed());
-                // A service that is not at its limit.
+                // The pause stands for a service that is not at its limit.
                 std::thread::sleep(Duration::from_micros(50));
                 if has_ended.load(Ordering::Relaxed) {
                     break;

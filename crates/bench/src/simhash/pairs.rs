@@ -1,4 +1,4 @@
-//! Pairs of texts of which is known whether one was made from the other, in files and made here.
+//! Pairs of texts for which it is known whether one was made from the other, from files or generated here.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -15,14 +15,14 @@ use serde::{Deserialize, Deserializer, Serialize};
 use super::edits::{Around, Edit};
 use crate::stories::{Story, Writer, text};
 
-/// Two texts and what is known about them.
+/// Two texts and the facts known about them.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Pair {
-    /// What was done: a name of [`Edit`], `unrelated`, `template`, or whatever a file says.
+    /// The kind of change: a name of [`Edit`], `unrelated`, `template`, or any kind that a file names.
     pub(super) kind: Arc<str>,
-    /// How much of it.
+    /// The strength of the change.
     pub(super) level: f64,
-    /// Of which length the texts are, in words, where that is a class.
+    /// The length class of the texts in words, if there are classes.
     pub(super) len: Option<u64>,
     /// Whether one was made from the other.
     pub(super) is_copy: bool,
@@ -30,12 +30,12 @@ pub(super) struct Pair {
     pub(super) b: String,
 }
 
-/// Pairs that are sent together.
+/// Number of pairs that are sent together.
 const BATCH: usize = 64;
-/// The longest line of a file.
+/// Maximum length of a line in a file.
 const LINE: u64 = 64 << 20;
 
-/// A line of a file of pairs.
+/// A line in a file of pairs.
 #[derive(Deserialize)]
 struct Line {
     a: String,
@@ -54,7 +54,7 @@ fn is_copy() -> bool {
     true
 }
 
-/// A line that is written.
+/// A line as it is written.
 #[derive(Serialize)]
 struct Written<'a> {
     lang: &'a str,
@@ -66,7 +66,7 @@ struct Written<'a> {
     b: &'a str,
 }
 
-/// Writes pairs as [`of_file`] reads them.
+/// Writes pairs in the format that [`of_file`] reads.
 pub(super) fn write(pairs: &[Pair], lang: &str, file: &mut impl Write) -> io::Result<()> {
     for pair in pairs {
         let line = Written {
@@ -84,7 +84,7 @@ pub(super) fn write(pairs: &[Pair], lang: &str, file: &mut impl Write) -> io::Re
     Ok(())
 }
 
-/// `true`, `false`, 1 or 0.
+/// Reads `true`, `false`, 1 or 0.
 fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -99,7 +99,8 @@ fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
     }
 }
 
-/// The pairs of a file in batches, until `each` breaks. A line that is none is an error: shares of a part of a file would mislead.
+/// Reads the pairs of a file in batches, until `each` breaks. An invalid line is an error, because shares computed
+/// from a part of a file would mislead.
 pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlow<()>) -> Outcome<()> {
     let shown = escape(&path.to_string_lossy()).into_owned();
     if !path.is_file() {
@@ -128,7 +129,7 @@ pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlo
             }
         };
         is_any = true;
-        // Pairs of one text are mostly one after another.
+        // Pairs with the same first text mostly follow each other.
         let a = match batch.last() {
             Some(last) if *last.a == *line.a => Arc::clone(&last.a),
             _ => line.a.into(),
@@ -152,8 +153,8 @@ pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlo
     Ok(())
 }
 
-/// Pairs of stories of one language: every kind and level of edits for each story of `words`; unrelated ones of that length and of three
-/// times as many words; and different stories in the same navigation.
+/// Pairs of stories of one language: every kind and level of edits for each story of `words` words; unrelated pairs
+/// of that length and of three times as many words; and different stories in the same navigation.
 pub(super) fn of_stories(
     writer: &Writer,
     count: usize,
@@ -165,7 +166,7 @@ pub(super) fn of_stories(
     let texts: Vec<Arc<str>> = stories.iter().map(|story| story.text().into()).collect();
     for (at, story) in stories.iter().enumerate() {
         let others: Vec<&Story> = stories[..at].iter().chain(&stories[at + 1..]).collect();
-        // The head lines of three others.
+        // The headlines of three other stories.
         let chrome: Vec<String> = index::sample(random, others.len(), 3.min(others.len()))
             .into_iter()
             .flat_map(|other| others[other].words().take(20).cloned())

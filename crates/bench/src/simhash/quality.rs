@@ -21,10 +21,10 @@ use super::pairs::{self, Pair};
 use crate::sheet::Sheet;
 use crate::stories::Writer;
 
-/// Shares found, and how far apart the fingerprints are.
+/// The shares of pairs found, and the distances of their fingerprints.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Quality {
-    /// The file of pairs; none if they were made here.
+    /// The file of pairs; `None` if they were generated.
     pub(super) file: Option<String>,
     pub(super) pairs: u64,
     pub(super) cells: Vec<Cell>,
@@ -35,32 +35,32 @@ pub(super) struct Quality {
 pub(super) struct Cell {
     pub(super) kind: String,
     pub(super) level: f64,
-    /// What kind and level mean.
+    /// The meaning of kind and level.
     pub(super) about: String,
-    /// Words of the texts, where that is a class.
+    /// The length class of the texts in words, if there are classes.
     pub(super) len: Option<u64>,
     /// Whether one of the texts was made from the other.
     pub(super) dup: bool,
     pub(super) pairs: u64,
-    /// By feature set, in the order of [`Features::ALL`].
+    /// Curves by feature set, in the order of [`Features::ALL`].
     pub(super) features: Vec<Curve>,
 }
 
-/// How far apart the fingerprints of pairs are.
+/// The distances of the fingerprints of pairs.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Curve {
     pub(super) features: String,
     /// Shares within 0, 1, ... 7 bits, from 0 to 1.
     pub(super) within: Vec<f64>,
-    /// Bits: smallest distance, the one that 10, 25, 50, 75 and 90 % do not exceed, and the largest.
+    /// Distances in bits: the minimum, the 10, 25, 50, 75 and 90 % quantiles, and the maximum.
     pub(super) quantiles: [u32; 7],
-    /// Pairs with a text that has no words; they are never found.
+    /// Number of pairs in which a text has no words; they are never found.
     pub(super) without_words: u64,
 }
 
 const QUANTILES: [f64; 7] = [0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0];
 
-/// Pairs by distance, for each feature set.
+/// Number of pairs by distance, for each feature set.
 #[derive(Clone, Debug)]
 struct Counts {
     pairs: u64,
@@ -74,10 +74,10 @@ impl Default for Counts {
     }
 }
 
-/// Kind, bits of the level, words, whether one is made from the other.
+/// Kind, level (as bits), length class, and whether one text was made from the other.
 type Key = (Arc<str>, u64, Option<u64>, bool);
 
-/// What one thread counted.
+/// The counts of one thread.
 #[derive(Debug, Default)]
 struct Tally {
     cells: HashMap<Key, Counts>,
@@ -125,7 +125,7 @@ impl Counts {
     fn curve(&self, at: usize) -> Curve {
         let distances = &self.distances[at];
         let measured: u64 = distances.iter().sum();
-        // The distance that this many of the pairs do not exceed.
+        // The distance that this number of pairs does not exceed.
         let reach = |rank: u64| {
             let mut sum = 0;
             let found = distances.iter().position(|count| {
@@ -144,7 +144,7 @@ impl Counts {
     }
 }
 
-/// Fingerprints the pairs that `source` gives, on all processors.
+/// Fingerprints the pairs of `source` on all processors.
 fn tally(
     source: impl FnOnce(&mut dyn FnMut(Vec<Pair>) -> ControlFlow<()>) -> Outcome<()>,
 ) -> Outcome<HashMap<Key, Counts>> {
@@ -164,7 +164,7 @@ fn tally(
             }
         };
         let threads: Vec<_> = (0..workers).map(|_| scope.spawn(work())).collect();
-        // The threads end with the last of the two.
+        // The threads end when the last receiver is dropped.
         drop(receiver);
         let read = source(&mut |batch| match sender.send(batch) {
             Ok(()) => ControlFlow::Continue(()),
@@ -289,14 +289,14 @@ impl Quality {
     }
 }
 
-/// `0`, `0.3`, `12`, `100`: what is not nothing does not look like it.
+/// Formats a percentage as `0`, `0.3`, `12` or `100`; a share above zero is never shown as `0`.
 fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let is_rounded_away = percent > 0.0 && percent < 0.5 || (99.5..100.0).contains(&percent);
     if is_rounded_away { format!("{percent:.1}") } else { format!("{percent:.0}") }
 }
 
-/// What was done, for people.
+/// Describes the change for people.
 fn about(kind: &str, level: f64) -> String {
     let words = |noun: &str| format!("{level} {noun}{}", if level == 1.0 { "" } else { "s" });
     let share = (level * 1e6).round() / 1e4;

@@ -1,4 +1,4 @@
-//! What indexes in a Redis server cost.
+//! The cost of indexes in a Redis server.
 
 use std::collections::BTreeMap;
 use std::net::{TcpListener, TcpStream};
@@ -32,30 +32,30 @@ pub(super) struct RedisCost {
     pub(super) layout: String,
     /// `below 2^31` or `of 16 digits`.
     pub(super) ids: String,
-    /// By how much the server's memory grew.
+    /// Growth of the server's memory per document.
     pub(super) bytes_per_document: f64,
-    /// What the index counts, by what it is for.
+    /// The bytes that the index reports, by purpose.
     pub(super) parts: BTreeMap<String, f64>,
-    /// In batches of 4,096.
+    /// Insertions in batches of 4,096.
     pub(super) inserts_per_s: f64,
-    /// k = 3, in batches of 1,000.
+    /// Queries with k = 3 in batches of 1,000.
     pub(super) queries_per_s: f64,
-    /// k = 3, one by one.
+    /// Single queries with k = 3.
     pub(super) single_queries_per_s: f64,
-    /// k = 7, in batches of 1,000.
+    /// Queries with k = 7 in batches of 1,000.
     pub(super) wide_queries_per_s: f64,
-    /// A query in batches, k = 3: microseconds of a core of this process.
+    /// Microseconds of this process's processor time per query, in batches with k = 3.
     pub(super) own_core_us: f64,
-    /// The same of the server, where it was started here and the system tells.
+    /// The same for the server, if it was started here and the system reports it.
     pub(super) server_core_us: Option<f64>,
-    /// Until an index that is there is ready.
+    /// Seconds until an existing index is open.
     pub(super) open_s: f64,
 }
 
-/// Ids with what they are called.
+/// Kinds of ids: their name and the smallest id.
 const IDS: [(&str, u64); 2] = [("below 2^31", 1_000_000_000), ("of 16 digits", 1_000_000_000_000_000)];
 
-/// A server that ends with this value.
+/// A server that ends when this value is dropped.
 #[derive(Debug)]
 struct Server {
     process: Child,
@@ -103,7 +103,7 @@ impl Server {
         Ok(server)
     }
 
-    /// Microseconds of a core that it took so far, by proc(5) in steps of 10 ms.
+    /// Microseconds of processor time that the server has used, from proc(5) in steps of 10 ms.
     fn core_us(&self) -> Option<f64> {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).ok()?;
         let times = stat.rsplit(')').next()?.split_ascii_whitespace().skip(11).take(2);
@@ -182,7 +182,7 @@ fn measure(
     let of_language = stats.languages.get(&language).map(|language| &language.bytes);
     let parts = stats.bytes.iter().chain(of_language.into_iter().flatten());
     let parts = parts.map(|(part, bytes)| ((*part).to_owned(), *bytes as f64 / documents as f64)).collect();
-    // Half of what is asked for is there, two bits away.
+    // Half of the queried fingerprints are stored, at a distance of two bits.
     let mut queries = |number: usize| -> Vec<(Language, SimHash)> {
         let mut query = || match random.random_bool(0.5) {
             true => SimHash(hashes[random.random_range(0..hashes.len())].0 ^ 0b101),
@@ -190,10 +190,10 @@ fn measure(
         };
         (0..number).map(|_| (language, query())).collect()
     };
-    // A small index is measured by few queries.
+    // A small index is measured with few queries.
     let rounds = if documents < 10_000 { 1 } else { 5 };
     let batch_size = (documents as usize / 10).min(1_000);
-    // The best rate of the rounds, and what a query of all of them took of this process.
+    // The best rate of the rounds, and this process's processor time per query over all of them.
     let mut rate = |index: &RedisIndex, batch: usize, batches: usize| {
         let (mut best, mut core_s) = (0_f64, 0.0);
         for _ in 0..rounds {

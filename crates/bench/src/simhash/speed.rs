@@ -1,4 +1,4 @@
-//! How fast texts become fingerprints.
+//! How fast fingerprints of texts are computed.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -16,25 +16,25 @@ use crate::clock::least_seconds;
 use crate::sheet::{Sheet, figure};
 use crate::stories::Writer;
 
-/// Megabytes of UTF-8 a second, on one core.
+/// Speeds in megabytes of UTF-8 a second, on one core.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Speed {
     pub(super) texts: Vec<Text>,
 }
 
-/// What some texts took.
+/// The speeds for some texts.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Text {
     pub(super) name: String,
     pub(super) bytes: usize,
     pub(super) words: usize,
-    /// Text to words.
+    /// From text to words.
     pub(super) words_mb_s: f64,
-    /// Text to words to fingerprint, by feature set in the order of [`Features::ALL`].
+    /// From text to fingerprint, by feature set in the order of [`Features::ALL`].
     pub(super) fingerprint_mb_s: Vec<f64>,
 }
 
-/// Stories of each language.
+/// Number of stories in each language.
 const STORIES: usize = 10;
 
 pub(super) fn run(args: &SimhashArgs) -> Outcome<Speed> {

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The binary, in an empty environment and working directory as far as the tests are concerned.
+/// The command, with an empty environment and working directory as far as the tests are concerned.
 pub(crate) fn huntsman_bench(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_huntsman-bench"));
     let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HUNTSMAN_"));
@@ -11,12 +11,12 @@ pub(crate) fn huntsman_bench(directory: &Path) -> Command {
         command.env_remove(name);
     }
     command.current_dir(directory).stdin(Stdio::null()).env("NO_COLOR", "1");
-    // So that a panic is seen here, whatever became of it.
+    // This makes a panic visible in the output even if it is caught.
     command.env("RUST_BACKTRACE", "0");
     command
 }
 
-/// What a finished command said.
+/// The output of a finished command.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
@@ -24,7 +24,7 @@ pub(crate) struct Said {
     pub(crate) stderr: String,
 }
 
-/// Runs to the end.
+/// Runs the command to its end.
 pub(crate) fn run(command: &mut Command) -> Said {
     let output = command.output().expect("the binary runs");
     let said = Said {

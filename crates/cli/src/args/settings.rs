@@ -1,4 +1,5 @@
-//! Where settings come from, and flags that stand for some: the same for all commands that fetch.
+//! Flags that say where settings come from, and flags that stand for single settings. All commands that fetch pages
+//! share them.
 
 use std::path::PathBuf;
 
@@ -58,7 +59,7 @@ pub(crate) struct NetworkArgs {
     pub(crate) timeout: Option<f64>,
 }
 
-/// Settings that flags stand for.
+/// Settings given by flags: name and value.
 pub(crate) type Flags = Vec<(&'static str, Value)>;
 
 /// Adds a setting if its flag was given.

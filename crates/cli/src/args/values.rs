@@ -1,4 +1,4 @@
-//! Values of flags that several commands have.
+//! Parsers for values of flags that several commands have.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -35,7 +35,7 @@ pub(crate) fn positive(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number with its unit; seconds without one.
+/// A duration: a number with its unit, or seconds without one.
 pub(crate) fn span(text: &str) -> Result<Duration, String> {
     let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len()));
     let seconds = match unit {
@@ -51,7 +51,7 @@ pub(crate) fn span(text: &str) -> Result<Duration, String> {
         .map_err(|_| "use a number and s, m, h, d or w, such as 30d".to_owned())
 }
 
-/// `9100` and `:9100` mean loopback; else an address with a port.
+/// An address to listen on: `9100` and `:9100` mean loopback; anything else must be an address with a port.
 pub(crate) fn listen_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix(':').unwrap_or(text);
     let text = if port.parse::<u16>().is_ok() {

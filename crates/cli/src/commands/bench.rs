@@ -1,7 +1,7 @@
 //! `huntsman bench crawl`: how fast this build crawls on this machine, against fetching alone.
 //!
-//! The server is a process of its own, so that the CPU seconds are the crawler's. The raw loop fetches the same pages over
-//! the same number of connections and does nothing with them: what it costs is the floor.
+//! The server runs in a process of its own, so that the measured CPU seconds are the crawler's. The raw loop fetches
+//! the same pages over the same number of connections and discards them; its cost is the lower bound.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Stdio};
@@ -165,7 +165,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
         ("concurrent_requests", json!(args.concurrency)),
         ("concurrent_requests_per_domain", json!(args.concurrency)),
         ("page_text", json!(args.text)),
-        // The whole site, also where the numbers ask for a deep one.
+        // Crawls the whole site, even if the given sizes make it deep.
         ("depth_guard", json!(0)),
         ("scope", json!("host")),
         ("seed", json!(1)),
@@ -203,7 +203,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
     .finish()
 }
 
-/// The server process; ends with this value.
+/// The server process; it ends when this value is dropped.
 struct Server {
     child: Child,
     /// The server ends when its stdin closes, also when this process is killed.
@@ -264,7 +264,7 @@ fn println_port(port: u16) -> io::Result<()> {
     stdout.flush()
 }
 
-/// Fetches every page and throws it away.
+/// Fetches every page and discards it.
 async fn raw_loop(port: u16, pages: u64, connections: u64) -> Outcome<Cost> {
     let (before, started) = (cpu_seconds(), Instant::now());
     let (next, bytes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -297,7 +297,7 @@ async fn raw_loop(port: u16, pages: u64, connections: u64) -> Outcome<Cost> {
     })
 }
 
-/// One request on an open connection; the length of the body.
+/// Sends one request on an open connection and returns the length of the body.
 async fn fetch_raw(stream: &mut TcpStream, buffer: &mut Vec<u8>, index: u64) -> io::Result<u64> {
     let request = format!("GET {} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", Uniform::path(index));
     stream.write_all(request.as_bytes()).await?;

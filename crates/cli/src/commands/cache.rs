@@ -1,4 +1,4 @@
-//! `huntsman cache`: what an HTTP cache has.
+//! `huntsman cache`: lists and reads the entries of an HTTP cache.
 
 mod args;
 
@@ -29,7 +29,7 @@ pub(crate) fn run(what: CacheCommand) -> Outcome {
     }
 }
 
-/// A directory without a cache is a mistake of who named it.
+/// A directory without a cache is reported as a usage error: the user named the wrong one.
 fn require(dir: &Path) -> Outcome<()> {
     if dir.join("format.json").is_file() {
         return Ok(());
@@ -117,7 +117,7 @@ fn json_of(answer: &StoredAnswer) -> Value {
     })
 }
 
-/// Columns of fixed width: the rows are not known when the first one is printed.
+/// The columns have fixed widths, because the rows are not all known when the first one is printed.
 fn line_of(answer: &StoredAnswer, style: Style) -> String {
     let stored = answer.stored().to_rfc3339();
     let stored = stored.split('.').next().unwrap_or_default();
@@ -195,7 +195,7 @@ fn body_of(answer: &StoredAnswer, as_it_came: bool) -> Outcome<Vec<u8>> {
     if as_it_came {
         return Ok(body.into());
     }
-    // What a server sent may unpack to anything.
+    // The body comes from a server, so it may unpack to any size.
     let limits = DecodeLimits::of(&huntsman::Settings::default());
     match decode_body(answer.headers(), &body, limits) {
         Ok(Some(decoded)) if !decoded.unknown => Ok(decoded.body.into()),
@@ -214,7 +214,7 @@ fn rm(dir: &Path, url: Option<&str>, older_than: Option<Duration>) -> Outcome {
     let removed = cache.remove(|answer| match (answer, &url, older_than) {
         (Some(answer), Some(url), _) => answer.is_of(url),
         (Some(answer), None, Some(age)) => now.since(answer.stored()) > age,
-        // Damaged ones have neither a URL nor a time that could be believed.
+        // Damaged entries have neither a URL nor a time that can be trusted.
         (None, Some(_), _) | (None, _, Some(_)) => false,
         (_, None, None) => true,
     })?;
@@ -252,7 +252,7 @@ fn export_warc(dir: &Path, pattern: Option<&str>, out: &Path) -> Outcome {
         )));
     }
     let name = out.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    // Under its name it is whole.
+    // The file appears under its name only when it is complete.
     let mut file = Replacement::new(out).map_err(|error| named(&error))?;
     let written = export(&cache, matches, &mut file, &name).map(drop);
     let done = written.and_then(|()| Ok(file.finish()?));

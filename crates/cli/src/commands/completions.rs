@@ -9,7 +9,8 @@ use crate::args::Cli;
 use crate::exit::{Exit, Outcome};
 
 pub(crate) fn run(shell: Shell) -> Outcome {
-    // Into memory first: the generator panics when its writer fails, and a reader may close stdout early.
+    // The script is generated in memory first: the generator panics if its writer fails, and the reader may close
+    // stdout early.
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "huntsman", &mut script);
     io::stdout().lock().write_all(&script)?;

@@ -29,7 +29,7 @@ pub(crate) async fn run(what: CopyvioCommand) -> Outcome {
     match what {
         CopyvioCommand::Compare(args) => compare(*args).await,
         CopyvioCommand::Check(args) => check(*args).await,
-        // Nothing in it waits, and buckets are read on a runtime of their own.
+        // Nothing in this command is asynchronous, and buckets are read on a runtime of their own.
         CopyvioCommand::Among(args) => {
             tokio::task::spawn_blocking(move || among(&args)).await.map_err(huntsman::Error::from)?
         }
@@ -77,7 +77,7 @@ async fn check(args: CheckArgs) -> Outcome {
         Arc::new(article(&texts, &input, &args.article)?.subject(at.as_ref().unwrap_or(&input).url()));
     let workspace = Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?;
     let checked = workspace.check(Arc::clone(&subject), &sources, plan).await?;
-    // What is still on its way is nobody's business any more.
+    // Requests that are still in flight are given up.
     drop(workspace);
     if !args.show.json {
         warn_of(&checked);
@@ -147,7 +147,7 @@ fn among(args: &AmongArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// Says which questions had no answer, each trouble once; JSON has all of them.
+/// Warns about queries that got no answer, once for each kind of error; the JSON output has all of them.
 fn warn_of(checked: &Checked) {
     let mut told = HashSet::new();
     for (by, error) in &checked.errors {
@@ -157,7 +157,7 @@ fn warn_of(checked: &Checked) {
     }
 }
 
-/// What an article says.
+/// Reads the text of an article.
 fn article(texts: &Inputs, input: &Input, name: &str) -> Outcome<Read> {
     texts.read(input).map_err(|why| Failure::crawl(format!("{}: {why}", escape(name))))
 }

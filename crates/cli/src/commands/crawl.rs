@@ -1,4 +1,4 @@
-//! `huntsman crawl`: flags to settings, checks, then the crawl.
+//! `huntsman crawl`: turns flags into settings, checks them, then runs the crawl.
 
 mod args;
 
@@ -28,7 +28,7 @@ use crate::text_index;
 
 pub(crate) use args::{CrawlArgs, SiteArgs};
 
-/// What a crawl does beside crawling.
+/// What a command adds to the plain crawl.
 #[derive(Debug, Default)]
 pub(super) struct Beside {
     pub(super) copyvio: Option<Copyvio>,
@@ -55,7 +55,7 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
     Ok(ended.exit(fail_on_limit))
 }
 
-/// Crawls as the flags say. Nothing if the directory holds a finished crawl, which is then told.
+/// Crawls as the flags say. Returns `None` if the directory holds a finished crawl; a message says so.
 pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Unfinished>> {
     let mut flags = args.settings();
     flags.push(("page_text", json!(args.output.text)));
@@ -84,7 +84,7 @@ pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Unfi
         Some(address) => Some(Metrics::bind(address, args.output.metrics_public).await?),
         None => None,
     };
-    // Two things that write to one terminal would tear each other.
+    // If records and the progress line go to the same terminal, they would overwrite each other.
     let shares_terminal = to_stdout && io::stdout().is_terminal();
     let screen = if shares_terminal { Screen::plain() } else { Screen::with_progress() };
     let log = logging::start(&config.settings, &screen)?;
@@ -134,13 +134,13 @@ async fn compared_with(article: &str, site: &SiteArgs) -> Outcome<Copyvio> {
     Ok(Copyvio::with_pdf(&read.reading.text, pdf_reader()))
 }
 
-/// What this command wants unless somebody says otherwise: a site and not the web, and an end.
+/// The defaults of this command: it crawls one site and not the web, and it ends.
 pub(super) fn defaults() -> Flags {
-    // The drain leaves a second of the 15 that a stop may take for the files.
+    // The drain leaves one of the 15 seconds that a stop may take for writing the files.
     vec![("scope", json!("host")), ("max_parked_wait", json!(30.0)), ("drain_timeout", json!(14.0))]
 }
 
-/// Where the state lives: on disk, unless a test or standard output is what is wanted.
+/// The store for the crawl's state: on disk, unless a test chose another one or records go to standard output.
 fn store_of(store: Option<&str>, profile: Profile, to_stdout: bool) -> Outcome<Backend> {
     let Some(name) = store else {
         return Ok(if to_stdout || profile == Profile::Test { Backend::Memory } else { Backend::default() });
@@ -158,7 +158,7 @@ fn store_of(store: Option<&str>, profile: Profile, to_stdout: bool) -> Outcome<B
     }
 }
 
-/// What differs from the defaults, so that a log says what was run.
+/// Logs the settings that differ from the defaults, so that the log says what was run.
 fn log_settings(config: &Config) {
     let changed: Vec<String> = config
         .changed()

@@ -1,4 +1,4 @@
-//! `huntsman dedup`: near-duplicates among many documents.
+//! `huntsman dedup`: finds near-duplicates among many documents.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
@@ -41,7 +41,7 @@ pub(crate) fn run(what: DedupCommand) -> Outcome {
     }
 }
 
-/// A fingerprint as a line.
+/// The output line for one fingerprint.
 #[derive(Serialize)]
 struct HashLine<'a> {
     id: &'a DocId,
@@ -49,12 +49,12 @@ struct HashLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     lang_confidence: Option<f64>,
     simhash: String,
-    /// Only of a text that is not flagged, so that it is not flagged later either.
+    /// Set only for a text that has too few words to be flagged, so that later runs do not flag it either.
     #[serde(skip_serializing_if = "Option::is_none")]
     words: Option<usize>,
 }
 
-/// A run over documents: what it reads, counts and tells.
+/// A run over documents: its input, its counters and its output.
 struct Run<'a> {
     args: &'a RunArgs,
     batches: Batches,
@@ -63,11 +63,11 @@ struct Run<'a> {
     telemetry: Arc<Telemetry>,
     stop: Stop,
     warnings: Warnings,
-    /// Serves metrics and hears signals.
+    /// The runtime serves metrics and receives signals.
     _runtime: tokio::runtime::Runtime,
 }
 
-/// What is read, checked before anything is opened.
+/// The inputs of a run, checked before any of them is opened.
 struct Prepared {
     sources: Vec<Source>,
     lang: Option<(Language, Box<str>)>,
@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
         Ok(Self { args, batches, manifest, summary, telemetry, stop, warnings, _runtime: runtime })
     }
 
-    /// The documents of the next batch; none at the end.
+    /// The documents of the next batch; `None` at the end of the input.
     fn next(&mut self) -> Outcome<Option<Vec<Story>>> {
         self.summary.progress();
         let Some(batch) = self.batches.next().transpose()? else { return Ok(None) };
@@ -190,7 +190,7 @@ fn query(args: &QueryArgs) -> Outcome {
     flagging(&args.input, &args.index, &args.run, Missing::Refuse, flags, Dedup::query)
 }
 
-/// Flags behind those of a file; on stdout without a file, or with `-`.
+/// The output for flags, appended to a file; stdout without a file name, or with `-`.
 fn appended(path: Option<&Path>, warnings: &Warnings) -> Result<Flags, Error> {
     match path.filter(|path| *path != Path::new("-")) {
         Some(path) => Flags::append(path, warnings),
@@ -198,7 +198,8 @@ fn appended(path: Option<&Path>, warnings: &Warnings) -> Result<Flags, Error> {
     }
 }
 
-/// Runs over the input and flags what is near to indexed documents. What cannot be is told before anything is made.
+/// Reads the input and flags documents that are near to indexed ones. Errors that can be known beforehand are
+/// reported before any file is created.
 fn flagging(
     input: &InputArgs,
     index: &IndexArgs,
@@ -241,7 +242,7 @@ fn build(args: &BuildArgs) -> Outcome {
     let prepared = prepared(&args.input)?;
     let place = place(&args.index)?;
     let identity = place.identity(args.index.wanted(), Missing::Make)?;
-    // So that an index that cannot be opened is told before anything is read.
+    // Opens the index once, so that an index that cannot be opened is reported before anything is read.
     drop(place.open(identity, &told(&Screen::plain()))?);
     let mut run = Run::start(prepared, &args.input, identity.features(), &args.run)?;
     let warnings = run.warnings.clone();
@@ -267,7 +268,8 @@ fn build(args: &BuildArgs) -> Outcome {
     run.end(done)
 }
 
-/// The documents of a run, as an index that is built takes them. It ends early if reading fails, and says so in `failed`.
+/// The documents of a run as an iterator, for building an index. It ends early if reading fails, and stores the error
+/// in `failed`.
 struct Documents<'r, 'a> {
     run: &'r mut Run<'a>,
     spellings: &'r mut Spellings,
@@ -389,7 +391,7 @@ fn export(args: &ExportArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The directory of an index that is checked or repaired.
+/// The directory of the index that is to be checked or repaired.
 fn directory(index: &IndexArgs) -> Outcome<PathBuf> {
     match place(index)? {
         Place::Directory(path) => Ok(path),

@@ -51,7 +51,8 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     };
     let forum = TcpListener::bind("127.0.0.1:0").await?;
     let port = forum.local_addr()?.port();
-    // Only where all of 127.0.0.0/8 is this machine, as on Linux; elsewhere the demo goes without the mirror.
+    // Binding works only where all of 127.0.0.0/8 belongs to this machine, as on Linux; elsewhere the demo runs
+    // without the mirror.
     let mirror = TcpListener::bind("127.0.0.2:0").await.ok();
     let mirror_host =
         mirror.as_ref().and_then(|mirror| mirror.local_addr().ok()).map(|address| address.to_string());
@@ -75,9 +76,9 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
         ("page_text", json!(true)),
         ("avoid_dup_content_enabled", json!(true)),
         ("near_dup_enabled", json!(true)),
-        // The mirror edits, and the forum has other things around its posts.
+        // The mirror edits its copies, and the forum's pages have other text around the posts.
         ("near_dup_distance", json!(7)),
-        // One after the other, so that two demos learn and skip the same.
+        // One request at a time, so that two runs of the demo learn and skip the same.
         ("concurrent_requests", json!(1)),
         ("seed", json!(1)),
     ];

@@ -1,4 +1,4 @@
-//! `huntsman fetch`: one page through the whole chain, printed.
+//! `huntsman fetch`: fetches one page with all middlewares and prints it.
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -67,15 +67,15 @@ pub(crate) async fn run(args: FetchArgs) -> Outcome {
         _ => Part::Body,
     };
     let command = vec![
-        // One page: there is nothing to space out, and every status and type is worth showing.
+        // There is only one page, so no delay is needed, and every status and content type is worth showing.
         ("download_delay", json!(0.0)),
         ("httperror_allow_all", json!(true)),
         ("download_binary", json!(true)),
-        // Somebody waits in front of the screen.
+        // The user is waiting in front of the screen.
         ("robots_retry_delays", json!([])),
         ("max_parked_wait", json!(30.0)),
         ("page_text", json!(matches!(part, Part::Text | Part::Json))),
-        // What happened is told at the end.
+        // The result is printed at the end.
         ("log_level", json!("off")),
     ];
     let config = Config::load(&args.settings, command, args.network.settings())?;
@@ -97,7 +97,7 @@ pub(crate) async fn run(args: FetchArgs) -> Outcome {
     Ok(Exit::Crawl)
 }
 
-/// The page, as far as it is printed.
+/// The parts of the page that are to be printed.
 #[derive(Debug)]
 struct Got {
     status: http::StatusCode,
@@ -165,7 +165,8 @@ fn headers(page: &Page) -> String {
     let response = page.response();
     let mut out = format!("{} {}\n", response.protocol(), response.status);
     for (name, value) in &response.headers {
-        // A value may hold any byte above the control characters; what is no UTF-8 is shown replaced.
+        // A value may hold any byte above the control characters; bytes that are not UTF-8 are shown as replacement
+        // characters.
         out.push_str(&format!("{name}: {}\n", escape(&String::from_utf8_lossy(value.as_bytes()))));
     }
     out

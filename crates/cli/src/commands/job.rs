@@ -1,4 +1,4 @@
-//! `huntsman job`: the state of a crawl that does not run.
+//! `huntsman job`: the state of a crawl that is not running.
 
 mod args;
 
@@ -16,7 +16,7 @@ use crate::render::{Style, Table, count, counted, escape, escape_json, say};
 
 pub(crate) use args::JobCommand;
 
-/// Hosts that `info` and messages name.
+/// Number of hosts that `info` and messages name.
 const NAMED: usize = 10;
 
 pub(crate) fn run(what: JobCommand) -> Outcome {
@@ -84,7 +84,7 @@ fn info(dir: &Path, as_json: bool) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// What the files say, in words: a crawl that was killed had no time to write that.
+/// The state of the crawl, derived from its files: a crawl that was killed could not write it.
 fn state_of(status: &Status, queued: u64) -> &'static str {
     match status.state {
         State::Finished => "finished",
@@ -97,7 +97,7 @@ fn state_of(status: &Status, queued: u64) -> &'static str {
     }
 }
 
-/// The hosts with the most in their queues.
+/// The hosts with the longest queues.
 fn busiest(mut hosts: Vec<(HostKey, u64)>, style: Style) -> String {
     hosts.sort_by(|(a, m), (b, n)| n.cmp(m).then_with(|| a.cmp(b)));
     let mut table = Table::right(&[0]);
@@ -180,7 +180,7 @@ fn drop_host(dir: &Path, host: &str) -> Outcome {
             escape(&dir.to_string_lossy())
         )));
     };
-    // A crawl could begin anew in the directory meanwhile.
+    // Without this lock, a crawl could start in the directory in the meantime.
     let _hold = Hold::of(out)?;
     let mut job = SavedJob::open(&found.job)?;
     let host = known(&job, dir, host)?;
@@ -199,7 +199,7 @@ fn drop_host(dir: &Path, host: &str) -> Outcome {
     Ok(Exit::Done)
 }
 
-/// The slot that is meant, if something is queued in it.
+/// The slot that `host` names, if it has queued requests.
 fn known(job: &SavedJob, dir: &Path, host: &str) -> Outcome<HostKey> {
     let hosts = job.hosts();
     // Names are stored in the form that URLs have: lower case, punycode, addresses in brackets.

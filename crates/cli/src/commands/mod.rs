@@ -36,8 +36,8 @@ pub(crate) use robots::RobotsArgs;
 pub(crate) use settings::SettingsCommandArgs;
 pub(crate) use verify::VerifyArgs;
 
-/// Crawls as `huntsman crawl` does with these arguments, but keeps the last lines on stderr to itself. `None` if the directory of the
-/// crawl holds a finished one, which is then told.
+/// Crawls as `huntsman crawl` does with these arguments, but does not print the final lines on stderr. Returns `None`
+/// if the directory holds a finished crawl; a message says so.
 ///
 /// # Errors
 /// The arguments are wrong, or the crawl failed.
@@ -80,7 +80,7 @@ fn on_runtime<T>(work: impl Future<Output = Outcome<T>>) -> Outcome<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::crawl(format!("starting the runtime: {error}")))?;
     let outcome = runtime.block_on(work);
-    // A thread that waits for stdin would hold the exit up for ever.
+    // A thread that is blocked reading stdin would delay the exit for ever.
     runtime.shutdown_background();
     outcome
 }

@@ -1,6 +1,6 @@
-//! `huntsman pdf-text`: the text of one PDF file, in a process that may fail.
+//! `huntsman pdf-text`: prints the text of one PDF file, in a process of its own that may fail.
 
-// It tries what is not to work.
+// For tests: attempts operations that the sandbox must prevent.
 #[allow(clippy::disallowed_methods)]
 mod attempts;
 mod columns;
@@ -18,22 +18,22 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::process::Resident;
 use crate::sandbox;
 
-/// Memory that the process may have: ten times what a book of 15 MiB takes.
+/// Limit on resident memory: ten times what a book of 15 MiB takes.
 const MEMORY: u64 = 1 << 30;
-/// What it may write to, used or not. The allocator asks for 1 GiB at once; near the limit what ends a process in good order fails too, and
-/// some wait for ever.
+/// Limit on the address space, used or not. The allocator asks for 1 GiB at once; close to the limit even the calls
+/// that end a process in good order can fail, and some of them wait for ever.
 const RESERVED: u64 = 8 << 30;
-/// Seconds of processor time, should nobody kill it.
+/// Limit on processor time in seconds, in case the parent does not kill the process.
 const PROCESSOR: u64 = 60;
-/// Seconds after which it ends itself, should it wait for something that never comes.
+/// Time after which the process ends itself, in case it waits for something that never happens.
 const TIME: Duration = Duration::from_secs(60);
-/// How often memory is looked at: some 50 MB can be written to meanwhile.
+/// Interval between checks of the memory: the process can touch some 50 MB in between.
 const WATCH: Duration = Duration::from_millis(20);
 
 pub(crate) fn run(attempts: bool) -> Outcome {
     limit();
-    // What a panic prints is read by nobody, and to look up the names of functions in the memory that is left may fail again, which
-    // waits for itself for ever.
+    // Nobody reads what a panic prints. Looking up function names in the remaining memory may fail again, and then
+    // the process waits for itself for ever.
     panic::set_hook(Box::new(|_| {}));
     let mut pdf = Vec::new();
     io::stdin().lock().read_to_end(&mut pdf)?;
@@ -41,7 +41,7 @@ pub(crate) fn run(attempts: bool) -> Outcome {
         io::stdout().write_all(attempts::tell(&String::from_utf8_lossy(&pdf)).as_bytes())?;
         return Ok(Exit::Done);
     }
-    // The crate panics on much that is wrong with a file. What was printed until then is better than nothing.
+    // The crate panics on many malformed files. The text that was printed until then is better than none.
     match panic::catch_unwind(|| print(&pdf)) {
         Ok(Ok(())) => Ok(Exit::Done),
         Ok(Err(error)) => Err(Failure::crawl(error.to_string())),
@@ -49,23 +49,23 @@ pub(crate) fn run(attempts: bool) -> Outcome {
     }
 }
 
-/// Prints the text as it is found.
+/// Prints the text while it is being extracted.
 fn print(pdf: &[u8]) -> Result<(), OutputError> {
     let mut document = Document::load_mem(pdf)?;
     if document.is_encrypted() {
-        // Files that may be read by everybody have the empty password.
+        // Files that everybody may read are encrypted with the empty password.
         document.decrypt("")?;
     }
     pdf_extract::output_doc(&document, &mut Columns::new(BufWriter::new(io::stdout().lock())))
 }
 
-/// Limits memory and time, and gives up everything else.
+/// Limits memory and time, then gives up all privileges.
 fn limit() {
-    // While there are files.
+    // This has to be opened while files can still be opened.
     let mut memory = Resident::open();
     sandbox::give_up_files();
     let (send, started) = mpsc::channel();
-    // Without it, whoever started the process ends it in time.
+    // Without this thread, the parent process ends this one in time.
     let watch = thread::Builder::new().spawn(move || {
         let start = Instant::now();
         let _ = send.send(());
@@ -73,11 +73,11 @@ fn limit() {
         while start.elapsed() < TIME && is_small() {
             thread::sleep(WATCH);
         }
-        // In no order, as that may take memory or wait.
+        // `abort` runs no cleanup, which could need memory or wait.
         process::abort();
     });
     if watch.is_ok() {
-        // No thread can begin behind what follows.
+        // No thread can be started after the steps below.
         let _ = started.recv();
     }
     limit_resources();
@@ -88,7 +88,7 @@ fn limit() {
 fn limit_resources() {
     use rustix::process::{Resource, Rlimit, setrlimit};
     for (resource, most) in [(Resource::Data, RESERVED), (Resource::Cpu, PROCESSOR), (Resource::Core, 0)] {
-        // Where it cannot be limited, the one who started it ends it in time all the same.
+        // If the limit cannot be set, the parent process ends this one in time all the same.
         let _ = setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
     }
 }

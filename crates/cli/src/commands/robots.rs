@@ -1,4 +1,4 @@
-//! `huntsman robots`: what a robots.txt says about paths, and which line decides.
+//! `huntsman robots`: shows what a robots.txt says about paths, and which line decides.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -46,25 +46,25 @@ pub(crate) struct RobotsArgs {
     pub(crate) settings: SettingsArgs,
 }
 
-/// A robots.txt and what its answer means for everything.
+/// A robots.txt, and what the HTTP status means for the whole site.
 struct Source {
-    /// Where it came from.
+    /// Where the file came from, for messages.
     shown: String,
-    /// What relative sitemap addresses are relative to.
+    /// The base for relative sitemap addresses.
     base: Option<Url>,
     status: Option<u16>,
     body: Vec<u8>,
     meaning: Meaning,
 }
 
-/// What an answer means (RFC 9309, 2.3.1).
+/// What an HTTP response to a request for robots.txt means (RFC 9309, 2.3.1).
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Meaning {
-    /// The rules count.
+    /// The rules in the file apply.
     Parsed,
     /// 4xx: there are no rules.
     AllowAll,
-    /// 429, 5xx, no answer: everything is forbidden for now.
+    /// 429, 5xx or no response: everything is forbidden for now.
     DisallowAll,
 }
 
@@ -98,7 +98,7 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
         ("redirect_max_times", json!(5)),
         ("metarefresh_enabled", json!(false)),
         ("max_parked_wait", json!(30.0)),
-        // What happened is told at the end.
+        // The result is printed at the end.
         ("log_level", json!("off")),
     ];
     let config = Config::load(&args.settings, command, args.network.settings())?;
@@ -120,7 +120,7 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
     }
     let sitemaps: Vec<String> = match &source.base {
         Some(base) => robots.sitemaps(base).iter().map(Url::to_string).collect(),
-        // Of a file on disk, relative addresses lead nowhere.
+        // A file on disk has no base URL, so its relative addresses lead nowhere.
         None => Url::parse("http://robots.invalid/robots.txt").map_or(Vec::new(), |base| {
             let absolute = |url: &Url| url.host_str() != Some("robots.invalid");
             robots.sitemaps(&base).iter().filter(|url| absolute(url)).map(Url::to_string).collect()
@@ -156,7 +156,7 @@ impl Verdict {
     }
 }
 
-/// The file, and the path of the URL if it is more than a way to name the site.
+/// Reads the robots.txt, and returns the path of the URL as well if the URL does more than name the site.
 async fn read(source: &str, config: Config) -> Outcome<(Source, Option<String>)> {
     if !source.contains("://") && Path::new(source).exists() {
         let body = std::fs::read(source)
@@ -195,7 +195,7 @@ async fn fetch(address: Url, config: Config) -> Outcome<Source> {
     Ok(Source { shown, base: Some(address), status: Some(status), body, meaning: Meaning::of(status) })
 }
 
-/// Status and body, once they are there.
+/// Status and body, once they have arrived.
 type Got = Arc<Mutex<Option<(u16, Vec<u8>)>>>;
 
 struct OneFile {

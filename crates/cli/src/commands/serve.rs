@@ -17,11 +17,12 @@ use crate::render::say;
 use crate::serve::{Checker, Gate, Reader, ServeArgs, Service, Telemetry, Wikis, routes};
 use crate::server::{Limits, serve};
 
-/// Reading an article may take so long.
+/// Time limit for reading an article.
 const ARTICLE_TIME: Duration = Duration::from_secs(20);
 
 pub(crate) async fn run(args: ServeArgs) -> Outcome {
-    // Before anything is printed: who waits for the line with the address may send a signal at once.
+    // Signals are handled before anything is printed: a program that waits for the line with the address may send a
+    // signal at once.
     let mut signals = Signals::listen();
     let token = args.token.clone().or_else(|| std::env::var("HUNTSMAN_TOKEN").ok());
     let wikis = Wikis::new(&args.wiki)?;
@@ -31,7 +32,7 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
     let mut sources = args.candidates.sources(&config.settings)?;
-    // Who is asked for nothing finds nothing.
+    // Without given addresses, the source `given` can find nothing.
     sources.retain(|source| source.name() != "given" || !args.candidates.source.is_empty());
 
     let gate = Gate::new(args.listen, token)?;

@@ -1,4 +1,4 @@
-//! `huntsman settings`: the settings of `huntsman crawl`, and where a value comes from.
+//! `huntsman settings`: lists the settings of `huntsman crawl` and where each value comes from.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -73,7 +73,7 @@ fn components(config: &Config, as_json: bool) -> Outcome<String> {
     ))
 }
 
-/// What a layer is, with the thing that it stands for in this run.
+/// The name of a layer, with the file, variable or flag behind it in this run.
 fn source(config: &Config, layer: Layer) -> String {
     match (layer, &config.file) {
         (Layer::Profile, _) => format!("profile {}", config.profile.name()),
@@ -109,7 +109,7 @@ fn one(config: &Config, name: &str, args: &SettingsCommandArgs) -> Outcome<Strin
         return Ok(format!("{out}\n"));
     }
     if !args.explain {
-        // Texts bare, so that a script can use them.
+        // Strings are printed without quotes, so that a script can use them.
         return Ok(match value {
             Value::String(text) => format!("{}\n", escape(&text)),
             other => format!("{other}\n"),
@@ -143,7 +143,7 @@ fn all(config: &Config, explain: bool) -> String {
     out
 }
 
-/// One setting as it could stand in a settings file: documentation as comments, then the value.
+/// One setting as it could stand in a settings file: its documentation as comments, then the value.
 fn entry(config: &Config, info: &SettingInfo, style: Style, explain: bool) -> String {
     let mut out = String::new();
     for line in wrap(&info.doc(), 96) {
@@ -175,7 +175,7 @@ fn entry(config: &Config, info: &SettingInfo, style: Style, explain: bool) -> St
     out
 }
 
-/// JSON as TOML: they differ in tables and in what has no value.
+/// A JSON value as TOML: the formats differ in tables and in how they write missing values.
 fn toml_value(value: &Value) -> String {
     match value {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! `huntsman sweep`: a site, each of its pages with its sources.
+//! `huntsman sweep`: crawls a site and checks each of its pages for sources.
 
 use std::fs;
 use std::io::{self, Write};
@@ -23,7 +23,8 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
     if site.output.out.as_deref() == Some(Path::new("-")) {
         return Err(Failure::usage("--out -: a sweep writes several files; name a directory"));
     }
-    // A pattern of addresses for the crawl, a file of rules for the checks: both commands have it.
+    // `--exclude` means a pattern of addresses to the crawl and a file of rules to the checks; this command accepts
+    // both.
     let (files, patterns): (Vec<String>, Vec<String>) =
         std::mem::take(&mut site.reach.exclude).into_iter().partition(|name| Path::new(name).is_file());
     site.reach.exclude = patterns;
@@ -59,7 +60,7 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
     Ok(ended.exit(fail_on_limit))
 }
 
-/// Writes the report into the directory, and a copy of it where one is asked for.
+/// Writes the report into the directory, and a copy of it to `copy` if one is asked for.
 fn write_reports(directory: &OutputDir, name: &str, copy: Option<&Path>) -> Outcome<Totals> {
     let totals = write_report(directory, name)
         .map_err(|error| Failure::crawl(format!("writing {}: {error}", output::SWEEP_REPORT)))?;

@@ -1,4 +1,4 @@
-//! `huntsman verify`: whether a directory that a command wrote is whole.
+//! `huntsman verify`: checks whether a directory that a command wrote is intact.
 
 use std::path::{Path, PathBuf};
 
@@ -27,13 +27,13 @@ pub(crate) fn run(args: &VerifyArgs) -> Outcome {
     look(&args.dir)?.print(args.json)
 }
 
-/// Looks at a directory, whatever it is of.
+/// Checks a directory of any kind.
 fn look(dir: &Path) -> Outcome<Verdict> {
     if !dir.is_dir() {
         let what = if dir.exists() { "it is no directory" } else { "there is no such directory" };
         return Err(Failure::usage(format!("{}: {what}", escape(&dir.to_string_lossy()))));
     }
-    // The state in an output directory stands for it.
+    // If the directory is the state in an output directory, the output directory is checked.
     let above = dir.join("..");
     for out in [dir, above.as_path()] {
         if (out == dir || dir.join(output::STATUS_NAME).is_file())

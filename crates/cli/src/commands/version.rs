@@ -8,7 +8,7 @@ use huntsman::{Backend, Settings};
 use crate::exit::{Exit, Outcome};
 use crate::render::Table;
 
-/// Stores that this build has, the default first.
+/// Stores in this build, the default first.
 pub(crate) fn stores() -> Vec<&'static str> {
     let stores = [Backend::Redb, Backend::Sled, Backend::Memory];
     stores.into_iter().filter(|store| store.is_compiled_in()).map(Backend::name).collect()

@@ -1,4 +1,4 @@
-//! Which of many texts have passages of each other: an index of windows says which pairs are worth comparing.
+//! Finds texts among many that share passages: an index of windows tells which pairs are worth comparing.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::comparison::Comparison;
 use crate::exit::{Failure, Outcome};
 
-/// Documents of which texts were given.
+/// The documents whose texts were added, with their index.
 pub(crate) struct Among {
     index: WindowIndex,
     spool: Spool,
@@ -24,37 +24,38 @@ pub(crate) struct Among {
     pub(crate) totals: Totals,
 }
 
-/// What was done.
+/// Counters of a run.
 #[derive(Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) texts: u64,
     pub(crate) compared: u64,
     pub(crate) told: u64,
     pub(crate) errors: u64,
-    /// Texts of which windows were left out, as they stand in very many.
+    /// Texts with windows that were left out of the index because they stand in very many texts.
     pub(crate) common: u64,
     pub(crate) index_bytes: u64,
 }
 
-/// What is read of a line; what else stands in it is passed over.
+/// The fields that are read from a line of input; all others are ignored.
 #[derive(Deserialize)]
 struct Line {
     #[serde(default)]
     id: Value,
-    /// The id of a record of a crawl.
+    /// The id in the records of a crawl.
     url: Option<String>,
     text: Option<String>,
     html: Option<String>,
 }
 
-/// Errors that are told one by one.
+/// Number of errors that are printed one by one.
 const TOLD: u64 = 20;
 
 impl Among {
-    /// Nothing yet. Shared runs of `run` words are found; `tells_all` also tells pairs that nothing speaks against.
+    /// Starts without documents. It finds shared passages of at least `run` words; with `tells_all` it also reports
+    /// pairs that are probably harmless.
     ///
     /// # Errors
-    /// There is no room for temporary files.
+    /// A temporary file cannot be created.
     pub(crate) fn new(
         run: usize,
         min_shared: usize,
@@ -94,10 +95,10 @@ impl Among {
         })
     }
 
-    /// Compares the texts that were added with those that came before them.
+    /// Compares the added texts with each other: each one with those added before it.
     ///
     /// # Errors
-    /// The disk fails, or what `tell` says.
+    /// The disk fails, or `tell` returned an error.
     pub(crate) fn with_each_other(&mut self, tell: &mut dyn FnMut(Value) -> Outcome<()>) -> Outcome<()> {
         self.index.compact();
         for number in 0..self.spool.len() {
@@ -124,7 +125,7 @@ impl Among {
         })
     }
 
-    /// Compares a text with those of smaller numbers that share windows with it.
+    /// Compares a text with those texts of smaller numbers that share windows with it.
     fn compare(
         &mut self,
         id: &str,
@@ -164,7 +165,7 @@ impl Among {
         Ok(())
     }
 
-    /// Reads the texts of a source; what cannot be read is told and costs itself.
+    /// Reads the texts of a source; a text that cannot be read is reported and skipped.
     fn each(
         &mut self,
         source: &Source,
@@ -199,7 +200,7 @@ impl Among {
     }
 }
 
-/// The id of a document, and what it says.
+/// The id of a document and its text.
 pub(super) fn document(raw: Raw) -> Result<(String, Text), String> {
     match raw.body {
         Body::Unreadable(why) => Err(why),
@@ -221,15 +222,15 @@ pub(super) fn document(raw: Raw) -> Result<(String, Text), String> {
     }
 }
 
-/// Texts with their ids in a temporary file: memory is for the index.
+/// Texts with their ids in a temporary file, which leaves the memory to the index.
 struct Spool {
     file: File,
-    /// Where each begins, and where the last ends.
+    /// The offset at which each text begins, and the end of the last one.
     places: Vec<u64>,
     buffer: Vec<u8>,
 }
 
-/// Bytes of a text at most, unpacked.
+/// Maximum size of an unpacked text, in bytes.
 const MOST: usize = 256 << 20;
 
 impl Spool {
@@ -238,7 +239,7 @@ impl Spool {
     }
 
     fn len(&self) -> u32 {
-        // A text takes more than a byte, and its number is one of `push`.
+        // Each text takes more than a byte in the file, and `push` has checked its number.
         u32::try_from(self.places.len() - 1).unwrap_or(u32::MAX)
     }
 

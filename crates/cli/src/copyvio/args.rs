@@ -142,6 +142,6 @@ pub(crate) struct CompareArgs {
 
 pub(crate) fn degree(text: &str) -> Result<Degree, String> {
     let words = text.parse::<usize>().map_err(|_| "use a whole number from 1 to 16".to_owned())?;
-    // As the reference's tool: 0 is the usual one.
+    // As in the reference's tool, 0 means the default.
     if words == 0 { Ok(Degree::default()) } else { Degree::new(words).map_err(|error| error.to_string()) }
 }

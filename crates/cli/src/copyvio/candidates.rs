@@ -1,4 +1,4 @@
-//! Flags that say where the sources of an article are looked for.
+//! Flags that say where to look for the sources of an article.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -58,19 +58,21 @@ pub(crate) struct CandidateArgs {
 }
 
 impl CandidateArgs {
-    /// All of them, in the order in which they are asked: those that cost nothing first, search engines last.
+    /// All candidate sources, in the order in which they are queried: those that cost nothing first, search engines
+    /// last.
     ///
     /// # Errors
-    /// One of them cannot be used as it was named.
+    /// One of the named sources cannot be used.
     pub(crate) fn sources(&self, settings: &Settings) -> Outcome<Vec<Arc<dyn CandidateSource>>> {
         let index = self.index.as_deref().map(text_index::open).transpose()?;
         self.sources_with(index, settings)
     }
 
-    /// As [`sources`](Self::sources), with an index that is open in place of the one of `--index`, which takes one process to add pages.
+    /// As [`sources`](Self::sources), but with an index that is already open instead of the one of `--index`: only
+    /// one process at a time may open an index to add pages.
     ///
     /// # Errors
-    /// One of them cannot be used as it was named.
+    /// One of the named sources cannot be used.
     pub(crate) fn sources_with(
         &self,
         index: Option<TextIndex>,
@@ -90,7 +92,7 @@ impl CandidateArgs {
         let engines = self.search.len().max(1);
         for (at, engine) in self.search.iter().enumerate() {
             let engine = SearchEngine::new(engine.engine()?, settings)?;
-            // Each has its share, or one without quota would take it all.
+            // Each engine gets its share of the queries; otherwise an engine without a quota would take them all.
             let share = self.max_queries / engines + usize::from(at < self.max_queries % engines);
             sources.push(Arc::new(engine.queries(share).budget(self.query_budget.unwrap_or(usize::MAX))));
         }
@@ -103,14 +105,14 @@ fn near(index: &str) -> Outcome<NearCandidates> {
     let args = IndexArgs { index: index.to_owned(), layout: None, k: None, features: None };
     let opened = place(&args).and_then(|place| Ok(place.open_any(args.wanted(), &told(&Screen::plain()))?));
     let opened = opened.map_err(|failure| Failure {
-        // Who names it there names it here by another flag.
+        // The error names the flag of another command; here the flag is `--near-index`.
         message: failure.message.replace("--index", "--near-index"),
         ..failure
     })?;
     Ok(NearCandidates::new(opened.into()))
 }
 
-/// A search engine, and where it is asked if not at its usual address.
+/// A search engine, with its address if that is not the usual one.
 #[derive(Clone, Debug)]
 pub(crate) enum EngineArg {
     Searxng(String),

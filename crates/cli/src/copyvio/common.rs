@@ -1,4 +1,4 @@
-//! What stands on many sites, and so excuses.
+//! Boilerplate: text that stands on many sites and therefore is no sign of copying.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -26,16 +26,16 @@ pub(crate) struct CommonArgs {
     pub(crate) common_hosts: u32,
 }
 
-/// Windows that are remembered at most; 24 bytes each.
+/// Maximum number of windows that are remembered; each takes 24 bytes.
 const MOST_WINDOWS: usize = 8_000_000;
-/// Bytes of a page at most.
+/// Maximum size of a page, in bytes.
 const MOST_BYTES: u64 = 16 << 20;
 
 impl CommonArgs {
-    /// What was learnt; nothing if nothing was named.
+    /// The boilerplate that was learnt; `None` if the flags name no files to learn from.
     ///
     /// # Errors
-    /// A file is not there. Lines that cannot be read are told.
+    /// A file does not exist. Lines that cannot be read are reported and skipped.
     pub(crate) fn boilerplate(&self) -> Outcome<Option<Arc<Boilerplate>>> {
         if self.common.is_empty() {
             return Ok(None);
@@ -47,7 +47,7 @@ impl CommonArgs {
                 match raw.map_err(|broken| broken.to_string()).and_then(document) {
                     Ok((id, text)) => {
                         let host = Url::parse(&id).ok().and_then(|url| url.host_str().map(str::to_owned));
-                        // What is no address is a host of its own.
+                        // An id that is not a URL counts as a host of its own.
                         boilerplate.observe(&host.unwrap_or(id), &text.document());
                     }
                     Err(why) => {

@@ -1,4 +1,4 @@
-//! What an article and its sources have in common, as it is told.
+//! The result of comparing an article with its sources, for all output formats.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,17 +11,17 @@ use huntsman::detect::copyvio::{
 use huntsman::middleware::copyvio::{Checked, Found, Reading, Subject};
 use serde_json::{Value, json};
 
-/// An article with its sources, compared.
+/// An article compared with its sources.
 #[derive(Debug)]
 pub(crate) struct Comparison {
-    /// As it was named.
+    /// The name under which the article was given.
     pub(crate) name: String,
     pub(crate) article: Text,
     words: f64,
     pub(crate) result: CheckResult,
-    /// In the order in which they were named, those of a check the most suspicious first.
+    /// The sources in the order in which they were given; those of a check with the most suspicious first.
     pub(crate) sources: Vec<Compared>,
-    /// How they were found.
+    /// The check that found the sources, if there was one.
     pub(crate) check: Option<Checked>,
 }
 
@@ -30,11 +30,11 @@ pub(crate) struct Comparison {
 pub(crate) struct Compared {
     pub(crate) name: String,
     pub(crate) source: Source,
-    /// None if there is no text.
+    /// The result of the comparison; `None` if the source has no text.
     pub(crate) found: Option<Found>,
-    /// What it was found by.
+    /// What found the source.
     found_by: Option<Arc<str>>,
-    /// Why it was skipped or late.
+    /// Why the source was not read: it was skipped, or it came too late.
     unread: Option<&'static str>,
 }
 
@@ -70,7 +70,7 @@ impl Comparison {
         }
     }
 
-    /// What came of a check, its sources in the order of the result.
+    /// The result of a check, with its sources in the order of that result.
     pub(crate) fn of_check(name: String, subject: &Subject, mut checked: Checked) -> Self {
         let skipped = match () {
             () if checked.short_circuit => "short_circuit",
@@ -103,7 +103,7 @@ impl Comparison {
         ranked
     }
 
-    /// Contract of `copyvio compare --json`.
+    /// The JSON output of `copyvio compare --json`; its shape is a stable contract.
     pub(crate) fn json(&self) -> Value {
         let best = self.result.best();
         let mut out = json!({
@@ -130,12 +130,13 @@ impl Compared {
         self.found.as_ref().map(|found| &found.evidence)
     }
 
-    /// What became of it, in a word.
+    /// The status of the source, in a word.
     pub(crate) fn status(&self) -> &'static str {
         status(&self.source.status)
     }
 
-    /// The more serious of confidence and verdict: what one of them cannot see must not look harmless.
+    /// The more serious of confidence and verdict: if one of them misses something, the source must not look
+    /// harmless.
     pub(crate) fn level(&self) -> &'static str {
         match (self.source.confidence.band(), self.evidence().map(|evidence| evidence.verdict)) {
             (Band::Suspected, _) | (_, Some(Verdict::Suspected)) => "suspected",
@@ -144,12 +145,12 @@ impl Compared {
         }
     }
 
-    /// Whether its text was kept.
+    /// Whether the text of the source was kept.
     pub(crate) fn has_text(&self) -> bool {
         self.found.as_ref().is_some_and(|found| found.text.is_some())
     }
 
-    /// Why it was not compared.
+    /// Why the source was not compared.
     pub(crate) fn reason(&self) -> String {
         match &self.source.status {
             SourceStatus::Failed(why) | SourceStatus::Excluded(why) => {
@@ -159,7 +160,7 @@ impl Compared {
         }
     }
 
-    /// Its part of that contract.
+    /// The source's part of the JSON output.
     pub(crate) fn json(&self) -> Value {
         let mut out = json!({
             "source": self.name,
@@ -202,7 +203,7 @@ fn status(status: &SourceStatus) -> &'static str {
     }
 }
 
-/// What a source has in common with the article; nothing if it was not read.
+/// What a source has in common with the article; null if the source was not read.
 fn evidence(evidence: Option<&Evidence>) -> Value {
     let Some(evidence) = evidence else {
         return json!({

@@ -1,4 +1,4 @@
-//! What is compared: files, pages, stdin.
+//! The inputs of a comparison: files, pages, stdin.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -23,7 +23,7 @@ use crate::render::escape;
 #[cfg(feature = "pdf")]
 use crate::sandbox;
 
-/// What is compared, as it was named.
+/// An input, as it was named.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Input {
     Stdin,
@@ -31,7 +31,7 @@ pub(crate) enum Input {
     Page(Url),
 }
 
-/// What an input says, and which pages of others it links to.
+/// The text of an input, and the pages of other sites that it links to.
 #[derive(Clone, Debug)]
 pub(crate) struct Read {
     pub(crate) reading: Reading,
@@ -39,7 +39,7 @@ pub(crate) struct Read {
 }
 
 impl Read {
-    /// What is checked, and where it stands, if that is known.
+    /// The text as the subject of a check, with its address if that is known.
     pub(crate) fn subject(self, at: Option<&Url>) -> Subject {
         let Self { reading, links } = self;
         let Some(url) = at else { return Subject { links, ..Subject::new(reading.text) } };
@@ -49,15 +49,15 @@ impl Read {
 }
 
 impl Input {
-    /// Its address, if it is a page.
+    /// The address of the input, if it is a page.
     pub(crate) fn url(&self) -> Option<&Url> {
         if let Self::Page(url) = self { Some(url) } else { None }
     }
 
-    /// A file, a URL or `-`.
+    /// Parses the name of a file, a URL or `-`.
     ///
     /// # Errors
-    /// It looks like a URL and is none that can be fetched.
+    /// The name looks like a URL but cannot be fetched.
     pub(crate) fn parse(name: &str) -> Outcome<Self> {
         if name == "-" {
             return Ok(Self::Stdin);
@@ -77,7 +77,7 @@ impl Input {
     }
 }
 
-/// The texts of inputs, or why there is none.
+/// The texts of inputs, or the reasons why there is none.
 #[derive(Debug)]
 pub(crate) struct Inputs {
     config: Config,
@@ -85,10 +85,10 @@ pub(crate) struct Inputs {
 }
 
 impl Inputs {
-    /// Fetches all pages among the inputs: with robots.txt, politeness and limits as in a crawl.
+    /// Fetches all pages among the inputs, with robots.txt, politeness and limits as in a crawl.
     ///
     /// # Errors
-    /// The settings are wrong. A page that cannot be had is no error here.
+    /// The settings are wrong. A page that cannot be fetched is no error here.
     pub(crate) async fn fetch(inputs: &[Input], config: Config) -> Outcome<Self> {
         let mut urls: Vec<Url> = Vec::new();
         for input in inputs {
@@ -120,10 +120,10 @@ impl Inputs {
         Ok(all)
     }
 
-    /// What an input says.
+    /// The text of an input.
     ///
     /// # Errors
-    /// Why there is no text.
+    /// The reason why there is no text.
     pub(crate) fn read(&self, input: &Input) -> std::result::Result<Read, String> {
         match input {
             Input::Stdin => {
@@ -138,7 +138,7 @@ impl Inputs {
         }
     }
 
-    /// Settings for fetching what somebody waits for in front of the screen.
+    /// Settings for fetching pages while the user waits in front of the screen.
     pub(crate) fn command() -> Flags {
         vec![
             ("download_delay", json!(0.0)),
@@ -158,7 +158,7 @@ fn bytes_of(from: impl io::Read, kind: TextKind) -> std::result::Result<Vec<u8>,
     Ok(bytes)
 }
 
-/// The text of bytes, and the addresses that they name as links.
+/// The text in the bytes, and the addresses that they link to.
 fn read(kind: TextKind, bytes: &[u8]) -> std::result::Result<Read, String> {
     let pdf = pdf_reader();
     let reading = Reading::of_bytes(kind, bytes, None, pdf.as_deref()).map_err(|why| why.to_string())?;
@@ -182,7 +182,7 @@ fn read(kind: TextKind, bytes: &[u8]) -> std::result::Result<Read, String> {
     Ok(Read { reading, links })
 }
 
-/// Reads PDF files by this program in another process.
+/// A reader of PDF files that runs this program in another process.
 #[cfg(feature = "pdf")]
 pub fn pdf_reader() -> Option<Arc<dyn PdfText>> {
     let program = std::env::current_exe().ok()?;
@@ -202,7 +202,7 @@ pub fn pdf_reader() -> Option<Arc<dyn PdfText>> {
     None
 }
 
-/// Fetches pages and keeps what they say.
+/// A spider that fetches pages and keeps their texts.
 struct Texts {
     urls: Vec<Url>,
     got: Arc<Mutex<HashMap<Url, std::result::Result<Read, String>>>>,

@@ -67,10 +67,11 @@ pub(crate) struct EachCheckArgs {
 }
 
 impl EachCheckArgs {
-    /// The plan, with files of sources that are not read and the seconds of a check. Rules that cannot be used are told on stderr.
+    /// The plan of a check, with files of excluded sources and the time limit of a check in seconds. Rules that
+    /// cannot be used are reported on stderr.
     ///
     /// # Errors
-    /// A file of rules cannot be read, the folder of results cannot be used.
+    /// A file of rules cannot be read, or the directory of results cannot be used.
     pub(crate) fn plan(&self, exclude: &[PathBuf], max_time: f64, max_queries: usize) -> Outcome<CheckPlan> {
         Ok(CheckPlan {
             options: CheckOptions {

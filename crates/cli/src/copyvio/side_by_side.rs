@@ -1,4 +1,5 @@
-//! An article and its sources side by side, what they share marked: a page without script, to be read and printed.
+//! An article and its sources side by side with the shared passages marked: an HTML page without scripts, to be read
+//! and printed.
 
 use std::ops::Range;
 
@@ -23,7 +24,7 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     file("Copies", STYLE, &content).into_string()
 }
 
-/// The sources, with links to the pairs of the same numbers where they are shown; numbers count from one.
+/// The table of sources. A source links to the pair of the same number if that pair is shown; numbers count from one.
 pub(crate) fn table(ranked: &[&Compared], is_shown: impl Fn(&Compared) -> bool) -> Markup {
     html! {
         table.list {
@@ -66,8 +67,8 @@ fn row(number: usize, compared: &Compared, is_shown: bool) -> Markup {
     }
 }
 
-/// An article and a source beside each other; nothing if the text of the source was not kept. `number` differs for each pair
-/// of a page: places are named by it.
+/// An article and a source side by side; nothing if the text of the source was not kept. `number` must differ for
+/// each pair of a page, because the anchors are named by it.
 pub(crate) fn pair(number: usize, heading: &Markup, article: &str, compared: &Compared) -> Markup {
     let Some(found) = &compared.found else { return Markup::default() };
     let (Some(text), evidence) = (&found.text, &found.evidence) else { return Markup::default() };
@@ -103,7 +104,8 @@ struct Marked<'t> {
     passage: usize,
 }
 
-/// The text with its passages as links to the same passages on the other side. Both sides are named by a letter, this one first.
+/// The text with its passages as links to the same passages on the other side. Each side is named by a letter, this
+/// one first.
 fn marked(
     number: usize,
     text: &str,
@@ -115,7 +117,8 @@ fn marked(
     order.sort_by_key(|passage| (places[*passage].start, places[*passage].end));
     let (mut all, mut at) = (Vec::new(), 0);
     for passage in order {
-        // Passages overlap in a source that the article took from twice: text that was marked stays so.
+        // If the article took from the source twice, passages overlap in the source: text that is already marked
+        // stays so.
         let (start, end) = (places[passage].start.max(at), places[passage].end);
         if start < end {
             all.push(Marked { before: &text[at..start], text: &text[start..end], passage });
@@ -157,7 +160,7 @@ fn why(passage: &Passage) -> String {
     why
 }
 
-/// Colours are told by words as well.
+/// The colours are explained in words as well.
 pub(crate) const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1d2733;--dim:#5d6b7a;--paper:#f6f7f9;--card:#fff;--line:#dfe4ea;--red:#f6c8c4;--yellow:#fbe7b0;--green:#cfe9d2;--mark:#ffd9a0;--hit:#ff9d4d;--soft:#e3e8ee}
 @media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#93a1b0;--paper:#12171d;--card:#1a2129;--line:#2b3540;--red:#6b2620;--yellow:#5c4712;--green:#1f4a28;--mark:#7a4a08;--hit:#b04a00;--soft:#2b3540}}

@@ -226,14 +226,14 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Threads that fingerprint.
+    /// Number of threads that compute fingerprints.
     pub(crate) fn workers(&self) -> usize {
         let all = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         self.jobs.map_or_else(all, usize::from)
     }
 }
 
-/// The name of a feature set.
+/// Parses the name of a feature set.
 pub(crate) fn features(name: &str) -> Result<Features, String> {
     name.parse().map_err(|_| {
         let near = huntsman::nearest(name, Features::ALL.into_iter().map(Features::name));
@@ -246,7 +246,7 @@ fn layout(name: &str) -> Result<Layout, String> {
     name.parse().map_err(|_| "use compact, seed or log".to_owned())
 }
 
-/// A distance that an index can answer exactly.
+/// Parses a distance; an index must be able to answer it exactly.
 pub(crate) fn distance(text: &str) -> Result<u32, String> {
     match text.parse::<u32>() {
         Ok(k) if k <= Identity::MAX_K => Ok(k),

@@ -1,4 +1,4 @@
-//! How the command ends if `huntsman-dedup` fails, in the words of its flags; and its warnings.
+//! Maps errors of `huntsman-dedup` to exit codes and messages that name the command's flags; also shows its warnings.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ impl From<IndexError> for Failure {
     }
 }
 
-/// How the command ends for an error of an index, and what to do about it.
+/// The failure of the command for an error of an index, with advice.
 pub(crate) fn failure(error: &IndexError) -> Failure {
     let (exit, advice) = match error.kind() {
         IndexErrorKind::Input | IndexErrorKind::Identity => (Exit::Usage, ""),
@@ -56,7 +56,7 @@ pub(crate) fn failure(error: &IndexError) -> Failure {
     Failure { exit, message: format!("index {error}{advice}"), is_broken_pipe: false }
 }
 
-/// The sources that were named. Those that are not there are told before anything is done.
+/// The named sources. A source that does not exist is reported before anything is done.
 pub(crate) fn sources(inputs: &[String]) -> Outcome<Vec<Source>> {
     inputs.iter().map(|input| Ok(Source::find(input)?)).collect()
 }
@@ -66,7 +66,7 @@ pub(crate) fn show(screen: &Screen, message: &str) {
     screen.line(&format!("{} {}\n", Style::stderr().yellow("warning:"), escape(message)));
 }
 
-/// Warnings that are shown.
+/// A receiver of warnings that shows them on the screen.
 pub(crate) fn told(screen: &Screen) -> Warnings {
     let screen = screen.clone();
     Warnings::new(move |warning| match warning {

@@ -1,4 +1,4 @@
-//! Metrics of a run over HTTP and at its end: those of the run, and what its process takes.
+//! Metrics of a run, served over HTTP and written at its end: those of the run and those of its process.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::metrics::Metrics;
 use crate::process;
 use crate::prometheus;
 
-/// All metrics while the run goes on.
+/// All metrics while the run is going on.
 fn text(telemetry: &Telemetry) -> String {
     let mut out = text_at_the_end(telemetry);
     if let Some(bytes) = process::resident() {
@@ -22,7 +22,8 @@ fn text(telemetry: &Telemetry) -> String {
     out
 }
 
-/// The same for a collector that reads it later: without what tells of a process, which is that of the collector there.
+/// The same metrics for a collector that reads a file later. They leave out the process metrics, because Prometheus
+/// would take them for the collector's.
 pub(crate) fn text_at_the_end(telemetry: &Telemetry) -> String {
     let mut out = telemetry.text();
     if let Some(bytes) = process::peak_rss() {
@@ -35,10 +36,10 @@ fn gauge(out: &mut String, name: &str, help: &str, value: u64) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
 }
 
-/// Answers until it is dropped.
+/// Serves the metrics until the future is dropped.
 pub(crate) async fn serve(telemetry: Arc<Telemetry>, metrics: Metrics) {
     let text = move || async move {
-        // A server of Redis may be asked, which blocks.
+        // This may query a Redis server, which blocks.
         let text = tokio::task::spawn_blocking(move || text(&telemetry)).await;
         let answered = text.map(|text| ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], text));
         answered.map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, "see the log\n"))

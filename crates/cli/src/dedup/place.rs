@@ -1,4 +1,4 @@
-//! What `--index` and `--layout` name.
+//! The index that `--index` and `--layout` name.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use super::args::IndexArgs;
 use crate::exit::{Failure, Outcome};
 use crate::render::escape;
 
-/// Where the index is that the flags name.
+/// The location of the index that the flags name.
 pub(crate) fn place(args: &IndexArgs) -> Outcome<Place> {
     let name = &args.index;
     if name.starts_with("redis://") || name.starts_with("rediss://") {
@@ -40,7 +40,7 @@ pub(crate) fn place(args: &IndexArgs) -> Outcome<Place> {
 }
 
 impl IndexArgs {
-    /// What the flags say of the index.
+    /// The properties of the index that the flags ask for.
     pub(crate) fn wanted(&self) -> Wanted {
         Wanted { k: self.k, features: self.features }
     }

@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use crate::render::escape_json;
 
-/// Writes whole lines of JSON to stdout, escaped if that is a terminal.
+/// Writes whole lines of JSON to stdout, with control characters escaped if stdout is a terminal.
 #[derive(Debug)]
 pub(crate) struct Stdout {
     is_terminal: bool,

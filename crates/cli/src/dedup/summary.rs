@@ -1,4 +1,4 @@
-//! What a run did: the line on stderr, and `--report`.
+//! The results of a run: the line on stderr, and `--report`.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -16,7 +16,7 @@ use crate::process;
 use crate::progress::Screen;
 use crate::render::{count, counted, duration, escape};
 
-/// So many mistakes are shown; all are counted.
+/// Number of input errors that are shown; all are counted.
 const SHOWN: u64 = 20;
 
 /// The counts of a run.
@@ -31,10 +31,10 @@ pub(crate) struct Summary {
 }
 
 impl Summary {
-    /// Nothing was done yet.
+    /// A summary with all counts at zero.
     ///
     /// # Errors
-    /// The file for mistakes cannot be made.
+    /// The file for input errors cannot be created.
     pub(crate) fn new(screen: Screen, errors: Option<&Path>) -> Outcome<Self> {
         let errors_file = match errors {
             Some(path) => Some(BufWriter::new(files::open_empty(path).map_err(|error| {
@@ -52,7 +52,7 @@ impl Summary {
         })
     }
 
-    /// Counts a batch as it came, and tells what is wrong in it.
+    /// Counts a batch that was read, and reports the errors in it.
     pub(crate) fn read(&mut self, batch: &Batch, telemetry: &Telemetry) -> Outcome<()> {
         let before = self.counts.errors;
         for (bad, number) in batch.bad.iter().zip(before + 1..) {
@@ -89,7 +89,7 @@ impl Summary {
         show(&self.screen, message);
     }
 
-    /// Shows how far it came.
+    /// Updates the progress line.
     pub(crate) fn progress(&self) {
         if self.screen.has_progress() {
             self.screen.status(&self.line());
@@ -109,7 +109,7 @@ impl Summary {
         )
     }
 
-    /// Asks the index how much it has.
+    /// Queries the index for its size.
     pub(crate) fn ask(&mut self, index: &Index) {
         if let Ok(stats) = index.near().stats() {
             self.documents = Some(stats.documents());
@@ -117,10 +117,10 @@ impl Summary {
         }
     }
 
-    /// Tells what was done, and writes the report; gives how the command ends.
+    /// Prints the results, writes the report, and returns the exit code.
     ///
     /// # Errors
-    /// That of the run, or the report cannot be written.
+    /// The error of the run, or the report cannot be written.
     pub(crate) fn end(mut self, run: Outcome<()>, is_stopped: bool, report: Option<&Path>) -> Outcome {
         self.screen.clear();
         self.screen.line(&format!("{}\n", self.line()));

@@ -1,4 +1,4 @@
-//! An output directory that belongs to a run: taken, cleared, begun, finished or given up.
+//! An output directory that belongs to a run: it is locked, cleared, begun, and finished or discarded.
 
 use std::fs::{File, TryLockError};
 use std::io;
@@ -17,28 +17,31 @@ use crate::exit::{Failure, Outcome};
 #[derive(Debug)]
 pub(crate) struct OutputDir {
     path: PathBuf,
-    /// Directories that did not exist before, outermost first.
+    /// Directories that were created for this run, outermost first.
     made: Vec<PathBuf>,
     resumes: bool,
     status: Status,
-    /// Held until the end: a second run refuses the directory meanwhile.
+    /// Held until the end: a second run refuses the directory while it is locked.
     lock: File,
 }
 
-/// One change of a directory: it happens wholly or not at all, and a kill between two leaves what [`Plan::of`](super::Plan::of) can tell.
+/// One change of a directory. It happens entirely or not at all, and after a kill between two changes
+/// [`Plan::of`](super::Plan::of) can tell the state.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
-    /// Changes what the status file says.
+    /// Sets the state in the status file.
     Enter(State),
-    /// Removes a file or a directory, if it is there.
+    /// Removes a file or a directory, if it exists.
     Remove(PathBuf),
 }
 
 impl Use {
-    /// Makes the directory and takes it. A run that does not go on with an earlier one is [`State::Making`] until [`OutputDir::begin`].
+    /// Creates the directory and locks it. A run that does not continue an earlier one is in the state
+    /// [`State::Making`] until [`OutputDir::begin`].
     ///
     /// # Errors
-    /// It cannot be written; what was made is taken away again. Or another process took it since it was looked at.
+    /// The directory cannot be written; then everything that was created is removed again. Or another process locked
+    /// it since it was looked at.
     pub(crate) fn create(self, seed: &Url, started: String) -> Outcome<OutputDir> {
         let made = missing(&self.path.join(STATE));
         let steps = self.steps();
@@ -53,7 +56,7 @@ impl Use {
         }
     }
 
-    /// Makes the directories and takes the lock; nothing in them is changed.
+    /// Creates the directories and takes the lock; nothing in them is changed.
     pub(super) fn take(self, made: Vec<PathBuf>, seed: &Url, started: String) -> Outcome<OutputDir> {
         let lock = huntsman::files::create_dir_all(&self.path)
             .and_then(|()| huntsman::files::create_dir(self.path.join(STATE)))
@@ -65,12 +68,13 @@ impl Use {
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(in_use(&self.path)),
-            // A file system without locks: two runs in one directory are then up to the user.
+            // The file system has no locks: the user has to make sure that no two runs use one directory.
             Err(TryLockError::Error(_)) => {}
         }
         match Status::read(&self.path) {
             Ok(found) if found == self.seen => {}
-            // A status that cannot be read, or could not be at first, is cleared with all else, if that was asked for.
+            // If the user asked for clearing, a status file that cannot be read, or could not be read at first, is
+            // deleted with everything else.
             _ if self.seen.is_none() && self.start == Start::Cleared => {}
             Ok(_) => {
                 return Err(Failure::crawl(format!(
@@ -88,7 +92,7 @@ impl Use {
         Ok(OutputDir { path: self.path, made, resumes, status, lock })
     }
 
-    /// What is to be done before the files of the run are made.
+    /// The steps to do before the files of the run are created.
     pub(super) fn steps(&self) -> Vec<Step> {
         match self.start {
             Start::Resumed => Vec::new(),
@@ -103,14 +107,15 @@ impl Use {
     }
 }
 
-/// Removes all that a run makes, but the status and the lock.
+/// Steps that remove everything that a run creates, except the status and the lock.
 fn clearing(path: &Path) -> impl Iterator<Item = Step> {
     let ours = OWN_FILES.iter().chain(&OWN_FOLDERS);
     let unfinished = OWN_FILES.iter().map(|name| format!("{name}{UNFINISHED}"));
     ours.map(|name| (*name).to_owned()).chain(unfinished).map(|name| Step::Remove(path.join(name)))
 }
 
-/// Takes all of a run away. The status goes last: what is left by a kill before is still known to be of no worth.
+/// Steps that remove everything of a run. The status goes last, so that files left by a kill in between are still
+/// known to be worthless.
 pub(super) fn discarding(path: &Path) -> impl Iterator<Item = Step> {
     clearing(path).chain([STATUS, LOCK].map(|name| Step::Remove(path.join(name))))
 }
@@ -138,22 +143,23 @@ impl OutputDir {
         huntsman::files::write(self.file(name), content)
     }
 
-    /// Where the queue and the rest of the state live.
+    /// The directory of the queue and the rest of the state.
     pub(crate) fn job(&self) -> PathBuf {
         job_of(&self.path)
     }
 
-    /// Where pairs of texts are kept for the report of a sweep.
+    /// The directory of the pairs of texts for the report of a sweep.
     pub(crate) fn pairs(&self) -> PathBuf {
         self.path.join(PAIRS)
     }
 
-    /// Where articles of a sweep wait for their check.
+    /// The directory of the articles of a sweep that wait to be checked.
     pub(crate) fn articles(&self) -> PathBuf {
         self.path.join(ARTICLES)
     }
 
-    /// All files of the run are made: from here on they count, and a run that is killed goes on.
+    /// Marks that all files of the run are created: from here on they count, and a run that is killed can be
+    /// continued.
     ///
     /// # Errors
     /// The disk is full or gone.
@@ -161,7 +167,7 @@ impl OutputDir {
         self.enter(State::Running)
     }
 
-    /// Writes the report, and how the run ended. Whatever else the run writes must be there before.
+    /// Writes the report and how the run ended. All other files of the run must be written before.
     ///
     /// # Errors
     /// The disk is full or gone.
@@ -177,7 +183,8 @@ impl OutputDir {
         Ok(())
     }
 
-    /// Takes the directory away again: the run did not start. One that was to go on stays as it was.
+    /// Removes the directory again because the run did not start. If it was to continue an earlier run, the directory
+    /// stays as it was.
     pub(crate) fn discard(mut self) {
         if self.resumes {
             return;
@@ -201,7 +208,7 @@ impl OutputDir {
     }
 }
 
-/// The directories on the way to a path that are not there, outermost first.
+/// The directories on the way to a path that do not exist, outermost first.
 fn missing(path: &Path) -> Vec<PathBuf> {
     let missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
     let mut missing: Vec<_> = path.ancestors().take_while(missing).map(Path::to_owned).collect();
@@ -209,7 +216,7 @@ fn missing(path: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// Innermost first; a directory that is not empty stays.
+/// Removes directories, innermost first; a directory that is not empty stays.
 fn remove_made(made: &[PathBuf]) {
     for path in made.iter().rev() {
         let _ = huntsman::files::remove_dir(path);

@@ -1,4 +1,5 @@
-//! The state of a crawl on disk, found from any of the directories that have it, and held while it is looked at.
+//! Finds the state of a crawl on disk from any of the directories that belong to it, and locks it while it is
+//! inspected.
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use super::status::{STATUS, Status};
 use super::{JOB, LOCK, shown};
 use crate::exit::{Failure, Outcome};
 
-/// The state of a crawl on disk, found from any of the directories that have it.
+/// The state of a crawl on disk.
 #[derive(Debug)]
 pub(crate) struct Found {
     /// The directory with the records, if it is known.
@@ -17,10 +18,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// In a directory that was given to `--out`, in the `state` in it, or in a job of a program.
+    /// Looks in a directory that was given to `--out`, in its subdirectory `state`, and in a job directory of a
+    /// program.
     ///
     /// # Errors
-    /// There is none.
+    /// There is no state.
     pub(crate) fn of(dir: &Path) -> Outcome<Self> {
         const FORMAT_FILE: &str = "format.json";
         let is_job = |path: &Path| path.join(FORMAT_FILE).is_file();
@@ -33,7 +35,7 @@ impl Found {
             () if is_job(dir) => dir.to_owned(),
             () => return Err(Self::missing(dir)),
         };
-        // The directory above may be known by what it has only: `.` and links have no parent in their names.
+        // The path has to be resolved first: `.` and links do not contain their parent directory in their names.
         let out = job.canonicalize().ok().and_then(|job| Some(job.parent()?.parent()?.to_owned()));
         Ok(Self { out: out.filter(|out| is_job(&out.join(JOB)) && out.join(STATUS).is_file()), job })
     }
@@ -53,7 +55,7 @@ impl Found {
         }
     }
 
-    /// How far the crawl came by its own words; nothing for a job of a program.
+    /// How far the crawl came according to its status file; `None` for the job of a program.
     ///
     /// # Errors
     /// The file is damaged.
@@ -62,17 +64,17 @@ impl Found {
     }
 }
 
-/// An output directory in which nobody crawls until this is dropped.
+/// A lock on an output directory: no crawl runs in it until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct Hold {
     _lock: File,
 }
 
 impl Hold {
-    /// Takes a directory.
+    /// Locks a directory.
     ///
     /// # Errors
-    /// A crawl has it, or it cannot be written.
+    /// A crawl is using it, or it cannot be written.
     pub(crate) fn of(out: &Path) -> Outcome<Self> {
         let lock = huntsman::files::open_append(out.join(LOCK))?;
         match lock.try_lock() {
@@ -80,7 +82,7 @@ impl Hold {
                 "another huntsman crawls into {}; wait until it ends",
                 shown(out)
             ))),
-            // As for crawls: a file system without locks.
+            // As for crawls, a file system without locks is accepted.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(Self { _lock: lock }),
         }
     }

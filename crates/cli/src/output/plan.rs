@@ -1,4 +1,4 @@
-//! What a command may do with a directory, found before anything is done.
+//! Decides what a command may do with a directory before it does anything.
 
 use std::fs;
 use std::io;
@@ -12,10 +12,10 @@ use super::{OWN_FILES, OWN_FOLDERS, in_use, shown};
 use crate::exit::{Failure, Outcome};
 use crate::render::{counted, escape};
 
-/// What is to be done with a directory.
+/// What a command may do with a directory.
 #[derive(Debug)]
 pub(crate) enum Plan {
-    /// To be made or used.
+    /// The directory can be created or used.
     Use(Use),
     /// The run in it is finished; the sentence says so.
     Finished(String),
@@ -28,18 +28,18 @@ pub(crate) struct Use {
     pub(super) start: Start,
     pub(super) run: Run,
     pub(super) store: Backend,
-    /// What the status file said; what it says when the directory is taken must be the same.
+    /// The status file when it was first read; it must be the same when the directory is locked.
     pub(super) seen: Option<Status>,
 }
 
 /// How a run starts in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
-    /// There is nothing of ours.
+    /// There are no files of ours.
     Anew,
-    /// All that is ours is deleted first.
+    /// All our files are deleted first.
     Cleared,
-    /// Where the last one ended.
+    /// The run continues where the last one ended.
     Resumed,
 }
 
@@ -47,8 +47,8 @@ impl Plan {
     /// Looks at a directory; changes nothing.
     ///
     /// # Errors
-    /// It is no directory, another process works in it, it holds something that this run may not overwrite, or a run that goes on with
-    /// another command or store only.
+    /// The path is no directory, another process is using it, it holds something that this run may not overwrite, or
+    /// its run can only be continued by another command or store.
     pub(crate) fn of(path: &Path, fresh: bool, run: Run, store: Backend) -> Outcome<Self> {
         let planned = |start, seen| Ok(Self::Use(Use { path: path.to_owned(), start, run, store, seen }));
         match fs::metadata(path) {
@@ -114,7 +114,7 @@ fn another_run(path: &Path, status: &Status, run: Run) -> Failure {
     ))
 }
 
-/// Whether an unfinished run can go on on this store.
+/// Checks whether an unfinished run can be continued with this store.
 fn may_go_on(path: &Path, status: &Status, store: Backend) -> Outcome<()> {
     let run = status.run().name();
     if status.is_in_memory() {

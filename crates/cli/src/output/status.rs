@@ -12,24 +12,24 @@ use url::Url;
 use super::{SWEEP, shown};
 use crate::exit::{Failure, Outcome};
 
-/// Where it is in the directory.
+/// The path of the status file in the output directory.
 pub(super) const STATUS: &str = "state/crawl.json";
 
-/// Version of the file that this program writes; it reads this one and all before it.
+/// Version of the file that this program writes; it reads this and all earlier versions.
 const FORMAT: u32 = 2;
-/// The first version that tells the kind of run, and whose sweeps keep the position of their file in the job.
+/// The first version that records the kind of run, and whose sweeps keep the position of their file in the job.
 const TELLS_RUN: u32 = 2;
 
-/// What is in an output directory, in `state/crawl.json`.
+/// The status of the run in an output directory, stored in `state/crawl.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Status {
     format: u32,
-    /// Version of the program that wrote it.
+    /// Version of the program that wrote the file.
     version: String,
     pub(crate) state: State,
-    /// The kind of run; versions before 2 did not tell it.
+    /// The kind of run; versions before 2 did not record it.
     run: Option<Run>,
-    /// Where the queue lives.
+    /// The store of the queue.
     pub(super) store: String,
     /// The first start URL.
     pub(crate) seed_url: String,
@@ -38,7 +38,7 @@ pub(crate) struct Status {
     pub(crate) pages: u64,
 }
 
-/// How far a run came, and so what a later command may do with its directory.
+/// How far a run came, which decides what a later command may do with its directory.
 ///
 /// | state | the same command | another kind of run | `--fresh` |
 /// |---|---|---|---|
@@ -49,25 +49,25 @@ pub(crate) struct Status {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum State {
-    /// Its files are being made: nothing in them counts yet.
+    /// Its files are being created: their contents do not count yet.
     Making,
-    /// The files of an earlier run are being deleted: nothing that is left of them counts.
+    /// The files of an earlier run are being deleted: the remaining ones do not count.
     Clearing,
-    /// The run goes on, or was killed.
+    /// The run is going on, or was killed.
     Running,
     /// It was stopped before its end.
     Interrupted,
     /// It ended by itself or by a limit.
     Finished,
-    /// It never delivered a page: the next run starts anew.
+    /// It never delivered a page: the next run starts from the beginning.
     Failed,
 }
 
-/// What writes into an output directory.
+/// The kind of run that writes into an output directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Run {
-    /// `huntsman crawl`, and what measures it.
+    /// `huntsman crawl`, and its benchmark.
     Crawl,
     /// `huntsman sweep`.
     Sweep,
@@ -76,7 +76,7 @@ pub(crate) enum Run {
 }
 
 impl Run {
-    /// The word for it, which is also its command.
+    /// The name of the kind, which is also its command.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Crawl => "crawl",
@@ -87,7 +87,7 @@ impl Run {
 }
 
 impl Status {
-    /// That of a run that is about to begin.
+    /// The status of a run that is about to begin.
     pub(super) fn new(run: Run, seed: &Url, started: String, store: Backend) -> Self {
         Self {
             format: FORMAT,
@@ -102,10 +102,10 @@ impl Status {
         }
     }
 
-    /// That of a directory; none if there is no status file.
+    /// Reads the status of a directory; `None` if there is no status file.
     ///
     /// # Errors
-    /// It cannot be read, is damaged, or was written by a newer version.
+    /// The file cannot be read, is damaged, or was written by a newer version.
     pub(super) fn read(directory: &Path) -> Outcome<Option<Self>> {
         let path = directory.join(STATUS);
         let bytes = match std::fs::read(&path) {
@@ -131,7 +131,7 @@ impl Status {
         Ok(Some(status))
     }
 
-    /// Writes it; the file is as it was or has all of this.
+    /// Writes the file atomically: it has its old content or the new one.
     pub(super) fn write(&self, directory: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
@@ -145,12 +145,12 @@ impl Status {
         self.run.unwrap_or(Run::Crawl)
     }
 
-    /// Whether all that the run needs to go on is kept.
+    /// Whether everything that is needed to continue the run was kept.
     pub(super) fn can_go_on(&self) -> bool {
         self.format >= TELLS_RUN || self.run() != Run::Sweep
     }
 
-    /// Whether its queue is gone with its process.
+    /// Whether its queue was lost with its process.
     pub(crate) fn is_in_memory(&self) -> bool {
         self.store == Backend::Memory.name()
     }

@@ -1,4 +1,4 @@
-//! Every state of an output directory, and a kill between any two steps.
+//! Tests of every state of an output directory, and of a kill between any two steps.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,7 +17,7 @@ fn seed() -> Url {
 
 const STARTED: &str = "2026-11-21T00:00:00Z";
 
-/// Takes a directory for a crawl, whose files are then to be made.
+/// Locks a directory for a crawl whose files are created next.
 fn make(path: &Path, fresh: bool, store: Backend) -> Outcome<OutputDir> {
     match Plan::of(path, fresh, Run::Crawl, store)? {
         Plan::Use(plan) => plan.create(&seed(), STARTED.to_owned()),
@@ -25,7 +25,7 @@ fn make(path: &Path, fresh: bool, store: Backend) -> Outcome<OutputDir> {
     }
 }
 
-/// Takes a directory for a crawl that then runs.
+/// Locks a directory for a crawl and begins the run.
 fn create(path: &Path, fresh: bool) -> Outcome<OutputDir> {
     let mut dir = make(path, fresh, Backend::Memory)?;
     dir.begin()?;
@@ -139,11 +139,11 @@ fn a_file_in_place_of_a_directory_is_refused() {
     assert!(below.is_err());
 }
 
-/// All that a run had made, with something in it, and a file that is none of its.
+/// Everything that a run created, each with some content, and a file that is not part of the run.
 const THERE: [&str; 7] =
     [PAGES, DROPS, REPORT, SWEEP, "state/job/format.json", "state/articles/a", "notes.txt"];
 
-/// A directory in which a run of a kind came to a state, and what is in it.
+/// A directory with a run of a kind in a state, and its files.
 fn directory(state: Option<State>, run: Run) -> (tempfile::TempDir, Files) {
     let temp = tempfile::tempdir().unwrap();
     if let Some(state) = state {
@@ -162,19 +162,19 @@ fn directory(state: Option<State>, run: Run) -> (tempfile::TempDir, Files) {
 
 type Files = BTreeMap<String, Vec<u8>>;
 
-/// The files of a run, but the status and the lock.
+/// The files of a run, except the status and the lock.
 fn files(path: &Path) -> Files {
     let read = |name: &&str| Some(((*name).to_owned(), fs::read(path.join(name)).ok()?));
     THERE.iter().filter(|name| **name != "notes.txt").filter_map(read).collect()
 }
 
-/// What a command finds in a directory after a kill, and what it then does, is right.
+/// Checks that a command finds the right state in a directory after a kill, and then does the right thing.
 fn assert_goes_on(path: &Path, before: &Files, what: &str) {
     let looked = |run| Plan::of(path, false, run, Backend::Redb);
     let there = files(path);
     for run in [Run::Crawl, Run::Sweep, Run::Demo] {
         match looked(run) {
-            // It would say that there is nothing to do, or go on, so all must be there.
+            // The command would say that nothing is left to do, or continue the run, so all files must be there.
             Ok(Plan::Finished(_)) => assert_eq!(there, *before, "{what}: {run:?}"),
             Ok(Plan::Use(plan)) if plan.steps().is_empty() => assert_eq!(there, *before, "{what}: {run:?}"),
             Ok(Plan::Use(_)) => {}
@@ -184,7 +184,7 @@ fn assert_goes_on(path: &Path, before: &Files, what: &str) {
             }
         }
     }
-    // And the same command with --fresh.
+    // The same command with --fresh works, too.
     let dir = make(path, true, Backend::Redb).unwrap();
     assert_eq!(files(path), Files::new(), "{what}");
     drop(dir);
@@ -326,7 +326,7 @@ fn a_status_of_an_earlier_version_is_read_and_one_of_a_later_version_is_not() {
     assert!(matches!(look(Run::Crawl), Ok(Plan::Use(plan)) if plan.steps().is_empty()));
     status(1, "finished");
     assert!(matches!(look(Run::Crawl), Ok(Plan::Finished(_))));
-    // What it found tells that it is a sweep, of which that version does not tell how far it came.
+    // The file shows that the run is a sweep; that version does not record how far a sweep came.
     fs::write(temp.path().join(SWEEP), "").unwrap();
     assert!(matches!(look(Run::Sweep), Ok(Plan::Finished(_))));
     status(1, "interrupted");

@@ -1,4 +1,4 @@
-//! The API: the shape of Earwig's Copyvio Detector, and what we add beside it.
+//! The API: its shape is that of Earwig's Copyvio Detector, with some additions of our own.
 
 use std::time::SystemTime;
 
@@ -15,15 +15,15 @@ use super::refusal::Refusal;
 use super::wiki::Wikis;
 use crate::copyvio::Compared;
 
-/// How an answer is written.
+/// The format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
-    /// A page with the JSON for people.
+    /// An HTML page that shows the JSON to people.
     Page,
 }
 
-/// What the API is asked for.
+/// The action that a call of the API asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Call {
     Compare,
@@ -32,7 +32,7 @@ pub(crate) enum Call {
 }
 
 impl Format {
-    /// `format`: `json` (the default) or `jsonfm`.
+    /// Reads `format`: `json` (the default) or `jsonfm`.
     ///
     /// # Errors
     /// `unknown_format`.
@@ -48,7 +48,7 @@ impl Format {
 }
 
 impl Call {
-    /// `action`, of `version` 1.
+    /// Reads `action`, of `version` 1.
     ///
     /// # Errors
     /// `unsupported_version`, `missing_action`, `unknown_action`.
@@ -74,7 +74,7 @@ impl Call {
         }
     }
 
-    /// Does what is asked.
+    /// Carries out the action.
     ///
     /// # Errors
     /// Those of orders and of the checker.
@@ -91,7 +91,7 @@ impl Call {
             }
             Call::Compare => {
                 let order = CompareOrder::read(&params, wikis)?;
-                // They may be as large as the order, which may have to wait.
+                // The parameters may be as large as the order, and the order may have to wait.
                 drop(params);
                 let has_detail = order.detail;
                 (checker.compare(order).await?, has_detail)
@@ -107,7 +107,7 @@ impl Call {
     }
 }
 
-/// What is told, with the memory that it takes.
+/// A response together with the memory reserved for it.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) value: Value,
@@ -120,7 +120,7 @@ impl From<Value> for Told {
     }
 }
 
-/// An answer that tells an error.
+/// The response for an error.
 pub(crate) fn error(refusal: &Refusal) -> Value {
     json!({"status": "error", "error": {"code": refusal.code, "info": refusal.info}})
 }
@@ -172,7 +172,7 @@ fn judged(url: Option<&str>, confidence: Confidence) -> Value {
     json!({"url": url, "confidence": confidence.value(), "violation": confidence.band().to_string()})
 }
 
-/// The reference's five fields, then ours.
+/// The source's data: the reference's five fields, then ours.
 fn source(compared: &Compared) -> Value {
     let source = &compared.source;
     let is_pasted = source.url == PASTED;
@@ -188,7 +188,7 @@ fn source(compared: &Compared) -> Value {
     out
 }
 
-/// Both texts with what they share marked, of the best source.
+/// The texts of the article and of the best source, with the shared passages marked.
 fn detail(done: &Done) -> Value {
     let text = done.comparison.sources.first().and_then(|best| best.found.as_ref()?.text.as_ref());
     let Some(source) = text else { return Value::Null };

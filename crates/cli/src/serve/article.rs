@@ -1,4 +1,4 @@
-//! An article that was read, whatever it was named by.
+//! Articles that were read, by any of the ways to name them.
 
 use std::sync::Arc;
 
@@ -10,24 +10,24 @@ use super::reader::{Found, Reader, Unread};
 use super::refusal::Refusal;
 use super::wiki::{self, Wiki};
 
-/// A page, as answers name it.
+/// A page, as responses describe it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Named {
     pub(crate) title: String,
     pub(crate) url: Option<String>,
 }
 
-/// What is checked or compared.
+/// An article that is to be checked or compared.
 #[derive(Debug)]
 pub(crate) struct Article {
     pub(crate) subject: Subject,
     pub(crate) page: Named,
-    /// The page that led to it.
+    /// The page that redirected to the article.
     pub(crate) original: Option<Named>,
 }
 
 impl Article {
-    /// Reads what is named.
+    /// Reads the article that the order names.
     ///
     /// # Errors
     /// `bad_title` and `bad_oldid` if the wiki has no such page, `timeout`, `bad_article`.

@@ -1,4 +1,4 @@
-//! Does orders: at most so many at once, all of them over one workspace.
+//! Carries out orders: a limited number at once, all of them with one workspace.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,21 +17,22 @@ use super::reader::Reader;
 use super::refusal::Refusal;
 use crate::copyvio::Comparison;
 
-/// Time of a comparison with a page, as in the reference's web tool.
+/// Time limit for a comparison with a page, as in the reference's web tool.
 const COMPARE_TIME: Duration = Duration::from_secs(10);
-/// Who waits for a place, for each place.
+/// Maximum number of waiting orders per order that may run.
 const QUEUE: usize = 4;
-/// Memory of all comparisons that are done at the same time: two texts as large as they may be take nearly all of it, so others wait.
+/// Memory for all concurrent comparisons together: two texts of the maximum size take nearly all of it, so other
+/// comparisons wait.
 const COMPARISONS: usize = 256 << 20;
-/// Memory of all articles of checks that are done at the same time, and what one takes for each byte of its text.
+/// Memory for all articles of concurrent checks together, and (below) the memory per byte of an article's text.
 const ARTICLES: usize = 64 << 20;
 const ARTICLE_BYTES: usize = 40;
-/// Pairs of texts that the page of a search shows.
+/// Number of pairs of texts that the page of a search shows.
 const PAIRS: usize = 3;
 /// The name of a source that was pasted.
 pub(crate) const PASTED: &str = "pasted text";
 
-/// Does orders; cheap to clone.
+/// Carries out orders; cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Checker(Arc<Inner>);
 
@@ -40,7 +41,7 @@ struct Inner {
     workspace: Workspace,
     reader: Reader,
     plan: CheckPlan,
-    /// What finds sources, as the operator has it.
+    /// The candidate sources that the operator configured.
     sources: Vec<Arc<dyn CandidateSource>>,
     places: Arc<Semaphore>,
     most: usize,
@@ -50,23 +51,23 @@ struct Inner {
     telemetry: Arc<Telemetry>,
 }
 
-/// What came of an order.
+/// The result of an order.
 #[derive(Debug)]
 pub(crate) struct Done {
     pub(crate) article: Article,
     pub(crate) comparison: Comparison,
     /// Words per window.
     pub(crate) degree: Degree,
-    /// How long it took, the reading of the article included.
+    /// How long the order took, including the reading of the article.
     pub(crate) time: Duration,
-    /// Of a search that is shown: the best sources once more, with their texts.
+    /// Only for a search that is shown as a page: the best sources again, with their texts.
     pub(crate) pairs: Option<Comparison>,
-    /// The memory that it takes until it is told.
+    /// Memory that is reserved until the response was sent.
     pub(crate) room: Option<Room>,
 }
 
 impl Checker {
-    /// `most` orders at once.
+    /// A checker that carries out at most `most` orders at once.
     pub(crate) fn new(
         workspace: Workspace,
         reader: Reader,
@@ -90,12 +91,12 @@ impl Checker {
         }))
     }
 
-    /// Orders that are being done, and that wait for it.
+    /// The number of running orders, and of waiting ones.
     pub(crate) fn load(&self) -> (usize, usize) {
         (self.0.most - self.0.places.available_permits(), self.0.waiting.load(Ordering::Relaxed))
     }
 
-    /// The crawl that reads sources, for its stats.
+    /// The crawl that reads sources; its stats are published.
     pub(crate) fn workspace(&self) -> &Workspace {
         &self.0.workspace
     }
@@ -111,7 +112,7 @@ impl Checker {
         outcome
     }
 
-    /// Finds and reads the sources of an article; with `shows` the texts of the best of them as well.
+    /// Finds and reads the sources of an article; with `shows`, the texts of the best ones are read as well.
     ///
     /// # Errors
     /// Those of the article; `no_search_method`, `search_error`, `busy`.
@@ -126,7 +127,7 @@ impl Checker {
         let place = self.place().await?;
         let CompareOrder { article, source, degree, .. } = order;
         let mut article = Article::read(article, &self.0.reader).await?;
-        // A page may be compared with itself and with its mirrors.
+        // The user may compare a page with itself and with its mirrors.
         let subject = Subject { url: None, mirror_hints: Arc::default(), ..article.subject.clone() };
         let name = article.page.title.clone();
         let options = CheckOptions { degree, ..CheckOptions::compare() };
@@ -135,7 +136,8 @@ impl Checker {
                 let text = Text::new(text);
                 let room = self.room(&self.0.comparisons, Found::bytes(&subject.text, &text)).await?;
                 let boilerplate = self.0.plan.boilerplate.clone();
-                // It goes on to its end when its client went away, and has its place and its room until then.
+                // If the client goes away, the comparison still runs to its end and holds its slot and its memory
+                // until then.
                 let compare = move || {
                     let _place = place;
                     let reading = if text.is_empty() {
@@ -205,8 +207,8 @@ impl Checker {
         Ok(Done { article, comparison, degree, time: start.elapsed(), pairs, room: None })
     }
 
-    /// The best sources once more, with their texts: most of them were read a moment ago. Not all are kept from the first time on, since
-    /// there may be hundreds.
+    /// Checks the best sources again to get their texts; most of them were read a moment ago. The first check does
+    /// not keep all texts, because there may be hundreds of sources.
     async fn pairs(
         &self,
         place: Arc<OwnedSemaphorePermit>,
@@ -235,7 +237,7 @@ impl Checker {
         Ok(Some(Comparison::of_check(comparison.name.clone(), subject, checked)))
     }
 
-    /// What finds sources for an order: given addresses, links, then what is searched with.
+    /// The candidate sources for an order: given addresses and links first, then search.
     fn sources(&self, order: &SearchOrder) -> Vec<Arc<dyn CandidateSource>> {
         let mut sources: Vec<Arc<dyn CandidateSource>> = Vec::new();
         if !order.sources.is_empty() {
@@ -250,8 +252,8 @@ impl Checker {
         sources
     }
 
-    /// A check goes on to its end when its client went away: it holds its place until then, so that there are never more than were
-    /// meant.
+    /// Runs a check to its end even if its client went away. It holds its slot until then, so the limit on concurrent
+    /// checks is never exceeded.
     async fn check(
         &self,
         place: Arc<OwnedSemaphorePermit>,
@@ -269,7 +271,7 @@ impl Checker {
         tokio::spawn(check).await.map_err(Refusal::of_task)?.map_err(Refusal::unhandled)
     }
 
-    /// Waits for a place.
+    /// Waits for a slot.
     async fn place(&self) -> Result<Arc<OwnedSemaphorePermit>, Refusal> {
         let places = Arc::clone(&self.0.places);
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
@@ -287,7 +289,7 @@ impl Checker {
         tokio::time::timeout(self.wait(), memory.room(bytes)).await.map_err(|_| busy())
     }
 
-    /// An order may wait so long for what others have.
+    /// How long an order may wait for slots and memory that others hold.
     fn wait(&self) -> Duration {
         self.0.plan.max_time
     }
@@ -305,7 +307,7 @@ fn busy() -> Refusal {
     Refusal::new("busy", "too many checks at once; come again in a minute")
 }
 
-/// One who waits.
+/// Counts one waiting order until it is dropped.
 struct Waits<'c>(&'c AtomicUsize);
 
 impl<'c> Waits<'c> {

@@ -1,4 +1,4 @@
-//! Who may ask: host names, origins, the token.
+//! Access control: host names, origins, the token.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use url::Url;
 use crate::exit::{Failure, Outcome};
 use crate::server::Names;
 
-/// Decides who may ask.
+/// Decides which requests are allowed.
 #[derive(Clone)]
 pub(crate) struct Gate {
     names: Names,
@@ -23,17 +23,17 @@ impl std::fmt::Debug for Gate {
 }
 
 impl Gate {
-    /// For a server at an address.
+    /// Access control for a server that listens at `address`.
     ///
     /// # Errors
-    /// Other machines reach the address, and there is no token; or the token is blank.
+    /// Other machines can reach the address and there is no token, or the token is blank.
     pub(crate) fn new(address: SocketAddr, token: Option<String>) -> Outcome<Self> {
         match &token {
             None if !address.ip().is_loopback() => Err(Failure::usage(format!(
                 "--listen {address}: other machines could use this; add --token TOKEN (or HUNTSMAN_TOKEN), or use 127.0.0.1:{}",
                 address.port()
             ))),
-            // What is a header's value, and nothing that a shell or a form changes.
+            // The token must be valid in a header, and must contain no character that a shell or a form would change.
             Some(token) if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 Err(Failure::usage("--token: use letters, digits and signs, without blanks"))
             }
@@ -41,12 +41,12 @@ impl Gate {
         }
     }
 
-    /// The names by which this server is asked.
+    /// The host names under which this server may be addressed.
     pub(crate) fn names(&self) -> Names {
         self.names
     }
 
-    /// Whether a page of another site has a browser ask this.
+    /// Whether a browser sends this request for a page of another site.
     pub(crate) fn is_cross_origin(headers: &HeaderMap) -> bool {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         if let Some(site) = headers.get("sec-fetch-site") {
@@ -54,7 +54,7 @@ impl Gate {
         }
         let Some(origin) = headers.get(ORIGIN) else { return false };
         let origin = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok());
-        // The scheme may be another one behind a proxy.
+        // The scheme may differ if there is a proxy in front of the server.
         let place = origin.as_ref().and_then(|url| {
             let host = url.host_str()?;
             Some(url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}")))
@@ -62,12 +62,12 @@ impl Gate {
         place.is_none() || place.as_deref() != text(HOST.as_str())
     }
 
-    /// Whether a token is asked for.
+    /// Whether requests need a token.
     pub(crate) fn has_token(&self) -> bool {
         self.token.is_some()
     }
 
-    /// Whether the header has the token, or there is none.
+    /// Whether the header has the token, or none is needed.
     pub(crate) fn admits_header(&self, headers: &HeaderMap) -> bool {
         let given = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let given = given.and_then(|value| value.split_once(' '));
@@ -75,14 +75,15 @@ impl Gate {
         self.admits(bearer.map(|(_, token)| token.trim()))
     }
 
-    /// Whether this is the token, or there is none.
+    /// Whether `given` is the token, or none is needed.
     pub(crate) fn admits(&self, given: Option<&str>) -> bool {
         let Some(token) = &self.token else { return true };
         given.is_some_and(|given| is_same(token.as_bytes(), given.as_bytes()))
     }
 }
 
-/// Takes as long whatever is wrong: how much of a token is right must not be told by a clock.
+/// Compares in a time that does not depend on the contents: otherwise response times would tell how much of a guess
+/// is right.
 fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().zip(other).fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
 }

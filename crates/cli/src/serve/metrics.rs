@@ -1,4 +1,4 @@
-//! What the server tells Prometheus.
+//! The server's own Prometheus metrics.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +8,7 @@ use crate::copyvio::Comparison;
 use crate::process;
 use crate::prometheus::{Families, Histogram, Kind};
 
-/// What a check was asked for as.
+/// The kind of check that was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Action {
     Compare,
@@ -24,7 +24,7 @@ impl Action {
     }
 }
 
-/// Upper ends of the classes of durations, in seconds.
+/// Upper bounds of the buckets of durations, in seconds.
 const CLASSES: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0];
 
 /// Counters of the server.
@@ -33,7 +33,7 @@ pub(crate) struct Telemetry(Mutex<Counts>);
 
 #[derive(Debug, Default)]
 struct Counts {
-    /// By route and status: both are names of ours, so there are few.
+    /// By route and status. Both come from fixed lists of ours, so there are few combinations.
     requests: BTreeMap<(&'static str, u16), u64>,
     checks: BTreeMap<(Action, &'static str), u64>,
     durations: BTreeMap<Action, Histogram>,
@@ -47,19 +47,19 @@ impl Telemetry {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request was answered.
+    /// Counts an answered request.
     pub(crate) fn answered(&self, route: &'static str, status: u16) {
         *self.counts().requests.entry((route, status)).or_default() += 1;
     }
 
-    /// An order was done, or refused with a code.
+    /// Counts an order that was completed, or refused with a code.
     pub(crate) fn checked(&self, action: Action, outcome: &'static str, took: Duration) {
         let mut counts = self.counts();
         *counts.checks.entry((action, outcome)).or_default() += 1;
         counts.durations.entry(action).or_insert_with(|| Histogram::new(&CLASSES)).observe(took, 1);
     }
 
-    /// What became of the sources of an order.
+    /// Counts the statuses of an order's sources.
     pub(crate) fn compared(&self, comparison: &Comparison) {
         let mut counts = self.counts();
         for compared in &comparison.sources {
@@ -68,12 +68,13 @@ impl Telemetry {
         if let Some(checked) = &comparison.check {
             let is_known = checked.cached.is_some();
             counts.cache_hits += u64::from(is_known);
-            // Those of a kept result were asked when it was made.
+            // The queries of a cached result were counted when it was computed.
             counts.queries += if is_known { 0 } else { checked.queries as u64 };
         }
     }
 
-    /// All of it at a moment. `load` is the number of orders that are being done, and that wait; `connections` those that are open.
+    /// All metrics at a moment. `load` is the number of running orders and of waiting ones; `connections` is the
+    /// number of open connections.
     pub(crate) fn families(&self, load: (usize, usize), connections: usize) -> Families {
         let counts = self.counts();
         let mut all = Families::default();

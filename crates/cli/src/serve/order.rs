@@ -1,4 +1,4 @@
-//! What is to be done, read from parameters.
+//! Orders: the work that a request asks for, read from its parameters.
 
 use huntsman::detect::copyvio::Degree;
 use url::Url;
@@ -7,57 +7,57 @@ use super::params::Params;
 use super::refusal::Refusal;
 use super::wiki::{self, Wiki, Wikis};
 
-/// Bytes of a text that is sent.
+/// Maximum size of a text in a request, in bytes.
 pub(crate) const MOST_TEXT: usize = 2 << 20;
-/// Sources that a request may name.
+/// Maximum number of sources that a request may name.
 const MOST_SOURCES: usize = 200;
 
-/// An article, as it is named.
+/// An article, in the way in which the request names it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum ArticleOrder {
-    /// Its words.
+    /// The text itself.
     Text(String),
-    /// A page.
+    /// The address of a page.
     Page(Url),
-    /// A page of a wiki; `title` and `oldid` are not both missing.
+    /// A page of a wiki; at least one of `title` and `oldid` is given.
     Wiki { wiki: Wiki, title: Option<String>, oldid: Option<u64>, follows: bool },
 }
 
-/// A source, as it is named.
+/// A source, in the way in which the request names it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SourceOrder {
-    /// Its words.
+    /// The text itself.
     Text(String),
-    /// Where it lies.
+    /// The address of a page.
     Page(String),
 }
 
-/// An article is to be compared with a source.
+/// An order to compare an article with a source.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CompareOrder {
     pub(crate) article: ArticleOrder,
     pub(crate) source: SourceOrder,
     pub(crate) degree: Degree,
-    /// Whether the texts are asked for, with what they share marked.
+    /// Whether the response contains the texts with the shared passages marked.
     pub(crate) detail: bool,
 }
 
-/// The sources of an article are to be found.
+/// An order to find the sources of an article.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SearchOrder {
     pub(crate) article: ArticleOrder,
     pub(crate) use_engine: bool,
     pub(crate) use_links: bool,
-    /// Pages to look at, beside those that are found.
+    /// Addresses of pages to check in addition to those that are found.
     pub(crate) sources: Vec<String>,
-    /// Results of earlier checks do not count.
+    /// Whether results of earlier checks are ignored.
     pub(crate) nocache: bool,
-    /// Reads all sources, also after a violation.
+    /// Whether all sources are read, even after a violation was found.
     pub(crate) noskip: bool,
 }
 
 impl ArticleOrder {
-    /// By `article` (its words), `article_url`, or `project`, `lang` and `title` or `oldid`.
+    /// Reads `article` (the text), `article_url`, or `project`, `lang` and `title` or `oldid`.
     ///
     /// # Errors
     /// `missing_params`, `bad_site`, `bad_title`, `bad_oldid`, `bad_uri`, `bad_text`.
@@ -95,7 +95,7 @@ impl ArticleOrder {
         let title = match title.map(|text| (text, wiki::title(text))) {
             None => None,
             Some((_, Some(title))) => Some(title),
-            // The revision tells which page it is.
+            // The revision id identifies the page.
             Some((_, None)) if oldid.is_some() => None,
             Some((text, None)) => {
                 return Err(Refusal::new("bad_title", format!("'{text}' is no title of a page")));
@@ -106,7 +106,7 @@ impl ArticleOrder {
 }
 
 impl CompareOrder {
-    /// The article, and `url` or `text`.
+    /// Reads the article, and `url` or `text`.
     ///
     /// # Errors
     /// Those of the article; `no_url`, `bad_uri`, `bad_text`, `bad_degree`.
@@ -130,7 +130,7 @@ impl CompareOrder {
 }
 
 impl SearchOrder {
-    /// The article, `use_engine`, `use_links`, `source` (our own, repeatable), `nocache`, `noskip`.
+    /// Reads the article, `use_engine`, `use_links`, `source` (our own, repeatable), `nocache` and `noskip`.
     ///
     /// # Errors
     /// Those of the article, and `bad_uri`.
@@ -163,10 +163,10 @@ fn text_of(text: &str, name: &str) -> Result<String, Refusal> {
     Ok(text.to_owned())
 }
 
-/// An address of the web, with `http://` put in front if it has no scheme.
+/// Checks a web address, and puts `http://` in front if it has no scheme.
 ///
 /// # Errors
-/// `bad_uri`: it has another scheme, or begins with `:` or `/`.
+/// `bad_uri`: the address has another scheme, or begins with `:` or `/`.
 fn web_address(text: &str) -> Result<String, Refusal> {
     let text = text.trim();
     let bad = |why: &str| {

@@ -1,4 +1,4 @@
-//! The pages: forms to paste texts and addresses into, and their results. Without script.
+//! The HTML pages: forms for texts and addresses, and their results. They have no scripts.
 
 use huntsman::detect::copyvio::Confidence;
 use maud::{DOCTYPE, Markup, html};
@@ -10,7 +10,7 @@ use crate::copyvio::{Compared, STYLE, pair, table};
 use crate::markup::{Web, WebLines, address};
 use crate::render::{counted, duration, shorten};
 
-/// What the forms need beside the style of the texts.
+/// Styles that the forms need in addition to those of the texts.
 const FORMS: &str = "\
 .band{margin:0 0 20px;padding:16px 20px;border-radius:8px;border:1px solid var(--line)}\
 .band.suspected{background:var(--red)}.band.possible{background:var(--yellow)}.band.none{background:var(--green)}\
@@ -89,7 +89,8 @@ fn check_form(asks_token: bool, params: &Params, is_new: bool) -> Markup {
     }
 }
 
-/// A text in the field in which it is changed. Browsers drop the line end behind the tag, so that one of the text stays.
+/// A text field with its current value. Browsers drop a line end directly behind the tag, so one is added to keep the
+/// text's own.
 fn text(params: &Params, name: &str) -> Markup {
     html! { "\n" (WebLines(params.get(name).unwrap_or(""))) }
 }
@@ -108,7 +109,7 @@ pub(crate) fn result(done: &Done, shows_table: bool) -> Markup {
     let comparison = &done.comparison;
     let shown = done.pairs.as_ref().unwrap_or(comparison);
     let (ranked, pairs) = (comparison.ranked(), shown.ranked());
-    // Numbers are those of the table.
+    // The numbers are those of the table.
     let numbered = ranked.iter().enumerate().filter_map(|(at, compared)| {
         Some((at + 1, *pairs.iter().find(|other| other.name == compared.name)?))
     });
@@ -142,14 +143,14 @@ fn heading(done: &Done, shows_table: bool) -> Markup {
     }
 }
 
-/// What the most serious source says, in a colour and in words.
+/// The verdict on the most serious source, in a colour and in words.
 fn band(ranked: &[&Compared]) -> Markup {
     let seriousness = |compared: &Compared| match compared.level() {
         "suspected" => 2,
         "possible" => 1,
         _ => 0,
     };
-    // Among equals the first.
+    // Among equals the first wins.
     let more = |best, other| if seriousness(other) > seriousness(best) { other } else { best };
     let best = ranked.iter().copied().reduce(more);
     let confidence = best.map_or(Confidence::ZERO, |best| best.source.confidence);
@@ -223,7 +224,7 @@ fn search_facts(done: &Done) -> Vec<String> {
     facts
 }
 
-/// Why there is no result, with the forms as they were filled in.
+/// The reason why there is no result, with the forms as the user filled them in.
 pub(crate) fn refused(refusal: &Refusal, params: &Params, is_check: bool, asks_token: bool) -> Markup {
     let content = html! {
         (navigation())
@@ -234,7 +235,7 @@ pub(crate) fn refused(refusal: &Refusal, params: &Params, is_check: bool, asks_t
     page("No result", &content)
 }
 
-/// JSON as a page.
+/// An HTML page that shows JSON.
 pub(crate) fn json(text: &str) -> Markup {
     page("API", &html! { pre.json { (WebLines(text)) } })
 }

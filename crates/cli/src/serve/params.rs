@@ -1,19 +1,19 @@
-//! What a request asks for, by name.
+//! The parameters of a request, by name.
 
 use serde_json::Value;
 use url::form_urlencoded;
 
 use super::refusal::Refusal;
 
-/// Parameters of a request: those of the address, then those of a form or a JSON object in the body.
+/// Parameters of a request: those of its query string, then those of a form or a JSON object in its body.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Params(Vec<(String, String)>);
 
-/// More are not looked at.
+/// Maximum number of parameters; further ones are ignored.
 const MOST: usize = 1_000;
 
 impl Params {
-    /// Reads both parts; what kind of body it is says `content_type`.
+    /// Reads both parts; `content_type` says how the body is parsed.
     ///
     /// # Errors
     /// The body is neither a form nor a JSON object.
@@ -36,7 +36,7 @@ impl Params {
         Ok(params)
     }
 
-    /// Whether a body of this kind is a form.
+    /// Whether a body of this content type is a form.
     pub(crate) fn is_form(content_type: Option<&str>) -> bool {
         media_type(content_type) == "application/x-www-form-urlencoded"
     }
@@ -85,7 +85,8 @@ impl Params {
         self.0.iter().filter(is_named).map(|(_, value)| value.as_str())
     }
 
-    /// Those of a form: a field takes a text, or the address of a page alone.
+    /// Converts the parameters of a form to those of the API: a form's field takes either a text or just the address
+    /// of a page.
     pub(crate) fn of_form(&self, is_check: bool) -> Self {
         let is_address = |text: &str| {
             let text = text.trim();
@@ -99,18 +100,18 @@ impl Params {
                 ("source", false) if !is_check => "text",
                 (name, _) => name,
             };
-            // Browsers send both characters of an end of a line, whatever the text had.
+            // Browsers send CR LF for every line end, whatever the text had.
             (name.to_owned(), value.replace("\r\n", "\n"))
         };
         let mut params = Self(self.0.iter().map(named).collect());
         if is_check {
-            // A box that is not ticked is not sent.
+            // Browsers do not send a box that is not ticked.
             params.0.push(("use_links".to_owned(), u8::from(self.flag("follow_links", false)).to_string()));
         }
         params
     }
 
-    /// A switch: off with `0`, `false`, `no` and `off`, on with everything else.
+    /// A switch: `0`, `false`, `no` and `off` turn it off, every other value turns it on.
     pub(crate) fn flag(&self, name: &str, default: bool) -> bool {
         let is_off = |value: &str| matches!(value.trim(), "0" | "false" | "no" | "off");
         self.get(name).map_or(default, |value| !is_off(value))

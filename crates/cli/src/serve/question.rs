@@ -1,4 +1,4 @@
-//! A request that asks for something: its parameters, and what its caller may do.
+//! A question: the parameters of a request, and what its client is allowed to do.
 
 use axum::body::HttpBody;
 use axum::extract::{FromRequest, FromRequestParts, Request};
@@ -12,25 +12,26 @@ use super::refusal::Refusal;
 use super::site::Service;
 use crate::server::{Untaken, Visit};
 
-/// Two texts in the form in which a byte takes three.
+/// Maximum size of a body: two texts in the encoding that takes three bytes for each byte.
 const MOST_BODY: usize = 2 * 3 * MOST_TEXT + (1 << 20);
 
-/// The parameters of a request, with what its head says of its caller.
+/// The parameters of a request, with what its headers say about the client.
 #[derive(Clone, Debug)]
 pub(crate) struct Question {
     pub(crate) params: Params,
-    /// Whether the caller showed the token, or needs none. It is not taken from an address: it would be in logs.
+    /// Whether the client sent the token, or none is needed. A token in the URL is not accepted, because URLs are
+    /// logged.
     pub(crate) has_token: bool,
-    /// Whether a page of another site has a browser ask this.
+    /// Whether a browser sends this request for a page of another site.
     pub(crate) is_cross_origin: bool,
 }
 
-/// Why there is no question.
+/// Why a request did not become a question.
 #[derive(Debug)]
 pub(crate) enum Unasked {
-    /// It may not be asked, or cannot be read.
+    /// The client is not allowed to ask, or the parameters cannot be read.
     Refused(Refusal),
-    /// The server did not take the body.
+    /// The server did not accept the body.
     Untaken(Untaken),
 }
 
@@ -49,8 +50,8 @@ impl From<Untaken> for Unasked {
 impl FromRequest<Service> for Question {
     type Rejection = Unasked;
 
-    /// Reads the body, if the head does not already say that it is not wanted: only a form may have its token in the body. The request has its
-    /// place as soon as its token is there.
+    /// Reads the body, unless the headers already decide that the request is refused; only a form may carry its token
+    /// in the body. The connection keeps its place as soon as the token was seen.
     async fn from_request(request: Request, service: &Service) -> Result<Self, Unasked> {
         let (mut head, body) = request.into_parts();
         let gate = &service.gate;

@@ -1,7 +1,8 @@
 //! Reads articles, with robots.txt, the address guard and all limits of a crawl.
 //!
-//! The source of a wiki's page is asked for without looking at robots.txt: the operator named the wiki, and `index.php?action=raw` is its
-//! interface for programs, which robots.txt keeps from crawlers that follow links. All other limits hold for it as well.
+//! The wikitext of a page is fetched without regard to robots.txt: the operator named the wiki, and
+//! `index.php?action=raw` is its interface for programs, which robots.txt closes to crawlers that follow links. All
+//! other limits apply to it as well.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +14,7 @@ use url::Url;
 
 use crate::copyvio::{Read, pdf_reader};
 
-/// Label of a request for the source of a wiki's page.
+/// Label of a request for the wikitext of a page.
 const SOURCE: &str = "source";
 
 /// Fetches articles; cheap to clone.
@@ -34,13 +35,13 @@ pub(crate) struct Found {
 #[derive(Clone, Debug)]
 pub(crate) struct Unread {
     pub(crate) why: String,
-    /// Status of the answer, if there was one.
+    /// Status of the response, if there was one.
     pub(crate) status: Option<u16>,
     pub(crate) is_late: bool,
 }
 
 impl Reader {
-    /// Starts the crawl that fetches articles. An article may take `time` in all, waiting for its host included.
+    /// Starts the crawl that fetches articles. An article may take `time` in all, including the wait for its host.
     ///
     /// # Errors
     /// A setting is wrong.
@@ -57,7 +58,7 @@ impl Reader {
         self.read(Request::get(url)).await
     }
 
-    /// Reads the source of a wiki's page.
+    /// Reads the wikitext of a wiki's page.
     pub(crate) async fn source(&self, url: Url) -> Result<String, Unread> {
         let request = Request::get(url).callback(SOURCE).meta("dont_obey_robotstxt", true);
         Ok(self.read(request).await?.read.reading.text.exact().to_owned())

@@ -5,9 +5,10 @@ use std::fmt;
 use http::StatusCode;
 use tokio::task::JoinError;
 
-/// An error of the API: a stable code, and a sentence.
+/// An error of the API: a stable code and a sentence.
 ///
-/// The codes are the reference's; `bad_article`, `bad_degree`, `bad_text`, `busy` and `cross_origin` are ours, for what it does not have.
+/// The codes are the reference's; `bad_article`, `bad_degree`, `bad_text`, `busy` and `cross_origin` are ours, for
+/// errors that the reference does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Refusal {
     pub(crate) code: &'static str,
@@ -19,7 +20,7 @@ impl Refusal {
         Self { code, info: info.into() }
     }
 
-    /// The caller did not show the token.
+    /// The client did not send the token.
     pub(crate) fn not_logged_in() -> Self {
         Self::new(
             "not_logged_in",
@@ -27,18 +28,19 @@ impl Refusal {
         )
     }
 
-    /// Something broke that should not.
+    /// An internal error.
     pub(crate) fn unhandled(what: impl fmt::Display) -> Self {
         Self::new("unhandled_exception", what.to_string())
     }
 
-    /// A task that did the work ended without a result. What a panic says is not told: it is about the inside of a library.
+    /// The error for a task that ended without a result. The message of a panic is not sent to the client, because it
+    /// describes the inside of a library.
     pub(crate) fn of_task(ended: JoinError) -> Self {
         Self::unhandled(huntsman::Error::from(ended))
     }
 
-    /// The status of the HTTP answer. As in the reference it is 200 for all that is about the question; who must come again or is
-    /// not let in is told by the status as well, for those between.
+    /// The status of the HTTP response. As in the reference it is 200 for all errors in the question; if the client
+    /// must retry later or is not let in, the status says so as well, for proxies in between.
     pub(crate) fn status(&self) -> StatusCode {
         match self.code {
             "busy" => StatusCode::SERVICE_UNAVAILABLE,

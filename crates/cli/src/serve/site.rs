@@ -1,4 +1,4 @@
-//! The routes of the server: from a request to its response.
+//! The routes of the server: they turn requests into responses.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -29,11 +29,11 @@ use crate::metrics::stats_families;
 use crate::prometheus;
 use crate::server::Visit;
 
-/// Nothing but the own style sheet and forms that lead here.
+/// The content security policy: pages may use only the server's own style sheet and forms that post to this server.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// All that requests share; cheap to clone.
+/// State that all requests share; cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) struct Service {
     pub(crate) gate: Gate,
@@ -42,14 +42,15 @@ pub(crate) struct Service {
     pub(crate) telemetry: Arc<Telemetry>,
 }
 
-/// A form of the pages.
+/// The kind of a form on the pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Compare,
     Check,
 }
 
-/// The routes with their layers, of which the last one is the outermost: a request is counted, then the name of its host is checked, then its token.
+/// The routes with their layers. The last layer is the outermost one: a request is first counted, then the name of
+/// its host is checked, then its token.
 pub(crate) fn routes(service: Service) -> Router {
     let names = service.gate.names();
     let api = get(api).post(api).options(preflight);
@@ -74,7 +75,7 @@ fn form_of(form: Form) -> MethodRouter<Service> {
     post(answer_form).route_layer(from_fn(refuse_other_sites)).route_layer(Extension(form))
 }
 
-/// The name of a route in metrics.
+/// The name of a route in the metrics.
 fn name_of(path: Option<&MatchedPath>) -> &'static str {
     match path.map(MatchedPath::as_str) {
         Some("/") => "index",
@@ -99,11 +100,11 @@ async fn count(
     response
 }
 
-/// Adds the headers of every response.
+/// Adds the headers that every response has.
 async fn close(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     for (name, value) in [
-        // With `no-referrer` browsers would say `Origin: null` where a form leads to its own site.
+        // With `no-referrer`, browsers would send `Origin: null` for a form of the same site.
         (HeaderName::from_static("referrer-policy"), "same-origin"),
         (HeaderName::from_static("x-content-type-options"), "nosniff"),
         (CACHE_CONTROL, "no-store"),
@@ -113,7 +114,7 @@ async fn close(request: Request, next: Next) -> Response {
     response
 }
 
-/// A request whose head has the token keeps its place from the beginning on.
+/// If the token is in the headers, the connection keeps its place from the beginning of the request.
 async fn let_known_in(
     State(service): State<Service>,
     visit: Visit,
@@ -129,7 +130,7 @@ async fn let_known_in(
     next.run(request).await
 }
 
-/// Answers on a task of its own, so that a panic costs this request only.
+/// Handles the request on a task of its own, so that a panic fails this request only.
 async fn survive_panics(path: Option<MatchedPath>, request: Request, next: Next) -> Response {
     match guarded(next.run(request)).await {
         Ok(response) => response,
@@ -163,7 +164,7 @@ async fn metrics(State(service): State<Service>, visit: Visit, headers: HeaderMa
     ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], families.text()).into_response()
 }
 
-/// Tells browsers that pages of other sites may ask the API.
+/// Tells browsers that pages of other sites may call the API.
 async fn preflight() -> impl IntoResponse {
     let allowed = [
         (ACCESS_CONTROL_ALLOW_ORIGIN, "*"),
@@ -205,7 +206,7 @@ async fn answer_form(
     }
 }
 
-/// As the API answers; forms have a page for it.
+/// The response of the API; forms answer with a page instead.
 impl IntoResponse for Unasked {
     fn into_response(self) -> Response {
         match self {
@@ -219,7 +220,8 @@ impl Service {
     async fn ask(&self, question: Question) -> Result<Told, Refusal> {
         let call = Call::read(&question.params)?;
         if call != Call::Sites {
-            // Whatever the operator lets this server reach, any page that is open in a browser of this machine could read otherwise.
+            // Otherwise any page that is open in a browser on this machine could read everything that the operator
+            // lets this server reach.
             if !self.gate.has_token() && question.is_cross_origin {
                 return Err(Refusal::new(
                     "cross_origin",
@@ -254,7 +256,7 @@ impl Service {
     }
 }
 
-/// A page under the policy.
+/// A page with the content security policy.
 fn page(status: StatusCode, markup: Markup) -> Response {
     (status, [(CONTENT_SECURITY_POLICY, POLICY)], Html(markup.into_string())).into_response()
 }
@@ -274,7 +276,7 @@ fn api_response(format: Format, result: Result<Told, Refusal>) -> Response {
     with_hint(([(ACCESS_CONTROL_ALLOW_ORIGIN, "*")], response).into_response())
 }
 
-/// Says what to do about a refusal.
+/// Adds advice for the client to a refusal.
 fn with_hint(mut response: Response) -> Response {
     let hint = match response.status() {
         StatusCode::UNAUTHORIZED => Some((WWW_AUTHENTICATE, "Bearer")),
@@ -285,10 +287,10 @@ fn with_hint(mut response: Response) -> Response {
     response
 }
 
-/// Does work on a task of its own, which ends when its caller does not wait for it any more.
+/// Runs work on a task of its own, which is aborted if the caller stops waiting.
 ///
 /// # Errors
-/// It panicked.
+/// The work panicked.
 async fn guarded<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T, Refusal> {
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(work);

@@ -1,4 +1,4 @@
-//! Wikis whose articles are read by their names: how a project, a language and a title become addresses.
+//! Wikis whose articles can be named by title: maps a project, a language and a title to addresses.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use url::Url;
 
 use crate::exit::{Failure, Outcome};
 
-/// Projects that have a wiki of each language at `{lang}.{project}.org`.
+/// Projects that have a wiki for each language at `{lang}.{project}.org`.
 const PROJECTS: [(&str, &str); 8] = [
     ("wikipedia", "Wikipedia"),
     ("wiktionary", "Wiktionary"),
@@ -21,7 +21,7 @@ const PROJECTS: [(&str, &str); 8] = [
     ("wikivoyage", "Wikivoyage"),
 ];
 
-/// Languages that are told of those projects; others are taken as well.
+/// Languages that are listed for these projects; others are accepted as well.
 const LANGUAGES: [(&str, &str); 24] = [
     ("ar", "Arabic"),
     ("bn", "Bangla"),
@@ -49,7 +49,7 @@ const LANGUAGES: [(&str, &str); 24] = [
     ("zh", "Chinese"),
 ];
 
-/// Characters that MediaWiki leaves in the path of a page.
+/// Characters that MediaWiki does not escape in the path of a page.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -65,10 +65,10 @@ const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'@')
     .remove(b'/');
 
-/// Bytes of a title, as in MediaWiki.
+/// Maximum length of a title in bytes, as in MediaWiki.
 const MOST_TITLE: usize = 255;
 
-/// Words behind `#` by which a page leads to another: those of the wikis of the languages above, as MediaWiki's message files have them.
+/// The redirect keywords behind `#` in the wikis of the languages above, from MediaWiki's message files.
 const REDIRECTS: [&str; 26] = [
     "redirect",
     "weiterleitung",
@@ -98,27 +98,27 @@ const REDIRECTS: [&str; 26] = [
     "הפניה",
 ];
 
-/// The wikis that may be asked.
+/// The wikis whose pages may be requested.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wikis(BTreeMap<(String, String), Wiki>);
 
-/// A wiki of MediaWiki.
+/// A MediaWiki wiki.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Wiki {
-    /// Where its scripts lie, without a slash at the end: `https://en.wikipedia.org/w`.
+    /// The address of its scripts, without a slash at the end: `https://en.wikipedia.org/w`.
     script: String,
-    /// Where its pages lie, with a slash at the end, if that is known.
+    /// The address of its pages, with a slash at the end, if it is known.
     pages: Option<String>,
-    /// Host, and port if it is an unusual one, for mirrors.
+    /// The host, with the port if it is not the default one; mirrors of its pages link to it.
     host: String,
     script_path: String,
 }
 
 impl Wikis {
-    /// Those that the operator names as `PROJECT:LANG=SCRIPT_URL`, beside those of Wikimedia.
+    /// The wikis that the operator names as `PROJECT:LANG=SCRIPT_URL`, in addition to those of Wikimedia.
     ///
     /// # Errors
-    /// One is named otherwise.
+    /// A name does not have this form.
     pub(crate) fn new(named: &[String]) -> Outcome<Self> {
         let mut wikis = Self::default();
         for text in named {
@@ -150,7 +150,7 @@ impl Wikis {
         (is_known && is_name(&lang)).then(|| Wiki::of_wikimedia(&format!("{lang}.{project}.org")))
     }
 
-    /// Languages with their names, and projects, as `action=sites` has them.
+    /// Languages with their names, as in the response to `action=sites`.
     pub(crate) fn languages(&self) -> Vec<(String, String)> {
         let known = LANGUAGES.iter().map(|(code, name)| ((*code).to_owned(), format!("{code} ({name})")));
         let mut all: BTreeMap<String, String> = known.collect();
@@ -195,19 +195,19 @@ impl Wiki {
         Some(Self { script, pages: None, host, script_path })
     }
 
-    /// Where the source of a page is read.
+    /// The address of the wikitext of a page.
     pub(crate) fn source_of(&self, title: &str) -> Option<Url> {
         let query = [("title", underscored(title)), ("action", "raw".to_owned())];
         Url::parse_with_params(&format!("{}/index.php", self.script), query).ok()
     }
 
-    /// Where the source of a revision is read.
+    /// The address of the wikitext of a revision.
     pub(crate) fn source_of_revision(&self, oldid: u64) -> Option<Url> {
         let query = [("oldid", oldid.to_string()), ("action", "raw".to_owned())];
         Url::parse_with_params(&format!("{}/index.php", self.script), query).ok()
     }
 
-    /// The page for people.
+    /// The address of the page for people.
     pub(crate) fn page(&self, title: &str) -> String {
         let name = utf8_percent_encode(&underscored(title), PATH).to_string();
         match &self.pages {
@@ -216,12 +216,12 @@ impl Wiki {
         }
     }
 
-    /// The page of a revision, for people.
+    /// The address of a revision's page for people.
     pub(crate) fn revision(&self, oldid: u64) -> String {
         format!("{}/index.php?oldid={oldid}", self.script)
     }
 
-    /// What links of mirrors of a page have in them.
+    /// Strings that occur in links from mirrors of a page.
     pub(crate) fn mirror_hints(&self, title: &str) -> Arc<[String]> {
         let page = self.page(title);
         let path = page.split_once("://").and_then(|(_, rest)| rest.find('/').map(|at| &rest[at..]));
@@ -229,7 +229,8 @@ impl Wiki {
     }
 }
 
-/// A title as it is told: blanks for underscores, none at the ends. `None` if MediaWiki has no such title.
+/// Normalises a title: blanks instead of underscores, none at the ends. `None` if the title is not valid in
+/// MediaWiki.
 pub(crate) fn title(text: &str) -> Option<String> {
     let title = text.replace('_', " ").split_whitespace().collect::<Vec<_>>().join(" ");
     let is_bad =
@@ -238,7 +239,7 @@ pub(crate) fn title(text: &str) -> Option<String> {
     is_good.then_some(title)
 }
 
-/// The title that a page leads to, if it is nothing but a sign to another.
+/// The title that a page redirects to, if the page is a redirect.
 pub(crate) fn redirect(wikitext: &str) -> Option<String> {
     let rest = wikitext.trim_start().strip_prefix('#')?;
     let (word, rest) = rest.split_once("[[")?;
@@ -256,7 +257,7 @@ fn underscored(title: &str) -> String {
     title.replace(' ', "_")
 }
 
-/// Whether it may be a part of a host name.
+/// Whether the text may be part of a host name.
 fn is_name(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     (1..=40).contains(&text.len())

@@ -1,4 +1,4 @@
-//! A connection: one request after the other, each with its time.
+//! A connection: it serves one request after the other, each with its deadlines.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -22,14 +22,14 @@ use super::places::Place;
 use super::stream::Guarded;
 use super::visit::Visit;
 
-/// Bytes of a request's head, its address included.
+/// Maximum size of a request's head in bytes, including its URL.
 const MOST_HEAD: usize = 64 << 10;
-/// Header lines of a request.
+/// Maximum number of header lines in a request.
 const MOST_HEADERS: usize = 100;
-/// A head that does not come within this time ends its connection; so does a connection that is idle for so long.
+/// Time limit for receiving a head, and for an idle connection; the connection is closed after it.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
-/// Answers the requests of a connection, as long as it has its place.
+/// Serves the requests of a connection, as long as the connection has its place.
 pub(super) async fn converse<T>(stream: T, routes: Router, place: Place, mut stop: watch::Receiver<bool>)
 where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -52,7 +52,7 @@ where
     let mut is_stopping = false;
     loop {
         tokio::select! {
-            // A client that breaks off is no error of the server.
+            // If a client breaks off, that is no error of the server.
             _ = connection.as_mut() => return,
             () = place.lost() => return,
             _ = stop.wait_for(|stop| *stop), if !is_stopping => {
@@ -72,7 +72,7 @@ async fn respond(
     request.extensions_mut().insert(visit.clone());
     let Ok(mut response) = routes.oneshot(request).await;
     if !visit.end() {
-        // No other request can be read behind a body that is not read.
+        // After a body that was not read, no further request can be read.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         is_sending.store(true, Ordering::Relaxed);
     }
@@ -93,7 +93,8 @@ mod tests {
     use super::super::visit::{BODY_TIME, Untaken};
     use super::*;
 
-    /// Lets a request in that has the header `Authorization`, reads the body of the others with a `Content-Type`, and says how long it was.
+    /// A handler for tests: it lets a request with the header `Authorization` in, reads the bodies of other requests
+    /// that have a `Content-Type`, and responds with the length.
     async fn length(visit: Visit, headers: HeaderMap, body: Body) -> Result<Response, Untaken> {
         let knows = headers.contains_key("authorization");
         if !knows && !headers.contains_key("content-type") {
@@ -130,7 +131,7 @@ mod tests {
             stream
         }
 
-        /// The status of the answer, and after how many seconds the connection was closed.
+        /// The status of the response, and after how many seconds the connection was closed.
         async fn ask(&self, request: &str) -> (String, u64) {
             let start = Instant::now();
             (status(self.send(request).await).await, start.elapsed().as_secs())
@@ -193,7 +194,7 @@ mod tests {
             let mut stream = house.connect();
             let many = "GET / HTTP/1.1\r\n\r\n".repeat(2_000);
             open.push(tokio::spawn(async move {
-                // All of it is never taken.
+                // The server never reads all of it.
                 let sent = stream.write_all(many.as_bytes()).await;
                 (sent.is_err(), stream)
             }));

@@ -1,4 +1,4 @@
-//! The names by which a server on this machine is asked.
+//! The host names under which a server on this machine may be addressed.
 
 use std::net::SocketAddr;
 
@@ -9,17 +9,17 @@ use axum::response::{IntoResponse, Response};
 use http::header::HOST;
 use http::{HeaderMap, StatusCode, Uri};
 
-/// The names of a server.
+/// The host names of a server.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Names(SocketAddr);
 
 impl Names {
-    /// Those of a server that listens at an address.
+    /// The host names of a server that listens at an address.
     pub(crate) fn of(address: SocketAddr) -> Self {
         Self(address)
     }
 
-    /// Routes that answer 421 to requests that were meant for another server.
+    /// Adds a layer that responds with 421 to requests for other host names.
     pub(crate) fn guard(self, routes: Router) -> Router {
         routes.layer(from_fn_with_state(self, Self::check))
     }
@@ -32,8 +32,9 @@ impl Names {
         (StatusCode::MISDIRECTED_REQUEST, text).into_response()
     }
 
-    /// Whether a request was meant for this server. A page of elsewhere whose name suddenly has a loopback address (DNS rebinding) comes
-    /// with that name. Where other machines reach it, it may have any name.
+    /// Whether a request was meant for this server. In a DNS rebinding attack, a web page's own host name suddenly
+    /// resolves to a loopback address, and the browser sends that name. A server that other machines can reach
+    /// accepts any name.
     fn are_meant(self, uri: &Uri, headers: &HeaderMap) -> bool {
         if !self.0.ip().is_loopback() {
             return true;

@@ -1,9 +1,10 @@
-//! The connections that are open: their places, and the room for the bodies of their requests.
+//! Open connections: the limit on their number, and the memory for the bodies of their requests.
 //!
-//! A client that has not been let in costs no one else a place. Where all places are taken, a newcomer gets that of the oldest
-//! connection without a request that was let in, among those of the address with the most of them: so no address has more than its
-//! share while others ask, and a client that knows the token gets through a crowd of others from its own address. In the same way
-//! bodies that are still coming, of clients that have not been let in, make room for others, the oldest first.
+//! A client that has not been let in never keeps another client out. If all places are taken, a new connection gets
+//! the place of another one: of all connections without a request that was let in, the oldest one of the address that
+//! has most of them. So no address holds more than its share while others wait, and a client that knows the token
+//! gets through a crowd of others, even from its own address. In the same way, bodies that clients are still sending
+//! without having been let in are given up for others, the oldest first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -11,14 +12,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// How much all clients together may take.
+/// Limits on what all clients together may use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// Connections at once.
+    /// Maximum number of open connections.
     pub(crate) connections: usize,
-    /// How many of these are kept for clients of which nothing is known yet.
+    /// Number of connections that are kept for clients that have not been let in yet.
     pub(crate) reserved: usize,
-    /// Bytes of all bodies together.
+    /// Maximum size of all bodies together, in bytes.
     pub(crate) bodies: usize,
 }
 
@@ -29,13 +30,13 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Of a site for measurements, whose only client has as many connections as it likes.
+    /// Limits for a benchmark site, whose only client may open as many connections as it likes.
     pub(crate) fn of_bench() -> Self {
         Self { connections: 1 << 16, ..Self::default() }
     }
 }
 
-/// The places of a server; cheap to clone.
+/// The connections of a server; cheap to clone.
 #[derive(Clone, Debug)]
 pub(super) struct Places(Arc<Shared>);
 
@@ -48,9 +49,9 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Table {
     last: u64,
-    /// By number, so the oldest first.
+    /// Open connections by number, so the oldest is the first.
     open: BTreeMap<u64, Entry>,
-    /// Bytes of bodies.
+    /// Bytes of all bodies.
     bytes: usize,
     /// Connections with a request that was let in.
     let_in: usize,
@@ -64,7 +65,7 @@ struct Entry {
     end: Arc<Notify>,
 }
 
-/// The place of a connection, until it is dropped.
+/// The place of a connection, which is free again when this is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     number: u64,
@@ -77,10 +78,10 @@ impl Places {
         Self(Arc::new(Shared { limits, table: Mutex::default() }))
     }
 
-    /// A place for a connection from an address.
+    /// Takes a place for a connection from an address.
     pub(super) fn enter(&self, from: IpAddr) -> Place {
         let mut table = self.0.table();
-        // Never more than these can be let in, so there is one that is not.
+        // Fewer connections than this limit can be let in, so at least one is not.
         while table.open.len() >= self.0.limits.connections
             && table.evict(None, |entry| usize::from(!entry.is_let_in))
         {}
@@ -93,18 +94,18 @@ impl Places {
 }
 
 impl Place {
-    /// Ends when the place is given to another connection.
+    /// Completes when the place is given to another connection.
     pub(super) async fn lost(&self) {
         self.end.notified().await;
     }
 
-    /// Connections that have a place.
+    /// Number of connections that have a place.
     pub(super) fn connections(&self) -> usize {
         self.shared.table().open.len()
     }
 
-    /// The request of this connection was let in: it keeps its place, and the room of its body, until [`begin`](Self::begin). False if
-    /// there are too many such requests.
+    /// Marks that the request of this connection was let in: it keeps its place and the memory of its body until
+    /// [`begin`](Self::begin). Returns false if there are too many such requests.
     pub(super) fn let_in(&self) -> bool {
         let most = self.shared.limits.connections - self.shared.limits.reserved;
         let mut table = self.shared.table();
@@ -120,7 +121,7 @@ impl Place {
         true
     }
 
-    /// Nothing is known of the next request, and the body of the last one is gone.
+    /// Begins the next request: it is not let in yet, and the body of the last one is freed.
     pub(super) fn begin(&self) {
         let mut table = self.shared.table();
         if let Some(entry) = table.open.remove(&self.number) {
@@ -129,7 +130,7 @@ impl Place {
         }
     }
 
-    /// The body of this connection's request takes so many bytes more. False if there is no room for them.
+    /// Reserves memory for more bytes of this request's body. Returns false if there is no room for them.
     pub(super) fn grow(&self, bytes: usize) -> bool {
         let mut table = self.shared.table();
         while table.bytes + bytes > self.shared.limits.bodies {
@@ -143,7 +144,7 @@ impl Place {
         true
     }
 
-    /// The body is gone.
+    /// Frees the memory of the body.
     pub(super) fn shrink(&self) {
         let mut table = self.shared.table();
         let bytes = table.open.get_mut(&self.number).map_or(0, |entry| std::mem::take(&mut entry.bytes));
@@ -167,7 +168,8 @@ impl Shared {
 }
 
 impl Table {
-    /// Ends the oldest connection that costs something, of the address whose connections cost most. False if there is none.
+    /// Closes the oldest connection with a cost above 0, of the address whose connections cost most in total. Returns
+    /// false if there is none.
     fn evict(&mut self, except: Option<u64>, cost: impl Fn(&Entry) -> usize) -> bool {
         let mut costs: HashMap<IpAddr, usize> = HashMap::new();
         let is_other = |number: &u64| Some(*number) != except;
@@ -185,7 +187,7 @@ impl Table {
         true
     }
 
-    /// What an entry took is free.
+    /// Releases everything that an entry took.
     fn forget(&mut self, entry: Entry) -> Entry {
         self.bytes -= entry.bytes;
         self.let_in -= usize::from(entry.is_let_in);
@@ -193,7 +195,7 @@ impl Table {
     }
 }
 
-/// Whose address it is: a customer of a provider has 2^64 of them in IPv6.
+/// The unit to which an address is counted: in IPv6, a customer of a provider has 2^64 addresses.
 fn holder(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
@@ -215,7 +217,7 @@ mod tests {
         address.parse().unwrap()
     }
 
-    /// Which of these have lost their places.
+    /// The numbers of the connections that have lost their places.
     async fn lost(places: &[Place]) -> Vec<usize> {
         let mut lost = Vec::new();
         for (at, place) in places.iter().enumerate() {
@@ -233,7 +235,7 @@ mod tests {
         let mut open = vec![enter("10.0.0.1"), enter("10.0.0.2"), enter("10.0.0.2"), enter("10.0.0.2")];
         open.push(enter("10.0.0.3"));
         assert_eq!(lost(&open).await, [1]);
-        // Two of one network in IPv6 are one.
+        // Two addresses of one IPv6 network count as one.
         let all = places(3, 1, 0);
         let enter = |address: &str| all.enter(ip(address));
         let open = [enter("10.0.0.1"), enter("2001:db8::1"), enter("2001:db8::2"), enter("::ffff:10.0.0.9")];
@@ -247,14 +249,14 @@ mod tests {
         assert_eq!([0, 1, 2, 3].map(|at: usize| open[at].let_in()), [true, true, true, false]);
         open.extend((0..3).map(|_| all.enter(ip("127.0.0.1"))));
         assert_eq!(lost(&open).await, [3, 4, 5]);
-        // A connection that lost its place is not let in any more.
+        // A connection that lost its place cannot be let in any more.
         assert!(!open[3].let_in() && !open[3].grow(0));
-        // The next request is another one.
+        // The next request has to be let in again.
         open[1].begin();
         assert!(open[6].let_in());
         open.push(all.enter(ip("127.0.0.1")));
         assert_eq!(lost(&open).await, [1]);
-        // A place that was given back is free.
+        // A dropped place is free.
         open.clear();
         let open: Vec<Place> = (0..4).map(|_| all.enter(ip("127.0.0.1"))).collect();
         assert_eq!(lost(&open).await, [0_usize; 0]);

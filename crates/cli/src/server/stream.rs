@@ -1,4 +1,4 @@
-//! A stream with a client at its other end: one that reads too slowly is not waited for, one that is still writing hears the answer.
+//! A stream to a client: a client that reads too slowly is cut off, and one that is still writing gets the response.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -11,25 +11,26 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-/// How long a client may take nothing of what is written to it.
+/// How long a client may read nothing of what is written to it.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What it takes earns it patience again: so many bytes a second.
+/// Reading earns the client time again, at this rate in bytes a second.
 const PACE: f64 = 16_384.0;
-/// How long what a client still sends is read, and thrown away, after the end of an answer for which it was not needed: if it were not read,
-/// the answer could be lost with the connection.
+/// How long the server reads and discards what a client still sends after a response that did not need it: without
+/// this, the connection would be reset and the response could be lost.
 const LINGER: Duration = Duration::from_secs(2);
 
-/// A stream of which a write fails when its reader is too slow: patience is used up while a write waits, and earned by what is written. So a
-/// client that takes a byte now and then is not waited for longer than one that takes nothing.
+/// A stream whose writes fail if the reader is too slow. The client has a budget of time: waiting for a write uses it
+/// up, and written bytes add to it. So a client that reads a byte now and then is not waited for longer than one that
+/// reads nothing.
 #[derive(Debug)]
 pub(super) struct Guarded<S> {
     stream: S,
     left: Duration,
-    /// Since when a write waits, with the end of patience.
+    /// Since when a write has been waiting, and the timer of its deadline.
     waits: Option<(Instant, Pin<Box<Sleep>>)>,
-    /// Whether the client may still be sending at the end.
+    /// Whether the client may still be sending when the stream is shut down.
     is_sending: Arc<AtomicBool>,
-    /// The end was said, and so long what comes is thrown away.
+    /// Set after the shutdown: until this timer ends, incoming bytes are discarded.
     ends: Option<Pin<Box<Sleep>>>,
 }
 

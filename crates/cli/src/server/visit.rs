@@ -1,4 +1,5 @@
-//! A request's turn on its connection: its body, with a limit, a deadline and its share of the memory, and what it takes until its end.
+//! A request in progress on its connection: its body, with a limit, a deadline and its share of the memory, and the
+//! resources it holds until its end.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +15,10 @@ use http_body_util::BodyExt;
 
 use super::places::Place;
 
-/// Time of a whole body.
+/// Time limit for a whole body.
 pub(super) const BODY_TIME: Duration = Duration::from_secs(30);
 
-/// The turn of a request; every clone is the same one. Handlers take it as an extractor.
+/// A request in progress; all clones stand for the same request. Handlers get it as an extractor.
 #[derive(Clone, Debug)]
 pub(crate) struct Visit {
     place: Arc<Place>,
@@ -25,36 +26,36 @@ pub(crate) struct Visit {
 }
 
 impl Visit {
-    /// The turn of a request that is the next one of a connection.
+    /// Begins the next request of a connection.
     pub(super) fn begin<B: HttpBody>(place: &Arc<Place>, request: &Request<B>) -> Self {
         place.begin();
         let has_unread_body = Arc::new(AtomicBool::new(!request.body().is_end_stream()));
         Self { place: Arc::clone(place), has_unread_body }
     }
 
-    /// The request was answered, and its body is gone. False if the client may still be sending it.
+    /// Ends the request after the response; its body is freed. Returns false if the client may still be sending it.
     pub(super) fn end(&self) -> bool {
         self.place.shrink();
         !self.has_unread_body.load(Ordering::Relaxed)
     }
 
-    /// Connections of this server that are open, the own one included.
+    /// Number of open connections of this server, including this one.
     pub(crate) fn connections(&self) -> usize {
         self.place.connections()
     }
 
-    /// The request may be answered, whatever it costs: from now on its connection and its body are not given up for newcomers.
+    /// Lets the request in: from now on its connection and its body are not given up for new clients.
     ///
     /// # Errors
-    /// There are too many of them.
+    /// Too many requests are let in already.
     pub(crate) fn let_in(&self) -> Result<(), Untaken> {
         self.place.let_in().then_some(()).ok_or(Untaken::Busy("too many requests at once"))
     }
 
-    /// The bytes of the request's body. They take room until the request was answered.
+    /// Reads the body of the request. It takes up memory until the response was sent.
     ///
     /// # Errors
-    /// It is larger than `most`, too slow or broken, or there is no room for it.
+    /// The body is larger than `most`, too slow or broken, or there is no memory for it.
     pub(crate) async fn read(&self, body: Body, most: usize) -> Result<Vec<u8>, Untaken> {
         let read = tokio::time::timeout(BODY_TIME, read(body, &self.place, most)).await;
         let bytes = read.unwrap_or(Err(Untaken::TooSlow))?;
@@ -63,16 +64,16 @@ impl Visit {
     }
 }
 
-/// Why the server does not take a request.
+/// Why the server does not accept a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Untaken {
-    /// There is too much of something.
+    /// A limit on concurrent use is reached; the text names it.
     Busy(&'static str),
-    /// The body did not come within its time.
+    /// The body did not arrive within its time.
     TooSlow,
-    /// The body has more than so many bytes.
+    /// The body has more than this number of bytes.
     TooLarge(usize),
-    /// The body is no body.
+    /// The body is malformed or broke off.
     Broken,
 }
 
@@ -113,7 +114,7 @@ async fn read(mut body: Body, place: &Place, most: usize) -> Result<Vec<u8>, Unt
         }
         let before = bytes.capacity();
         bytes.reserve(data.len());
-        // Room for what came, not for what was announced: an announcement costs a client nothing.
+        // Memory is reserved for received bytes and not for announced ones, since announcing costs a client nothing.
         if !place.grow(bytes.capacity() - before) {
             return Err(Untaken::Busy("too many bodies at once"));
         }

@@ -1,4 +1,4 @@
-//! `sweep.jsonl`: what a sweep found, and going on where a killed one ended.
+//! `sweep.jsonl`: the results of a sweep, with support for continuing after a kill.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -21,8 +21,9 @@ use crate::markup::address;
 use crate::output::{OutputDir, SWEEP};
 use crate::render::{escape, warn};
 
-/// Writes the results of each article, its lines in one piece. The job keeps how far the file is written, as it keeps which articles wait:
-/// so a run that goes on finds the results of exactly the articles that it does not check again.
+/// Writes the results of each article, all its lines at once. The job commits the position in the file together with
+/// the list of waiting articles, so a continued run finds the results of exactly the articles that it does not check
+/// again.
 #[derive(Clone, Debug)]
 pub(super) struct Findings(Arc<Mutex<Inner>>);
 
@@ -34,14 +35,14 @@ struct Inner {
     position: FilePosition,
     pairs: PathBuf,
     done: HashSet<String>,
-    /// Troubles of those who look for sources that were told.
+    /// Errors of candidate sources that were already reported.
     told: HashSet<String>,
 }
 
-/// Troubles that are told at most.
+/// Maximum number of such errors that are reported.
 const TOLD: usize = 20;
 
-/// What tells whose line it is, and whether all of them are there.
+/// The fields that tell to which article a line belongs, and whether all its lines are there.
 #[derive(Deserialize)]
 struct Line {
     article: String,
@@ -49,10 +50,10 @@ struct Line {
 }
 
 impl Findings {
-    /// Of a directory. The file is empty until the job tells how far it was written.
+    /// Opens the file of a directory. The file counts as empty until the job says how far it was written.
     ///
     /// # Errors
-    /// It cannot be written.
+    /// The file cannot be written.
     pub(super) fn open(directory: &OutputDir) -> Outcome<Self> {
         let path = directory.file(SWEEP);
         let failed =
@@ -65,12 +66,12 @@ impl Findings {
         Ok(Self(Arc::new(Mutex::new(Inner { path, file, written: 0, position, pairs, done, told }))))
     }
 
-    /// Whether the results of an article are there from an earlier run.
+    /// Whether an earlier run wrote the results of an article.
     pub(super) fn is_done(&self, article: &str) -> bool {
         self.inner().done.contains(article)
     }
 
-    /// Writes what came of an article.
+    /// Writes the results of an article.
     ///
     /// # Errors
     /// The disk is full or gone.
@@ -142,7 +143,7 @@ impl Inner {
             self.keep_pair(&article, comparison.article.text(), compared)?;
         }
         if let Err(error) = self.file.write_all(&lines) {
-            // Half an article may be there: nothing is committed behind it.
+            // The file may end with half an article, so no position behind it may be committed.
             self.position.fail();
             return Err(Error::from(error).context(format!("writing {SWEEP}")));
         }
@@ -151,7 +152,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Keeps two texts beside each other for the report.
+    /// Stores two texts side by side for the report.
     fn keep_pair(&self, article: &str, text: &str, compared: &Compared) -> Result<()> {
         let pair_of = Pair::of(article, &compared.name);
         let heading = html! { (address(article)) " and " (address(&compared.name)) };
@@ -167,7 +168,7 @@ fn is_flagged(compared: &Compared) -> bool {
         || compared.evidence().is_some_and(|evidence| evidence.verdict != Verdict::None)
 }
 
-/// The articles of which all lines are there, and where the last of them ends.
+/// The articles whose lines are complete, and the offset at which the last of them ends.
 pub(crate) fn whole(path: &Path) -> Result<(HashSet<String>, u64)> {
     let name = escape(&path.to_string_lossy()).into_owned();
     let failed = |error: &dyn std::fmt::Display| Error::msg(format!("reading {name}: {error}"));
@@ -239,7 +240,7 @@ mod tests {
         let seed = url::Url::parse("https://example.org/").unwrap();
         let directory = plan.create(&seed, "2026-11-21T00:00:00Z".to_owned()).unwrap();
         let path = directory.file(SWEEP);
-        // The state as of the last commit, before a kill.
+        // The state at the last commit before a kill.
         let findings = Findings::open(&directory).unwrap();
         findings.load(None).unwrap();
         findings.inner().file.write_all(known.as_bytes()).unwrap();
@@ -251,7 +252,7 @@ mod tests {
         findings.load(Some(&state)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), known);
         assert!(findings.is_done("a") && !findings.is_done("b") && !findings.is_done("c"));
-        // A job that knows nothing yet begins the file anew.
+        // If the job has no position yet, the file starts from the beginning.
         let findings = Findings::open(&directory).unwrap();
         findings.load(None).unwrap();
         assert!(fs::read(&path).unwrap().is_empty() && !findings.is_done("a"));

@@ -1,4 +1,4 @@
-//! `sweep.html`: what a sweep found, ranked, with texts side by side.
+//! `sweep.html`: the results of a sweep in order of rank, with texts side by side.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -14,25 +14,26 @@ use crate::markup::{Web, address, file};
 use crate::output::{OutputDir, SWEEP};
 use crate::render::{count, shorten};
 
-/// Rows of the list at most.
+/// Maximum number of rows in the list.
 const ROWS: usize = 500;
-/// Pairs of texts that are shown at most, and bytes of all of them.
+/// Maximum number of pairs of texts that are shown, and (below) of their bytes together.
 const PAIRS: usize = 60;
 const PAIR_BYTES: u64 = 24 << 20;
 
-/// An article and a source, as the files of a sweep name them.
+/// A pair of an article and a source, as the files of a sweep name it.
 #[derive(Debug)]
 pub(super) struct Pair(u32);
 
 impl Pair {
     pub(super) fn of(article: &str, source: &str) -> Self {
-        // Two pairs of one number would share a place; among a thousand there are such once in four thousand reports.
+        // Two pairs with the same number would share an anchor; with a thousand pairs this happens in one of four
+        // thousand reports.
         let mut hash = DefaultHasher::new();
         (article, source).hash(&mut hash);
         Self((hash.finish() >> 33) as u32)
     }
 
-    /// The number under which its places are named.
+    /// The number that names the pair's anchors.
     pub(super) fn number(&self) -> usize {
         self.0 as usize
     }
@@ -75,13 +76,13 @@ impl Line {
         self.band != "none" || self.evidence.verdict != "none"
     }
 
-    /// By the larger of both numbers, then by confidence.
+    /// The sort key: the larger of both numbers, then the confidence.
     fn rank(&self) -> (f64, f64) {
         (self.confidence.max(self.evidence.score), self.confidence)
     }
 }
 
-/// What a sweep found, in numbers.
+/// The counts of a sweep.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Totals {
     /// Articles that have sources.
@@ -94,7 +95,7 @@ pub(crate) struct Totals {
     pub(crate) possible: usize,
 }
 
-/// Makes the report of a directory.
+/// Writes the report into a directory.
 ///
 /// # Errors
 /// A file cannot be read or written.
@@ -105,7 +106,7 @@ pub(crate) fn write_report(directory: &OutputDir, site: &str) -> io::Result<Tota
     Ok(totals)
 }
 
-/// The numbers, and the flagged pairs, the most suspicious first.
+/// The counts, and the flagged pairs with the most suspicious first.
 fn read(path: &Path) -> io::Result<(Totals, Vec<Line>)> {
     let mut totals = Totals::default();
     let (mut articles, mut suspected, mut possible) = (HashSet::new(), HashSet::new(), HashSet::new());
@@ -174,7 +175,7 @@ fn page(totals: &Totals, flagged: &[Line], site: &str, shown: &[Option<String>])
     file("Sweep", STYLE, &content).into_string()
 }
 
-/// The texts of the first pairs, as far as they are there and have room.
+/// The texts of the first pairs, if they exist and fit into the limit.
 fn shown_pairs(flagged: &[Line], pairs: &Path) -> io::Result<Vec<Option<String>>> {
     let mut left = PAIR_BYTES;
     let mut read = |line: &Line| {
@@ -195,7 +196,7 @@ fn shown_pairs(flagged: &[Line], pairs: &Path) -> io::Result<Vec<Option<String>>
 
 fn row(at: usize, line: &Line, is_shown: bool) -> Markup {
     let number = Pair::of(&line.article, &line.source).number();
-    // The stronger of both.
+    // The more serious of confidence and verdict.
     let band = if line.band == "suspected" { &line.band } else { &line.evidence.verdict };
     let mut hints = Vec::new();
     match line.direction.as_deref() {
@@ -221,7 +222,7 @@ fn row(at: usize, line: &Line, is_shown: bool) -> Markup {
     }
 }
 
-/// What became of the sources, as one bar.
+/// The statuses of the sources, as one bar.
 fn chart(totals: &Totals) -> Markup {
     let all: u64 = totals.statuses.values().sum();
     if all == 0 {

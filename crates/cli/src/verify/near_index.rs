@@ -8,7 +8,7 @@ use super::{Problem, Verdict};
 use crate::render::counted;
 
 impl Verdict {
-    /// What a check of an index of near-duplicates found.
+    /// The result of checking an index of near-duplicates.
     pub(crate) fn of_near_index(path: &Path, check: &IndexCheck) -> Self {
         let help = || format!("`huntsman dedup repair --index {}` keeps all that is whole", path.display());
         let mut verdict = Self::new("index of near-duplicates", path);

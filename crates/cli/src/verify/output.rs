@@ -1,4 +1,4 @@
-//! Output directories: records of pages and drops, findings of a sweep, the report, and the job.
+//! Checks output directories: records of pages and drops, results of a sweep, the report, and the job.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,21 +15,21 @@ use crate::output::{DROPS, HTML_REPORT, PAGES, REPORT, Run, SWEEP, SWEEP_REPORT,
 use crate::render::counted;
 use crate::sweep::whole_articles;
 
-/// Cases that are told one by one, of each kind.
+/// Number of problems of each kind that are listed one by one.
 const TOLD: usize = 10;
 
-/// What is looked at, and what was found.
+/// A check in progress, with its results.
 struct Look<'a> {
     path: &'a Path,
     status: &'a Status,
     verdict: Verdict,
-    /// Addresses that have a record of their own, and others that answered for one.
+    /// Addresses of pages: `true` if the address has a record of its own, `false` if it only answered for another one.
     seen: HashMap<Box<str>, bool>,
     told: HashMap<&'static str, usize>,
 }
 
 impl Verdict {
-    /// Looks at an output directory; changes nothing.
+    /// Checks an output directory; changes nothing.
     pub(crate) fn of_output(path: &Path, status: &Status) -> Outcome<Self> {
         let mut look = Look {
             path,
@@ -79,7 +79,7 @@ fn kind(run: Run) -> &'static str {
 }
 
 impl Look<'_> {
-    /// Whether records may stand behind what the job knows: they are cut off by the run that goes on.
+    /// Whether there may be records behind the positions in the job: a continued run cuts them off.
     fn is_unfinished(&self) -> bool {
         matches!(self.status.state, State::Running | State::Interrupted)
     }
@@ -89,7 +89,7 @@ impl Look<'_> {
         self.verdict.problem(Problem { file, at, what, help });
     }
 
-    /// As [`problem`](Self::problem), for what may be wrong with many records.
+    /// As [`problem`](Self::problem), for problems that many records may have.
     fn problem_of(&mut self, kind: &'static str, file: &Path, at: u64, what: impl FnOnce() -> String) {
         let told = self.told.entry(kind).or_default();
         *told += 1;
@@ -98,7 +98,7 @@ impl Look<'_> {
         }
     }
 
-    /// Reads the records of a file: each is JSON, and each address has one.
+    /// Checks the records of a file: each is JSON, and each address has one.
     fn records(&mut self, name: &'static str) -> Outcome<u64> {
         let file = self.path.join(name);
         let Some(reader) = opened(&file)? else {
@@ -139,7 +139,7 @@ impl Look<'_> {
         Ok(records)
     }
 
-    /// The articles of a sweep: all their lines are there, and their pages.
+    /// Checks the articles of a sweep: all their lines are there, and their pages, too.
     fn sweep(&mut self) -> Outcome<()> {
         let file = self.path.join(SWEEP);
         let Some(reader) = opened(&file)? else {
@@ -164,7 +164,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// What a finished run has written at its end.
+    /// Checks the files that a finished run writes at its end.
     fn finished(&mut self, pages: u64) -> Outcome<()> {
         let further = match self.status.run() {
             Run::Crawl => None,
@@ -190,7 +190,7 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Every entry of the job, and the queue and the counters that they make.
+    /// Checks every entry of the job, and the queue and counters that the entries form.
     fn job(&mut self) -> Outcome<()> {
         let path = job_of(self.path);
         if !path.join("format.json").is_file() {

@@ -7,7 +7,7 @@ use huntsman::middleware::{StoredCheck, StoredKind};
 use super::{Problem, Verdict};
 
 impl Verdict {
-    /// What a look at all entries of a store found.
+    /// The result of checking all entries of a store.
     pub(crate) fn of_stored(path: &Path, check: &StoredCheck) -> Self {
         let (kind, records, help) = match check.kind {
             StoredKind::Job => {

@@ -7,7 +7,7 @@ use huntsman::middleware::copyvio::TextIndexCheck;
 use super::{Problem, Verdict};
 
 impl Verdict {
-    /// What a check of a text index found.
+    /// The result of checking a text index.
     pub(crate) fn of_text_index(path: &Path, check: TextIndexCheck) -> Self {
         let mut verdict = Self::new("text index", path);
         verdict.count("pages", check.pages);

@@ -1,4 +1,4 @@
-//! Drives the real binary against local sites.
+//! Runs the real binary against local sites.
 
 #![allow(dead_code, reason = "every test file uses a part of it")]
 
@@ -10,7 +10,7 @@ use std::process::{Command, Output, Stdio};
 use huntsman_testkit::RunningSite;
 use serde_json::Value;
 
-/// The binary, in an empty environment and working directory as far as the tests are concerned.
+/// The command, with an empty environment and working directory as far as the tests are concerned.
 pub(crate) fn huntsman(directory: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_huntsman"));
     let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HUNTSMAN_"));
@@ -18,12 +18,12 @@ pub(crate) fn huntsman(directory: &Path) -> Command {
         command.env_remove(name);
     }
     command.current_dir(directory).stdin(Stdio::null()).env("NO_COLOR", "1");
-    // So that a panic is seen here, whatever became of it.
+    // This makes a panic visible in the output even if it is caught.
     command.env("RUST_BACKTRACE", "0");
     command
 }
 
-/// `crawl` of a site with the test profile and its address allowed, into `out`.
+/// `crawl` of a site into `out`, with the test profile; the site's address is allowed.
 pub(crate) fn crawl(directory: &Path, site: &RunningSite) -> Command {
     let mut command = huntsman(directory);
     command.arg("crawl").arg(site.url("/").as_str()).args(["--profile", "test", "--out", "out"]);
@@ -31,7 +31,7 @@ pub(crate) fn crawl(directory: &Path, site: &RunningSite) -> Command {
     command
 }
 
-/// What a finished command said.
+/// The output of a finished command.
 #[derive(Debug)]
 pub(crate) struct Said {
     pub(crate) code: Option<i32>,
@@ -39,7 +39,7 @@ pub(crate) struct Said {
     pub(crate) stderr: String,
 }
 
-/// Runs to the end.
+/// Runs the command to its end.
 pub(crate) fn run(command: &mut Command) -> Said {
     said(command.output().expect("the binary runs"))
 }
@@ -61,7 +61,7 @@ pub(crate) fn lines(path: impl AsRef<Path>) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("a JSON object a line")).collect()
 }
 
-/// A field of all lines, sorted.
+/// The values of a field in all lines, sorted.
 pub(crate) fn field(lines: &[Value], name: &str) -> Vec<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let mut all: Vec<String> = lines.iter().map(|line| text(&line[name])).collect();
@@ -69,7 +69,7 @@ pub(crate) fn field(lines: &[Value], name: &str) -> Vec<String> {
     all
 }
 
-/// The report of a directory.
+/// The report in a directory.
 pub(crate) fn report(directory: &Path) -> Value {
     let text = std::fs::read(directory.join("report.json")).expect("there is a report");
     serde_json::from_slice(&text).expect("the report is JSON")

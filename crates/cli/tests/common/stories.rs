@@ -1,4 +1,4 @@
-//! Made-up stories of ten languages, some of them near to others.
+//! Generated stories in ten languages, some of them near to others.
 
 use std::path::Path;
 
@@ -20,13 +20,13 @@ const SCRIPTS: [(&str, u32, u32); 10] = [
     ("en", 0x61, 26),
 ];
 
-/// A made-up word.
+/// A random word.
 fn word(random: &mut StdRng, first: u32, letters: u32) -> String {
     let length = random.random_range(3..8);
     (0..length).filter_map(|_| char::from_u32(first + random.random_range(0..letters))).collect()
 }
 
-/// Stories of a language, with copies that have up to some words changed.
+/// Stories of a language, including copies with a few words changed.
 pub(crate) fn stories(random: &mut StdRng, number: usize) -> Vec<Value> {
     let mut all = Vec::new();
     for (language, (lang, first, letters)) in SCRIPTS.into_iter().enumerate() {
@@ -50,7 +50,7 @@ pub(crate) fn stories(random: &mut StdRng, number: usize) -> Vec<Value> {
             texts.push(text);
         }
     }
-    // Languages take turns, as they come in a day.
+    // Languages alternate, as in the stories of a day.
     let (rows, columns) = (SCRIPTS.len(), number);
     (0..rows * columns).map(|at| all[at % rows * columns + at / rows].clone()).collect()
 }

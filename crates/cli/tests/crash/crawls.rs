@@ -1,4 +1,4 @@
-//! Crawls, sweeps, and what they leave beside their records.
+//! Scenarios of crawls and sweeps, and of the further files that they write.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::common::{huntsman, run};
 use crate::records::{each_once, field, json, lines, none_twice};
 use crate::scenario::{Checked, Moment, Scenario};
 
-/// Pages of the site; each fifth leads to one that is not there.
+/// Number of pages of the site; every fifth links to a page that does not exist.
 const PAGES: usize = 24;
 
 /// The path of a page.
@@ -21,7 +21,7 @@ fn path(page: usize) -> String {
     if page == 0 { "/".to_owned() } else { format!("/{page}") }
 }
 
-/// Words that no other page has.
+/// Words that are on no other page.
 fn words(page: usize) -> String {
     (page * 300..page * 300 + 80).map(|n| format!("word{} ", n * 7_919 % 99_991)).collect()
 }
@@ -31,7 +31,7 @@ fn source(page: usize, port: u16) -> Option<String> {
     (page % 3 == 1).then(|| format!("http://source.test:{port}/{page}"))
 }
 
-/// A tree of pages with texts of their own, each of which takes a moment, so that commits fall between them.
+/// A tree of pages with texts of their own. Each takes a moment, so that commits fall between them.
 pub(crate) fn site() -> RunningSite {
     let answer = |page: usize, port: &str| {
         let children = [2 * page + 1, 2 * page + 2].into_iter().filter(|child| *child < PAGES);
@@ -62,14 +62,14 @@ pub(crate) fn site() -> RunningSite {
         .start_blocking()
 }
 
-/// All addresses of the site: those of pages, and those that are not there.
+/// All addresses of the site: those of pages, and those that do not exist.
 pub(crate) fn addresses(site: &RunningSite) -> [Vec<String>; 2] {
     let pages = (0..PAGES).map(|page| site.url(&path(page)).to_string()).collect();
     let gone = (0..PAGES).step_by(5).map(|page| site.url(&format!("/gone/{page}")).to_string()).collect();
     [pages, gone]
 }
 
-/// Flags of a crawl of the site into `out` with many commits.
+/// Flags for a crawl of the site into `out` with many commits.
 fn flags(command: &mut Command, site: &str, store: &str, sync: &str) {
     command.args([site, "--profile", "test", "--out", "out", "--allow-address", "127.0.0.1:*"]);
     command.args([
@@ -85,12 +85,12 @@ fn flags(command: &mut Command, site: &str, store: &str, sync: &str) {
     command.args(["--set", "log_level=warn", "--set", &format!("job_sync={sync}")]);
 }
 
-/// Whether each address is in exactly one record, and the report is there.
+/// Checks that each address is in exactly one record, and that the report exists.
 fn whole_crawl(out: &Path, [pages, gone]: &[Vec<String>; 2]) -> Checked {
     let found = lines(&out.join("pages.jsonl"))?;
     let drops = lines(&out.join("drops.jsonl"))?;
     each_once("pages.jsonl", pages, field(&found, "url"))?;
-    // Links to other hosts are refused, which a resumed crawl need not tell again.
+    // Links to other hosts are refused, and a resumed crawl need not record that again.
     let drops: Vec<String> =
         field(&drops, "url").into_iter().filter(|url| url.contains("127.0.0.1")).collect();
     each_once("drops.jsonl", gone, drops)?;
@@ -101,7 +101,7 @@ fn whole_crawl(out: &Path, [pages, gone]: &[Vec<String>; 2]) -> Checked {
     Ok(())
 }
 
-/// A crawl with some more flags, and a further check.
+/// A crawl with additional flags and an additional check.
 fn crawl_with(
     [store, sync]: [&'static str; 2],
     more: &'static [&'static str],
@@ -124,12 +124,12 @@ fn crawl_with(
     scenario
 }
 
-/// `crawl` on a store.
+/// `crawl` with a store.
 pub(crate) fn crawl(store: &'static str, sync: &'static str) -> Scenario {
     crawl_with([store, sync], &[], |_, _| Ok(()))
 }
 
-/// `crawl --fresh` over a finished crawl. A run without the flag goes on with whatever is there.
+/// `crawl --fresh` over a finished crawl. A run without the flag continues from any state.
 pub(crate) fn fresh() -> Scenario {
     let mut scenario = crawl("redb", "full");
     let site = scenario.sites[0].url("/").to_string();
@@ -185,7 +185,7 @@ pub(crate) fn indexed() -> Scenario {
 
 const CACHE: &[&str] = &["--set", "httpcache_enabled=true", "--set", "httpcache_dir=cache"];
 
-/// A crawl with an HTTP cache, which may forget in a crash, and never be damaged.
+/// A crawl with an HTTP cache, which may lose entries in a crash but must never be damaged.
 pub(crate) fn cached() -> Scenario {
     let mut scenario = crawl_with(["redb", "full"], CACHE, |_, _| Ok(()));
     let [pages, gone] = addresses(&scenario.sites[0]);
@@ -231,7 +231,7 @@ pub(crate) fn export() -> Scenario {
     scenario
 }
 
-/// Number of records of a WARC file that is whole.
+/// The number of records in a WARC file; an error if the file is damaged.
 fn records_of(path: &Path) -> Result<usize, String> {
     let file = fs::File::open(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
     let mut text = Vec::new();
@@ -240,7 +240,7 @@ fn records_of(path: &Path) -> Result<usize, String> {
     Ok(text.windows(8).filter(|window| window == b"WARC/1.1").count())
 }
 
-/// `sweep` of a site of which every third page is a copy of a page that it links to.
+/// `sweep` of a site; every third page is a copy of a page that it links to.
 pub(crate) fn sweep() -> Scenario {
     let site = site();
     let (start, port, addresses) = (site.url("/").to_string(), site.port(), addresses(&site));

@@ -1,4 +1,4 @@
-//! Indexes of near-duplicates.
+//! Scenarios of indexes of near-duplicates.
 
 use std::path::Path;
 use std::time::Duration;
@@ -33,14 +33,14 @@ fn dedup(what: &'static str) -> Scenario {
         command.args(["--report", "report.json"]);
         command
     };
-    // What a run finds that nothing disturbs.
+    // The expected flags come from an undisturbed run.
     let undisturbed = tempfile::tempdir().expect("a temporary directory");
     prepare(undisturbed.path());
     let ended = run_bounded(&mut command(undisturbed.path()), Duration::from_secs(60));
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let flags = |directory: &Path| -> Result<Vec<String>, String> {
         let mut flags = lines(&directory.join("flags.jsonl"))?;
-        // Each run has its own time.
+        // The time differs between runs.
         flags.iter_mut().filter_map(Value::as_object_mut).for_each(|flag| drop(flag.remove("ts")));
         Ok(flags.iter().map(ToString::to_string).collect())
     };

@@ -1,4 +1,5 @@
-//! Feeds of a spider that uses the library: lines and tables that belong to a job, and files that a run makes anew.
+//! Scenarios of a spider that uses the library and writes feeds: lines and tables that belong to a job, and files
+//! that each run writes anew.
 
 use std::fs;
 use std::io::Read;
@@ -15,7 +16,7 @@ use crate::crawls::{addresses, site};
 use crate::records::{each_once, field, lines, none_twice};
 use crate::scenario::{Checked, Moment, Scenario};
 
-/// The start address for the spider; this test binary is the spider's, too.
+/// The environment variable with the start address; this test binary also runs as the spider.
 const START: &str = "CRASH_TEST_SPIDER_START";
 
 #[derive(Clone, Serialize)]
@@ -24,7 +25,7 @@ struct Found {
     title: String,
 }
 
-/// The spider, if it is called as one.
+/// Runs the spider, if the variable is set.
 #[test]
 fn spider() {
     let Ok(start) = std::env::var(START) else { return };
@@ -90,7 +91,7 @@ fn table(path: &Path) -> Result<Vec<String>, String> {
     rows.collect::<Result<_, _>>().map_err(|cause| format!("{}: {cause}", path.display()))
 }
 
-/// A file that has the items of the last run only, and is whole.
+/// Checks a file that has the items of the last run only, and is complete.
 fn made_anew(name: &str, path: &Path, pages: &[String], moment: Moment) -> Checked {
     let wrong = |cause: &dyn std::fmt::Display| format!("{name}: {cause}");
     let mut bytes = fs::read(path).map_err(|cause| wrong(&cause))?;
@@ -107,7 +108,7 @@ fn made_anew(name: &str, path: &Path, pages: &[String], moment: Moment) -> Check
     if !is_whole {
         return Err(wrong(&"it has no end"));
     }
-    // The addresses of the site end where no other begins with them.
+    // No address of the site is a prefix of another one.
     let found = text.split("http://").skip(1).map(|rest| {
         let end = rest.find(['"', '<', ',']).unwrap_or(rest.len());
         format!("http://{}", &rest[..end])

@@ -1,4 +1,4 @@
-//! What is done to a scenario: crashes between its system calls, calls that fail, kills.
+//! The four judges of a scenario: crashes between its system calls, failing calls, and kills.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 
 use crate::scenario::{Moment, Scenario};
 
-/// A command that takes longer hangs.
+/// A command that takes longer counts as hanging.
 const LIMIT: Duration = Duration::from_secs(60);
 
 fn number(name: &str, default: usize) -> usize {
@@ -25,7 +25,7 @@ fn random() -> StdRng {
     StdRng::seed_from_u64(seed as u64)
 }
 
-/// Judges many cases and tells all that went wrong at once.
+/// Collects the failures of many cases and reports them together.
 struct Verdict {
     name: &'static str,
     cases: usize,
@@ -58,7 +58,7 @@ fn prepared(scenario: &Scenario) -> tempfile::TempDir {
     directory
 }
 
-/// Crashes between all system calls, by a recording of one run; and a power cut right after its end.
+/// Simulates crashes between all system calls of one recorded run, and a power cut right after its end.
 pub(crate) fn crashes(name: &'static str, scenario: &Scenario) {
     let (mut random, mut verdict) = (random(), Verdict::of(name));
     let directory = prepared(scenario);
@@ -69,7 +69,7 @@ pub(crate) fn crashes(name: &'static str, scenario: &Scenario) {
         recording.restore(crash, directory.path());
         directory
     };
-    // When it says that it is done, everything is on the disk.
+    // When the command reports success, everything must be on the disk.
     for loss in [Loss::Nothing, Loss::Unsynced, Loss::UnsyncedData, Loss::Random(random.random())] {
         let crash = Crash { after: recording.len(), loss };
         let directory = restored(crash);
@@ -84,7 +84,7 @@ pub(crate) fn crashes(name: &'static str, scenario: &Scenario) {
     verdict.close();
 }
 
-/// A sample of all crashes, half of them around syncs and changes of names.
+/// A sample of all crashes; half of them are near syncs and changes of names.
 fn chosen(scenario: &Scenario, recording: &Recording, count: usize, random: &mut StdRng) -> Vec<Crash> {
     let turns = recording.turning_points();
     let losses = if scenario.survives_power_cuts { 6 } else { 1 };
@@ -105,7 +105,7 @@ fn chosen(scenario: &Scenario, recording: &Recording, count: usize, random: &mut
     (0..count).map(crash).collect()
 }
 
-/// Runs the command again, and looks at what it made.
+/// Runs the command again, and checks its files.
 fn complete(scenario: &Scenario, directory: &Path) -> Result<(), String> {
     let ended = run_bounded(&mut scenario.again(directory), LIMIT);
     let said = || format!("code {:?}, signal {:?}: {}", ended.code, ended.signal, tail(&ended.stderr));
@@ -125,7 +125,8 @@ fn tail(text: &str) -> String {
     lines[lines.len().saturating_sub(6)..].join("\n")
 }
 
-/// Calls that fail, one in each run: the command says what and where, or does without; then it is run again.
+/// Makes one call fail in each run: the command must report what failed and where, or work without it; then it is run
+/// again.
 pub(crate) fn faults(name: &'static str, scenario: &Scenario) {
     let (mut random, mut verdict) = (random(), Verdict::of(name));
     let recording = recorded(scenario);
@@ -139,7 +140,8 @@ pub(crate) fn faults(name: &'static str, scenario: &Scenario) {
     verdict.close();
 }
 
-/// Faults in random order, and one of each call for each file before the second of any: the store has most calls.
+/// Faults in random order; each combination of call and file comes once before any comes twice, because the store
+/// makes most calls.
 fn spread(mut faults: Vec<Fault>, random: &mut StdRng) -> Vec<Fault> {
     faults.shuffle(random);
     let mut times: HashMap<(String, PathBuf), usize> = HashMap::new();
@@ -159,12 +161,12 @@ fn recorded(scenario: &Scenario) -> Recording {
 fn with_fault(scenario: &Scenario, fault: &Fault, directory: &Path) -> Ended {
     let root = directory.canonicalize().expect("the directory is there");
     let mut command = (scenario.command)(directory);
-    // Panics of libraries that are caught are printed if this asks for it.
+    // With this variable, the messages of caught panics would be printed.
     command.env_remove("RUST_BACKTRACE");
     run_with(fault, &command, &root, LIMIT)
 }
 
-/// Whether a command that met a failing call ended as it should.
+/// Checks that a command with a failing call ended as it should.
 fn told(fault: &Fault, ended: &Ended) -> Result<(), String> {
     match ended.code {
         _ if ended.hung => Err("it hangs".to_owned()),
@@ -173,7 +175,7 @@ fn told(fault: &Fault, ended: &Ended) -> Result<(), String> {
         Some(1 | 2) => {
             let says = |word: &str| ended.stderr.contains(word);
             let names_error = ["nput/output error", "o space left", "no room is left"].into_iter().any(says);
-            // A file is written under another name before it has its own.
+            // A file is written under a temporary name before it gets its own.
             let parts: Vec<String> = fault.path.iter().map(|part| strip(&part.to_string_lossy())).collect();
             match says(&parts.join("/")) || (names_error && parts.iter().any(|part| says(part))) {
                 true => Ok(()),
@@ -189,7 +191,7 @@ fn strip(name: &str) -> String {
     suffix.unwrap_or(name).trim_start_matches('.').to_owned()
 }
 
-/// Kills at random moments of a run and at random calls, some of them twice, and then a run to the end.
+/// Kills the command at random moments and at random calls, sometimes twice, and then runs it to its end.
 pub(crate) fn kills(name: &'static str, scenario: &Scenario) {
     let (mut random, mut verdict) = (random(), Verdict::of(name));
     let count = number("HUNTSMAN_CRASH_KILLS", 3);
@@ -200,7 +202,7 @@ pub(crate) fn kills(name: &'static str, scenario: &Scenario) {
     let length = began.elapsed();
     for at in 0..count {
         let directory = prepared(scenario);
-        // More of them early: a run makes most of its files then.
+        // Early moments are more frequent, because a run creates most of its files then.
         let mut moment = || length.mul_f64(random.random::<f64>().powi(2));
         let mut moments = vec![moment()];
         let mut killed = kill_after((scenario.command)(directory.path()), moments[0]);

@@ -1,12 +1,14 @@
-//! Crashes, power cuts and failing disks, for every command that leaves files: the same command again makes everything whole.
+//! Crashes, power cuts and failing disks, for every command that writes files: running the same command again must
+//! complete everything.
 //!
-//! Four judges look at each scenario. How much they do is a sample for every day; for nights:
+//! Four judges test each scenario. By default they test a sample; for nightly runs, these variables set how much they
+//! do:
 //!
 //! | variable | what it sets |
 //! |---|---|
-//! | `HUNTSMAN_CRASH_POINTS` | crashes of each scenario, made up from a recording |
+//! | `HUNTSMAN_CRASH_POINTS` | simulated crashes of each scenario, from a recording |
 //! | `HUNTSMAN_CRASH_FAULTS` | failing calls of each scenario, each in a run of its own |
-//! | `HUNTSMAN_CRASH_KILLS` | kills of each scenario: so many at random moments, and so many at system calls |
+//! | `HUNTSMAN_CRASH_KILLS` | kills of each scenario: this many at random moments, and as many at system calls |
 //! | `HUNTSMAN_CRASH_SEED` | the seed, which every test prints |
 #![cfg(target_os = "linux")]
 
@@ -19,7 +21,7 @@ mod judges;
 mod records;
 mod scenario;
 
-/// The judges over a scenario.
+/// Runs the judges over a scenario.
 macro_rules! judged {
     ($name:ident, $scenario:expr) => {
         mod $name {

@@ -1,4 +1,4 @@
-//! What every file of records must be like.
+//! Checks that every file of records must pass.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::scenario::Checked;
 
-/// The lines of a file, all of them whole.
+/// The lines of a file; an error if one is incomplete.
 pub(crate) fn lines(path: &Path) -> Result<Vec<Value>, String> {
     let text = fs::read_to_string(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
     if !text.is_empty() && !text.ends_with('\n') {
@@ -20,19 +20,19 @@ pub(crate) fn lines(path: &Path) -> Result<Vec<Value>, String> {
     parsed.collect()
 }
 
-/// One JSON value that is the whole of a file.
+/// Parses a file that consists of one JSON value.
 pub(crate) fn json(path: &Path) -> Result<Value, String> {
     let text = fs::read(path).map_err(|cause| format!("{}: {cause}", path.display()))?;
     serde_json::from_slice(&text).map_err(|cause| format!("{}: {cause}", path.display()))
 }
 
-/// A field of lines as text.
+/// The values of a field in all lines, as text.
 pub(crate) fn field(lines: &[Value], name: &str) -> Vec<String> {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     lines.iter().map(|line| text(&line[name])).collect()
 }
 
-/// Whether all of these are found, each once, and nothing else is.
+/// Checks that each expected entry is found exactly once, and that no others are found.
 pub(crate) fn each_once(what: &str, expected: &[String], found: impl IntoIterator<Item = String>) -> Checked {
     let mut times: BTreeMap<String, i64> = expected.iter().map(|name| (name.clone(), 0)).collect();
     let mut unknown = Vec::new();
@@ -60,7 +60,7 @@ pub(crate) fn each_once(what: &str, expected: &[String], found: impl IntoIterato
     ))
 }
 
-/// Whether nothing is found twice or unknown; what is missing is no fault.
+/// Checks that no entry is found twice and none is unknown; missing entries are allowed.
 pub(crate) fn none_twice(what: &str, expected: &[String], found: Vec<String>) -> Checked {
     let there: Vec<String> = expected.iter().filter(|name| found.contains(name)).cloned().collect();
     each_once(what, &there, found)

@@ -1,45 +1,46 @@
-//! A command that is crashed, and what must be true of its files.
+//! A scenario: a command that is crashed, and a check of its files.
 
 use std::path::Path;
 use std::process::Command;
 
 use huntsman_testkit::RunningSite;
 
-/// What is wrong with the files that a command left.
+/// The result of checking the files of a command; the error says what is wrong.
 pub(crate) type Checked = Result<(), String>;
 
 type Make = Box<dyn Fn(&Path) -> Command>;
 type Check = Box<dyn Fn(&Path, Moment) -> Checked>;
 
-/// When files are looked at.
+/// When the files are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Moment {
-    /// After one run that nothing disturbed.
+    /// After one undisturbed run.
     Undisturbed,
-    /// After a crash or a fault, and the same command again.
+    /// After a crash or a fault, and a second run of the same command.
     Completed,
 }
 
 /// A command in a directory of its own, named by relative paths.
 pub(crate) struct Scenario {
-    /// Servers that the command asks.
+    /// Servers that the command uses.
     pub(crate) sites: Vec<RunningSite>,
-    /// Puts what it needs into an empty directory.
+    /// Puts the command's input into an empty directory.
     pub(crate) prepare: Box<dyn Fn(&Path)>,
     /// The command that is crashed.
     pub(crate) command: Make,
-    /// The command that makes everything whole, if it is another one.
+    /// The command that completes everything after a crash, if it differs.
     pub(crate) again: Option<Make>,
-    /// What the files must be like in the end.
+    /// Checks the final files.
     pub(crate) check: Check,
-    /// Whether it promises to survive a power cut in the midst of its work, or a kill only.
+    /// Whether the command promises to survive a power cut in the middle of its work, or only a kill.
     pub(crate) survives_power_cuts: bool,
-    /// It makes a file that must not exist before: the same command again may say that it is there, and whole.
+    /// Whether the command creates a file that must not exist before: the second run may report that it exists and is
+    /// complete.
     pub(crate) makes_a_new_file: bool,
 }
 
 impl Scenario {
-    /// A command that needs nothing, promises everything, and is to be run again as it was.
+    /// A scenario that needs no input, makes all promises, and is repeated with the same command.
     pub(crate) fn new(
         command: impl Fn(&Path) -> Command + 'static,
         check: impl Fn(&Path, Moment) -> Checked + 'static,

@@ -9,7 +9,7 @@ const FULL_WIDTH: &str = "\u{ff11}\u{ff12}\u{ff17}.0.0.\u{ff18}\u{ff10}";
 pub(super) fn behaviours() -> Vec<Behaviour> {
     let of =
         |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Addresses, name, about, answer);
-    // The page is fine and its other link must be followed; the inside host must not learn of it.
+    // The page is fine and its other link must be followed; the inside host must not receive a request.
     let spelt = |name: &'static str, about, host: &'static str| {
         let answer = move |ask: &Ask<'_>| {
             let inside = format!("http://{host}:{}/panel/{name}", ask.world.port());
@@ -35,7 +35,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             Answer::html(ask.page(&[&links[0], &links[1]]))
         })
         .kept()
-        // 0.0.0.0 arrives at the first host, whichever host the family has.
+        // A connection to 0.0.0.0 arrives at the first host, whichever host the family has.
         .judge(|evidence, why| {
             let path = evidence.behaviour.path(POISON);
             if evidence.record.to(MAIN).any(|seen| seen.asked.path() == path) {

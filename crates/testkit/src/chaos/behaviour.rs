@@ -1,4 +1,4 @@
-//! One bad behaviour: where it is, what it answers, and what a client may do about it.
+//! One bad behaviour: its address, its responses, and what a client may do about it.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -9,43 +9,43 @@ use crate::answer::Answer;
 use crate::record::Asked;
 use crate::sites::{Random, prose};
 
-/// Attempts that a failure of the network is worth, the first one included.
+/// Maximum number of attempts after network failures, the first one included.
 const ATTEMPTS: usize = 3;
 
-/// What a behaviour is about. Every family is served on an address of its own.
+/// The subject of a behaviour. Every family is served on an address of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Family {
     /// Bodies that are too short, too long, endless or of the wrong type.
     Bodies,
     /// Header blocks that are too large or broken.
     Headers,
-    /// Content codings: bombs, lies, stacks.
+    /// Content codings: bombs, false declarations, stacked codings.
     Codings,
     /// Silence and slowness.
     Time,
-    /// Statuses that ask for another try.
+    /// Statuses that ask the client to retry.
     Retries,
     /// Redirects: loops, chains, bad targets.
     Redirects,
     /// Addresses that must not be connected to, or that no request line may hold.
     Addresses,
-    /// Cookies, credentials and what else must not leak.
+    /// Cookies, credentials and other data that must not leak to other hosts.
     Cookies,
-    /// Markup that breaks parsers.
+    /// Markup that is hard on parsers.
     Markup,
     /// Endless sites.
     Traps,
     /// robots.txt and other rules for robots.
     Robots,
-    /// Answers that break HTTP.
+    /// Responses that violate HTTP.
     Protocol,
-    /// Sitemaps that lie, loop, swell and break. Served when chosen, or with
-    /// [`ChaosBuilder::sitemaps`](crate::ChaosBuilder::sitemaps).
+    /// Sitemaps that contain false data, loop, are too large or malformed. They are served if this family is chosen,
+    /// or with [`ChaosBuilder::sitemaps`](crate::ChaosBuilder::sitemaps).
     Sitemaps,
 }
 
 impl Family {
-    /// All of them.
+    /// All families.
     pub const ALL: [Self; 13] = [
         Self::Bodies,
         Self::Headers,
@@ -62,7 +62,7 @@ impl Family {
         Self::Sitemaps,
     ];
 
-    /// Lower-case name, also the first segment of its paths.
+    /// Lower-case name; it is also the first segment of the family's paths.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bodies => "bodies",
@@ -142,17 +142,17 @@ pub(super) struct Ask<'a> {
     pub(super) asked: &'a Asked,
     pub(super) world: &'a World,
     pub(super) behaviour: &'a Behaviour,
-    /// What follows the path of the behaviour, without a slash; empty for the entry.
+    /// The part of the path after that of the behaviour, without a slash; empty for the entry page.
     pub(super) rest: &'a str,
 }
 
 impl Ask<'_> {
-    /// The path of something under this behaviour; the entry for an empty name.
+    /// The path of a resource of this behaviour; an empty name gives the entry page.
     pub(super) fn path(&self, rest: &str) -> String {
         self.behaviour.path(rest)
     }
 
-    /// The absolute URL of something under this behaviour.
+    /// The absolute URL of a resource of this behaviour.
     pub(super) fn url(&self, rest: &str) -> String {
         self.world.url(self.behaviour.host(self.world), &self.path(rest))
     }
@@ -167,18 +167,18 @@ impl Ask<'_> {
         self.page(&[&self.path(POISON)])
     }
 
-    /// A page with links, as they are.
+    /// A page with links, which are written unchanged.
     pub(super) fn page(&self, links: &[&str]) -> String {
         page(&self.asked.target, links)
     }
 }
 
-/// The link that must be followed: the page was fine, or it was fine up to there.
+/// The link that must be followed, because the page was fine, at least up to that link.
 pub(super) const KEPT: &str = "kept";
-/// The link that must not be followed: the page was not fine, or the rules forbid it.
+/// The link that must not be followed, because the page was not fine or the rules forbid it.
 pub(super) const POISON: &str = "poison";
 
-/// A page of its own text, with links.
+/// A page with a text of its own and links.
 pub(super) fn page(title: &str, links: &[&str]) -> String {
     let seed = title.bytes().fold(7, |seed: u64, byte| seed.wrapping_mul(31).wrapping_add(u64::from(byte)));
     let text = prose(&mut Random::new(seed), 60);
@@ -193,12 +193,12 @@ fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
-/// Where a behaviour lives.
+/// Where a behaviour is served.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// Under `/family/name` on the host of its family.
     Path,
-    /// A whole host, because robots.txt or the state of a host is what it is about.
+    /// A host of its own, because the behaviour is about robots.txt or about the state of a host.
     Host(&'static str),
 }
 
@@ -214,19 +214,19 @@ pub(super) struct Behaviour {
     pub(super) bytes: Taken,
     pub(super) has_kept: bool,
     pub(super) has_poison: bool,
-    /// Whether it can be passed only by a client that recognises duplicate content.
+    /// Whether only a client that recognises duplicate content can pass it.
     pub(super) needs_dedup: bool,
-    /// Whether it can be passed only by a client that reads sitemaps.
+    /// Whether only a client that reads sitemaps can pass it.
     pub(super) needs_sitemaps: bool,
     pub(super) answer: Answering,
     pub(super) judge: Option<Judging>,
 }
 
-/// How many requests a client may spend.
+/// How many requests a client may send.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Allowed {
     Requests(usize),
-    /// One, and as many as the client follows redirects.
+    /// One, plus one for each redirect that the client follows.
     Hops,
 }
 
@@ -239,17 +239,17 @@ impl Allowed {
     }
 }
 
-/// How much of one answer a client may take.
+/// How many bytes of one response a client may receive.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Taken {
-    /// The limit of bodies, and what is under way when it strikes.
+    /// The limit of bodies, plus the bytes in flight when the limit is reached.
     Body,
-    /// What is under way when the client leaves at the headers.
+    /// The bytes in flight when the client closes the connection after the headers.
     Head,
 }
 
 impl Taken {
-    /// Both sides' socket buffers on loopback hold some MiB: bytes "taken" include these.
+    /// The socket buffers of both sides on loopback hold some MiB; the bytes "taken" include these.
     const UNDER_WAY: u64 = 8 << 20;
 
     pub(super) fn limit(self, world: &World) -> u64 {
@@ -261,7 +261,7 @@ impl Taken {
 }
 
 impl Behaviour {
-    /// A behaviour under `/family/name`, worth the attempts of a network failure.
+    /// A behaviour under `/family/name`, with the attempts that a network failure allows.
     pub(super) fn new(
         family: Family,
         name: &'static str,
@@ -284,42 +284,42 @@ impl Behaviour {
         }
     }
 
-    /// Gives it a host of its own. All paths on it are plain pages unless `answer` decides otherwise.
+    /// Puts the behaviour on a host of its own. All paths there are plain pages unless `answer` decides otherwise.
     pub(super) fn at_host(mut self, host: &'static str) -> Self {
         self.place = Place::Host(host);
         self
     }
 
-    /// There is a link that must be followed.
+    /// Marks that there is a link that must be followed.
     pub(super) fn kept(mut self) -> Self {
         self.has_kept = true;
         self
     }
 
-    /// There is a link that must not be followed.
+    /// Marks that there is a link that must not be followed.
     pub(super) fn poison(mut self) -> Self {
         self.has_poison = true;
         self
     }
 
-    /// How many requests are allowed under its path, `kept` not counted.
+    /// Sets how many requests are allowed under its path, without those for `kept`.
     pub(super) fn requests(mut self, requests: usize) -> Self {
         self.requests = Allowed::Requests(requests);
         self
     }
 
-    /// It may be asked for once, and for every redirect that the client follows.
+    /// Allows one request, and one for every redirect that the client follows.
     pub(super) fn hops(mut self) -> Self {
         self.requests = Allowed::Hops;
         self
     }
 
-    /// Another try cannot help.
+    /// Allows one attempt, because a retry cannot help.
     pub(super) fn once(self) -> Self {
         self.requests(1)
     }
 
-    /// The client can know from the headers that it wants no body.
+    /// Marks that the client can know from the headers that it does not want the body.
     pub(super) fn head_only(mut self) -> Self {
         self.bytes = Taken::Head;
         self
@@ -335,7 +335,7 @@ impl Behaviour {
         self
     }
 
-    /// Adds complaints of its own to the verdict.
+    /// Adds a check of its own, which appends complaints to the verdict.
     pub(super) fn judge(
         mut self,
         judge: impl Fn(&Evidence<'_>, &mut Vec<String>) + Send + Sync + 'static,
@@ -359,7 +359,7 @@ impl Behaviour {
         }
     }
 
-    /// What follows its path in another path; `None` if that is not under it.
+    /// The part of another path after the behaviour's path; `None` if it is not below that.
     pub(super) fn rest_of<'a>(&self, path: &'a str) -> Option<&'a str> {
         match self.place {
             Place::Host(_) => path.strip_prefix('/'),
@@ -371,7 +371,8 @@ impl Behaviour {
         }
     }
 
-    /// What the index of the family links to. On a host of its own nothing else might, if its entry is forbidden.
+    /// The links on the family's index page. For a host of its own there may be no other link if its entry page is
+    /// forbidden.
     pub(super) fn links(&self, world: &World) -> Vec<String> {
         let url = |rest: &str| world.url(self.host(world), &self.path(rest));
         let mut links = vec![url("")];

@@ -1,4 +1,4 @@
-//! Bodies that are too short, too long, endless or of the wrong type (Q1, Q5 and the body limit).
+//! Bodies that are too short, too long, endless or of the wrong type, and the limit on the size of bodies.
 
 use bytes::Bytes;
 

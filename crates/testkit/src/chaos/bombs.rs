@@ -1,4 +1,4 @@
-//! Small streams that unpack to very much, written by hand where no library would write them.
+//! Small streams that unpack to very large ones, written by hand where no library would write them.
 
 use std::sync::OnceLock;
 
@@ -9,7 +9,7 @@ use crate::answer::Part;
 
 const MIB: usize = 1 << 20;
 
-/// A stream that is never held in memory: a beginning, a block many times, an end.
+/// A stream that is never held in memory as a whole: a beginning, a repeated block, and an end.
 pub(super) struct Bomb {
     pub(super) head: Bytes,
     pub(super) block: Bytes,
@@ -18,7 +18,7 @@ pub(super) struct Bomb {
 }
 
 impl Bomb {
-    /// The stream as the chunks of a chunked body, with its end.
+    /// The stream as the chunks of a chunked body, including the last chunk.
     pub(super) fn chunks(&self) -> Vec<Part> {
         vec![
             Part::Bytes(chunk(&self.head)),
@@ -28,7 +28,7 @@ impl Bomb {
         ]
     }
 
-    /// The whole stream, for packing it once more and for tests.
+    /// The whole stream, for compressing it once more and for tests.
     pub(super) fn bytes(&self) -> Bytes {
         let mut out = BytesMut::from(&self.head[..]);
         (0..self.times).for_each(|_| out.put_slice(&self.block));
@@ -37,7 +37,7 @@ impl Bomb {
     }
 }
 
-/// One chunk; nothing for no data, because an empty chunk ends a body.
+/// One chunk; for empty data nothing is written, because an empty chunk ends a body.
 pub(super) fn chunk(data: &[u8]) -> Bytes {
     let mut out = BytesMut::new();
     if !data.is_empty() {
@@ -48,7 +48,7 @@ pub(super) fn chunk(data: &[u8]) -> Bytes {
     out.freeze()
 }
 
-/// Raw deflate without a final block, ended at a byte border, so that such pieces can be strung together.
+/// Raw deflate without a final block, ended at a byte boundary, so that such pieces can be concatenated.
 fn deflated(data: &[u8]) -> Bytes {
     let mut packer = Compress::new(Compression::best(), false);
     // A full flush adds some bytes to the worst case of stored blocks.
@@ -60,10 +60,10 @@ fn deflated(data: &[u8]) -> Bytes {
 
 /// The final empty block of raw deflate.
 const DEFLATE_END: &[u8] = b"\x03\x00";
-/// Magic, deflate, no flags, no time, no system.
+/// The header of a gzip file: magic number, deflate, no flags, no time, no operating system.
 pub(super) const GZIP_HEAD: &[u8] = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff";
 
-/// One MiB of blanks; packed once, because it is the same in every bomb.
+/// One MiB of blanks, compressed only once because it is the same in every bomb.
 fn blank_block() -> Bytes {
     static BLOCK: OnceLock<Bytes> = OnceLock::new();
     BLOCK.get_or_init(|| deflated(&vec![b' '; MIB])).clone()
@@ -84,7 +84,7 @@ pub(super) fn gzip(page: &[u8], mib: u64) -> Bomb {
     Bomb { head, block: blank_block(), times: mib, tail: tail.freeze() }
 }
 
-/// The same as `deflate` of HTTP, which is the zlib format.
+/// The same data as HTTP's `deflate`, which is the zlib format.
 pub(super) fn zlib(page: &[u8], mib: u64) -> Bomb {
     let raw = raw_deflate(page, mib);
     let mut tail = BytesMut::from(&raw.tail[..]);
@@ -92,12 +92,12 @@ pub(super) fn zlib(page: &[u8], mib: u64) -> Bomb {
     Bomb { head: [b"\x78\xda", &raw.head[..]].concat().into(), tail: tail.freeze(), ..raw }
 }
 
-/// The same as raw deflate, which some servers send under the name `deflate`.
+/// The same data as raw deflate, which some servers send under the name `deflate`.
 pub(super) fn raw_deflate(page: &[u8], mib: u64) -> Bomb {
     Bomb { head: deflated(page), block: blank_block(), times: mib, tail: DEFLATE_END.into() }
 }
 
-/// Gzip of any bytes, whole.
+/// Compresses any bytes with gzip.
 pub(super) fn gzipped(data: &[u8]) -> Bytes {
     let mut crc = Crc::new();
     crc.update(data);
@@ -109,7 +109,7 @@ pub(super) fn gzipped(data: &[u8]) -> Bytes {
     out.freeze()
 }
 
-/// Checksum of `page` and so many blanks (RFC 1950): both sums have a closed form for equal bytes.
+/// Checksum of `page` followed by this many blanks (RFC 1950): for equal bytes, both sums have a closed form.
 fn adler32(page: &[u8], blanks: u64) -> u32 {
     const MODULUS: u64 = 65_521;
     let (mut a, mut b) = (1u64, 0u64);
@@ -137,13 +137,13 @@ fn zstd_block(last: bool, kind: u32, size: u32) -> [u8; 3] {
     [a, b, c]
 }
 
-/// The same as zstd: blocks of type RLE need 4 bytes for 128 KiB (RFC 8878, section 3.1.1.2).
+/// The same data as zstd: blocks of type RLE need 4 bytes for 128 KiB (RFC 8878, section 3.1.1.2).
 pub(super) fn zstd(page: &[u8], mib: u64) -> Bomb {
-    // Window of 2^(10 + 13) bytes, no length, no checksum.
+    // A window of 2^(10 + 13) bytes, no length, no checksum.
     zstd_with_window(page, mib, 13 << 3)
 }
 
-/// A zstd frame that asks its reader for a window of 2 TiB.
+/// A zstd frame that needs a window of 2 TiB to be decompressed.
 pub(super) fn zstd_huge_window(page: &[u8]) -> Bomb {
     zstd_with_window(page, 1, 31 << 3)
 }
@@ -158,7 +158,7 @@ fn zstd_with_window(page: &[u8], mib: u64, window: u8) -> Bomb {
     Bomb { head, block, times, tail: zstd_block(true, RAW, 0).to_vec().into() }
 }
 
-/// Bits in the order of deflate and brotli: the lowest one of a byte first.
+/// Writes bits in the order of deflate and brotli: the lowest bit of a byte first.
 #[derive(Default)]
 struct Bits {
     bytes: Vec<u8>,
@@ -228,7 +228,7 @@ mod tests {
 
     const PAGE: &[u8] = b"<p>page</p>";
 
-    /// What a reader gives: its beginning, and its length.
+    /// Reads to the end; returns the beginning and the length.
     fn unpack(mut reader: impl Read) -> (Vec<u8>, u64) {
         let mut start = vec![0; PAGE.len()];
         reader.read_exact(&mut start).expect("a valid stream");

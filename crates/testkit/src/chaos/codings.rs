@@ -1,4 +1,5 @@
-//! Content codings: bombs, lies and stacks. Decoding must be limited while it streams, in every layer.
+//! Content codings: bombs, false declarations and stacked codings. The client must limit the size while it decodes,
+//! in every layer.
 
 use bytes::Bytes;
 
@@ -7,7 +8,7 @@ use super::bombs::{self, Bomb, GZIP_HEAD, chunk, gzipped};
 use super::wire::{block_of, endless, head};
 use crate::answer::{Answer, Part};
 
-/// Size of a bomb when unpacked, in MiB: 64 times the usual limit.
+/// Decompressed size of a bomb in MiB: 64 times the usual limit.
 const BOMB_MIB: u64 = 1_024;
 
 pub(super) fn behaviours() -> Vec<Behaviour> {

@@ -1,4 +1,4 @@
-//! Cookies, credentials, and what else belongs to one host only (C1 to C4).
+//! Cookies, credentials, and other data that belongs to one host only.
 
 use super::behaviour::{Ask, Behaviour, Family, KEPT, page};
 use super::judge::has_cookie;
@@ -6,7 +6,7 @@ use super::{INSIDE, STRANGER};
 use crate::answer::Answer;
 use crate::record::Asked;
 
-/// Most cookies and bytes of one `Cookie` header.
+/// Maximum number of cookies, and (below) of bytes, in one `Cookie` header.
 const MAX_COOKIES: usize = 50;
 const MAX_COOKIE_HEADER: usize = 8 * 1024;
 
@@ -100,7 +100,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 .header("Set-Cookie", b"ctl2=a\x7fb; Path=/")
                 .header("Set-Cookie", b"ctl\t3=ab; Path=/\x08")
         })
-        // A client may refuse such a head as a whole.
+        // A client may reject a response head like this as a whole.
         .judge(|evidence, why| {
             if evidence.cookies().any(|(_, cookies)| cookies.chars().any(char::is_control)) {
                 why.push("a control character in a Cookie header".to_owned());
@@ -169,7 +169,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         .judge(|evidence, why| {
             let referers = evidence.at_stranger().filter_map(|seen| seen.asked.header("referer"));
             for referer in referers {
-                // Across origins only the origin: scheme, host, port and one slash.
+                // To another origin, only the origin may be sent as referrer: scheme, host, port and one slash.
                 if referer.splitn(4, '/').nth(3).is_some_and(|rest| !rest.is_empty()) {
                     why.push(format!("another host was told of {referer}"));
                 }

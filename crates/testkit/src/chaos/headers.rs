@@ -1,4 +1,4 @@
-//! Header blocks that are too large or broken (Q3 and the limits of heads).
+//! Header blocks that are too large or malformed, and the limits on the size of heads.
 
 use super::behaviour::{Ask, Behaviour, Family};
 use super::wire::{block_of, endless, page_with};

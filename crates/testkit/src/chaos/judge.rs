@@ -1,4 +1,4 @@
-//! The verdict on a client, from what the server saw.
+//! The verdict on a client, computed from the requests that the server received.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,16 +8,16 @@ use super::behaviour::{Behaviour, Family, KEPT, POISON, World};
 use super::{INSIDE, STRANGER};
 use crate::record::{Outcome, Record, Seen};
 
-/// The judgement on one behaviour.
+/// The verdict on one behaviour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// Stable name of the behaviour.
     pub name: &'static str,
-    /// Its family; `None` for what concerns the whole bed, such as the control pages.
+    /// Its family; `None` for a verdict on the whole test bed, such as that on the control pages.
     pub family: Option<Family>,
-    /// Whether the client did well.
+    /// Whether the client passed.
     pub pass: bool,
-    /// What it did wrong, or a number worth knowing; may be empty.
+    /// The client's mistakes, or a number worth knowing; may be empty.
     pub why: String,
 }
 
@@ -30,14 +30,14 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// What is known about one behaviour.
+/// The recorded requests for one behaviour.
 pub(super) struct Evidence<'a> {
     pub(super) world: &'a World,
     pub(super) record: &'a Record,
-    /// The record of the port that must stay untouched.
+    /// The record of the port that must not be connected to.
     pub(super) other: &'a Record,
     pub(super) behaviour: &'a Behaviour,
-    /// Requests under its path but for the two marked links, in order.
+    /// Requests under its path in order, without those for the two marked links.
     pub(super) own: Vec<&'a Seen>,
 }
 
@@ -57,7 +57,7 @@ impl<'a> Evidence<'a> {
         evidence
     }
 
-    /// Every request under its path, with what follows the path.
+    /// Every request under its path, with the rest of the path.
     pub(super) fn under(&self) -> impl Iterator<Item = (&'a str, &'a Seen)> + use<'a> {
         let behaviour = self.behaviour;
         let host = behaviour.host(self.world);
@@ -65,17 +65,17 @@ impl<'a> Evidence<'a> {
         seen.filter_map(move |seen| Some((behaviour.rest_of(seen.asked.path())?, seen)))
     }
 
-    /// Requests for something under its path.
+    /// Requests for one resource of the behaviour.
     pub(super) fn at(&self, rest: &str) -> Vec<&'a Seen> {
         self.under().filter(|(found, _)| *found == rest).map(|(_, seen)| seen).collect()
     }
 
-    /// Whether anything on the inside host was asked for with this beginning.
+    /// Whether the inside host received a request whose path begins like this.
     fn inside(&self, path: &str) -> bool {
         self.record.to(INSIDE).any(|seen| seen.asked.path().starts_with(path))
     }
 
-    /// Requests to the stranger for this behaviour.
+    /// Requests for this behaviour to the host `STRANGER`.
     pub(super) fn at_stranger(&self) -> impl Iterator<Item = &'a Seen> + use<'a> {
         let name = self.behaviour.name;
         self.record.seen.iter().filter(move |seen| {
@@ -83,7 +83,7 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// The `Cookie` headers of every request of the whole bed, as they came.
+    /// The `Cookie` headers of all requests to the test bed, as received.
     pub(super) fn cookies(&self) -> impl Iterator<Item = (&'a Seen, String)> + use<'a> {
         self.record.seen.iter().flat_map(|seen| {
             let values = seen.asked.headers.get_all("cookie");
@@ -91,7 +91,7 @@ impl<'a> Evidence<'a> {
         })
     }
 
-    /// Whether a cookie of this name was sent by any request of the whole bed.
+    /// Whether any request to the test bed sent a cookie of this name.
     pub(super) fn sent_cookie(&self, name: &str) -> bool {
         self.cookies().any(|(_, cookies)| has_cookie(&cookies, name))
     }
@@ -111,7 +111,7 @@ impl<'a> Evidence<'a> {
             why.push(format!("took {} MiB of one answer", taken >> 20));
         }
         let held = self.own.iter().map(|seen| seen.held(self.record.now)).max().unwrap_or_default();
-        // A client with its own limit leaves before the server does.
+        // A client with a limit of its own closes the connection before the server does.
         if held > self.world.hold.mul_f64(0.9) {
             why.push(format!("held for {:.1} s", held.as_secs_f64()));
         }
@@ -136,7 +136,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Whether a `Cookie` header has a cookie of a name.
+/// Whether a `Cookie` header contains a cookie of this name.
 pub(super) fn has_cookie(cookies: &str, name: &str) -> bool {
     cookies.split(';').any(|cookie| cookie.trim().split('=').next() == Some(name))
 }
@@ -146,7 +146,7 @@ fn verdict(name: &'static str, why: &[String], note: String) -> Verdict {
     Verdict { name, family: None, pass, why: if pass { note } else { why.join("; ") } }
 }
 
-/// The control pages: all of them, each sent whole.
+/// The verdict on the control pages: all of them must be fetched, each completely.
 pub(super) fn controls(record: &Record, pages: &[(&str, String)]) -> Verdict {
     let whole: HashSet<(&str, &str)> = record
         .seen
@@ -165,7 +165,7 @@ pub(super) fn controls(record: &Record, pages: &[(&str, String)]) -> Verdict {
     verdict("control_pages", &why, note)
 }
 
-/// No request to the stranger may carry what belongs to another host.
+/// No request to the host of a stranger may carry data that belongs to another host.
 pub(super) fn stranger(record: &Record) -> Verdict {
     let mut why = Vec::new();
     for seen in record.to(STRANGER) {
@@ -178,7 +178,7 @@ pub(super) fn stranger(record: &Record) -> Verdict {
     verdict("stranger_gets_no_secrets", &why, format!("{} requests", record.to(STRANGER).count()))
 }
 
-/// Nothing may even connect to the inside host, or to the port that no exception lists.
+/// The client must not even connect to the inside host, or to the port that no exception lists.
 pub(super) fn inside(record: &Record, other: &Record) -> Verdict {
     let mut why = Vec::new();
     let count = |record: &Record, host: &str| record.connections.get(host).copied().unwrap_or(0);
@@ -193,7 +193,7 @@ pub(super) fn inside(record: &Record, other: &Record) -> Verdict {
     verdict("inside_is_untouched", &why, String::new())
 }
 
-/// One robots.txt per host, however many requests wait for it.
+/// Each host gets one request for robots.txt, however many requests wait for it.
 pub(super) fn robots_once(record: &Record, hosts: &[&str]) -> Verdict {
     let why: Vec<String> = hosts
         .iter()
@@ -205,7 +205,7 @@ pub(super) fn robots_once(record: &Record, hosts: &[&str]) -> Verdict {
     verdict("robots_once_per_host", &why, String::new())
 }
 
-/// What every host must have been spared.
+/// No client may request paths under `/closed`, which robots.txt forbids on every host.
 pub(super) fn closed(record: &Record) -> Verdict {
     let why: Vec<String> = record
         .seen
@@ -216,12 +216,12 @@ pub(super) fn closed(record: &Record) -> Verdict {
     verdict("closed_by_robots", &why, String::new())
 }
 
-/// Whatever came in was a request.
+/// Everything received must be an HTTP request.
 pub(super) fn well_formed(record: &Record) -> Verdict {
     verdict("requests_are_well_formed", &record.malformed, String::new())
 }
 
-/// Hosts that hang must not hold back others: nearly all pages of a healthy host are asked for in time.
+/// Hosts that hang must not hold back others: nearly all pages of a healthy host must be requested in time.
 pub(super) fn unhindered(record: &Record, healthy: &[(&str, String)], within: Duration) -> Verdict {
     let first = record.seen.iter().map(|seen| seen.started).min().unwrap_or_default();
     let in_time: HashSet<&str> = record

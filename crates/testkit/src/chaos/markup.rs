@@ -1,4 +1,4 @@
-//! Markup that breaks parsers: depth, floods, damage. A link before the damage must be found.
+//! Markup that breaks parsers: deep nesting, floods of elements, damage. A link before the damage must be found.
 
 use super::behaviour::{Ask, Behaviour, Family};
 use crate::answer::Answer;
@@ -144,7 +144,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     ]
 }
 
-/// A page with its link, and then the damage.
+/// A page that consists of its link followed by the damage.
 fn damaged(ask: &Ask<'_>, damage: &[u8]) -> Vec<u8> {
     let page = ask.kept();
     let open = page.strip_suffix("</body></html>\n").expect("every page ends so");

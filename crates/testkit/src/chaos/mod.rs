@@ -1,8 +1,9 @@
-//! A hostile web on loopback: named bad behaviours, each judged from the server's side.
+//! A hostile web on loopback: named bad behaviours, each judged by what the server sees.
 //!
-//! Everything is bounded: an answer ends after 20 s (or [`ChaosBuilder::hold`]) or 64 MiB at the latest, and endless
-//! sites run dry. The bed judges what a server can see: how many requests, how many bytes, how long, which links were
-//! followed, what was sent along. Memory, output and exit codes are for the test around it.
+//! Everything is bounded: a response ends after 20 s (or [`ChaosBuilder::hold`]) or 64 MiB at the latest, and endless
+//! sites stop linking to new pages at some point. The test bed judges what a server can see: the number of requests,
+//! of bytes, the times, which links were followed, and which headers were sent. Memory, output and exit codes are
+//! left to the test that uses it.
 
 mod addresses;
 mod behaviour;
@@ -40,30 +41,30 @@ pub use judge::Verdict;
 
 /// The host of the seed and of the first control pages.
 const MAIN: &str = "127.0.0.1";
-/// Another site: it may be crawled, and must not get what belongs to others.
+/// Another site: it may be crawled, and must not receive data that belongs to others.
 const STRANGER: &str = "127.0.0.70";
-/// What the address guard must keep the client from; never an exception.
+/// The host that the address guard must keep the client from; it is never an exception.
 const INSIDE: &str = "127.0.0.80";
-/// Beginning of the addresses of silent hosts.
+/// Prefix of the addresses of silent hosts.
 const SILENT: &str = "127.0.1.";
-/// Within which a healthy host is asked for 95 % of its pages, whatever hangs elsewhere.
+/// Time within which 95 % of a healthy host's pages must be requested, whatever hangs elsewhere.
 const UNHINDERED: Duration = Duration::from_secs(60);
 
 /// Control pages of the seed's host: a binary tree below `/plain/0`.
 const MAIN_CONTROLS: usize = 15;
-/// Control pages of every family.
+/// Number of control pages of every family.
 const FAMILY_CONTROLS: usize = 3;
 
 const PLAIN_ROBOTS: &str = "User-agent: *\nDisallow: /closed/\n";
 
-/// The hostile web, while it is served.
+/// A running hostile web.
 ///
-/// A client under test crawls from [`seed_url`](Self::seed_url) with robots.txt obeyed, in the scope of
-/// [`hosts`](Self::hosts), with [`exceptions`](Self::exceptions) of the address guard and a limit for the whole
-/// request below 0.9 of [`ChaosBuilder::hold`]. Then [`verdict`](Self::verdict) tells how it did.
+/// The client under test crawls from [`seed_url`](Self::seed_url), obeys robots.txt, stays on [`hosts`](Self::hosts),
+/// uses [`exceptions`](Self::exceptions) of the address guard, and limits the time of a whole request to less than
+/// 0.9 of [`ChaosBuilder::hold`]. Afterwards [`verdict`](Self::verdict) says how it did.
 ///
-/// To see whether credentials leak, let it have some for [`origin`](Self::origin) of [`Family::Cookies`]. The bed
-/// expects cookies to be on, `nofollow` to be obeyed and at most three attempts.
+/// To test whether credentials leak, give the client some for [`origin`](Self::origin) of [`Family::Cookies`]. The
+/// test bed expects cookies to be on, `nofollow` to be obeyed, and at most three attempts.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -81,33 +82,33 @@ pub struct Chaos {
     bed: Arc<Bed>,
 }
 
-/// What is served.
+/// The behaviours that are served.
 struct Bed {
     world: World,
     behaviours: Vec<Behaviour>,
     silent_hosts: u8,
 }
 
-/// A behaviour as the bed lists it.
+/// A behaviour in the list of the test bed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listed {
-    /// Stable name, unique in the bed.
+    /// Stable name, unique in the test bed.
     pub name: &'static str,
     /// Its family.
     pub family: Family,
     /// What it does, in a few words.
     pub about: &'static str,
-    /// Its first address.
+    /// The URL of its entry page.
     pub url: Url,
-    /// The link that a good client follows from there, if any.
+    /// The link that a correct client follows from there, if any.
     pub kept: Option<Url>,
-    /// The link that a good client never follows, if any.
+    /// The link that a correct client never follows, if any.
     pub poison: Option<Url>,
-    /// How many requests under its address are allowed.
+    /// Number of requests that are allowed below its URL.
     pub requests: usize,
 }
 
-/// How the hostile web is to be.
+/// The configuration of a [`Chaos`].
 #[derive(Clone, Debug)]
 pub struct ChaosBuilder {
     hold: Duration,
@@ -123,12 +124,12 @@ pub struct ChaosBuilder {
 }
 
 impl Chaos {
-    /// Serves all of it with the defaults.
+    /// Serves all behaviours with the defaults.
     pub async fn start() -> Self {
         Self::builder().start().await
     }
 
-    /// Chooses what to serve, and the limits.
+    /// Configures what to serve, and the limits.
     pub fn builder() -> ChaosBuilder {
         ChaosBuilder {
             hold: Duration::from_secs(20),
@@ -144,28 +145,28 @@ impl Chaos {
         }
     }
 
-    /// Where to begin.
+    /// The URL at which a crawl begins.
     pub fn seed_url(&self) -> Url {
         self.site.url_on(MAIN, "/")
     }
 
-    /// Where a family is served: scheme, host and port.
+    /// The origin of a family: scheme, host and port.
     pub fn origin(&self, family: Family) -> Url {
         self.site.url_on(self.bed.world.host_of(family), "/")
     }
 
-    /// Every host that may be crawled, and the inside host, which only the address guard protects.
+    /// All hosts that may be crawled, and the inside host, which only the address guard protects.
     pub fn hosts(&self) -> Vec<String> {
         self.site.hosts().to_vec()
     }
 
-    /// What the address guard must be told to let through, as `host:port`.
+    /// The exceptions that the address guard needs, as `host:port`.
     pub fn exceptions(&self) -> Vec<String> {
         let hosts = self.site.hosts().iter().filter(|host| *host != INSIDE);
         hosts.map(|host| format!("{host}:{}", self.site.port())).collect()
     }
 
-    /// What is served, in the order of the verdict.
+    /// The served behaviours, in the order of the verdict.
     pub fn behaviours(&self) -> Vec<Listed> {
         let world = &self.bed.world;
         let listed = |behaviour: &Behaviour| {
@@ -183,22 +184,22 @@ impl Chaos {
         self.bed.behaviours.iter().map(listed).collect()
     }
 
-    /// The addresses of the control pages, which every client must fetch whatever happens elsewhere.
+    /// The URLs of the control pages, which every client must fetch whatever happens elsewhere.
     pub fn control_urls(&self) -> Vec<Url> {
         self.bed.controls().iter().map(|(host, path)| self.site.url_on(host, path)).collect()
     }
 
-    /// What the server saw up to now.
+    /// What the server has recorded so far.
     pub fn record(&self) -> Record {
         self.site.record()
     }
 
-    /// The judgement on every behaviour, then on the bed as a whole.
+    /// The verdict on every behaviour, then on the test bed as a whole.
     pub fn verdict(&self) -> Vec<Verdict> {
         self.bed.judge(&self.site.record(), &self.other.record())
     }
 
-    /// The verdict as lines of text, what failed first.
+    /// The verdict as lines of text, failures first.
     pub fn report(&self) -> String {
         let (passed, mut failed): (Vec<_>, Vec<_>) =
             self.verdict().into_iter().partition(|verdict| verdict.pass);
@@ -210,7 +211,7 @@ impl Chaos {
     /// Passes the test if every behaviour passed.
     ///
     /// # Panics
-    /// If one did not; the message lists them.
+    /// If a behaviour failed; the message lists all that did.
     pub fn assert_passed(&self) {
         let failed: Vec<String> =
             self.verdict().iter().filter(|verdict| !verdict.pass).map(ToString::to_string).collect();
@@ -229,13 +230,13 @@ impl fmt::Debug for Chaos {
 }
 
 impl ChaosBuilder {
-    /// Ends every answer after this time (default 20 s). The client's own limit should be below 0.9 of it.
+    /// Ends every response after this time (default 20 s). The client's own limit should be below 0.9 of it.
     pub fn hold(mut self, hold: Duration) -> Self {
         self.hold = hold;
         self
     }
 
-    /// The limit of bodies that the client has (default 16 MiB, at most 48 MiB).
+    /// The client's limit on bodies (default 16 MiB, at most 48 MiB).
     pub fn max_body(mut self, bytes: u64) -> Self {
         self.max_body = bytes.min(48 << 20);
         self
@@ -253,47 +254,47 @@ impl ChaosBuilder {
         self
     }
 
-    /// Serves all families on the seed's host, so that bad pages and control pages share a slot.
+    /// Serves all families on the host of the seed, so that bad pages and control pages share a slot.
     pub fn one_host(mut self) -> Self {
         self.one_host = true;
         self
     }
 
-    /// Adds the traps that only a client with a model of duplicate content gets out of.
+    /// Adds traps that only a client with a model of duplicate content can leave.
     pub fn dedup_traps(mut self) -> Self {
         self.dedup_traps = true;
         self
     }
 
-    /// Adds bad sitemaps, for clients that read sitemaps: the robots.txt of [`origin`](Chaos::origin) of
+    /// Adds bad sitemaps, for clients that read sitemaps. The robots.txt of [`origin`](Chaos::origin) of
     /// [`Family::Sitemaps`] names them.
     pub fn sitemaps(mut self) -> Self {
         self.sitemaps = true;
         self
     }
 
-    /// Adds hosts that never answer, and judges whether they hold back the control pages (default none).
+    /// Adds hosts that never respond, and judges whether they hold back the control pages (default none).
     pub fn silent_hosts(mut self, hosts: u8) -> Self {
         self.silent_hosts = hosts;
         self
     }
 
-    /// Serves this family only, and others named this way.
+    /// Serves only the families that are named by calls of this method.
     pub fn family(mut self, family: Family) -> Self {
         self.families.insert(family);
         self
     }
 
-    /// Serves this behaviour only, and others named this way.
+    /// Serves only the behaviours that are named by calls of this method.
     ///
     /// # Panics
-    /// At the start, if there is no such behaviour.
+    /// At the start, if there is no behaviour of this name.
     pub fn only(mut self, name: &str) -> Self {
         self.names.insert(name.to_owned());
         self
     }
 
-    /// Starts it on a free port of many loopback addresses.
+    /// Starts the servers on one free port of many loopback addresses.
     ///
     /// # Panics
     /// If it cannot listen; see [`SiteBuilder::start`](crate::SiteBuilder::start).
@@ -305,10 +306,10 @@ impl ChaosBuilder {
         Chaos { site, other, bed }
     }
 
-    /// Starts it without a runtime at hand, for tests that drive a binary.
+    /// Starts the servers outside of an async runtime, for tests that drive a binary.
     ///
     /// # Panics
-    /// As [`start`](Self::start), and within an async runtime.
+    /// As [`start`](Self::start), and if it is called within an async runtime.
     pub fn start_blocking(self) -> Chaos {
         let bed = Arc::new(self.bed());
         let other = Site::builder().route("/*", |_| Answer::text("inside")).start_blocking();
@@ -450,7 +451,7 @@ impl Bed {
         (behaviour.answer)(&Ask { asked, world: &self.world, behaviour, rest })
     }
 
-    /// What the robots.txt of a host says about sitemaps.
+    /// The lines about sitemaps in the robots.txt of a host.
     fn sitemap_lines(&self, host: &str) -> String {
         let is_named =
             |behaviour: &&Behaviour| behaviour.needs_sitemaps && host == self.world.host_of(behaviour.family);

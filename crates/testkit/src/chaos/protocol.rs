@@ -1,4 +1,4 @@
-//! Answers that break HTTP: no status line, lengths that contradict each other, bytes after the end.
+//! Responses that violate HTTP: no status line, contradicting lengths, bytes after the end.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use crate::answer::{After, Answer, Part};
 pub(super) fn behaviours() -> Vec<Behaviour> {
     let of =
         |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Protocol, name, about, answer);
-    // Answers that are wrong as a whole: the link in them shows that a client took them for a page.
+    // These responses are entirely wrong: a request for the link in them shows that the client took them for a page.
     let bad = |name, about, answer: fn(&Ask<'_>) -> Answer| of(name, about, answer).poison();
     vec![
         of("reset_before_head", "a reset instead of an answer", |_| Answer::raw("").after(After::Reset))
-            // A client may take it for an idle connection that was closed, and repeat it on a new one.
+            // A client may take it for an idle connection that was closed, and repeat the request on a new one.
             .requests(6),
         of("close_before_head", "an end instead of an answer", |_| Answer::raw("")).requests(6),
         of("close_in_head", "an end within the headers", |_| {
@@ -59,7 +59,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         bad("length_of_words", "a length of letters", |ask| page_with(&["Content-Length: plenty"], ask.poison())),
         bad("length_overflow", "a length of 2^64 and a bit", |ask| {
             let page = ask.poison();
-            // Wraps around to the true length.
+            // A length that overflows 64 bits to the true length.
             let length = (1u128 << 64) + page.len() as u128;
             page_with(&[&format!("Content-Length: {length}")], page)
         }),
@@ -147,7 +147,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     ]
 }
 
-/// A page with a link that must not be followed, under a status line.
+/// A page with a link that must not be followed, sent with this status line.
 fn with_status(ask: &Ask<'_>, line: &str) -> Answer {
     let page = ask.poison();
     Answer::raw(format!(
@@ -156,7 +156,7 @@ fn with_status(ask: &Ask<'_>, line: &str) -> Answer {
     ))
 }
 
-/// Complains if a connection was used again after it had bytes left over.
+/// Complains if the client reused a connection that had surplus bytes.
 fn reused(evidence: &super::judge::Evidence<'_>, why: &mut Vec<String>) {
     for seen in &evidence.own {
         let later = |other: &&crate::record::Seen| {

@@ -1,9 +1,9 @@
-//! Redirects: loops, chains, targets that are none, and targets on other hosts.
+//! Redirects: loops, chains, invalid targets, and targets on other hosts.
 
 use super::behaviour::{Ask, Behaviour, Family, KEPT};
 use crate::answer::Answer;
 
-/// Hops that every client follows.
+/// Number of redirects that every client follows.
 const HOPS: usize = 10;
 
 pub(super) fn behaviours() -> Vec<Behaviour> {
@@ -11,7 +11,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Redirects, name, about, answer);
     let dead = |name, about, answer: fn(&Ask<'_>) -> Answer| of(name, about, answer).once();
     vec![
-        // A repeated address ends the loop; one more request is the hop that repeats it.
+        // The loop ends when an address repeats; the second request is the redirect that repeats it.
         of("to_itself", "302 to the same address", |ask| Answer::redirect(302, ask.path(""))).requests(2),
         of("two_cycle", "two addresses that redirect to each other", |ask| {
             Answer::redirect(301, if ask.rest.is_empty() { ask.path("other") } else { ask.path("") })

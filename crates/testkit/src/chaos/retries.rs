@@ -1,4 +1,4 @@
-//! Answers that ask for another try, and some that only seem to.
+//! Responses that ask the client to retry, and some that only seem to.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,9 +7,9 @@ use super::judge::Evidence;
 use super::wire::page_with;
 use crate::answer::{After, Answer};
 
-/// Its own host: being told to wait for a day parks all of it.
+/// A host of its own, because a pause of a day parks the whole host.
 const PARKED: &str = "127.0.0.71";
-/// What the clocks of both sides and the way between them may take off a pause.
+/// Share of a pause that must be observed: the rest allows for clocks and transmission times.
 const PUNCTUAL: f64 = 0.98;
 
 pub(super) fn behaviours() -> Vec<Behaviour> {
@@ -33,7 +33,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             at_first(ask, Answer::status(503).header("Retry-After", date))
         })
         .kept()
-        // Dates have whole seconds: the pause may be up to one second shorter.
+        // HTTP dates have whole seconds, so the pause may be up to one second shorter.
         .judge(|evidence, why| waited(evidence, Duration::from_secs(2), why)),
         of("retry_after_negative", "503 with a negative Retry-After, then fine", |ask| {
             retry_after(ask, "-120")
@@ -76,12 +76,12 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             _ => Answer::status(429).header("Retry-After", "86400"),
         })
         .at_host(PARKED)
-        // robots.txt is a request of its own on this host.
+        // On this host, robots.txt counts as a request as well.
         .requests(2),
     ]
 }
 
-/// Something else for the first request, and a good page from then on.
+/// Sends `first` for the first request, and a good page from then on.
 fn at_first(ask: &Ask<'_>, first: Answer) -> Answer {
     if ask.asked.nth == 0 { first } else { Answer::html(ask.kept()) }
 }
@@ -90,7 +90,7 @@ fn retry_after(ask: &Ask<'_>, value: &str) -> Answer {
     at_first(ask, Answer::status(503).header("Retry-After", value))
 }
 
-/// Complains if a try began less than `pause` after the end of the one before.
+/// Complains if a retry began less than `pause` after the end of the previous attempt.
 fn waited(evidence: &Evidence<'_>, pause: Duration, why: &mut Vec<String>) {
     for pair in evidence.own.windows(2) {
         let gap = pair[1].started.saturating_sub(pair[0].ended.unwrap_or(evidence.record.now));

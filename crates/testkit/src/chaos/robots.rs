@@ -1,4 +1,4 @@
-//! robots.txt in all states of health, each on a host of its own, and the rules within pages.
+//! robots.txt files that are valid, broken or unreachable, each on a host of its own, and rules within pages.
 
 use super::behaviour::{Ask, Behaviour, Family, KEPT, POISON, page};
 use super::bombs;
@@ -7,18 +7,18 @@ use super::wire::{block_of, endless};
 use crate::answer::{After, Answer, Part};
 use crate::record::Seen;
 
-/// Times that an unreachable robots.txt may be asked for: once, and three times again within the hour.
+/// Maximum number of requests for an unreachable robots.txt: one, and three retries within the hour.
 const ASKED_AGAIN: usize = 4;
-/// Pages of the polite site besides those that every behaviour with a host has.
+/// Number of pages of the polite site in addition to those that every behaviour with a host of its own has.
 const POLITE_PAGES: usize = 4;
-/// What the clocks of both sides may take off a delay.
+/// Share of a delay that must be observed: the rest allows for inexact clocks.
 const PUNCTUAL: f64 = 0.98;
 
 const RULES: &str = "User-agent: *\nDisallow: /poison\n";
 
 pub(super) fn behaviours() -> Vec<Behaviour> {
     let on = |name, about, host, answer: fn(&Ask<'_>) -> Answer| {
-        // Any path but robots.txt is a plain page.
+        // All other paths are plain pages.
         let answer = move |ask: &Ask<'_>| match ask.rest {
             "robots.txt" => answer(ask),
             rest if rest.starts_with("rules") => answer(ask),
@@ -26,7 +26,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         };
         Behaviour::new(Family::Robots, name, about, answer).at_host(host).requests(3)
     };
-    // The host is closed for now: nothing but robots.txt may be asked for.
+    // The host is closed for now: only robots.txt may be requested.
     let down = |name, about, host, answer: fn(&Ask<'_>) -> Answer| {
         on(name, about, host, answer).requests(ASKED_AGAIN).poison().judge(|evidence, why| {
             let pages = evidence.own.iter().filter(|seen| seen.asked.path() != "/robots.txt").count();
@@ -35,9 +35,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             }
         })
     };
-    // There are no rules: everything may be asked for.
+    // There are no rules: everything may be requested.
     let open = |name, about, host, answer: fn(&Ask<'_>) -> Answer| on(name, about, host, answer).kept();
-    // There are rules, and they hold.
+    // There are rules, and they apply.
     let ruled = |name, about, host, answer: fn(&Ask<'_>) -> Answer| open(name, about, host, answer).poison();
     let within =
         |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Robots, name, about, answer);
@@ -70,7 +70,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 .body(b"\0\xff\xfe\x80:\0\r\n\x1b[2J:".repeat(5_000))
         }),
         ruled("robots_endless", "robots.txt has rules and then no end", "127.0.0.62", |_| {
-            // What comes after the first 512 KiB does not count, even if it forbids all.
+            // Content after the first 512 KiB does not count, even if it forbids everything.
             let filler = "# filler of a kilobyte or so\n".repeat(20_000);
             let start = format!(
                 "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\n{RULES}{filler}\n"
@@ -89,7 +89,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 ask.rest.strip_prefix("rules").and_then(|turn| turn.parse::<usize>().ok()).unwrap_or(0);
             Answer::redirect(302, format!("/rules{}", turn + 1))
         })
-        // At most 5 redirects, asked again at most 3 times; the page itself may be asked for or not.
+        // At most 5 redirects and at most 3 retries; the page itself may be requested or not.
         .requests(6 * ASKED_AGAIN + 1),
         on("robots_to_itself", "robots.txt redirects to itself", "127.0.0.65", |_| {
             Answer::redirect(301, "/robots.txt")
@@ -175,7 +175,7 @@ fn forbidding(status: u16, content_type: &str) -> Answer {
     Answer::status(status).header("Content-Type", content_type).body("User-agent: *\nDisallow: /\n")
 }
 
-/// The site with a Crawl-delay. Some of its pages redirect or want another try: these are requests like others.
+/// The site with a Crawl-delay. Some of its pages redirect or need a retry; such requests count like any others.
 fn polite() -> Behaviour {
     let answer = |ask: &Ask<'_>| match ask.rest {
         "robots.txt" => {
@@ -203,7 +203,8 @@ fn polite() -> Behaviour {
     .at_host("127.0.0.50")
     .kept()
     .poison()
-    // robots.txt, the index, the rooms, two for the redirect, two for the second try, what is ajar.
+    // One for robots.txt, one for the index, the pages, two for the redirect, two for the retry, and one for the page
+    // that is ajar.
     .requests(2 + POLITE_PAGES + 2 + 2 + 1)
     .judge(judge_politeness)
 }

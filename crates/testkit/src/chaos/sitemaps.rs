@@ -1,4 +1,5 @@
-//! Sitemaps that lie, loop, swell and break. A client that reads sitemaps finds them in the robots.txt of their family's host.
+//! Sitemaps that contain false data, loop, are too large or malformed. A client that reads sitemaps finds them in the
+//! robots.txt of their family's host.
 
 use bytes::Bytes;
 
@@ -8,9 +9,9 @@ use super::bombs::{self, chunk};
 use super::wire::{block_of, endless};
 use crate::answer::{Answer, Part};
 
-/// Sitemaps of one host that a client may ask for.
+/// Maximum number of sitemaps that a client may request from one host.
 const FILES: usize = 100;
-/// Entries of one sitemap that a client may take (sitemaps.org).
+/// Maximum number of entries that a client may read from one sitemap (sitemaps.org).
 const ENTRIES: usize = 50_000;
 const NESTED: usize = 100_000;
 const XML: &str = "application/xml";
@@ -73,7 +74,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         .requests(4)
         .kept(),
         of("two_hundred_thousand", "four times as many entries as a sitemap may have", |ask| {
-            // One page under many addresses: nobody has to fetch as many.
+            // All these addresses are one page; a client need not fetch it this often.
             let entry = |n| url(&format!("{}#{n}", ask.path(if n < ENTRIES { KEPT } else { POISON })));
             let entries: String = (0..4 * ENTRIES).map(entry).collect();
             xml(format!("<urlset>{entries}</urlset>"))
@@ -128,7 +129,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             _ => xml("<urlset></urlset>"),
         })
         .at_host("127.0.0.44")
-        // Besides the budget: robots.txt, and the index that another host named.
+        // In addition to the limit on files: robots.txt, and the index that another host named.
         .requests(FILES + 2)
         .kept(),
     ]

@@ -1,4 +1,4 @@
-//! Silence and slowness: every deadline of a request has a behaviour that only it ends.
+//! Silence and slowness: for every deadline of a request there is a behaviour that only this deadline ends.
 
 use std::time::Duration;
 
@@ -61,7 +61,7 @@ fn stalling(start: Vec<u8>) -> Answer {
     Answer::parts([Part::Bytes(start.into()), Part::Stall])
 }
 
-/// Sends a drop 25 times within the hold of the server, so that no limit on silence ends it.
+/// Sends `drop` 25 times within the time limit of the server, so that no limit on silence ends the response.
 fn dripping(ask: &Ask<'_>, start: Vec<u8>, drop: &'static [u8]) -> Answer {
     const DROPS: u32 = 25;
     let pause: Duration = ask.world.hold / DROPS;

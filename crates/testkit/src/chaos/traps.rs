@@ -1,15 +1,16 @@
-//! Endless sites. A chain of new addresses must end at the depth limit, a growing address before.
+//! Endless sites. The depth limit must end a chain of new addresses; a client must leave growing addresses even
+//! earlier.
 
 use super::behaviour::{Ask, Behaviour, Family, page};
 use crate::answer::Answer;
 
-/// Pages of a chain that begins two links from the seed: the depth limit of 20, and some slack.
+/// Maximum number of pages of a chain that begins two links from the seed: the depth limit of 20, and some slack.
 const CHAIN: usize = 25;
-/// Pages of an address that repeats its segments: three times, the entry, and some slack.
+/// Maximum number of pages of an address that repeats its segments: three times, the entry, and some slack.
 const REPEATS: usize = 8;
-/// After so many requests a trap runs dry, so that a client that is caught gets out.
+/// Number of requests after which a trap has no more links, so that a trapped client gets out.
 const DRY: usize = 1_500;
-/// Requests of a client that recognises duplicates (T2), its warm-up included.
+/// Maximum number of requests of a client that recognises duplicates, including its warm-up.
 const SESSIONS: usize = 700;
 
 pub(super) fn behaviours() -> Vec<Behaviour> {
@@ -74,7 +75,7 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         })
         .requests(CHAIN),
         of("facets", "five filters that can be set in any order", |ask| {
-            // 32 pages under 326 addresses: the canonical form sorts the query.
+            // The 32 pages have 326 addresses, but the canonical form of a URL sorts the query.
             let query = ask.asked.query().unwrap_or_default();
             let links: Vec<String> = ["color", "size", "brand", "price", "stock"]
                 .iter()
@@ -115,12 +116,12 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
     ]
 }
 
-/// A link onward, until the trap runs dry.
+/// Links to further pages, until the trap has no more.
 fn onward(number: usize, link: impl Fn(usize) -> String) -> Vec<String> {
     if number < DRY { vec![link(number + 1)] } else { Vec::new() }
 }
 
-/// A page in a folder, with a link to a folder in it.
+/// A page in a folder, with a link to a folder below it.
 fn growing(ask: &Ask<'_>, below: &str) -> Answer {
     let path = ask.path(ask.rest);
     let depth = ask.rest.split('/').count();

@@ -1,11 +1,11 @@
 //! What every [`Frontier`] promises.
 //!
-//! Each function is one promise and takes a factory of empty frontiers; [`frontier_conformance!`](crate::frontier_conformance)
-//! makes a test of each. What only frontiers that outlive their process promise is apart:
-//! [`leases_left_by_a_dead_run_are_work_again`].
+//! Each function tests one promise and takes a factory of empty frontiers;
+//! [`frontier_conformance!`](crate::frontier_conformance) makes a test of each. The promise that only persistent
+//! frontiers make is separate: [`leases_left_by_a_dead_run_are_work_again`].
 //!
-//! The suite asks through the trait alone, one call after the other unless a test says that it races, so a frontier whose
-//! calls wait for a disk or a network passes as well.
+//! The suite uses only the trait, and makes one call after the other unless a test says that it races. So a frontier
+//! whose calls wait for a disk or a network passes as well.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -73,7 +73,7 @@ fn host(name: &str) -> HostKey {
     HostKey::new(name)
 }
 
-/// A request as the engine brings it: slot and fingerprint are assigned.
+/// A request as the engine passes it: slot and fingerprint are assigned.
 fn request(url: &str) -> Request {
     assigned(Request::parse(url).expect("a URL of the suite is one"))
 }
@@ -120,7 +120,7 @@ async fn lease<F: Frontier>(frontier: &F, name: &str, max: usize) -> Vec<Lease> 
     frontier.lease(&host(name), max, NOW).await.expect("lease").leases
 }
 
-/// Leases one request of a host that has one due.
+/// Leases one due request of a host.
 async fn one<F: Frontier>(frontier: &F, name: &str) -> Lease {
     lease(frontier, name, 1).await.pop().expect("the host has due work")
 }
@@ -136,7 +136,7 @@ async fn settle<F: Frontier>(
     frontier.settle(vec![settled]).await.expect("settle")
 }
 
-/// Leases and ends all due requests of a host, one by one: their paths in order.
+/// Leases and ends all due requests of a host, one by one; returns their paths in order.
 async fn drain<F: Frontier>(frontier: &F, name: &str, now: Timestamp) -> Vec<String> {
     let mut order = Vec::new();
     loop {
@@ -147,7 +147,7 @@ async fn drain<F: Frontier>(frontier: &F, name: &str, now: Timestamp) -> Vec<Str
     }
 }
 
-/// Everything that is stored of a request is the same when it is leased, with its slot and its fingerprint.
+/// A leased request has all the data that it was pushed with, including its slot and its fingerprint.
 pub async fn requests_come_back_as_they_were<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     let mut slot = request("http://a.example/slot");
@@ -191,7 +191,7 @@ pub async fn requests_come_back_as_they_were<F: Frontier>(make: &impl Fn(Order) 
     }
 }
 
-/// Nothing is in it, and asking for it is no error.
+/// A new frontier is empty, and leasing from it is no error.
 pub async fn a_frontier_begins_empty<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     assert!(frontier.is_empty());
@@ -204,7 +204,7 @@ pub async fn a_frontier_begins_empty<F: Frontier>(make: &impl Fn(Order) -> F) {
     frontier.sync().await.expect("sync");
 }
 
-/// Within a host, whatever the order.
+/// Requests of higher priority leave first within a host, in every order.
 pub async fn higher_priority_leaves_first<F: Frontier>(make: &impl Fn(Order) -> F) {
     for order in [Order::Bfs, Order::Dfs, Order::BestFirst] {
         let frontier = open(make, order).await;
@@ -213,14 +213,14 @@ pub async fn higher_priority_leaves_first<F: Frontier>(make: &impl Fn(Order) -> 
         {
             push(&frontier, vec![request(&format!("http://a.example/{path}")).priority(priority)]).await;
         }
-        // A start request of higher priority goes before found ones of lower.
+        // A start request of higher priority goes before found ones of lower priority.
         push(&frontier, vec![start("http://a.example/start").priority(2)]).await;
         let left = drain(&frontier, "a.example", NOW).await;
         assert_eq!(left, ["/top", "/start", "/high", "/none", "/low", "/least"], "{order:?}");
     }
 }
 
-/// Breadth first.
+/// In breadth-first order, requests leave first in, first out.
 pub async fn bfs_is_first_in_first_out<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     push(&frontier, ["1", "2"].map(|n| request(&format!("http://a.example/{n}"))).to_vec()).await;
@@ -232,7 +232,7 @@ pub async fn bfs_is_first_in_first_out<F: Frontier>(make: &impl Fn(Order) -> F) 
     assert_eq!(drain(&frontier, "a.example", NOW).await, ["/2", "/3", "/4", "/5"]);
 }
 
-/// Depth first; of one batch, too, the last leaves first.
+/// In depth-first order, requests leave last in, first out; of one batch, too, the last leaves first.
 pub async fn dfs_is_last_in_first_out<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Dfs).await;
     push(&frontier, ["1", "2"].map(|n| request(&format!("http://a.example/{n}"))).to_vec()).await;
@@ -244,7 +244,8 @@ pub async fn dfs_is_last_in_first_out<F: Frontier>(make: &impl Fn(Order) -> F) {
     assert_eq!(drain(&frontier, "a.example", NOW).await, ["/5", "/4", "/3", "/1"]);
 }
 
-/// Highest score first, equal scores first in, first out; no score is 0.
+/// In best-first order, the highest score leaves first, and equal scores first in, first out; a request without a
+/// score counts as 0.
 pub async fn best_first_goes_by_score<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::BestFirst).await;
     let scores = [("a", 0.5), ("b", -1.5), ("c", 1e300), ("d", 0.5), ("e", -1e-300), ("f", 2.0), ("g", -0.0)];
@@ -257,7 +258,8 @@ pub async fn best_first_goes_by_score<F: Frontier>(make: &impl Fn(Order) -> F) {
     assert_eq!(left, ["/c", "/f", "/int", "/a", "/d", "/g", "/none", "/e", "/b"]);
 }
 
-/// Also depth first; a request that only says it is one but was found on a page is none.
+/// This holds in depth-first order, too. A request that is marked as a start request but was found on a page is not
+/// treated as one.
 pub async fn start_requests_go_after_found_ones_and_keep_their_order<F: Frontier>(
     make: &impl Fn(Order) -> F,
 ) {
@@ -274,7 +276,8 @@ pub async fn start_requests_go_after_found_ones_and_keep_their_order<F: Frontier
     }
 }
 
-/// A delayed request is passed over, counts as queued, and is where it would have been once it is due.
+/// A delayed request is skipped but counts as queued; once it is due, it has the place that it would have had without
+/// the delay.
 pub async fn delayed_requests_are_skipped_until_they_are_due<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     push(
@@ -310,10 +313,10 @@ pub async fn delayed_requests_are_skipped_until_they_are_due<F: Frontier>(make: 
     assert!(frontier.is_empty());
 }
 
-/// Work of one host is not handed out for another, and both are counted apart.
+/// A lease returns only requests of its host, and hosts are counted separately.
 pub async fn hosts_do_not_mix<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
-    // Names that are prefixes of one another, with what a key on a disk might use between its parts.
+    // Names that are prefixes of one another, with characters that a key on disk might use as separators.
     let hosts = ["a", "a.example", "a.example.org", "a!", "a\u{0}b", "a/b", "ab"];
     let mut batch = Vec::new();
     for round in 0..3 {
@@ -335,7 +338,7 @@ pub async fn hosts_do_not_mix<F: Frontier>(make: &impl Fn(Order) -> F) {
     assert_eq!(left.keys().cloned().collect::<BTreeSet<_>>(), hosts.iter().map(|name| host(name)).collect());
 }
 
-/// `max` is a limit, and 0 only asks.
+/// A lease returns at most `max` requests; with 0 it returns only the counts.
 pub async fn a_lease_hands_out_no_more_than_asked_for<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     push(&frontier, (0..10).map(|n| request(&format!("http://a.example/{n}"))).collect()).await;
@@ -347,7 +350,8 @@ pub async fn a_lease_hands_out_no_more_than_asked_for<F: Frontier>(make: &impl F
     }
 }
 
-/// Within a batch, across calls, as a child; whatever else differs, the fingerprint decides.
+/// A request is accepted once within a batch, across calls, and as a child; only the fingerprint decides, whatever
+/// else differs.
 pub async fn a_request_is_accepted_once<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     let same = || request("http://a.example/1");
@@ -366,7 +370,7 @@ pub async fn a_request_is_accepted_once<F: Frontier>(make: &impl Fn(Order) -> F)
     assert_eq!(drain(&frontier, "a.example", NOW).await, ["/2", "/3", "/4"]);
 }
 
-/// Scrapy's `dont_filter`: no look-up and no insertion.
+/// As with Scrapy's `dont_filter`, the filter is neither queried nor updated.
 pub async fn an_unfiltered_request_neither_asks_nor_tells_the_filter<F: Frontier>(
     make: &impl Fn(Order) -> F,
 ) {
@@ -381,7 +385,8 @@ pub async fn an_unfiltered_request_neither_asks_nor_tells_the_filter<F: Frontier
     assert_eq!(drain(&frontier, "a.example", NOW).await.len(), 4);
 }
 
-/// `is_seen` may not know, but what it says is so; an unfiltered request tells it nothing.
+/// `is_seen` may miss a request but must not claim one that was not seen; an unfiltered request does not count as
+/// seen.
 pub async fn what_it_says_was_seen_was_seen<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     let mut said = 0;
@@ -396,7 +401,7 @@ pub async fn what_it_says_was_seen_was_seen<F: Frontier>(make: &impl Fn(Order) -
     println!("is_seen knew {said} of 200");
 }
 
-/// A request that is done is not handed out again, nor accepted again.
+/// A request that is done is neither handed out nor accepted again.
 pub async fn done_work_is_gone_and_stays_known<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     push(&frontier, vec![request("http://a.example/1")]).await;
@@ -412,7 +417,7 @@ async fn lease_all<F: Frontier>(frontier: &F, name: &str) -> Vec<Lease> {
     lease(frontier, name, 1_000).await
 }
 
-/// As if it had not been leased, in every order; and it may be leased at once.
+/// A released request is queued as if it had not been leased, in every order, and may be leased again at once.
 pub async fn a_released_request_is_back_in_its_place<F: Frontier>(make: &impl Fn(Order) -> F) {
     for order in [Order::Bfs, Order::Dfs, Order::BestFirst] {
         let frontier = open(make, order).await;
@@ -439,7 +444,7 @@ pub async fn a_released_request_is_back_in_its_place<F: Frontier>(make: &impl Fn
     }
 }
 
-/// The work goes on under the new request; the old one is gone, and known.
+/// The new request replaces the old one, which is gone but stays known.
 pub async fn again_takes_the_place_of_a_request_maybe_at_another_host<F: Frontier>(
     make: &impl Fn(Order) -> F,
 ) {
@@ -453,7 +458,7 @@ pub async fn again_takes_the_place_of_a_request_maybe_at_another_host<F: Frontie
     assert_eq!(names(&pushed.woken), BTreeSet::from(["b.example", "c.example"]));
     assert!(lease_all(&frontier, "a.example").await.is_empty());
 
-    // A retry: the same request, past the filter.
+    // A retry pushes the same request, past the filter.
     let lease = one(&frontier, "b.example").await;
     let mut retry = lease.request.clone().unfiltered().priority(-1);
     retry.retries = 1;
@@ -461,11 +466,11 @@ pub async fn again_takes_the_place_of_a_request_maybe_at_another_host<F: Frontie
     assert_eq!((pushed.accepted, names(&pushed.woken)), (1, BTreeSet::from(["b.example"])));
     let lease = one(&frontier, "b.example").await;
     assert_eq!((lease.request.retries, lease.request.priority), (1, -1));
-    // The target was told to the filter when it came.
+    // The filter learnt the target when it was pushed.
     assert_eq!(push(&frontier, vec![request("http://b.example/target")]).await.duplicates, 1);
 }
 
-/// It is neither queued nor counted as a duplicate.
+/// A known request is neither queued nor counted as a duplicate; it is returned.
 pub async fn again_of_a_known_request_is_refused_and_comes_back<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     push(&frontier, vec![request("http://a.example/1"), request("http://b.example/known")]).await;
@@ -480,7 +485,7 @@ pub async fn again_of_a_known_request_is_refused_and_comes_back<F: Frontier>(mak
     assert_eq!(frontier.len(), 1);
 }
 
-/// Back-off waits in the queue.
+/// A request that is rescheduled with a back-off waits in the queue.
 pub async fn again_waits_until_it_is_due<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     push(&frontier, vec![request("http://a.example/1")]).await;
@@ -492,13 +497,14 @@ pub async fn again_waits_until_it_is_due<F: Frontier>(make: &impl Fn(Order) -> F
     assert_eq!((leased.leases.len(), leased.due, leased.next_at), (0, 0, Some(seconds(3))));
     let leased = frontier.lease(&host("a.example"), 1, seconds(3)).await.expect("lease");
     assert_eq!(leased.leases[0].request.not_before, Some(seconds(3)));
-    // Released, it is due as it was.
+    // After a release it is due at the same time as before.
     let lease = leased.leases[0].id;
     settle(&frontier, "a.example", lease, End::Release, Vec::new()).await;
     assert_eq!(drain(&frontier, "a.example", seconds(3)).await, ["/1"]);
 }
 
-/// Exactly then: nothing became delayed, delayed became due or earlier; not when due work gets company.
+/// A host is reported only if its first request is now due earlier: if it had none, or if the delay became shorter or
+/// ended, but not if further requests are added to due ones.
 pub async fn a_host_is_woken_when_its_first_work_is_due_earlier<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     let mut n = 0;
@@ -528,18 +534,18 @@ pub async fn a_host_is_woken_when_its_first_work_is_due_earlier<F: Frontier>(mak
     lease_all(&frontier, "a.example").await;
     let pushed = settle(&frontier, "a.example", leased[1].id, End::Release, Vec::new()).await;
     assert!(woken(pushed), "released work is work");
-    // In one call, only what it was before counts.
+    // Within one call, only the state before the call counts.
     lease_all(&frontier, "a.example").await;
     let pushed = push(&frontier, vec![next(Some(0)), next(None), next(None)]).await;
     assert!(woken(pushed));
-    // A duplicate wakes nobody.
+    // A duplicate does not wake the host.
     let frontier = open(make, Order::Bfs).await;
     push(&frontier, vec![request("http://a.example/1")]).await;
     one(&frontier, "a.example").await;
     assert!(push(&frontier, vec![request("http://a.example/1")]).await.woken.is_empty());
 }
 
-/// Several visits that end together.
+/// One call ends the leases of several visits at the same time.
 pub async fn one_call_settles_many_leases_and_counts_all<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     let urls = ["http://a.example/1", "http://a.example/2", "http://b.example/1", "http://c.example/1"];
@@ -567,7 +573,7 @@ pub async fn one_call_settles_many_leases_and_counts_all<F: Frontier>(make: &imp
     assert_eq!(drain(&frontier, "d.example", NOW).await, ["/1", "/2"]);
 }
 
-/// What was settled is not settled again by a second call for the same lease.
+/// A second call for the same lease does not settle it again.
 pub async fn a_lease_ends_once<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
     push(&frontier, vec![request("http://a.example/1")]).await;
@@ -586,7 +592,7 @@ pub async fn a_lease_ends_once<F: Frontier>(make: &impl Fn(Order) -> F) {
 
 const RACERS: usize = 8;
 
-/// However many tasks push the same requests at the same time.
+/// Many tasks push the same requests at the same time, and each request is accepted once.
 pub async fn racing_pushes_accept_each_request_once<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = Arc::new(open(make, Order::Bfs).await);
     let urls = 200;
@@ -595,7 +601,7 @@ pub async fn racing_pushes_accept_each_request_once<F: Frontier>(make: &impl Fn(
         tokio::spawn(async move {
             let mut accepted = 0;
             for n in 0..urls {
-                // Each begins elsewhere, so that all of them are first with some and late with others.
+                // Each task begins elsewhere, so all of them are early with some requests and late with others.
                 let n = (n + racer * urls / RACERS) % urls;
                 let url = format!("http://h{}.example/{n}", n % 3);
                 accepted += push(&*frontier, vec![request(&url)]).await.accepted;
@@ -611,10 +617,10 @@ pub async fn racing_pushes_accept_each_request_once<F: Frontier>(make: &impl Fn(
     assert_eq!(frontier.len(), urls as u64);
 }
 
-/// Each request is worked on by one task, also while others push and settle; in the end all were handed out.
+/// Each request is handed out to one task only, even while others push and settle; in the end all were handed out.
 pub async fn racing_leases_hand_out_each_request_once<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = Arc::new(open(make, Order::Bfs).await);
-    // A binary tree of requests: each leads to two more, until there are so many.
+    // A binary tree of requests: each leads to two more, up to this number.
     let pages = 500u32;
     push(&*frontier, vec![request("http://h1.example/1")]).await;
     let done = Arc::new(std::sync::Mutex::new(Vec::new()));
@@ -657,8 +663,8 @@ pub async fn racing_leases_hand_out_each_request_once<F: Frontier>(make: &impl F
     assert!(frontier.is_empty());
 }
 
-/// For frontiers that outlive their process: what was leased and not settled is work again in the next run, in its place,
-/// and what was seen stays seen. `reopen` ends the run as a crash would and opens what it left.
+/// For persistent frontiers: requests that were leased and not settled are queued again in the next run, in their
+/// places, and seen requests stay seen. `reopen` ends the run as a crash would and opens the frontier that it left.
 pub async fn leases_left_by_a_dead_run_are_work_again<F: Frontier, Fut: Future<Output = F>>(
     make: &impl Fn(Order) -> F,
     reopen: impl Fn(F) -> Fut,

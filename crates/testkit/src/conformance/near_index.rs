@@ -1,11 +1,11 @@
 //! What every [`NearIndex`] promises.
 //!
-//! Each function is one promise and takes a factory that opens the index, new or as it was left, and the k that it is made for;
-//! [`near_index_conformance!`](crate::near_index_conformance) makes a test of each, for k = 3 and for k = 7. What only indexes that outlive
-//! their process promise is apart: [`what_was_done_is_there_after_reopening`], [`another_identity_is_refused`], and reopening
-//! between random steps.
+//! Each function tests one promise and takes a factory, which opens a new or an existing index, and the k that the
+//! index is made for; [`near_index_conformance!`](crate::near_index_conformance) makes a test of each, for k = 3 and
+//! for k = 7. Promises that only persistent indexes make are separate: [`what_was_done_is_there_after_reopening`],
+//! [`another_identity_is_refused`], and reopening between random steps.
 //!
-//! The judge is always the naive way: to compare with every document.
+//! The expected results always come from the naive method: a comparison with every document.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -23,8 +23,9 @@ mod random;
 pub use hashes::{Hashes, Spread};
 pub use random::random_steps_equal_a_naive_model;
 
-/// Makes one test of each promise, in a module of its own, for a factory `Fn(&Path, Identity) -> Opened`, which keeps what it makes in that
-/// directory, or under that name. With `outlives` behind it, those of indexes that outlive their process, too.
+/// Makes one test of each promise, in a module of its own, for a factory `Fn(&Path, Identity) -> Opened` that stores
+/// its index in that directory or under that name. With `outlives` as the last argument, the promises of persistent
+/// indexes are tested as well.
 ///
 /// ```
 /// # use std::path::Path;
@@ -86,7 +87,7 @@ macro_rules! near_index_conformance {
     };
 }
 
-/// What a factory gives.
+/// The result of a factory.
 pub type Opened = Result<Box<dyn NearIndex>, IndexError>;
 
 /// A directory for one index, removed when it is dropped.
@@ -94,7 +95,7 @@ pub fn directory() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary directory")
 }
 
-/// An index of all within k bits, of the usual features.
+/// The identity of an index that finds everything within k bits, with the usual features.
 pub fn identity(k: u32) -> Identity {
     Identity::new(k, Features::default()).expect("k is at most 7")
 }
@@ -143,7 +144,7 @@ fn all(index: &dyn NearIndex) -> BTreeMap<(Language, DocId), SimHash> {
     found
 }
 
-/// What is near by comparing with every document.
+/// The near documents, found by comparing with every document.
 fn naive(documents: &[Document], query: &(Language, SimHash), k: u32) -> Vec<Near> {
     let of_language = documents.iter().filter(|document| document.language == query.0);
     let mut found: Vec<Near> = of_language
@@ -154,12 +155,13 @@ fn naive(documents: &[Document], query: &(Language, SimHash), k: u32) -> Vec<Nea
     found
 }
 
-/// Each of the fingerprints as a document, with its place as its number, in one language.
+/// A document for each fingerprint, with its position as its id, in one language.
 fn numbered(name: &str, hashes: impl IntoIterator<Item = u128>) -> Vec<Document> {
     (0_u64..).zip(hashes).map(|(id, hash)| document(name, id, hash)).collect()
 }
 
-/// Inserts documents and compares answers with the naive ones: to every `step`th document, and to one that is some bits from it.
+/// Inserts documents and compares results with the naive ones: queries are every `step`th document, and a fingerprint
+/// that differs from it in some bits.
 fn judge(index: &dyn NearIndex, documents: &[Document], step: usize, k: u32, hashes: &mut Hashes) {
     for batch in documents.chunks(1000) {
         insert(index, batch);
@@ -179,7 +181,7 @@ fn judge(index: &dyn NearIndex, documents: &[Document], step: usize, k: u32, has
     assert!(others > 0, "of the documents of this test some are near to others");
 }
 
-/// An index has nothing at first, and batches without documents change nothing.
+/// A new index is empty, and batches without documents change nothing.
 pub fn an_index_begins_empty(open: &impl Fn(Identity) -> Opened, k: u32) {
     let index = opened(open, k);
     insert(&*index, &[]);
@@ -191,13 +193,15 @@ pub fn an_index_begins_empty(open: &impl Fn(Identity) -> Opened, k: u32) {
     index.flush().expect("flush");
 }
 
-/// At every distance up to k + 2: found if and only if it is at most k, wherever the differing bits are.
+/// For every distance up to k + 2: a document is found if and only if the distance is at most k, wherever the
+/// differing bits are.
 pub fn all_within_k_bits_are_found_and_no_others(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0401, Spread::Even);
     let base = hashes.next();
     let mut patterns = BTreeSet::new();
     for distance in 0..=k + 2 {
-        // Bits as far apart as they can be, which touch as many bands as they can; close together; anywhere.
+        // The differing bits are as far apart as possible, which touches as many bands as possible; close together;
+        // and anywhere.
         for step in [16, 33, 1, 128 / (k + 2) + 1] {
             let bit = |start: u32, n: u32| 1_u128 << ((start + n * step) % 128);
             patterns.extend((0..128).map(|start| (0..distance).fold(0, |bits, n| bits | bit(start, n))));
@@ -213,7 +217,7 @@ pub fn all_within_k_bits_are_found_and_no_others(open: &impl Fn(Identity) -> Ope
     }
 }
 
-/// The nearest first, of equal distance numbers first, then texts by their bytes.
+/// Results are sorted by distance; for equal distances, numeric ids come first, then text ids by their bytes.
 pub fn matches_go_by_distance_and_then_by_id(open: &impl Fn(Identity) -> Opened, k: u32) {
     let index = opened(open, k);
     let (hash, far) = (0xabcd << 64 | 0x1234, 0xabcd << 64 | 0x1235);
@@ -238,7 +242,7 @@ pub fn matches_go_by_distance_and_then_by_id(open: &impl Fn(Identity) -> Opened,
     assert_eq!(found.iter().map(|near| near.distance).collect::<Vec<_>>(), [0, 0, 0, 0, 0, 0, 0, 1, 1]);
 }
 
-/// Queries of several languages, with and without an answer, are answered in their places.
+/// A batch of queries of several languages, with and without matches, gets its results in the order of the queries.
 pub fn answers_come_in_the_order_of_the_queries(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0402, Spread::Even);
     let names = ["hi", "ta", "X-1"];
@@ -257,7 +261,7 @@ pub fn answers_come_in_the_order_of_the_queries(open: &impl Fn(Identity) -> Open
     }
 }
 
-/// One id and one fingerprint in two languages are two documents.
+/// The same id and fingerprint in two languages make two documents.
 pub fn languages_are_apart(open: &impl Fn(Identity) -> Opened, k: u32) {
     let index = opened(open, k);
     insert(&*index, &[document("hi", 1, 5 << 100), document("bn", 1, 5 << 100), document("bn", 2, 7 << 100)]);
@@ -275,7 +279,8 @@ pub fn languages_are_apart(open: &impl Fn(Identity) -> Opened, k: u32) {
     );
 }
 
-/// Numbers and texts, also such that look alike, with any characters, empty and as long as can be.
+/// Ids are numbers and texts, including ones that look alike, with any characters, empty ones and ones of the maximum
+/// length.
 pub fn ids_come_back_as_they_were_given(open: &impl Fn(Identity) -> Opened, k: u32) {
     let longest = "x".repeat(DocId::MAX_BYTES);
     let numbers = [0, 1, 7, u64::from(u32::MAX), 1 << 53, i64::MAX as u64, 1 << 63, u64::MAX];
@@ -295,7 +300,7 @@ pub fn ids_come_back_as_they_were_given(open: &impl Fn(Identity) -> Opened, k: u
     }
 }
 
-/// A batch with an id that is too long is an error of input, and none of it is there.
+/// A batch with an id that is too long is an input error, and none of its documents is inserted.
 pub fn an_id_that_is_too_long_is_refused_before_anything_is_done(open: &impl Fn(Identity) -> Opened, k: u32) {
     let index = opened(open, k);
     let too_long = document("hi", "x".repeat(DocId::MAX_BYTES + 1), 3);
@@ -307,7 +312,7 @@ pub fn an_id_that_is_too_long_is_refused_before_anything_is_done(open: &impl Fn(
     assert_eq!(index.get(&language("hi"), std::slice::from_ref(&too_long.id)).expect("get"), [None]);
 }
 
-/// The latest fingerprint of an id is the one that is there, also if it was there before another.
+/// An id keeps only its latest fingerprint, even if it had the same fingerprint before another one.
 pub fn a_document_is_replaced_by_its_id(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0403, Spread::Even);
     let index = opened(open, k);
@@ -326,7 +331,7 @@ pub fn a_document_is_replaced_by_its_id(open: &impl Fn(Identity) -> Opened, k: u
     assert_eq!(count(&*index), 2);
 }
 
-/// Of several fingerprints of an id in one batch the last one counts, also if it is the one that was there before.
+/// If a batch has several fingerprints of one id, the last one counts, even if it is the one that was stored before.
 pub fn in_a_batch_the_last_of_an_id_stays(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0404, Spread::Even);
     let (a, b, c) = (hashes.next(), hashes.next(), hashes.next());
@@ -343,7 +348,7 @@ pub fn in_a_batch_the_last_of_an_id_stays(open: &impl Fn(Identity) -> Opened, k:
     assert_eq!((near(&*index, "hi", a), near(&*index, "hi", b), count(&*index)), (vec![], vec![], 0));
 }
 
-/// The same batch as often as you like: the same answers, the same count.
+/// Inserting the same batch any number of times leaves the results and the count unchanged.
 pub fn a_batch_again_changes_nothing(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0405, Spread::Even);
     let documents: Vec<Document> =
@@ -363,7 +368,8 @@ pub fn a_batch_again_changes_nothing(open: &impl Fn(Identity) -> Opened, k: u32)
     }
 }
 
-/// The fingerprint 0 says nothing: it is not indexed, takes out what its id had, and finds nothing, not even what is near to it.
+/// The fingerprint 0 stands for a text without words: it is not indexed, it removes the stored fingerprint of its id,
+/// and as a query it finds nothing, not even fingerprints near to it.
 pub fn texts_without_words_are_never_found(open: &impl Fn(Identity) -> Opened, k: u32) {
     let index = opened(open, k);
     insert(&*index, &[document("hi", 1, 0), document("hi", 2, 1), document("hi", "3", 1 << 70)]);
@@ -377,7 +383,8 @@ pub fn texts_without_words_are_never_found(open: &impl Fn(Identity) -> Opened, k
     assert_eq!(count(&*index), 1);
 }
 
-/// What is removed is not found, not counted, not visited, and can be inserted again; what was not there is not counted as removed.
+/// A removed document is not found, not counted and not visited, and can be inserted again; removing a document that
+/// is not stored does not count as a removal.
 pub fn what_is_removed_is_gone(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0406, Spread::Even);
     let mut documents = numbered("hi", (0..400).map(|_| hashes.next()));
@@ -400,7 +407,7 @@ pub fn what_is_removed_is_gone(open: &impl Fn(Identity) -> Opened, k: u32) {
     assert_eq!(count(&*index), 260);
 }
 
-/// One for each id, in their order; none for what is not there.
+/// The index returns one fingerprint for each id, in their order; `None` for an id that is not stored.
 pub fn fingerprints_are_given_for_ids(open: &impl Fn(Identity) -> Opened, k: u32) {
     let index = opened(open, k);
     insert(
@@ -413,7 +420,7 @@ pub fn fingerprints_are_given_for_ids(open: &impl Fn(Identity) -> Opened, k: u32
     assert_eq!(index.get(&language("ta"), &asked).expect("get")[3], Some(SimHash(7)));
 }
 
-/// Every document that is there, in the version that is there.
+/// A visit calls back once for every stored document, with its present fingerprint.
 pub fn every_document_is_visited_once(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0407, Spread::Even);
     let index = opened(open, k);
@@ -429,7 +436,7 @@ pub fn every_document_is_visited_once(open: &impl Fn(Identity) -> Opened, k: u32
     assert_eq!(count(&*index), expected.len() as u64);
 }
 
-/// A visit that breaks is not called again.
+/// A visit whose callback returns `Break` does not call it again.
 pub fn a_visit_ends_when_it_is_told(open: &impl Fn(Identity) -> Opened, k: u32) {
     let index = opened(open, k);
     insert(&*index, &numbered("hi", 1..=50));
@@ -445,7 +452,7 @@ pub fn a_visit_ends_when_it_is_told(open: &impl Fn(Identity) -> Opened, k: u32) 
     }
 }
 
-/// Who visits may ask, insert and remove.
+/// The callback of a visit may query, insert and remove.
 pub fn a_visit_may_use_the_index(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0408, Spread::Even);
     let index = opened(open, k);
@@ -465,11 +472,12 @@ pub fn a_visit_may_use_the_index(open: &impl Fn(Identity) -> Opened, k: u32) {
     assert_eq!((visited, count(&*index)), (100, 100));
 }
 
-/// Many documents share a band where bits are far from random, as they are in one language; nothing is left out for that.
+/// If bits are far from random, as within one language, many documents share a band; none is left out because of
+/// that.
 pub fn skewed_fingerprints_are_found_as_well(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0409, Spread::Skewed);
     let mut documents = numbered("hi", (0..3000).map(|_| hashes.next()));
-    // And whole bands that are the same everywhere.
+    // This adds bands that are the same in all fingerprints.
     let same = hashes.next();
     documents
         .extend((3000..4000).map(|id| document("hi", id, same & !0xffff_ffff | hashes.next() & 0xffff_ffff)));
@@ -477,14 +485,15 @@ pub fn skewed_fingerprints_are_found_as_well(open: &impl Fn(Identity) -> Opened,
     judge(&*opened(open, k), &documents, 40, k, &mut hashes);
 }
 
-/// Fingerprints of real words, of stories and of copies of them with some words changed.
+/// Fingerprints of real words: of stories, and of copies of them with some words changed.
 pub fn fingerprints_of_texts_are_found_as_well(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_040a, Spread::Texts);
     let documents = numbered("en", (0..600).map(|_| hashes.next()));
     judge(&*opened(open, k), &documents, 10, k, &mut hashes);
 }
 
-/// Threads that insert and remove each their own: all that they did is there. And what all insert is there once.
+/// Several threads insert and remove documents of their own, and all their changes are stored. A document that all of
+/// them insert is stored once.
 pub fn racing_writers_lose_nothing(open: &impl Fn(Identity) -> Opened, k: u32) {
     const WRITERS: u64 = 4;
     let mut hashes = Hashes::new(0x5eed_040b, Spread::Even);
@@ -520,7 +529,7 @@ pub fn racing_writers_lose_nothing(open: &impl Fn(Identity) -> Opened, k: u32) {
     assert_eq!(count(&*index), expected.len() as u64);
 }
 
-/// What was there before a query began and stays is found, whatever others insert meanwhile.
+/// A document that is stored before a query begins and not removed is found, whatever other threads insert meanwhile.
 pub fn who_asks_while_others_insert_finds_all_that_was_there(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0410, Spread::Even);
     let documents = numbered("hi", (0..200).map(|_| hashes.next()));
@@ -534,7 +543,7 @@ pub fn who_asks_while_others_insert_finds_all_that_was_there(open: &impl Fn(Iden
                 let first = 1000 + batch * 100;
                 let more = (first..first + 100).map(|id| document("hi", id, hashes.next()));
                 insert(&*index, &more.collect::<Vec<_>>());
-                // Others are replaced and replaced again.
+                // Other documents are replaced again and again.
                 insert(&*index, &[document("hi", 500, hashes.next()), document("hi", "x", hashes.next())]);
             }
             has_ended.store(true, Ordering::Release);
@@ -552,7 +561,8 @@ pub fn who_asks_while_others_insert_finds_all_that_was_there(open: &impl Fn(Iden
     assert_eq!(count(&*index), 200 + 20 * 100 + 2);
 }
 
-/// Inserted, replaced, removed: after closing and opening all is as it was, as often as you like.
+/// Documents are inserted, replaced and removed; after closing and reopening the index any number of times, all
+/// changes are still there.
 pub fn what_was_done_is_there_after_reopening(open: &impl Fn(Identity) -> Opened, k: u32) {
     let mut hashes = Hashes::new(0x5eed_0412, Spread::Skewed);
     let mut documents: Vec<Document> = (0..1000)

@@ -1,8 +1,8 @@
 //! What every [`Store`] promises.
 //!
-//! Each function is one promise and takes a factory that opens the store in a directory, new or as it was left;
-//! [`store_conformance!`](crate::store_conformance) makes a test of each. What only stores that outlive their process promise
-//! is apart: [`what_was_written_is_there_after_reopening`] and reopening between random steps.
+//! Each function tests one promise and takes a factory that opens a new or an existing store in a directory;
+//! [`store_conformance!`](crate::store_conformance) makes a test of each. The promises that only persistent stores
+//! make are separate: [`what_was_written_is_there_after_reopening`] and reopening between random steps.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use huntsman_store::{Batch, Durability, Store};
 
 use crate::sites::Random;
 
-/// Makes one test of each promise, in a module of its own, for a factory `Fn(&Path) -> Arc<dyn Store>`. With `on_disk`
-/// behind it, those of stores that outlive their process, too.
+/// Makes one test of each promise, in a module of its own, for a factory `Fn(&Path) -> Arc<dyn Store>`. With
+/// `on_disk` as the last argument, the promises of persistent stores are tested as well.
 ///
 /// ```
 /// # use std::path::Path;
@@ -90,7 +90,7 @@ fn get(store: &dyn Store, key: &[u8]) -> Option<Vec<u8>> {
     store.get(key).expect("get")
 }
 
-/// What a scan visits, in its order.
+/// The entries that a scan visits, in its order.
 fn scan(store: &dyn Store, prefix: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut found = Vec::new();
     let visit = &mut |key: &[u8], value: &[u8]| {
@@ -105,7 +105,7 @@ fn keys(store: &dyn Store, prefix: &[u8]) -> Vec<Vec<u8>> {
     scan(store, prefix).into_iter().map(|(key, _)| key).collect()
 }
 
-/// Nothing is in a store in an empty directory, and an empty batch changes nothing.
+/// The store in an empty directory is empty, and an empty batch changes nothing.
 pub fn a_store_begins_empty(open: &impl Fn() -> Arc<dyn Store>) {
     let store = open();
     write(&*store, &Batch::new());
@@ -114,7 +114,7 @@ pub fn a_store_begins_empty(open: &impl Fn() -> Arc<dyn Store>) {
     assert_eq!(scan(&*store, b""), []);
 }
 
-/// Puts are read, deletes are gone, and deleting what is not there is no error.
+/// Written values are read, deleted keys are gone, and deleting a key that does not exist is no error.
 pub fn what_was_put_is_read_and_what_was_deleted_is_not(open: &impl Fn() -> Arc<dyn Store>) {
     let store = open();
     let mut batch = Batch::new();
@@ -131,7 +131,7 @@ pub fn what_was_put_is_read_and_what_was_deleted_is_not(open: &impl Fn() -> Arc<
     assert_eq!(keys(&*store, b""), [b"b"]);
 }
 
-/// Of two steps on one key the later one wins, in one batch and over several.
+/// If two steps write one key, the later one wins, within one batch and over several.
 pub fn later_steps_win(open: &impl Fn() -> Arc<dyn Store>) {
     let store = open();
     put(&*store, b"replaced", b"old and longer than the new one");
@@ -158,7 +158,7 @@ pub fn later_steps_win(open: &impl Fn() -> Arc<dyn Store>) {
     assert_eq!(found, expected);
 }
 
-/// The empty key, zeros, bytes that are no text, keys that begin with others, and one of 64 KiB.
+/// Keys may be empty, contain zeros or bytes that are no text, begin with other keys, and have 64 KiB.
 pub fn any_bytes_are_a_key(open: &impl Fn() -> Arc<dyn Store>) {
     let store = open();
     let long = vec![b'k'; 64 << 10];
@@ -175,7 +175,7 @@ pub fn any_bytes_are_a_key(open: &impl Fn() -> Arc<dyn Store>) {
     assert_eq!(keys(&*store, b"").len(), 12);
 }
 
-/// Empty values, values of a mebibyte, and all bytes there are.
+/// Values may be empty, have a mebibyte, and contain every byte.
 pub fn any_bytes_are_a_value(open: &impl Fn() -> Arc<dyn Store>) {
     let store = open();
     let mut random = Random::new(7);
@@ -195,7 +195,7 @@ pub fn any_bytes_are_a_value(open: &impl Fn() -> Arc<dyn Store>) {
     assert_eq!(get(&*store, &[3]).as_deref(), Some(&b""[..]), "a large value was replaced by an empty one");
 }
 
-/// Unsigned bytes, shorter before longer, whatever the order of writing.
+/// Keys are sorted as unsigned bytes, shorter ones before longer ones, whatever the order of writing.
 pub fn scans_go_by_the_order_of_bytes(open: &impl Fn() -> Arc<dyn Store>) {
     let store = open();
     let sorted: Vec<Vec<u8>> = [
@@ -219,7 +219,7 @@ pub fn scans_go_by_the_order_of_bytes(open: &impl Fn() -> Arc<dyn Store>) {
         put(&*store, &sorted[at], b"");
     }
     assert_eq!(keys(&*store, b""), sorted);
-    // More than fit on one page of any backend.
+    // This is more than fits on one page of any backend.
     let mut batch = Batch::new();
     for number in (0..5000u32).rev() {
         batch.put([b"n".as_slice(), &number.to_be_bytes()].concat(), [0; 100]);
@@ -232,7 +232,7 @@ pub fn scans_go_by_the_order_of_bytes(open: &impl Fn() -> Arc<dyn Store>) {
     assert!(numbers.iter().copied().eq(0..5000), "{} are found", numbers.len());
 }
 
-/// Neither a neighbour is found, nor is one missed, at prefixes that end in the highest byte, too.
+/// A scan of a prefix finds all keys with that prefix and no neighbour, even if the prefix ends in the highest byte.
 pub fn a_prefix_finds_its_own_and_nothing_else(open: &impl Fn() -> Arc<dyn Store>) {
     let store = open();
     let mut all: Vec<Vec<u8>> = Vec::new();
@@ -256,7 +256,7 @@ pub fn a_prefix_finds_its_own_and_nothing_else(open: &impl Fn() -> Arc<dyn Store
     }
 }
 
-/// `false` ends it at once.
+/// A scan ends at once if the callback returns `false`.
 pub fn a_scan_ends_when_it_is_told(open: &impl Fn() -> Arc<dyn Store>) {
     let store = open();
     for key in ["p1", "p2", "p3", "p4"] {
@@ -271,7 +271,7 @@ pub fn a_scan_ends_when_it_is_told(open: &impl Fn() -> Arc<dyn Store>) {
     assert_eq!(visited, [b"p1", b"p2"]);
 }
 
-/// What `visit` writes and deletes is there afterwards and not before.
+/// Entries that `visit` writes and deletes during a scan take effect after the scan and not during it.
 pub fn a_scan_sees_one_state_while_it_writes_itself(open: &impl Fn() -> Arc<dyn Store>) {
     let store = open();
     for key in ["a", "b", "c"] {
@@ -294,14 +294,14 @@ pub fn a_scan_sees_one_state_while_it_writes_itself(open: &impl Fn() -> Arc<dyn 
     assert_eq!(keys(&*store, b""), [b"a", b"c", b"d"]);
 }
 
-/// Each batch rewrites all entries with one number; whoever scans finds one number alone.
+/// Each batch rewrites all entries with one number; every scan must find only one number.
 pub fn a_scan_never_sees_half_a_batch_of_another_thread(open: &impl Fn() -> Arc<dyn Store>) {
     const ENTRIES: u8 = 50;
     let store = open();
     let batch_of = |number: u32| {
         let mut batch = Batch::new();
         for key in 0..ENTRIES {
-            // Every other key comes and goes with the number.
+            // Every other key is written or deleted depending on the number.
             if u32::from(key) % 2 < number % 2 {
                 batch.delete([key]);
             } else {
@@ -338,7 +338,7 @@ pub fn a_scan_never_sees_half_a_batch_of_another_thread(open: &impl Fn() -> Arc<
     });
 }
 
-/// Batches of several threads are all there at the end.
+/// The batches of several threads are all stored at the end.
 pub fn racing_writers_lose_nothing(open: &impl Fn() -> Arc<dyn Store>) {
     const WRITES: u8 = 25;
     let store = open();
@@ -353,7 +353,7 @@ pub fn racing_writers_lose_nothing(open: &impl Fn() -> Arc<dyn Store>) {
     assert_eq!(keys(&*store, b""), expected);
 }
 
-/// Compacting after most was deleted leaves the rest, and the store usable.
+/// Compacting after most entries were deleted keeps the rest, and the store stays usable.
 pub fn compacting_loses_nothing(open: &impl Fn() -> Arc<dyn Store>) {
     let mut store = open();
     let mut batch = Batch::new();
@@ -374,7 +374,7 @@ pub fn compacting_loses_nothing(open: &impl Fn() -> Arc<dyn Store>) {
     assert_eq!(get(&*store, b"more").as_deref(), Some(&b"more"[..]));
 }
 
-/// For stores that outlive their process: entries, deletions and replaced values are as they were left.
+/// For persistent stores: after reopening, entries, deletions and replaced values are as they were.
 pub fn what_was_written_is_there_after_reopening(open: &impl Fn() -> Arc<dyn Store>) {
     let large = vec![7; 1 << 20];
     let store = open();
@@ -398,7 +398,7 @@ pub fn what_was_written_is_there_after_reopening(open: &impl Fn() -> Arc<dyn Sto
     }
 }
 
-/// Random batches, reads and scans, each compared with a sorted map's answer; with `on_disk`, the store is reopened and
+/// Random batches, reads and scans, each compared with a sorted map; with `on_disk`, the store is reopened and
 /// compacted in between.
 pub fn random_steps_equal_a_naive_model(open: &impl Fn() -> Arc<dyn Store>, seed: u64, on_disk: bool) {
     println!("seed {seed}");
@@ -439,7 +439,7 @@ pub fn random_steps_equal_a_naive_model(open: &impl Fn() -> Arc<dyn Store>, seed
     assert!(found > 10 && model.len() > 50, "the run meets entries: {found} {}", model.len());
 }
 
-/// Some steps, done to the model, too.
+/// A batch of random steps, which are applied to the model as well.
 fn random_batch(random: &mut Random, model: &mut Entries) -> Batch {
     let mut batch = Batch::new();
     for _ in 0..random.below(30) {
@@ -448,7 +448,7 @@ fn random_batch(random: &mut Random, model: &mut Entries) -> Batch {
             model.remove(&key);
             batch.delete(key);
         } else {
-            // Mostly short, at times longer than a page.
+            // Values are mostly short, and sometimes longer than a page.
             let longest = if random.below(20) == 0 { 20_000 } else { 60 };
             let value: Vec<u8> = (0..random.below(longest)).map(|_| random.below(256) as u8).collect();
             model.insert(key.clone(), value.clone());
@@ -458,7 +458,7 @@ fn random_batch(random: &mut Random, model: &mut Entries) -> Batch {
     batch
 }
 
-/// Of few bytes, so that keys come again and begin with each other.
+/// A key of few different bytes, so that keys repeat and begin with each other.
 fn random_key(random: &mut Random) -> Vec<u8> {
     (0..random.below(5)).map(|_| [0x00, b'a', b'b', 0xff][random.below(4)]).collect()
 }

@@ -1,4 +1,4 @@
-//! Calls that fail, or kill the process, in a run of their own.
+//! Injects faults: system calls that fail, or at which the process is killed, in a run of their own.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -7,27 +7,27 @@ use std::time::Duration;
 
 use super::process::{Ended, run_bounded, traced};
 
-/// What happens at a system call.
+/// The effect of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It fails with this error and does nothing.
+    /// The call fails with this error and does nothing.
     Error(&'static str),
-    /// The process is killed before it.
+    /// The process is killed before the call.
     Kill,
 }
 
-/// The `nth` call (from 1) of a name for one file, and what happens there.
+/// A fault at the `nth` call (from 1) of a system call for one file.
 ///
-/// A run differs a little from the one that was recorded, so that a fault may meet no call.
+/// A run may differ a little from the recorded one, so a fault may find no such call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// The system call, as `fsync`.
+    /// The name of the system call, such as `fsync`.
     pub call: String,
-    /// The file, below the directory of the run.
+    /// The file, relative to the directory of the run.
     pub path: PathBuf,
-    /// Which of these calls; each thread counts its own.
+    /// The number of the call; each thread counts its own calls.
     pub nth: usize,
-    /// What happens.
+    /// What happens at the call.
     pub effect: Effect,
 }
 
@@ -42,7 +42,7 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Runs a command in its directory `root`, with one fault.
+/// Runs a command in the directory `root`, with one fault.
 ///
 /// # Panics
 /// If `strace` cannot be started.
@@ -52,7 +52,7 @@ pub fn run_with(fault: &Fault, command: &Command, root: &Path, limit: Duration) 
         Effect::Kill => "signal=KILL".to_owned(),
     };
     let call = &fault.call;
-    // The command may name the file as it likes, and open files are known by their whole path.
+    // The command may name the file in any way, and open files are known by their absolute paths.
     let (relative, whole) = (fault.path.clone(), root.join(&fault.path));
     let arguments = [
         "-o".into(),

@@ -1,4 +1,4 @@
-//! Commands that are bounded in time, alone or under `strace`.
+//! Runs commands with a time limit, directly or under `strace`.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -10,22 +10,22 @@ use std::time::{Duration, Instant};
 /// How a command ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// Nothing if a signal ended it.
+    /// The exit code; `None` if a signal ended the command.
     pub code: Option<i32>,
     /// The signal that ended it.
     pub signal: Option<i32>,
-    /// Whether it was killed because its time was over.
+    /// Whether it was killed at the time limit.
     pub hung: bool,
-    /// What it printed.
+    /// Its standard output.
     pub stdout: String,
-    /// What it said.
+    /// Its standard error.
     pub stderr: String,
 }
 
-/// Runs a command until it ends or its time is over; then it is killed, with all processes that it started.
+/// Runs a command until it ends or reaches the time limit; then it is killed, with all processes that it started.
 ///
 /// # Panics
-/// If it cannot be started.
+/// If the command cannot be started.
 pub fn run_bounded(command: &mut Command, limit: Duration) -> Ended {
     let [mut stdout, mut stderr] = [(); 2].map(|()| tempfile::tempfile().expect("a temporary file"));
     let shared = |file: &File| Stdio::from(file.try_clone().expect("a handle can be cloned"));
@@ -57,13 +57,14 @@ fn content(file: &mut File) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Kills a child that leads a group, and the group: killing a tracer alone would let its process go on.
+/// Kills a child that leads a process group, and the whole group: if only the tracer were killed, the traced process
+/// would go on.
 fn kill_group(child: &Child) {
     let killed = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).status();
     assert!(killed.is_ok_and(|status| status.success()), "the group of {} can be killed", child.id());
 }
 
-/// The command under `strace`, which follows all its threads and processes and is silent itself.
+/// The command under `strace`, which follows all its threads and processes and prints nothing itself.
 pub(super) fn traced<A: Into<OsString>>(
     command: &Command,
     arguments: impl IntoIterator<Item = A>,

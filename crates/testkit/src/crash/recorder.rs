@@ -1,4 +1,4 @@
-//! Follows the calls of a run with the directory as it is at each moment.
+//! Follows the system calls of a run, and models the directory after each of them.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fs;
@@ -7,32 +7,33 @@ use std::path::{Component, Path, PathBuf};
 use super::recording::{Change, Content, Naming, Node, Operation, ROOT, Recording};
 use super::trace::{self, Call};
 
-/// The calls to record. The model of files does not know those of the last line: for files of the directory they are errors.
+/// The system calls to record. The file model does not support those of the last line: they are errors if used for
+/// files of the directory.
 pub(super) const CALLS: &str = "openat,open,creat,close,dup,dup2,dup3,fcntl,lseek,read,readv,write,pwrite64,writev,pwritev,\
     ftruncate,fsync,fdatasync,sync_file_range,rename,renameat,renameat2,unlink,unlinkat,rmdir,mkdir,mkdirat,symlink,symlinkat,\
     truncate,fallocate,pwritev2,copy_file_range,sendfile,link,linkat,mmap";
 
-/// An open file; several numbers may stand for one.
+/// An open file; several descriptors may share it.
 struct Open {
     node: Node,
     at: usize,
     appends: bool,
 }
 
-/// Follows calls, one after the other.
+/// Follows system calls, one after the other.
 pub(super) struct Recorder {
     root: PathBuf,
     now: BTreeMap<(Node, String), Node>,
     lengths: HashMap<Node, usize>,
     open: Vec<Open>,
     numbers: HashMap<i64, usize>,
-    /// Operations that were done before each call.
+    /// Number of operations before each call.
     operations_before: Vec<usize>,
     done: Recording,
 }
 
 impl Recorder {
-    /// With the files that are there before the run.
+    /// A recorder with the files that exist before the run.
     pub(super) fn before(root: &Path) -> Self {
         let done = Recording {
             contents: vec![Content::Directory],
@@ -108,7 +109,7 @@ impl Recorder {
                     self.push(call, node, Change::Sync { node, since });
                 }
             }
-            // It writes data, and neither the length of a file nor what the disk itself keeps back.
+            // This call starts writing data, but syncs neither the length of the file nor the cache of the disk.
             "sync_file_range" => drop(self.counted(call)),
             "unlink" | "rmdir" => self.removed(call, None, 0),
             "unlinkat" => self.removed(call, Some(0), 1),
@@ -122,7 +123,7 @@ impl Recorder {
         }
     }
 
-    /// Calls that the model does not know may be for other files only.
+    /// Fails for a call that the model does not support, unless it is for a file elsewhere.
     fn refuse(&self, call: &Call) {
         let is_open =
             |at: usize| call.argument(at).parse().is_ok_and(|number: i64| self.numbers.contains_key(&number));
@@ -142,7 +143,7 @@ impl Recorder {
         assert!(!is_ours, "the model of files does not know this: {call:?}");
     }
 
-    /// Where a name stands: its directory, the name, and the path below the root. Nothing if it is elsewhere.
+    /// Resolves a path: the directory, the name in it, and the path relative to the root. `None` if it is elsewhere.
     fn place(&self, call: &Call, directory: Option<usize>, name: usize) -> Option<(Node, String, PathBuf)> {
         let given = PathBuf::from(call.text(name));
         let number = directory.and_then(|at| call.argument(at).parse::<i64>().ok());
@@ -153,7 +154,7 @@ impl Recorder {
             }
             _ => (ROOT, PathBuf::new()),
         };
-        // Commands run in the root, so that a relative name begins there.
+        // Commands run in the root, so relative paths begin there.
         let below = if given.is_absolute() { given.strip_prefix(&self.root).ok()?.to_owned() } else { given };
         let mut names = Vec::new();
         for component in below.components() {
@@ -172,7 +173,7 @@ impl Recorder {
         Some((node, last, path))
     }
 
-    /// A name of a node at this moment.
+    /// A present path of a node.
     fn path_of(&self, node: Node) -> Option<PathBuf> {
         if node == ROOT {
             return Some(PathBuf::new());
@@ -185,7 +186,7 @@ impl Recorder {
         if name == "." { Some(directory) } else { self.now.get(&(directory, name.to_owned())).copied() }
     }
 
-    /// The file that the first argument stands for, with its call counted.
+    /// The file of the first argument; the call is counted for it.
     fn counted(&mut self, call: &Call) -> Option<Node> {
         let node = self.open[*self.numbers.get(&call.number(0))?].node;
         let path = self.path_of(node)?;
@@ -234,7 +235,7 @@ impl Recorder {
             Some(node) => node,
             None => {
                 let node = self.make(Content::File(Vec::new()));
-                // The first bytes come by writes, and the file is there from here on.
+                // The recording of writes gives the contents, and the file exists from here on.
                 self.name(call, vec![(directory, name, Some(node))], &path);
                 node
             }

@@ -1,4 +1,4 @@
-//! What a run did to the files of a directory.
+//! The recorded changes of a run to the files of a directory.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,13 +11,13 @@ use super::process::{Ended, run_bounded, traced};
 use super::recorder::{CALLS, Recorder};
 use super::trace;
 
-/// A file, directory or link, whatever its names.
+/// The number of a file, directory or link, independent of its names.
 pub(super) type Node = usize;
 
 /// The recorded directory itself.
 pub(super) const ROOT: Node = 0;
 
-/// What a node was before the run.
+/// The content of a node before the run.
 #[derive(Clone, Debug)]
 pub(super) enum Content {
     Directory,
@@ -25,10 +25,10 @@ pub(super) enum Content {
     Link(PathBuf),
 }
 
-/// A name in a directory, and what it stands for afterwards.
+/// A name in a directory, and the node that it stands for afterwards.
 pub(super) type Naming = (Node, String, Option<Node>);
 
-/// What changes files, or makes changes last.
+/// A change of files, or a sync that makes changes durable.
 #[derive(Clone, Debug)]
 pub(super) enum Change {
     Write {
@@ -41,7 +41,7 @@ pub(super) enum Change {
         length: usize,
     },
     Name(Vec<Naming>),
-    /// What was done to the node before operation `since` lasts from here on.
+    /// All changes of the node before operation `since` are durable from here on.
     Sync {
         node: Node,
         since: usize,
@@ -51,32 +51,32 @@ pub(super) enum Change {
 #[derive(Clone, Debug)]
 pub(super) struct Operation {
     pub(super) change: Change,
-    /// The call and the file.
+    /// The system call and the file.
     pub(super) what: String,
 }
 
-/// What a run did to the files of a directory, in the order in which it was done.
+/// The changes of a run to the files of a directory, in order.
 #[derive(Debug)]
 pub struct Recording {
     pub(super) contents: Vec<Content>,
     pub(super) names: BTreeMap<(Node, String), Node>,
     pub(super) operations: Vec<Operation>,
-    /// How often which call was made for which file.
+    /// Number of calls by system call and file.
     pub(super) calls: BTreeMap<(String, PathBuf), usize>,
 }
 
 impl Recording {
-    /// Runs a command in a directory and records what it does there.
+    /// Runs a command in a directory and records its changes there.
     ///
     /// # Panics
-    /// If `strace` is missing or may not trace, the command does not end in time, or it does what the model does not know:
-    /// writing through a mapping, links with two names.
+    /// If `strace` is missing or is not allowed to trace, if the command does not end in time, or if it does
+    /// something that the model does not support: writing through a mapping, or links with two names.
     pub fn of(command: &Command, root: &Path, limit: Duration) -> (Ended, Self) {
         let root = root.canonicalize().expect("the directory is there");
         let log = tempfile::NamedTempFile::new().expect("a temporary file");
         let mut recorder = Recorder::before(&root);
         let arguments = [
-            // Texts whole and in hexadecimal; what is read is not of interest, but that it was.
+            // Strings are logged whole and in hexadecimal. The log shows that data was read, but not the data.
             "-xx".to_owned(),
             "-s".to_owned(),
             "16777216".to_owned(),
@@ -94,17 +94,17 @@ impl Recording {
         (ended, recorder.done())
     }
 
-    /// Number of operations; a crash may come before each of them and after the last.
+    /// Number of operations; a crash may happen before each of them and after the last.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether nothing was done.
+    /// Whether the run changed nothing.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
 
-    /// The moments that matter most: before and after each sync and each change of a name.
+    /// The points that matter most for crashes: before and after each sync and each change of a name.
     pub fn turning_points(&self) -> Vec<usize> {
         let turns = self
             .operations
@@ -116,7 +116,7 @@ impl Recording {
         points
     }
 
-    /// Every call for every file, with an effect.
+    /// A fault with this effect for every recorded call and file.
     pub fn faults(&self, effect: Effect) -> Vec<Fault> {
         let each = self.calls.iter().flat_map(|((call, path), times)| {
             (1..=*times).map(|nth| Fault { call: call.clone(), path: path.clone(), nth, effect })

@@ -1,4 +1,4 @@
-//! A directory after a crash.
+//! The state of a directory after a crash.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,35 +8,36 @@ use std::path::Path;
 use super::recording::{Change, Content, Naming, Node, ROOT, Recording};
 use crate::sites::Random;
 
-/// What a disk writes wholly or not at all.
+/// The unit in bytes that a disk writes entirely or not at all.
 const SECTOR: usize = 512;
 
-/// What a crash takes of that which was not synced.
+/// The unsynced changes that a crash loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
-    /// Nothing: the process was killed, the system went on.
+    /// No change is lost: the process was killed, the system kept running.
     Nothing,
-    /// All of it.
+    /// All unsynced changes.
     Unsynced,
-    /// All data, and no names: files may be empty or old under new names, as where data is allocated late.
+    /// All unsynced data but no names: files may be empty or have old contents under new names, as with delayed
+    /// allocation.
     UnsyncedData,
-    /// What was done from this operation on.
+    /// All unsynced changes from this operation on.
     UnsyncedFrom(usize),
-    /// A random part, from this seed: names from some point on, data in single sectors.
+    /// A random part, from this seed: names from some point on, and data in single sectors.
     Random(u64),
 }
 
-/// A moment of a recorded run, and what is lost there.
+/// A crash at a point of a recorded run, and the changes lost there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Crash {
-    /// Operations that were done.
+    /// Number of operations before the crash.
     pub after: usize,
-    /// What is lost of them.
+    /// Which unsynced changes are lost.
     pub loss: Loss,
 }
 
 impl Recording {
-    /// A crash in words, with the last operations before it.
+    /// Describes a crash, with the last operations before it.
     pub fn describe(&self, crash: Crash) -> String {
         let Crash { after, loss } = crash;
         let last = self.operations[after.saturating_sub(3)..after].iter().map(|done| done.what.as_str());
@@ -48,10 +49,10 @@ impl Recording {
         )
     }
 
-    /// Writes the directory as a crash leaves it into an empty one.
+    /// Writes the directory as the crash leaves it into the empty directory `target`.
     ///
     /// # Panics
-    /// If it cannot be written.
+    /// If `target` cannot be written.
     pub fn restore(&self, crash: Crash, target: &Path) {
         let State { names, contents } = self.state(crash);
         write(ROOT, target, &names, &contents);
@@ -126,7 +127,7 @@ impl State {
         file[at..at + data.len()].copy_from_slice(data);
     }
 
-    /// All of a write, none of it, or some of its sectors.
+    /// Applies a write entirely, not at all, or in some of its sectors.
     fn write_sectors(&mut self, node: Node, at: usize, data: &[u8], random: &mut Random) {
         let luck = random.below(4);
         let (mut from, end) = (at, at + data.len());
@@ -173,7 +174,7 @@ mod tests {
 
     use super::*;
 
-    /// A shell that makes a file, has its data synced, then its name.
+    /// A shell command that creates a file, syncs its data, then its name.
     fn recorded(directory: &Path) -> Recording {
         fs::write(directory.join("before"), "old").unwrap();
         let script =

@@ -1,4 +1,4 @@
-//! The lines of `strace`, as calls in the order of their ends.
+//! Parses the output of `strace` into calls, in the order in which they ended.
 
 use std::collections::HashMap;
 
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 pub(super) struct Call {
     pub(super) name: String,
     pub(super) arguments: Vec<String>,
-    /// Calls that were over when this one began.
+    /// Number of calls that had ended when this one began.
     pub(super) began: usize,
     pub(super) result: i64,
 }
@@ -26,10 +26,10 @@ impl Call {
     }
 }
 
-/// Calls with their results; those that failed or never returned did nothing.
+/// The successful calls with their results; calls that failed or never returned changed nothing.
 pub(super) fn calls(log: &str) -> Vec<Call> {
     let mut calls: Vec<Call> = Vec::new();
-    // Beginnings of calls that another thread interrupted in the log, by thread.
+    // Beginnings of unfinished calls by thread: a call of another thread interrupted them in the log.
     let mut begun: HashMap<&str, (&str, usize)> = HashMap::new();
     for line in log.lines() {
         let Some((thread, rest)) = line.split_once(char::is_whitespace) else { continue };
@@ -39,7 +39,7 @@ pub(super) fn calls(log: &str) -> Vec<Call> {
         }
         if let Some(beginning) = rest.strip_suffix("<unfinished ...>") {
             if beginning.starts_with("close(") {
-                // The number may belong to another file before the end of this call is told.
+                // The descriptor may be reused for another file before the log shows the end of this call.
                 calls.extend(call(&format!("{}) = 0", beginning.trim_end()), calls.len()));
             } else {
                 begun.insert(thread, (beginning, calls.len()));
@@ -65,7 +65,7 @@ fn call(line: &str, began: usize) -> Option<Call> {
     (result >= 0).then(|| Call { name: name.to_owned(), arguments, began, result })
 }
 
-/// Parts between commas that are in no brackets. Texts are in hexadecimal, so that there are no others.
+/// Splits at commas outside of brackets. Strings are in hexadecimal, so they contain no commas.
 fn split(list: &str) -> Vec<String> {
     let (mut parts, mut depth) = (vec![String::new()], 0);
     for c in list.chars() {
@@ -90,7 +90,7 @@ fn number(text: &str) -> Option<i64> {
     }
 }
 
-/// The bytes of all texts in an argument: one, or the parts of a vector.
+/// The bytes of all strings in an argument: a single one, or the parts of a vector.
 pub(super) fn bytes(argument: &str) -> Vec<u8> {
     assert!(!argument.contains("\"..."), "strace cut a text off");
     let digits = argument.split('"').skip(1).step_by(2).flat_map(|text| text.split("\\x").skip(1));

@@ -1,4 +1,4 @@
-//! Servers that share the keys.
+//! A cluster of Redis servers.
 
 use std::time::{Duration, Instant};
 
@@ -14,14 +14,14 @@ const SLOTS: usize = 16384;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Cluster {
-    /// Starts so many servers, and waits until they know each other.
+    /// Starts `nodes` servers, and waits until they know each other.
     ///
     /// # Panics
-    /// There is no `redis-server`, or the cluster is not ready within two minutes.
+    /// If there is no `redis-server`, or the cluster is not ready within two minutes.
     pub fn start(nodes: usize) -> Self {
         let mut buses = Vec::new();
         let start = |_| {
-            // Not the port plus 10,000, which may be none.
+            // The default, the port plus 10,000, may not be a valid port.
             let bus = free_port().to_string();
             let server = Server::builder()
                 .setting("cluster-enabled", "yes")
@@ -58,14 +58,15 @@ impl Cluster {
         self.nodes[0].url()
     }
 
-    /// Ends a node at once.
+    /// Kills a node.
     pub fn kill(&mut self, node: usize) {
         self.nodes[node].kill();
     }
 
-    /// Moves a slot with its keys from whoever has it to another node.
+    /// Moves a slot with its keys from its present node to another one.
     ///
-    /// `between` is called while the old node sends whoever asks for what has gone to the new one (`ASK`).
+    /// `between` is called while the old node redirects requests for keys that have already moved to the new one
+    /// (`ASK`).
     pub fn move_slot(&self, slot: u16, to: usize, between: impl FnOnce()) {
         let id = |node: &Server| node.cli(&["CLUSTER", "MYID"]).trim().to_owned();
         let slot = slot.to_string();

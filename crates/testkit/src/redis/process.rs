@@ -1,4 +1,4 @@
-//! A server process.
+//! A Redis server process.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use tempfile::TempDir;
 
-/// A Redis server on a free loopback port, with its data in a directory of its own. It ends with this value.
+/// A Redis server on a free loopback port, with its data in a directory of its own. The process ends when this value
+/// is dropped.
 ///
 /// ```no_run
 /// let server = huntsman_testkit::redis::Server::start();
@@ -26,7 +27,7 @@ pub struct Server {
     child: Option<Child>,
 }
 
-/// How a server is to be.
+/// The configuration of a server.
 #[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct ServerBuilder {
@@ -36,7 +37,7 @@ pub struct ServerBuilder {
 }
 
 const MISSING: &str = "this test needs the programs redis-server and redis-cli: apt-get install redis-server";
-/// How long a server may take to answer, on a machine that does other things as well.
+/// Time limit for a response, on a machine that is busy with other work as well.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 impl ServerBuilder {
@@ -46,27 +47,29 @@ impl ServerBuilder {
         self.setting("requirepass", password)
     }
 
-    /// Writes every command to a log before it is answered, so that a killed server comes back with all.
+    /// Writes every command to a log before the server responds, so that a killed server still has all data after a
+    /// restart.
     pub fn durable(self) -> Self {
         self.setting("appendonly", "yes").setting("appendfsync", "always")
     }
 
-    /// Takes TLS connections only, with a certificate for `localhost` and 127.0.0.1 of an authority of its own: [`Server::ca`].
+    /// Accepts only TLS connections. The certificate for `localhost` and 127.0.0.1 is signed by an authority of its
+    /// own: [`Server::ca`].
     pub fn tls(mut self) -> Self {
         self.is_secure = true;
         self
     }
 
-    /// Any setting of `redis.conf`.
+    /// Sets any setting of `redis.conf`.
     pub fn setting(mut self, name: &str, value: &str) -> Self {
         self.arguments.extend([format!("--{name}"), value.to_owned()]);
         self
     }
 
-    /// Starts it, and waits until it answers.
+    /// Starts the server, and waits until it responds.
     ///
     /// # Panics
-    /// There is no `redis-server`, or it does not answer within a minute.
+    /// If there is no `redis-server`, or it does not respond within a minute.
     pub fn start(self) -> Server {
         // Another process may take the port before the server does.
         for _ in 0..20 {
@@ -90,17 +93,17 @@ impl ServerBuilder {
 }
 
 impl Server {
-    /// A server without a password that keeps nothing on the disk.
+    /// A server without a password that stores nothing on disk.
     pub fn start() -> Self {
         Self::builder().start()
     }
 
-    /// A server to be set up.
+    /// Configures a server.
     pub fn builder() -> ServerBuilder {
         ServerBuilder::default()
     }
 
-    /// The port it listens at, on 127.0.0.1.
+    /// The port on 127.0.0.1.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -111,17 +114,17 @@ impl Server {
         format!("{scheme}://127.0.0.1:{}", self.port)
     }
 
-    /// The certificate of the authority that vouches for a server with TLS, in PEM.
+    /// The certificate, in PEM, of the authority that signed the certificate of a server with TLS.
     pub fn ca(&self) -> PathBuf {
         self.directory().join("ca.pem")
     }
 
-    /// Where its data and its log are.
+    /// The directory of its data and its log.
     pub fn directory(&self) -> &Path {
         self.directory.path()
     }
 
-    /// Ends it at once, as a loss of power would its machine; what it had not written is gone.
+    /// Kills the server, as a loss of power would; data that it had not written is lost.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().expect("an own child can be ended");
@@ -129,10 +132,10 @@ impl Server {
         }
     }
 
-    /// Starts it again at its port, with the data that it finds.
+    /// Starts the server again on its port, with the data that it finds.
     ///
     /// # Panics
-    /// It runs, or does not start within a minute.
+    /// If it is running, or does not start within a minute.
     pub fn start_again(&mut self) {
         assert!(self.child.is_none(), "it runs");
         let start = Instant::now();
@@ -141,18 +144,18 @@ impl Server {
         }
     }
 
-    /// What `redis-cli` prints for a command.
+    /// Runs a command with `redis-cli` and returns its output.
     ///
     /// # Panics
-    /// It cannot be run, or reports an error.
+    /// If `redis-cli` cannot be run or reports an error.
     pub fn cli(&self, arguments: &[&str]) -> String {
         self.cli_with_input(arguments, "")
     }
 
-    /// What `redis-cli` prints for commands that it reads, one a line.
+    /// Runs `redis-cli` with commands on its standard input, one a line, and returns its output.
     ///
     /// # Panics
-    /// It cannot be run, or reports an error.
+    /// If `redis-cli` cannot be run or reports an error.
     pub fn cli_with_input(&self, arguments: &[&str], input: &str) -> String {
         let mut command = Command::new("redis-cli");
         command.args(["-h", "127.0.0.1", "-e", "-p", &self.port.to_string()]);
@@ -168,19 +171,19 @@ impl Server {
         let input = input.to_owned();
         let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
         let output = child.wait_with_output().expect("an own child can be waited for");
-        // A command that is given in arguments does not read its input.
+        // If the command is given as arguments, `redis-cli` does not read its input.
         let _ = writer.join().expect("a writer does not panic");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
         text
     }
 
-    /// What the server wrote about itself.
+    /// The log of the server.
     pub fn log(&self) -> String {
         std::fs::read_to_string(self.directory().join("server.log")).unwrap_or_default()
     }
 
-    /// Starts the process; whether it answers, as another one may have its port.
+    /// Starts the process; returns whether it responds, since another process may have its port.
     fn spawn(&mut self) -> bool {
         let log = File::options().append(true).create(true).open(self.directory().join("server.log"));
         let log = log.expect("a file in an own directory");
@@ -216,10 +219,10 @@ impl Server {
         }
     }
 
-    /// Whether it serves: it is there, and has read its data.
+    /// Whether it serves requests: the process runs and has loaded its data.
     fn answers(&self) -> bool {
         let Ok(mut stream) = TcpStream::connect(("127.0.0.1", self.port)) else { return false };
-        // TLS is spoken by whoever has the port; that it is ours shows when a test uses it.
+        // Only a successful TLS handshake in a test shows that the process on this port is ours.
         if self.is_secure {
             return true;
         }
@@ -232,7 +235,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Also on a panic, which must not become an abort.
+        // This also runs during a panic and must not turn it into an abort.
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
             let _ = child.wait();
@@ -256,7 +259,7 @@ fn write_certificates(directory: &Path) {
     write("server.key", key.serialize_pem());
 }
 
-/// A port that nobody uses at the moment.
+/// A port that no process uses at the moment.
 pub(crate) fn free_port() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
     listener.local_addr().expect("a bound address").port()

@@ -1,4 +1,4 @@
-//! A way to a server that breaks.
+//! A TCP proxy that breaks connections.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// Hands bytes on between its port and another one on 127.0.0.1, and cuts connections after so many of them.
+/// Forwards bytes between its port and another one on 127.0.0.1, and cuts connections after a number of bytes.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
@@ -17,23 +17,23 @@ pub struct Proxy {
     acceptor: Option<JoinHandle<()>>,
 }
 
-/// Where connections are cut: after up to so many bytes, by a generator of this seed.
+/// Where connections are cut: after a random number of bytes, from a generator with this seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Cuts {
-    /// The seed. Print it.
+    /// The seed of the generator. A test should print it.
     pub seed: u64,
-    /// At most so many bytes go over a connection.
+    /// Maximum number of bytes on a connection before it is cut.
     pub most_bytes: u64,
-    /// Which bytes count.
+    /// The direction whose bytes count.
     pub counted: Counted,
 }
 
-/// Which bytes bring a cut nearer.
+/// The direction whose bytes count towards a cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// Those of both directions: commands are cut off more often than answers.
+    /// Both directions: commands are cut more often than responses.
     All,
-    /// Those of answers: the server has carried out what the client does not hear of.
+    /// Responses only: the server has executed commands whose responses the client does not receive.
     Answers,
 }
 
@@ -47,7 +47,7 @@ struct Shared {
 }
 
 impl Proxy {
-    /// Begins to hand on, without cuts.
+    /// Starts to forward to the port `target`, without cuts.
     pub fn start(target: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port");
         let port = listener.local_addr().expect("a bound address").port();
@@ -70,20 +70,20 @@ impl Proxy {
         self.port
     }
 
-    /// Cuts new connections from now on, or no longer.
+    /// Cuts new connections from now on; with `None`, no longer.
     pub fn cut(&self, cuts: Option<Cuts>) {
         let cuts = cuts.map(|cuts| (Xoshiro256PlusPlus::seed_from_u64(cuts.seed), cuts));
         *self.shared.cuts.lock().expect("no panic") = cuts;
     }
 
-    /// Cuts all connections that are open.
+    /// Cuts all open connections.
     pub fn cut_now(&self) {
         for stream in self.shared.open.lock().expect("no panic").drain(..) {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
 
-    /// How many connections were cut by their bytes.
+    /// Number of connections that were cut after their number of bytes.
     pub fn count(&self) -> u64 {
         self.shared.count.load(Ordering::SeqCst)
     }
@@ -92,7 +92,7 @@ impl Proxy {
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.shared.is_over.store(true, Ordering::SeqCst);
-        // Wakes the acceptor.
+        // This wakes the accepting thread.
         let _ = TcpStream::connect(("127.0.0.1", self.port));
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
@@ -107,14 +107,14 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             return;
         }
         let Ok(client) = client else { continue };
-        // Without a server there is nobody: the client sees its connection closed.
+        // If the server is down, the client sees its connection closed.
         let Ok(server) = TcpStream::connect(("127.0.0.1", shared.target)) else { continue };
         let (budget, counted) = match shared.cuts.lock().expect("no panic").as_mut() {
             None => (None, Counted::All),
             Some((rng, cuts)) => (Some(rng.next_u64() % cuts.most_bytes), cuts.counted),
         };
         let budget = Arc::new(Mutex::new(budget));
-        // One that is never used up.
+        // A budget that is never used up.
         let commands = if counted == Counted::All { budget.clone() } else { Arc::default() };
         let copy = |stream: &TcpStream| stream.try_clone().expect("a socket has a copy");
         shared.open.lock().expect("no panic").extend([copy(&client), copy(&server)]);
@@ -125,7 +125,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Hands bytes on in one direction until either side ends or the budget of both directions is used up.
+/// Forwards bytes in one direction until either side closes or the budget of both directions is used up.
 fn pump(mut from: TcpStream, mut to: TcpStream, shared: &Shared, budget: &Mutex<Option<u64>>) {
     let mut buffer = [0; 16 << 10];
     while let Ok(read @ 1..) = from.read(&mut buffer) {

@@ -1,10 +1,11 @@
-//! Randomness of a seed: one stream for each thing that is decided, so that a change of one leaves the others as they are.
+//! Random numbers from a seed: one stream for each kind of decision, so that changing one kind leaves the others as
+//! they are.
 
 use std::time::Duration;
 
 use crate::sites::Random;
 
-/// A stream of numbers.
+/// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Dice(Random);
 
@@ -15,7 +16,7 @@ pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
 }
 
 impl Dice {
-    /// The stream of a thing in the world of a seed.
+    /// The stream for a named thing in the world of a seed.
     pub(super) fn of(seed: u64, thing: &str) -> Self {
         Self(Random::new(hash(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), thing.as_bytes())))
     }
@@ -38,13 +39,13 @@ impl Dice {
         of[self.below(of.len())].clone()
     }
 
-    /// A time of at most so many milliseconds, short ones more often than long ones.
+    /// A duration of at most `most` milliseconds; short ones are more frequent than long ones.
     pub(super) fn millis(&mut self, most: u64) -> Duration {
         let share = self.between(0, 1_000) as u64;
         Duration::from_micros(most * share * share / 1_000)
     }
 
-    /// So many words.
+    /// A text of this many words.
     pub(super) fn prose(&mut self, words: usize) -> String {
         crate::sites::prose(&mut self.0, words)
     }

@@ -1,12 +1,12 @@
-//! The disk of a made-up world: a store and files of lines. What is not synced is lost at a power cut, what comes after a crash never
-//! reaches it, and some writes fail.
+//! The simulated disk: a store and files of lines. Unsynced changes are lost at a power cut, changes after a crash
+//! never reach the disk, and some writes fail.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huntsman_store::{Batch, Durability, Operation, Store, StoreError, StoreErrorKind};
 
-/// The disk; clones are the same.
+/// The simulated disk; clones share it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disk(Arc<Mutex<State>>);
 
@@ -14,18 +14,18 @@ type Entries = BTreeMap<Vec<u8>, Vec<u8>>;
 
 #[derive(Debug, Default)]
 struct State {
-    /// What a process reads.
+    /// The entries that a process reads.
     entries: Entries,
-    /// What a power cut leaves.
+    /// The entries that remain after a power cut.
     synced: Entries,
     files: BTreeMap<&'static str, File>,
-    /// The life whose process may write. None while no process runs.
+    /// The life whose process may write; 0 while no process runs.
     mounted: u32,
     writes: u64,
     fault: Option<Fault>,
-    /// A write failed: there are no more in this life.
+    /// A write failed: all further writes of this life fail.
     failed: bool,
-    /// What the write that failed left, to be found by the next process.
+    /// The state that the failed write left behind, for the next process.
     left: Option<Entries>,
 }
 
@@ -38,9 +38,9 @@ struct File {
 /// A write that fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// Which one of this life.
+    /// The number of the write in this life.
     pub(super) write: u64,
-    /// Whether the next process finds it all the same.
+    /// Whether the next process finds the written data all the same.
     pub(super) arrives: bool,
 }
 
@@ -58,7 +58,7 @@ impl Disk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The disk for the process of a life.
+    /// The disk as seen by the process of a life.
     pub(super) fn mount(&self, life: u32, fault: Option<Fault>) -> Mounted {
         let mut state = self.state();
         state.mounted = life;
@@ -71,12 +71,12 @@ impl Disk {
         Mounted { disk: self.clone(), life }
     }
 
-    /// The process is gone: nothing that is left of it in this one writes any more.
+    /// Ends the process: tasks of it that are still running can no longer write.
     pub(super) fn unmount(&self) {
         self.state().mounted = 0;
     }
 
-    /// The power is cut.
+    /// Cuts the power.
     pub(super) fn cut(&self) {
         let mut state = self.state();
         state.mounted = 0;
@@ -87,7 +87,7 @@ impl Disk {
         }
     }
 
-    /// Writes of this life, tried ones included.
+    /// Number of writes in this life, including failed ones.
     pub(super) fn writes(&self) -> u64 {
         self.state().writes
     }
@@ -103,7 +103,7 @@ impl Disk {
     }
 }
 
-/// The disk as one process has it.
+/// The disk as one process sees it.
 #[derive(Clone, Debug)]
 pub(super) struct Mounted {
     disk: Disk,
@@ -120,14 +120,14 @@ impl Mounted {
         }
     }
 
-    /// Whether a write is to fail; later ones fail, too.
+    /// Whether a write has to fail; after a failed write, all later ones fail.
     fn fails(state: &mut State) -> bool {
         state.writes += 1;
         state.failed |= state.fault.is_some_and(|fault| fault.write == state.writes);
         state.failed
     }
 
-    /// Appends to a file.
+    /// Appends lines to a file.
     pub(super) fn append(&self, name: &'static str, lines: Vec<String>) -> Result<(), StoreError> {
         let mut state = self.state()?;
         if Self::fails(&mut state) {
@@ -137,12 +137,12 @@ impl Mounted {
         Ok(())
     }
 
-    /// How many lines a file has.
+    /// The number of lines in a file.
     pub(super) fn length(&self, name: &'static str) -> Result<usize, StoreError> {
         Ok(self.state()?.files.entry(name).or_default().lines.len())
     }
 
-    /// Cuts a file; `false` if it is shorter already.
+    /// Truncates a file; returns `false` if it is shorter already.
     pub(super) fn truncate(&self, name: &'static str, length: usize) -> Result<bool, StoreError> {
         let mut state = self.state()?;
         let file = state.files.entry(name).or_default();

@@ -1,4 +1,4 @@
-//! The promises of a crawl, checked while it lives and at its end.
+//! The promises of a crawl, checked while it runs and at its end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use super::web::{Kind, Robots};
 use super::world::{Fetch, World};
 use crate::script::Fetched;
 
-/// Timers have a grain of a millisecond.
+/// The resolution of timers is a millisecond.
 const GRAIN: Duration = Duration::from_millis(1);
 
 pub(super) struct Judge<'a> {
@@ -25,11 +25,11 @@ pub(super) struct Judge<'a> {
     world: &'a World,
 }
 
-/// A record as it stands in the file.
+/// A record as written in the file.
 struct Record {
     is_delivered: bool,
     url: String,
-    /// Of a delivered page where it came from, of a dropped one why.
+    /// For a delivered page its source, for a dropped one the reason.
     rest: String,
 }
 
@@ -42,7 +42,7 @@ impl<'a> Judge<'a> {
         Self { plan, world }
     }
 
-    /// When a request reaches the web: its record is not written yet, and robots.txt allows it.
+    /// When a request reaches the web: its record must not be written yet, and robots.txt must allow it.
     pub(super) fn fetch(plan: &Plan, world: &World, request: &Request) {
         if request.url.path() == "/robots.txt" {
             return;
@@ -62,7 +62,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// After a life: hosts were asked as the settings say.
+    /// After a life: requests to hosts must be spaced as the settings say.
     pub(super) fn pace(plan: &Plan, world: &World, life: u32, fetched: &[Fetched]) {
         let fetches: Vec<Fetch> = world.fetches().into_iter().filter(|fetch| fetch.life == life).collect();
         let seen: Vec<(&Fetched, &Fetch)> = fetched.iter().zip(&fetches).collect();
@@ -91,7 +91,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// After a life: an error needs a reason.
+    /// After a life: an error must have a reason.
     pub(super) fn life(&self, life: u32, end: &LifeEnd, may_fail: bool) {
         if let LifeEnd::Failed(error) = end
             && !may_fail
@@ -112,7 +112,7 @@ impl<'a> Judge<'a> {
             .collect()
     }
 
-    /// After the last life.
+    /// Checks the promises after the last life.
     pub(super) fn crawl(&self, end: &LifeEnd) {
         let LifeEnd::Finished(report) = end else {
             if self.plan.has_job {
@@ -139,7 +139,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Every address that was found has a record, was part of the way to one, or was refused.
+    /// Every address that was found must have a record, be part of a redirect chain to one, or have been refused.
     fn nothing_lost(&self, report: &CrawlReport, records: &[Record]) {
         let world = self.world;
         let mut accounted: BTreeSet<String> = records.iter().map(|record| form(&record.url)).collect();
@@ -166,7 +166,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Items of what was parsed, each as often as its page has a record.
+    /// The items of parsed pages must be there, each as often as its page has a record.
     fn items(&self, records: &[Record]) {
         let world = self.world;
         let mut expected: BTreeMap<String, usize> = BTreeMap::new();
@@ -213,7 +213,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The counters say what the files say.
+    /// The counters must agree with the files.
     fn counts(&self, report: &CrawlReport, records: &[Record]) {
         let delivered = records.iter().filter(|record| record.is_delivered).count();
         let dropped = records.len() - delivered;
@@ -234,7 +234,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Nothing is left in the queue, and the files end where the job says.
+    /// The queue must be empty, and the files must end where the job says.
     fn job(&self) {
         let disk = self.world.disk.mount(u32::MAX, None);
         for file in [ITEMS, RECORDS] {
@@ -253,7 +253,7 @@ impl<'a> Judge<'a> {
     }
 }
 
-/// When more than so many were in flight, if ever.
+/// The first time at which more than `most` requests were in flight, if ever.
 fn crowd(seen: &[(&Fetched, &Fetch)], most: usize) -> Option<Duration> {
     let in_flight = |at: Duration| {
         seen.iter().filter(|(one, _)| one.started <= at && one.ended.is_none_or(|end| end > at)).count()
@@ -274,7 +274,7 @@ fn slot(plan: &Plan, world: &World, url: &Url) -> String {
     }
 }
 
-/// What has to lie between the start of a request and the one before it.
+/// The minimum time between the start of a request and the start of the previous one.
 fn gap(plan: &Plan, world: &World, seen: &[(&Fetched, &Fetch)], of: (&Fetched, &Fetch)) -> Duration {
     let delay = Duration::from_secs_f64(plan.number("download_delay"));
     let asked = match world.web.robots(&of.1.request.url) {
@@ -288,12 +288,12 @@ fn gap(plan: &Plan, world: &World, seen: &[(&Fetched, &Fetch)], of: (&Fetched, &
             && fetched.started < of.0.started
             && fetched.ended.is_some_and(|ended| ended <= of.0.started)
     });
-    // Beyond the cap, the host is skipped, or the cap is the delay.
+    // For a Crawl-delay above the maximum, the host is skipped, or the maximum is used as the delay.
     let is_obeyed = known && asked <= plan.number("robots_max_crawl_delay");
     if is_obeyed { delay.max(Duration::from_secs_f64(asked * 0.98)) } else { delay }
 }
 
-/// Nobody is asked before the time that a busy server has named.
+/// No request may go to a host before the time that its busy server named.
 fn rest(plan: &Plan, world: &World, seen: &[(&Fetched, &Fetch)]) {
     for (fetched, fetch) in seen {
         let Some(Kind::Busy(times, _, Some(wait))) = world.web.kind(&fetch.request.url) else { continue };

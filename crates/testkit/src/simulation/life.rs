@@ -1,4 +1,4 @@
-//! One life of a crawl: from its start to its end, however that comes.
+//! One life of a crawl: from the start of its process to its end, in whatever way it ends.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use super::spider::{Clumsy, Visitor};
 use super::world::World;
 use crate::script::{Reply, ScriptedDownloader};
 
-/// Longer than any life has reason for: all waits that the settings allow, one after another.
+/// Longer than any life can take: all waits that the settings allow, one after another.
 const LIFETIME: Duration = Duration::from_secs(7 * 86_400);
-/// After its end, a crawl is looked at for so long.
+/// How long a crawl is watched after its end.
 const AFTERWARDS: Duration = Duration::from_secs(20);
 
 /// How a life ended.
 #[derive(Debug)]
 pub(super) enum LifeEnd {
-    /// The process was gone.
+    /// The process crashed.
     Crashed,
     /// The crawl ended with a report.
     Finished(Box<CrawlReport>),
@@ -44,7 +44,7 @@ impl LifeEnd {
         }
     }
 
-    /// Whether there is nothing left to do.
+    /// Whether nothing is left to do.
     pub(super) fn is_final(&self, has_job: bool) -> bool {
         match self {
             Self::Finished(report) => {
@@ -63,12 +63,12 @@ pub(super) struct Life<'a> {
     mishaps: Vec<(When, Mishap)>,
 }
 
-/// What is done at a time.
+/// An event that is due at a time.
 #[derive(Clone, Copy, Debug)]
 enum Due {
     Mishap(Mishap),
     Resume,
-    /// It was asked to end, and has not.
+    /// The crawl was asked to end, and did not end in time.
     TooLate,
 }
 
@@ -77,7 +77,7 @@ impl<'a> Life<'a> {
         Self { number, plan, world, mishaps }
     }
 
-    /// Lives.
+    /// Runs one life.
     pub(super) fn live(
         &self,
         stack: &impl Fn(CrawlerBuilder<Visitor>) -> CrawlerBuilder<Visitor>,
@@ -93,7 +93,7 @@ impl<'a> Life<'a> {
             let _log = log.map(tracing::subscriber::set_default);
             runtime.block_on(self.run(stack))
         };
-        // What still runs goes with it.
+        // Tasks that are still running end with the runtime.
         drop(runtime);
         if self.mishaps.iter().any(|(_, mishap)| *mishap == Mishap::PowerCut)
             && matches!(end, LifeEnd::Crashed)
@@ -132,7 +132,7 @@ impl<'a> Life<'a> {
                     Judge::fetch(&plan, &world, request);
                     world.web.answer(&request.url, nth, world.now())
                 }
-                // Nobody will see the answer.
+                // The response will not be read by anyone.
                 None => Reply::never(),
             }
         });
@@ -165,7 +165,7 @@ impl<'a> Life<'a> {
         if self.plan.has_job { builder.job(Job::on(Arc::new(disk))?).build() } else { builder.build() }
     }
 
-    /// Runs the crawl and does to it what is planned.
+    /// Runs the crawl and applies the planned mishaps to it.
     async fn follow(&self, crawler: Crawler<Visitor>, mut told: mpsc::UnboundedReceiver<Mishap>) -> LifeEnd {
         let handle = crawler.handle();
         let began = Instant::now();
@@ -222,7 +222,7 @@ impl<'a> Life<'a> {
 
     fn befall(&self, mishap: Mishap, handle: &Handle, due: &mut Vec<(Instant, Due)>) {
         self.world.step(|| format!("{mishap:?}"));
-        // What is being written takes its time, and so does a download that a pipeline is within.
+        // Writes in progress take their time, and so does a download that a pipeline is waiting for.
         let slack = Duration::from_secs(120) + Duration::from_millis(self.plan.slowness) * 200;
         let now = Instant::now();
         match mishap {
@@ -240,12 +240,12 @@ impl<'a> Life<'a> {
                 handle.abort();
                 due.push((now + slack, Due::TooLate));
             }
-            // Those that are not done from outside.
+            // These mishaps are not applied from outside.
             Mishap::Kill | Mishap::PowerCut | Mishap::Disk(_) | Mishap::LogPanics(_) => {}
         }
     }
 
-    /// After its end, a crawl does nothing any more.
+    /// After its end, a crawl must not do anything more.
     async fn assert_quiet(&self, web: &ScriptedDownloader) {
         let (fetches, writes) = (web.requests().len(), self.world.disk.writes());
         sleep(AFTERWARDS).await;
@@ -257,13 +257,13 @@ impl<'a> Life<'a> {
         }
     }
 
-    /// Whether an error is what was to be expected.
+    /// Whether an error is to be expected.
     pub(super) fn may_fail(&self) -> bool {
         self.mishaps.iter().any(|(_, mishap)| matches!(mishap, Mishap::Disk(_) | Mishap::LogPanics(_)))
     }
 }
 
-/// A subscriber of the log that panics: at one line, or from one on.
+/// A log subscriber that panics at one line, or at every line from one on.
 struct BrokenLog {
     line: u64,
     lines: AtomicU64,

@@ -1,4 +1,4 @@
-//! What a seed wants: the settings of the crawl, and what happens to each of its lives.
+//! The plan for a seed: the settings of the crawl, and the mishaps of each of its lives.
 
 use std::fmt;
 use std::time::Duration;
@@ -14,24 +14,24 @@ pub(super) struct Plan {
     seed: u64,
     pub(super) has_job: bool,
     pub(super) settings: Map<String, Value>,
-    /// Longest time that work takes which would block a thread, in milliseconds.
+    /// Maximum duration of blocking work, in milliseconds.
     pub(super) slowness: u64,
 }
 
-/// When something happens in a life.
+/// The time of a mishap in a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum When {
     At(Duration),
-    /// At the step of this number: between any two things that are seen.
+    /// At the step with this number; steps lie between any two observable events.
     Step(u64),
 }
 
-/// What happens to a life.
+/// A mishap of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mishap {
-    /// It is paused for so long.
+    /// The crawl is paused for this time.
     Pause(Duration),
-    /// It is asked to stop, and after so long to end at once.
+    /// The crawl is asked to stop, and, if a time is given, to end at once after that time.
     Stop(Option<Duration>),
     Abort,
     /// The process is killed.
@@ -40,12 +40,12 @@ pub(super) enum Mishap {
     PowerCut,
     /// A write fails.
     Disk(Fault),
-    /// The subscriber of the log panics at the line of this number.
+    /// The log subscriber panics at the line with this number.
     LogPanics(u64),
 }
 
 impl Mishap {
-    /// Whether the process is gone at that moment.
+    /// Whether the mishap ends the process at that moment.
     pub(super) fn is_death(self) -> bool {
         matches!(self, Self::Kill | Self::PowerCut)
     }
@@ -66,7 +66,7 @@ impl Plan {
         Self { seed, has_job, settings, slowness: dice.pick(&[0, 0, 10, 500]) }
     }
 
-    /// A setting as a number.
+    /// The value of a numeric setting.
     pub(super) fn number(&self, name: &str) -> f64 {
         self.settings.get(name).and_then(Value::as_f64).unwrap_or(0.0)
     }
@@ -79,7 +79,7 @@ impl Plan {
         self.settings.get(name).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// What happens to a life.
+    /// The mishaps of a life.
     pub(super) fn mishaps(&self, life: u32) -> Vec<(When, Mishap)> {
         let mut dice = Dice::of(self.seed, &format!("life {life}"));
         let mut mishaps = Vec::new();

@@ -1,4 +1,4 @@
-//! What a crawl leaves in its world: items and records, in files whose positions are kept in its job.
+//! The output of a simulated crawl: items and records, in files whose positions are stored in its job.
 
 use std::fmt;
 use std::panic::resume_unwind;
@@ -15,7 +15,7 @@ use super::world::World;
 pub(super) const ITEMS: &str = "items";
 pub(super) const RECORDS: &str = "records";
 
-/// A file of lines with its position in the job.
+/// A file of lines whose position is stored in the job.
 #[derive(Clone)]
 pub(super) struct Lines {
     name: &'static str,
@@ -85,14 +85,14 @@ impl Persist for Lines {
     }
 }
 
-/// What becomes of an item: the same in every life.
+/// What happens to an item; it is the same in every life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Kept,
     Dropped,
     Error,
     Panic,
-    /// Kept, after its pipeline has downloaded something.
+    /// The item is kept after its pipeline has downloaded something.
     Download,
 }
 
@@ -112,7 +112,7 @@ impl Fate {
     }
 }
 
-/// The last pipeline: writes items.
+/// The last pipeline, which writes items.
 pub(super) struct ItemSink {
     lines: Lines,
     waiting: Vec<String>,
@@ -140,7 +140,7 @@ impl Pipeline<String> for ItemSink {
             Fate::Download => {
                 let of = item.split('!').next().unwrap_or_default();
                 if let Ok(request) = Request::parse(of) {
-                    // The result is of no interest, and there may be none.
+                    // The result does not matter, and there may be none.
                     let _ = cx.download(request).await;
                 }
             }
@@ -164,7 +164,7 @@ impl Pipeline<String> for ItemSink {
     }
 }
 
-/// Writes a record of every request that ended, and tells the world of every event.
+/// Writes a record of every request that ended, and reports every event to the world.
 pub(super) struct Watcher {
     pub(super) lines: Lines,
     pub(super) world: World,
@@ -172,7 +172,7 @@ pub(super) struct Watcher {
 
 impl Watcher {
     fn record(&self, line: String) {
-        // The engine cannot be told; the next commit is.
+        // An error cannot be returned to the engine here; the next commit fails instead.
         let _ = self.lines.append(vec![line]);
     }
 }

@@ -1,4 +1,4 @@
-//! The spider of a made-up world, and the middleware of its user: both fail where a page says so.
+//! The spider of a simulated crawl, and its user's middleware: both fail where a page says so.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use huntsman_crawler::{
 
 use super::web::{Kind, Web};
 
-/// Follows every link of a [`Simulation`](super::Simulation)'s web and gives the items of its pages.
+/// Follows every link of a [`Simulation`](super::Simulation)'s web and returns the items of its pages.
 #[derive(Debug)]
 pub struct Visitor {
     web: Arc<Web>,
@@ -21,7 +21,7 @@ impl Visitor {
     }
 }
 
-/// Panics without the message of the panic hook.
+/// Panics without invoking the panic hook, so no message is printed.
 pub(super) fn panics(what: &str) -> ! {
     resume_unwind(Box::new(what.to_owned()))
 }
@@ -53,7 +53,7 @@ impl Spider for Visitor {
     }
 }
 
-/// Fails on the answers of some pages.
+/// A middleware that fails on the responses of some pages.
 pub(super) struct Clumsy(pub(super) Arc<Web>);
 
 impl DownloaderMiddleware for Clumsy {

@@ -1,10 +1,10 @@
-//! What happened, in order: a hash of all of it, and its last lines.
+//! The trace of a simulation: a hash of all events in order, and the last lines.
 
 use std::collections::VecDeque;
 
 use super::dice::hash;
 
-/// Lines that are kept for the message of a failure.
+/// Number of lines that are kept for the message of a failure.
 const KEPT: usize = 3_000;
 
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! The web of a made-up world: hosts and pages, and what each of them answers to which try.
+//! The simulated web: hosts and pages, and the responses of each page to successive attempts.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -23,57 +23,57 @@ struct Host {
     address: IpAddr,
     pages: Vec<Kind>,
     robots: Robots,
-    /// Longest usual latency.
+    /// Maximum of the usual latency.
     latency: u64,
-    /// It cannot be reached from the one time to the other.
+    /// The host cannot be reached from the first of these times to the second.
     down: Option<(Duration, Duration, FetchErrorKind)>,
 }
 
 impl Host {
-    /// Why it cannot be reached at a time, if so.
+    /// Why the host cannot be reached at a time, if so.
     fn down_at(&self, now: Duration) -> Option<FetchErrorKind> {
         self.down.filter(|(from, until, _)| (*from..*until).contains(&now)).map(|(_, _, kind)| kind)
     }
 }
 
-/// What the robots.txt of a host is.
+/// The state of a host's robots.txt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Robots {
     None,
     Rules {
         crawl_delay: u64,
     },
-    /// An error of the server for the first tries.
+    /// A server error for this number of first attempts.
     Late(u64),
     Broken,
 }
 
-/// What a page is.
+/// The behaviour of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Plain,
-    /// It fails so often before it comes.
+    /// It fails this often before it is served.
     Flaky(u64, FetchErrorKind),
-    /// The server is busy so often, and asks for so many seconds.
+    /// The server is busy this often, and asks the client to wait for this number of seconds.
     Busy(u64, u16, Option<u64>),
     Status(u16),
     Redirect(u16, String),
     Refresh(String),
-    /// It comes late.
+    /// It is served after this delay.
     Slow(Duration),
-    /// It never comes.
+    /// It is never served.
     Never(FetchErrorKind),
     /// Its callback fails after half of the page.
     CallbackError,
     CallbackPanic,
-    /// The middleware of the user fails on it.
+    /// The user's middleware fails on it.
     MiddlewareError,
     MiddlewarePanic,
-    /// A page with the text and the links of another.
+    /// A page with the text and the links of another one.
     Copy,
 }
 
-/// A path that robots.txt forbids, on hosts that have rules.
+/// A path that robots.txt forbids on hosts that have rules.
 const FORBIDDEN: &str = "/shut/";
 
 impl Web {
@@ -157,25 +157,25 @@ impl Web {
                 Some(host) if !dice.one_in(3) => host,
                 _ => &self.hosts[dice.below(self.hosts.len())],
             };
-            // Beyond the last one: pages that are not there.
+            // A number beyond the last page links to a page that does not exist.
             let page = dice.below(host.pages.len() + 1);
             links.push(address(&host.name, page, &mut dice));
         }
         links
     }
 
-    /// The items of a page; each is dropped, lost or kept by its name.
+    /// The items of a page; the name of an item says whether it is dropped, lost or kept.
     pub(super) fn items(&self, url: &Url) -> Vec<String> {
         let mut dice = Dice::of(self.seed, &format!("items {}", plain(url)));
         (0..dice.below(4)).map(|n| format!("{}!{n}!{}", plain(url), dice.below(40))).collect()
     }
 
-    /// Whether a page of markup comes from there, sooner or later.
+    /// Whether the address serves an HTML page, sooner or later.
     fn is_page(&self, url: &Url) -> bool {
         !matches!(self.kind(url), None | Some(Kind::Status(_) | Kind::Redirect(..) | Kind::Never(_)))
     }
 
-    /// The answer to the try number `nth`, at a time of the world.
+    /// The response to attempt number `nth` at a time of the world.
     pub(super) fn answer(&self, url: &Url, nth: u64, now: Duration) -> Reply {
         let Some(host) = self.host(url) else { return Reply::error(FetchErrorKind::Dns) };
         let mut dice = Dice::of(self.seed, &format!("answer {url} {nth}"));
@@ -218,7 +218,7 @@ impl Web {
     }
 }
 
-/// An address in one of the ways in which it may be written.
+/// An address, spelt in one of several equivalent ways.
 fn address(host: &str, page: usize, dice: &mut Dice) -> String {
     let folder = if page % 7 == 6 { FORBIDDEN } else { "/" };
     let base = format!("http://{host}{folder}p{page}");
@@ -290,5 +290,5 @@ fn robots(robots: Robots, nth: u64) -> Reply {
     }
 }
 
-/// How often each address was asked for, over all lives.
+/// Number of attempts for each address, over all lives.
 pub(super) type Tries = BTreeMap<String, u64>;

@@ -1,4 +1,4 @@
-//! What outlives a crawl in its made-up world: web, disk, time, and what was seen of the crawl.
+//! The state that outlives a process of the simulated crawl: web, disk, time, and the record of what the crawl did.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,10 +13,10 @@ use super::plan::{Mishap, Plan, When};
 use super::trace::Trace;
 use super::web::{Tries, Web};
 
-/// When every world begins: the same for all, so that a seed is a run.
+/// The time at which every world begins: it is always the same, so that a seed determines the run.
 const BEGINNING: Timestamp = Timestamp(1_700_000_000_000_000);
 
-/// More requests than any crawl of such a web has reason for.
+/// More requests than any crawl of such a web can need.
 const MOST_FETCHES: usize = 20_000;
 
 /// A request that reached the downloader.
@@ -24,13 +24,13 @@ const MOST_FETCHES: usize = 20_000;
 pub(super) struct Fetch {
     pub(super) life: u32,
     pub(super) request: Request,
-    /// As the web was asked.
+    /// The number of the attempt, as passed to the web.
     pub(super) nth: u64,
-    /// When, in the time of the world.
+    /// When it happened, in the time of the world.
     pub(super) at: Duration,
 }
 
-/// The world; clones are the same.
+/// The simulated world; clones share it.
 #[derive(Clone)]
 pub(super) struct World {
     pub(super) web: Arc<Web>,
@@ -47,15 +47,15 @@ struct Seen {
     tries: Tries,
     /// Addresses that were refused before they entered the queue, in any life.
     refused: BTreeSet<String>,
-    /// Time of all lives before this one, and when this one began.
+    /// The total time of all earlier lives, and when this one began.
     before: Duration,
     began: Option<Instant>,
     life: u32,
     steps: u64,
-    /// What is to happen at a step of this life, and who does it.
+    /// The mishaps that are due at steps of this life.
     at_steps: Vec<(u64, Mishap)>,
     tell: Option<mpsc::UnboundedSender<Mishap>>,
-    /// The process is gone; what is left of it in this one is not part of the world.
+    /// The process has ended; tasks of it that are still running no longer affect the world.
     dead: bool,
 }
 
@@ -70,7 +70,7 @@ impl World {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a life; within its runtime. What is to happen at a step of it is told to `tell`.
+    /// Begins a life; it must be called within its runtime. Mishaps that are due at a step are sent to `tell`.
     pub(super) fn begin(&self, life: u32, mishaps: &[(When, Mishap)], tell: mpsc::UnboundedSender<Mishap>) {
         let mut seen = self.seen();
         seen.life = life;
@@ -85,7 +85,7 @@ impl World {
         seen.at_steps = mishaps.iter().filter_map(at_step).collect();
     }
 
-    /// The process is gone.
+    /// Ends the process.
     pub(super) fn die(&self) {
         let mut seen = self.seen();
         if let Some(began) = seen.began.take() {
@@ -105,7 +105,7 @@ impl World {
         BEGINNING + self.now()
     }
 
-    /// Something happened: a place at which a mishap may be due.
+    /// Records an observable event, at which a mishap may be due.
     pub(super) fn step(&self, what: impl FnOnce() -> String) {
         let mut seen = self.seen();
         if seen.dead {
@@ -119,7 +119,7 @@ impl World {
             seen.at_steps.iter().filter(|(step, _)| *step == steps).map(|(_, mishap)| *mishap).collect();
         for mishap in due {
             if mishap.is_death() {
-                // Nothing that this process does from here on is seen.
+                // From here on, actions of this process are not recorded.
                 seen.dead = true;
                 self.disk.unmount();
             }
@@ -129,12 +129,12 @@ impl World {
         }
     }
 
-    /// A line that is no step.
+    /// Records a line that is not a step.
     pub(super) fn note(&self, what: impl FnOnce() -> String) {
         self.seen().trace.note(what());
     }
 
-    /// A promise was broken.
+    /// Records that a promise was broken.
     pub(super) fn breaks(&self, what: impl Into<String>) {
         let mut seen = self.seen();
         let what = what.into();
@@ -148,7 +148,8 @@ impl World {
         self.seen().broken.clone()
     }
 
-    /// A request reached the downloader; answers with how often its address did before, or `None` if the process is gone.
+    /// Records a request that reached the downloader. Returns how often its address was requested before, or `None`
+    /// if the process has ended.
     pub(super) fn fetched(&self, request: &Request) -> Option<u64> {
         let url = request.url[..url::Position::AfterQuery].to_owned();
         self.step(|| format!("fetch {url}"));

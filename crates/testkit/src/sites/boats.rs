@@ -119,7 +119,7 @@ const BECAUSE: [&str; 16] = [
     "so please check yours too",
 ];
 
-/// So many sentences about boats.
+/// The given number of sentences about boats.
 pub(crate) fn sentences(random: &mut Random, count: usize) -> String {
     let mut out = String::new();
     for _ in 0..count {

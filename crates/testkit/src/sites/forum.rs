@@ -1,4 +1,4 @@
-//! A small forum whose pages have many addresses: technical duplicates with a known truth.
+//! A small forum whose pages have many addresses: technical duplicates for which the right answer is known.
 
 use url::Url;
 
@@ -18,7 +18,7 @@ pub struct Forum {
     topics: usize,
 }
 
-/// A forum with so many topics in 3 boards.
+/// A forum with this number of topics in 3 boards.
 ///
 /// | page | address | same content under |
 /// |---|---|---|
@@ -28,8 +28,8 @@ pub struct Forum {
 /// | topic for print | `/viewtopic.php?t=4&view=print` | not the same: a page of its own |
 /// | user | `/memberlist.php?u=2` | any `sid` |
 ///
-/// Every page that is shown without a `sid` hands out links with a fresh one, and one shown with it keeps it, as
-/// forums do for visitors without cookies. [`Forum::content`] tells which addresses are one page.
+/// A page that is requested without a `sid` has links with a fresh one, and a page requested with one keeps it in its
+/// links, as forums do for visitors without cookies. [`Forum::content`] tells which addresses show one page.
 pub fn forum(topics: usize) -> SiteBuilder {
     let forum = Forum { topics };
     let sids = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(1));
@@ -56,19 +56,20 @@ enum Shown {
 }
 
 impl Forum {
-    /// The forum that [`forum`] serves with so many topics.
+    /// The forum that [`forum`] serves with this number of topics.
     pub fn new(topics: usize) -> Self {
         Self { topics }
     }
 
-    /// A name for the content behind a URL: equal names, equal pages. `None` if there is no such page.
+    /// A name for the content at a URL: two URLs with equal names show the same page. `None` if there is no such
+    /// page.
     pub fn content(&self, url: &Url) -> Option<String> {
         let param =
             |name: &str| url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
         self.shown(url.path(), param).map(|shown| format!("{shown:?}"))
     }
 
-    /// How many different pages there are.
+    /// Number of different pages.
     pub fn pages(&self) -> usize {
         let lists = (0..BOARDS).map(|board| self.topics_of(board).len().div_ceil(TOPICS_PER_PAGE).max(1));
         let topics = (0..self.topics).map(|topic| posts(topic).div_ceil(POSTS_PER_PAGE) + 1);
@@ -190,7 +191,7 @@ impl Forum {
     }
 }
 
-/// Posts of a topic, at most 17: the number of a post is `topic * 100 + post`.
+/// Number of posts in a topic, at most 17: the id of a post is `topic * 100 + post`.
 fn posts(topic: usize) -> usize {
     1 + (topic * 7) % 17
 }

@@ -1,8 +1,9 @@
-//! The forum of `huntsman demo`: few contents behind many addresses, as real forums have them, and a mirror that copies it.
+//! The forum of `huntsman demo`: a few pages with many addresses each, as in real forums, and a mirror that copies
+//! them.
 //!
-//! Every link carries the session id of the page; `start=0` is the first page again; each topic has a print view, links
-//! with tracking parameters lead to it, and `post=` shows the page of a post. The mirror holds copies of topics, some
-//! lightly edited. Nothing is random: two runs serve the same bytes.
+//! Every link carries the session id of its page; `start=0` shows the first page again; each topic has a print view,
+//! which is linked with tracking parameters; and `post=` shows the page with a post. The mirror has copies of topics,
+//! some lightly edited. Nothing is random: two runs serve the same bytes.
 
 use std::fmt::Write as _;
 
@@ -16,13 +17,13 @@ const BOARDS: usize = 5;
 const TOPICS: usize = 60;
 const TOPICS_PER_PAGE: usize = 8;
 const POSTS_PER_PAGE: usize = 4;
-/// Session ids that the forum gives out, one after another, to visitors that come without one.
+/// Session ids that the forum gives to visitors without one, in turn.
 const SESSIONS: [&str; 3] = ["9f3c51d07a", "b26e88f314", "e07ad4c95b"];
 const TRACKING: [&str; 2] = ["utm_source=newsletter&utm_medium=mail", "utm_source=feed"];
-/// Every so many topics of the mirror are edited copies, the others are exact.
+/// One of this many topics of the mirror is an edited copy; the others are exact copies.
 const EDITED_EVERY: usize = 3;
 
-/// Two posts that nobody made by rolling dice: the first ones of these topics.
+/// The first posts of these topics, written by hand; all other posts are generated.
 const WRITTEN: [(usize, &str); 2] = [
     (
         3,
@@ -46,7 +47,7 @@ const WRITTEN: [(usize, &str); 2] = [
 #[derive(Debug)]
 pub struct Harbour {
     topics: Vec<Topic>,
-    /// `http://host:port` of the original and of the mirror, if there is one.
+    /// `http://host:port` of the original, and (below) of the mirror, if there is one.
     origin: String,
     mirror: Option<String>,
 }
@@ -86,7 +87,7 @@ impl Harbour {
         Self { topics, origin, mirror }
     }
 
-    /// An article of somebody who took two posts of the forum, a word here and there replaced, and wrote a sentence between.
+    /// An article whose author copied two posts of the forum, replaced a few words, and wrote a sentence in between.
     pub fn essay(&self) -> String {
         let post = |at: usize| edited(&self.topics[WRITTEN[at].0].posts[0]);
         format!(
@@ -96,7 +97,7 @@ impl Harbour {
         )
     }
 
-    /// The original.
+    /// The response of the original.
     pub fn answer(&self, asked: &Uri) -> Page {
         let session = query(asked, "sid").filter(|sid| SESSIONS.contains(sid));
         let start = query(asked, "start").and_then(|start| start.parse().ok()).unwrap_or(0);
@@ -123,7 +124,7 @@ impl Harbour {
         }
     }
 
-    /// The mirror: plain pages with the texts of the original.
+    /// The response of the mirror: plain pages with the texts of the original.
     pub fn mirror_answer(&self, asked: &Uri) -> Page {
         if asked.path() == "/" {
             let mut body = String::from("<h1>Sea stories</h1><p>A collection from all over the web.</p><ul>");
@@ -208,7 +209,7 @@ impl Harbour {
         page::html(self.page(&topic.title, &body, session))
     }
 
-    /// The frame of all pages of the forum.
+    /// The layout shared by all pages of the forum.
     fn page(&self, title: &str, body: &str, session: Option<&str>) -> String {
         let frame = format!(
             "<header><a href=\"{}\">Harbour forum</a> <a href=\"{}\">Log in</a></header><main>{body}</main>\
@@ -243,7 +244,7 @@ fn start_of(post: usize) -> usize {
 fn pager(body: &mut String, address: &str, pages: usize, per_page: usize, session: Option<&str>) {
     body.push_str("<nav>");
     for page in 0..pages {
-        // The first page as well: the duplicate that nearly every forum has.
+        // The first page has such an address, too: a duplicate that nearly every forum has.
         let target = link(&format!("{address}&start={}", page * per_page), session);
         let _ = write!(body, "<a href=\"{target}\">{}</a> ", page + 1);
     }
@@ -259,7 +260,7 @@ fn print_view(number: usize, topic: &Topic) -> Page {
     page::html(document(&topic.title, &body))
 }
 
-/// Gives the next session id, as forums do when one logs in.
+/// Gives the next session id, as forums do at a login.
 fn login(session: Option<&str>) -> Page {
     let next = match session.and_then(|sid| SESSIONS.iter().position(|known| *known == sid)) {
         Some(at) => SESSIONS[(at + 1) % SESSIONS.len()],
@@ -272,7 +273,7 @@ fn login(session: Option<&str>) -> Page {
     page::html(document("Log in", &body))
 }
 
-/// The text with a few words replaced: what a copier does who does not want to be found.
+/// The text with a few words replaced, as by a copier who wants to hide the source.
 fn edited(text: &str) -> String {
     let words = text.split(' ').enumerate();
     words.map(|(index, word)| if index % 40 == 17 { "indeed" } else { word }).collect::<Vec<_>>().join(" ")
@@ -316,7 +317,7 @@ mod tests {
         let found = walk(&forum());
         let is_topic = |(target, _): &(&String, &Page)| target.starts_with("/topic");
         let topics: Vec<_> = found.iter().filter(is_topic).collect();
-        // What differs between two views of one page are addresses only.
+        // Two views of one page differ only in addresses.
         let plain = |answer: &Page| {
             answer
                 .body()

@@ -1,7 +1,7 @@
-//! Generated sites: the same pages on every run, made when they are asked for.
+//! Generated sites: their pages are the same on every run, and are generated on request.
 //!
-//! [`Harbour`] and [`Uniform`] are functions from an address to a page: any server can send these, and the command `huntsman` does. The others
-//! are sites of this crate's server.
+//! [`Harbour`] and [`Uniform`] are functions from an address to a page, which any server can send; the command
+//! `huntsman` does. The others are sites for this crate's server.
 
 mod boats;
 #[cfg(feature = "kit")]

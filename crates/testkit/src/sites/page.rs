@@ -1,4 +1,4 @@
-//! Pages that depend on nothing but what is asked for.
+//! Responses that depend only on the request.
 
 use http::header::{CONTENT_TYPE, LOCATION};
 use http::{HeaderValue, Response, StatusCode, Uri};
@@ -6,22 +6,22 @@ use http::{HeaderValue, Response, StatusCode, Uri};
 /// A page, as any server can send it.
 pub type Page = Response<String>;
 
-/// Status 200 with a page.
+/// A page with status 200.
 pub(crate) fn html(body: String) -> Page {
     page(StatusCode::OK, "text/html; charset=utf-8", body)
 }
 
-/// Status 404 with a page.
+/// A page with status 404.
 pub(crate) fn missing(body: String) -> Page {
     page(StatusCode::NOT_FOUND, "text/html; charset=utf-8", body)
 }
 
-/// A status with a text.
+/// A response with a status and a text.
 pub(crate) fn text(status: StatusCode, body: &str) -> Page {
     page(status, "text/plain; charset=utf-8", body.to_owned())
 }
 
-/// A permanent redirect to an address, which has no signs that a header may not have.
+/// A permanent redirect to an address, which must contain only characters that are allowed in a header.
 pub(crate) fn redirect(to: &str) -> Page {
     let mut answer = text(StatusCode::MOVED_PERMANENTLY, "moved\n");
     answer.headers_mut().extend(HeaderValue::from_str(to).ok().map(|to| (LOCATION, to)));

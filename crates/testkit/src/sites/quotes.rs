@@ -1,4 +1,4 @@
-//! A paginated list of quotes with pages of their authors and tags, for examples and first spiders.
+//! A paginated list of quotes with pages for authors and tags, for examples and first spiders.
 
 use crate::answer::Answer;
 use crate::site::{Site, SiteBuilder};
@@ -11,7 +11,7 @@ struct Author {
     place: &'static str,
 }
 
-/// All long out of copyright.
+/// The works of all these authors are out of copyright.
 const AUTHORS: [Author; 12] = [
     Author { name: "William Shakespeare", born: 1564, place: "Stratford-upon-Avon" },
     Author { name: "Jane Austen", born: 1775, place: "Steventon" },

@@ -1,9 +1,9 @@
-//! Numbers of which generated pages are made: the same on every machine and in every version.
+//! Random numbers for generated pages: the same on every machine and in every version.
 
 use rand_xoshiro::SplitMix64;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
 
-/// A generator that is named, so that generated pages never change.
+/// A generator with a fixed algorithm, so that generated pages never change.
 #[derive(Clone, Debug)]
 pub(crate) struct Random(SplitMix64);
 
@@ -32,7 +32,7 @@ mod tests {
 
     #[test]
     fn the_numbers_of_a_seed_never_change() {
-        // Pinned: tests and measurements of later versions compare with those of this one.
+        // These values are fixed: tests and measurements of later versions are compared with those of this one.
         assert_eq!(Random::new(1).next(), 0x910a_2dec_8902_5cc1);
     }
 }

@@ -1,4 +1,4 @@
-//! Pages of one size, one connected graph, made when they are asked for: the site of `huntsman bench crawl`.
+//! A connected graph of pages of one size, generated on request: the site of `huntsman bench crawl`.
 //!
 //! Page `i` is `/p/<i mod 100>/<i>.html` and links to `i + 1`, `2i` and `2i + 1` (so the depth is about log2 of the
 //! number of pages) and to pages drawn from `i`.
@@ -11,7 +11,8 @@ use super::boats::sentences;
 use super::page::{self, Page};
 use super::random::Random;
 
-/// Sentences to draw from; making text afresh would cost the server more than the crawler.
+/// Number of sentences to choose from; generating new text would cost the server more than the page costs the
+/// crawler.
 const POOL: usize = 4_000;
 
 /// A generated site of pages of one size.
@@ -24,7 +25,7 @@ pub struct Uniform {
 }
 
 impl Uniform {
-    /// So many pages with so many kilobytes and links each.
+    /// A site with this number of pages, and kilobytes and links for each.
     pub fn new(pages: u64, kilobytes: u64, links: u64) -> Self {
         let mut random = Random::new(2024);
         let pool = (0..POOL).map(|_| sentences(&mut random, 3)).collect();
@@ -36,7 +37,7 @@ impl Uniform {
         format!("/p/{}/{index}.html", index % 100)
     }
 
-    /// What is answered to a request for an address.
+    /// The response to a request for an address.
     pub fn answer(&self, asked: &Uri) -> Page {
         match self.index(asked.path()) {
             Some(index) => page::html(self.page(index)),

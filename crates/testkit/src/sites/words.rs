@@ -12,7 +12,7 @@ pub(crate) fn word(random: &mut Random) -> String {
     (0..=random.below(4)).map(|_| SYLLABLES[random.below(SYLLABLES.len())]).collect()
 }
 
-/// So many words, in sentences.
+/// The given number of words, in sentences.
 pub(crate) fn prose(random: &mut Random, words: usize) -> String {
     let mut out = String::with_capacity(words * 6);
     let mut left = 0;

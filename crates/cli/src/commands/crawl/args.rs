@@ -1,6 +1,7 @@
 //! Flags of `huntsman crawl`, most of which `huntsman sweep` has as well.
 //!
-//! Flags that stand for a setting say which one; [`SiteArgs::settings`] and its neighbours are that mapping.
+//! For flags that stand for a setting, the help text names it; [`SiteArgs::settings`] and its neighbours do the
+//! mapping.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -146,7 +147,7 @@ pub(crate) enum OnNearDuplicateArg {
 }
 
 impl OnNearDuplicateArg {
-    /// The name in settings.
+    /// The name as used in settings.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Flag => "flag",
@@ -166,7 +167,7 @@ pub(crate) enum AvoidDupArg {
 }
 
 impl AvoidDupArg {
-    /// The name in commands and settings.
+    /// The name as used in commands and settings.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Default => "default",
@@ -317,7 +318,7 @@ impl SiteArgs {
         list(&mut flags, "exclude", &self.reach.exclude);
         set(&mut flags, "closespider_pagecount", self.reach.max_pages);
         if let Some(depth) = self.reach.max_depth {
-            // A limit that was asked for takes the place of the guard, also where it is wider.
+            // A limit that the user asked for replaces the guard, even if it is wider.
             flags.extend([("depth_limit", json!(depth)), ("depth_guard", json!(0))]);
         }
         set(&mut flags, "closespider_timeout", self.reach.max_time);

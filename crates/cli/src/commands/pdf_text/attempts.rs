@@ -1,4 +1,4 @@
-//! `pdf-text --attempts`: tries what a reader of PDF files must not be able to do, for tests.
+//! `pdf-text --attempts`: attempts operations that a reader of PDF files must not be able to do, for tests.
 
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -6,7 +6,7 @@ use std::io;
 use std::net::{TcpStream, UdpSocket};
 use std::process::Command;
 
-/// Tries it with a file, a directory, a program and an address, one a line, and tells what happened, one a line.
+/// Attempts to use a file, a directory, a program and an address (one a line) and returns the results, one a line.
 pub(super) fn tell(names: &str) -> String {
     let mut names = names.lines();
     let mut next = || names.next().unwrap_or_default();

@@ -1,19 +1,20 @@
-//! The text of pages, column by column also where their lines are written across.
+//! The text of PDF pages, column by column, even if the file writes the lines across columns.
 //!
-//! A page is text in the order in which it was written, which for most programs is that of reading. Where columns of prose stand side by
-//! side and their lines take turns, the left column goes first.
+//! By default the text of a page keeps the order in which it was written, which for most programs is the reading
+//! order. If columns of prose stand side by side and their lines alternate in the file, the left column is printed
+//! first.
 
 use std::io::Write;
 use std::ops::Range;
 
 use pdf_extract::{MediaBox, OutputDev, OutputError, Transform};
 
-/// Lines that each of two columns must have.
+/// Minimum number of lines in each of two columns.
 const MIN_LINES: usize = 4;
-/// Words of a line of prose, and the share of its column that it takes, in the middle of all.
+/// Minimum median of the words in a line of prose, and of the share of its column that the line fills.
 const MIN_WORDS: usize = 3;
 const MIN_FILLED: f64 = 0.6;
-/// Gutters that are looked at.
+/// Maximum number of gutters that are considered.
 const MAX_GUTTERS: usize = 5;
 
 /// Prints pages.
@@ -27,19 +28,19 @@ pub(super) struct Columns<W: Write> {
     is_new_page: bool,
 }
 
-/// Letters that were written in one go.
+/// Letters that were written in one operation.
 #[derive(Debug)]
 struct Piece {
     text: Range<usize>,
     gap: Gap,
     start: f64,
     end: f64,
-    /// Downwards.
+    /// Measured downwards.
     y: f64,
     size: f64,
 }
 
-/// What stands before a piece.
+/// The gap before a piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Gap {
     None,
@@ -47,7 +48,7 @@ enum Gap {
     Line,
 }
 
-/// Pieces that follow each other on a line.
+/// Consecutive pieces on one line.
 #[derive(Clone, Debug)]
 struct Line {
     pieces: Range<usize>,
@@ -88,7 +89,7 @@ impl<W: Write> Columns<W> {
         Ok(self.out.flush()?)
     }
 
-    /// Pieces in their order, without what stands before the first.
+    /// Writes pieces in their order, without the gap before the first one.
     fn write_pieces(&mut self, pieces: Range<usize>, mut is_first: bool) -> Result<(), OutputError> {
         for piece in &self.pieces[pieces] {
             let gap: &[u8] = match piece.gap {
@@ -105,7 +106,7 @@ impl<W: Write> Columns<W> {
     }
 }
 
-/// Also what was read of a page that broke off.
+/// Prints the text read so far even if parsing of a page broke off.
 impl<W: Write> Drop for Columns<W> {
     fn drop(&mut self) {
         let _ = self.write_page();
@@ -135,7 +136,7 @@ impl<W: Write> OutputDev for Columns<W> {
         font_size: f64,
         letters: &str,
     ) -> Result<(), OutputError> {
-        // The side of a square that is as large as the letter's box on the page.
+        // The side of a square with the area of the letter's box on the page.
         let (across, down) = (font_size * (place.m11 + place.m21), font_size * (place.m12 + place.m22));
         let size = (across * down).abs().sqrt();
         let (x, y) = (place.m31, -place.m32);
@@ -183,7 +184,7 @@ impl<W: Write> OutputDev for Columns<W> {
     }
 }
 
-/// Pieces as lines: a wide gap parts two.
+/// Groups pieces into lines: a wide gap separates two lines.
 fn lines(pieces: &[Piece], text: &str) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for (at, piece) in pieces.iter().enumerate() {
@@ -212,7 +213,7 @@ fn lines(pieces: &[Piece], text: &str) -> Vec<Line> {
     lines
 }
 
-/// The lines column by column, if they are those of columns that take turns.
+/// The lines column by column, if they belong to columns whose lines alternate.
 fn reading_order(lines: &[Line]) -> Option<Vec<Line>> {
     if lines.iter().any(|line| !(line.start + line.end + line.y).is_finite()) {
         return None;
@@ -225,7 +226,7 @@ fn reading_order(lines: &[Line]) -> Option<Vec<Line>> {
     across.sort_by(|a, b| a.y.total_cmp(&b.y));
     let mut ordered = Vec::with_capacity(lines.len());
     let mut from = f64::NEG_INFINITY;
-    // What stands across columns parts them.
+    // A line across columns separates the parts above and below it.
     for end in across.iter().map(|line| Some(*line)).chain([None]) {
         let to = end.map_or(f64::INFINITY, |line| line.y);
         for number in 0..=gutters.len() {
@@ -241,13 +242,13 @@ fn reading_order(lines: &[Line]) -> Option<Vec<Line>> {
     Some(ordered)
 }
 
-/// In which column a line stands, from the left; none if it crosses a gutter.
+/// The index of the column in which a line stands, from the left; `None` if it crosses a gutter.
 fn column(line: &Line, gutters: &[f64]) -> Option<usize> {
     let number = gutters.iter().filter(|gutter| line.start >= **gutter).count();
     gutters.get(number).is_none_or(|gutter| line.end <= *gutter).then_some(number)
 }
 
-/// Middles of the widest upright stripes in which no short line has a letter, from the left.
+/// The middles of the widest vertical stripes in which no short line has a letter, from the left.
 fn gutters(lines: &[Line]) -> Vec<f64> {
     let left = lines.iter().map(|line| line.start).fold(f64::INFINITY, f64::min);
     let right = lines.iter().map(|line| line.end).fold(f64::NEG_INFINITY, f64::max);
@@ -269,7 +270,7 @@ fn gutters(lines: &[Line]) -> Vec<f64> {
     gutters
 }
 
-/// Whether prose stands in all columns, beside each other, and was written in turns.
+/// Whether all columns hold prose, stand side by side, and were written with alternating lines.
 fn are_between_columns(lines: &[Line], gutters: &[f64]) -> bool {
     let numbers: Vec<usize> = lines.iter().filter_map(|line| column(line, gutters)).collect();
     let turns = numbers.windows(2).filter(|pair| pair[0] != pair[1]).count();
@@ -292,7 +293,7 @@ fn are_between_columns(lines: &[Line], gutters: &[f64]) -> bool {
         && columns.windows(2).all(are_beside)
 }
 
-/// Lines of several words that fill their column, unlike the cells of a table.
+/// Whether the lines have several words and fill their column, unlike the cells of a table.
 fn is_prose(column: &[&Line]) -> bool {
     let start = column.iter().map(|line| line.start).fold(f64::INFINITY, f64::min);
     let end = column.iter().map(|line| line.end).fold(f64::NEG_INFINITY, f64::max);
@@ -301,7 +302,7 @@ fn is_prose(column: &[&Line]) -> bool {
     words >= MIN_WORDS as f64 && filled >= MIN_FILLED * (end - start)
 }
 
-/// The number in the middle; 0 of none.
+/// The median; 0 for an empty list.
 fn middle(mut numbers: Vec<f64>) -> f64 {
     let at = numbers.len() / 2;
     if numbers.is_empty() {
@@ -314,7 +315,7 @@ fn middle(mut numbers: Vec<f64>) -> f64 {
 mod tests {
     use super::*;
 
-    /// A page of letters of size 10 that are 5 wide, each string written in one go at its place.
+    /// A page of letters of size 10 that are 5 wide; each string is written in one operation at its position.
     fn page(strings: &[(f64, f64, &str)]) -> String {
         let mut out = Vec::new();
         let mut columns = Columns::new(&mut out);

@@ -9,7 +9,7 @@ struct Entry {
     request: Request,
     host: HostKey,
     rank: Rank,
-    /// Delayed until then.
+    /// The time until which the request is delayed.
     at: Option<Timestamp>,
 }
 
@@ -30,7 +30,8 @@ pub(super) struct Told {
     pub(super) refused: Vec<Request>,
 }
 
-/// Requests with the model's names of their leases, how many more are due, and when the first delayed one is.
+/// Leased requests with the model's names of their leases, the number of further due requests, and the time of the
+/// first delayed one.
 pub(super) type Handed = (Vec<(u64, Request)>, u64, Option<Timestamp>);
 
 impl Model {
@@ -124,7 +125,7 @@ impl Model {
     }
 }
 
-/// What a request leaves by, lowest first: priority, start request, score, when it came.
+/// The sort key of requests, lowest first: priority, start request, score, order of arrival.
 type Rank = (i64, bool, f64, i128);
 
 fn rank(request: &Request, sequence: u64, order: Order) -> Rank {

@@ -1,4 +1,4 @@
-//! Random calls, each answer compared with a naive model's.
+//! Random calls; each result is compared with that of a naive model.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,11 @@ use super::model::{Model, Told};
 use super::{NOW, assigned, at, host};
 use crate::sites::Random;
 
-/// Calls of one run.
+/// Number of calls in one run.
 const STEPS: usize = 10_000;
 const HOSTS: usize = 5;
 
-/// A lease as both know it.
+/// A lease, with its names in the frontier and in the model.
 struct Out {
     id: LeaseId,
     model: u64,
@@ -22,7 +22,7 @@ struct Out {
     request: Request,
 }
 
-/// Ten thousand random calls in each order, with the same answers from the frontier and from a model that scans a list.
+/// Makes ten thousand random calls in each order; the frontier must return the same as a model that scans a list.
 pub async fn random_steps_equal_a_naive_model<F: Frontier>(make: &impl Fn(Order) -> F, seed: u64) {
     for order in [Order::Bfs, Order::Dfs, Order::BestFirst] {
         println!("seed {seed} {order:?}");
@@ -74,7 +74,7 @@ async fn run<F: Frontier>(frontier: &F, order: Order, seed: u64) {
                 let (before, mut told) = (model.earliest(), Told::default());
                 let mut batch = Vec::new();
                 for _ in 0..=random.below(3) {
-                    // Now and then a lease that ended already.
+                    // Sometimes it uses a lease that has already ended.
                     let from = if random.below(20) == 0 { &mut ended } else { &mut out };
                     if from.is_empty() {
                         continue;
@@ -137,7 +137,7 @@ fn compare(
     assert_eq!(woken, expected, "{place}");
 }
 
-/// One of few addresses, so that duplicates are common.
+/// A request with one of few addresses, so that duplicates are common.
 fn random_request(random: &mut Random, now: Timestamp) -> Request {
     let url = format!("http://h{}/{}", random.below(HOSTS), random.below(1_500));
     let mut request = Request::parse(&url).expect("a URL").priority(random.below(3) as i32 - 1);

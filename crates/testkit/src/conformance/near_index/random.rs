@@ -1,4 +1,4 @@
-//! Random calls, each answer compared with a naive model's.
+//! Random calls; each result is compared with that of a naive model.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,15 @@ use super::hashes::{Hashes, Spread};
 use super::{Opened, all, insert, language, naive, opened};
 use crate::sites::Random;
 
-/// Calls of one run.
+/// Number of calls in one run.
 const STEPS: usize = 300;
 const LANGUAGES: [&str; 4] = ["hi", "ta", "en", "X_9"];
 
 type Model = BTreeMap<(Language, DocId), SimHash>;
 
-/// Random calls with the same answers from the index and from a model that compares with every document. Few ids, so that most are
-/// replaced again and again; fingerprints of which many are near to others. With `outlives` it is closed and opened now and then.
+/// Makes random calls; the index must return the same as a model that compares with every document. There are few
+/// ids, so most documents are replaced again and again, and many fingerprints are near to others. With `outlives`,
+/// the index is closed and reopened between some calls.
 pub fn random_steps_equal_a_naive_model(
     open: &impl Fn(Identity) -> Opened,
     k: u32,
@@ -105,7 +106,7 @@ fn random_id(random: &mut Random) -> DocId {
     if random.below(3) == 0 { number.to_string().into() } else { (number << (random.below(2) * 56)).into() }
 }
 
-/// A document whose fingerprint is new, or near to one that is there, or 0.
+/// A document whose fingerprint is new, or near to a stored one, or 0.
 fn random_document(random: &mut Random, hashes: &mut Hashes, model: &Model) -> Document {
     let hash = match random.below(20) {
         0 => 0,
