@@ -73,7 +73,7 @@ pub(crate) fn credentials(request: &Request) -> Vec<HeaderName> {
     request.headers.keys().filter(|name| is_secret(name)).cloned().collect()
 }
 
-/// Removes the headers and cookies that must never be sent to another origin.
+/// Removes everything that must never be sent to another origin.
 pub(crate) fn drop_credentials(request: &mut Request) {
     for name in credentials(request) {
         request.headers.remove(name);
