@@ -1,4 +1,4 @@
-//! Copyvio: how much of one article stands on each page of a crawl.
+//! Copyvio: measures how much of one article occurs on each page of a crawl.
 
 use std::fmt;
 use std::sync::Arc;
@@ -43,13 +43,13 @@ struct Inner {
     pdf: Option<Arc<dyn PdfText>>,
 }
 
-/// What a page has in common with the article; in its extensions.
+/// The comparison of a page with the article; in its extensions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Copied {
-    /// How sure one can be that the article copies the page, as the reference has it.
+    /// The confidence that the article copies the page, as in the reference.
     pub confidence: Confidence,
-    /// The passages, and what follows from them.
+    /// The shared passages, and the verdict from them.
     pub evidence: Evidence,
 }
 

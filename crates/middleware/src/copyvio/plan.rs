@@ -8,7 +8,7 @@ use huntsman_detect::copyvio::{Boilerplate, CheckOptions, Exclusions};
 use super::cache::CheckCache;
 use super::memory::Memory;
 
-/// How a check is done.
+/// The options and limits of a check.
 #[derive(Clone, Debug)]
 pub struct CheckPlan {
     /// What counts as a violation, and whether one is enough.

@@ -29,12 +29,12 @@ mod searxng;
 
 pub use engine::Engine;
 
-/// Asks a search engine for sentences of an article, word for word, as the reference does: at most one question a second and five
-/// results for each, over all checks that share it.
+/// Sends sentences of an article to a search engine as phrase queries, as the reference does: at most one query per
+/// second and five results each, over all checks that share it.
 ///
-/// It has a downloader of its own, whose address guard lets the engine's own host and port pass and nothing else that the settings do
-/// not allow: what pages link to is not fetched by it. An engine that says that it was asked too often is left alone for as long as it
-/// says, a minute if it does not, at most an hour; questions have no answer meanwhile.
+/// It has its own downloader, whose address guard permits the engine's own host and port and otherwise only what the
+/// settings allow; it does not fetch the results. After an engine reports too many queries, it gets none for as long as
+/// it says, a minute if it does not say, at most an hour; queries fail meanwhile.
 ///
 /// ```no_run
 /// # fn run() -> huntsman_crawler::Result<()> {
@@ -108,26 +108,27 @@ impl<D: Downloader> SearchEngine<D> {
         plain.pace(Duration::from_secs(1))
     }
 
-    /// Time between two questions; one second.
+    /// Sets the time between two queries; default one second.
     pub fn pace(mut self, pace: Duration) -> Self {
         let quota = Quota::with_period(pace).map(|quota| quota.allow_burst(NonZeroU32::MIN));
         self.limiter = quota.map(|quota| RateLimiter::direct_with_clock(quota, self.clock.clone()));
         self
     }
 
-    /// Questions for an article: 8. Fewer of them stand as far apart in the article as they can.
+    /// Sets the number of queries for an article; default 8. If there are fewer, they are spaced evenly over the
+    /// article.
     pub fn queries(mut self, queries: usize) -> Self {
         self.queries = queries;
         self
     }
 
-    /// Results that are taken of an answer: 5, 1 to 10.
+    /// Sets the number of results taken from each response; default 5, 1 to 10.
     pub fn results(mut self, results: usize) -> Self {
         self.results = results.clamp(1, 10);
         self
     }
 
-    /// Questions in all, over all checks; then it answers no more. No limit if nothing is said.
+    /// Limits the number of queries over all checks; further ones fail. Default: no limit.
     pub fn budget(mut self, questions: usize) -> Self {
         self.budget = questions;
         self

@@ -17,7 +17,7 @@ use super::recent::Recent;
 use super::text_only::TextOnly;
 use crate::Defaults;
 
-/// The result of fetching a source: what its page says, or why that is nothing.
+/// The result of fetching a source: its reading, or the reason why it has no text.
 pub type SourceResult = Result<Arc<Reading>, NoText>;
 
 /// Bytes of texts that are kept for the next checks, and for how long.

@@ -18,12 +18,13 @@ use super::pending::{Pending, PendingArticles};
 use super::plan::CheckPlan;
 use super::workspace::Workspace;
 
-/// Checks the articles among the items of a crawl, and hands over what came of each.
+/// Checks the articles among the items of a crawl, and passes each result to a function.
 ///
-/// A pipeline: a page is settled only after its article was checked and what came of it was taken, so a crawl that is killed and goes on
-/// checks again what it had not told. The pages that come meanwhile wait in the queue of the items, and a source that hangs holds them
-/// up; with a folder for articles that wait ([`pending`](Self::pending)) nothing waits for a check but the end of the crawl. The workspace is another crawl than the one whose items these are, so each keeps its own
-/// pace, and no registrable domain of the sources is asked twice at once, whichever articles name it.
+/// As a pipeline, it lets a page be acknowledged only after its article was checked and the result was taken, so a
+/// crawl that is killed and resumed repeats the checks whose results were not taken. Meanwhile other pages wait in the
+/// queue of items, so a source that hangs delays them; with a folder for waiting articles ([`pending`](Self::pending))
+/// only the end of the crawl waits for checks. The workspace is a separate crawl, so each keeps its own pace, and no
+/// registrable domain of the sources gets two requests at once, whichever articles name it.
 ///
 /// Stats: `copyvio/articles`, `copyvio/failed`, `copyvio/sources` and `copyvio/sources/{status}`, `copyvio/violations`,
 /// `copyvio/queries`, `copyvio/errors` (of queries), `copyvio/cached`.
@@ -77,7 +78,8 @@ const WAITING: usize = 8;
 const AT_ONCE: usize = 16;
 
 impl Sweep<Arc<Subject>> {
-    /// Checks items that are articles. `take` gets what came of each, or why the check itself broke; its error ends the crawl.
+    /// Checks items that are articles. `take` gets each result, or the error of a check that failed; if `take` returns
+    /// an error, the crawl ends.
     pub fn new(
         workspace: Workspace,
         sources: Vec<Arc<dyn CandidateSource>>,

@@ -10,7 +10,7 @@ use url::Url;
 use super::{Refusal, brave, google, searxng};
 use crate::copyvio::candidates::CandidateError;
 
-/// A search engine, with the key by which it is asked. The key is in no message and not in `Debug`.
+/// A search engine with its key. The key appears in no message and not in `Debug`.
 #[derive(Clone)]
 pub struct Engine {
     protocol: Protocol,
@@ -68,10 +68,10 @@ impl Engine {
         Ok(Self::google(variable(google::NAME, GOOGLE_KEY)?, variable(google::NAME, GOOGLE_ENGINE)?))
     }
 
-    /// Asks at another address than the usual one: a proxy of the API, a server for tests.
+    /// Uses another base URL than the default: a proxy of the API, a server for tests.
     ///
     /// # Errors
-    /// It is no http or https address.
+    /// The text is not an http or https URL.
     pub fn at(mut self, address: &str) -> Result<Self, CandidateError> {
         self.base = base(self.name(), address)?;
         self.is_named = true;
