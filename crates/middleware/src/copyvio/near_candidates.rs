@@ -27,9 +27,9 @@ struct Inner {
     languages: OnceLock<BTreeSet<Language>>,
 }
 
-/// Pages that are given, the nearest first.
+/// Maximum number of pages that are returned, the nearest first.
 const MOST: usize = 50;
-/// Languages among whose documents is looked.
+/// Maximum number of languages whose documents are searched.
 const MOST_LANGUAGES: usize = 64;
 
 impl NearCandidates {

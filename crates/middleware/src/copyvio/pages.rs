@@ -10,13 +10,14 @@ use serde::Serialize;
 use super::pdf::PdfText;
 use super::reading::Reading;
 
-/// Compares every page of a crawl with one article: is it copied from there?
+/// Compares every page of a crawl with one article, to find whether the article is copied from the page.
 ///
-/// The answer is in the extensions of the page as [`Copied`]. Pages of which nothing is read (another type, too large, no text) have
-/// none. Stats: `copyvio/pages`, `copyvio/suspected` and `copyvio/possible` by confidence, `copyvio/verdict/suspected` and
-/// `copyvio/verdict/possible` by the verdict of the evidence.
+/// The result is in the extensions of the page as [`Copied`]. Pages that cannot be read (another type, too large, no
+/// text) have none. Stats: `copyvio/pages`, `copyvio/suspected` and `copyvio/possible` by confidence,
+/// `copyvio/verdict/suspected` and `copyvio/verdict/possible` by the verdict of the evidence.
 ///
-/// Takes some 0.2 ms for a page of 20 kB: a scan of its text, a look-up for each of its words, and evidence only where both share words.
+/// A page of 20 kB takes about 0.2 ms: a scan of its text, a look-up for each of its words, and evidence only where
+/// both share words.
 ///
 /// ```
 /// use huntsman_crawler::{Output, Page, spider_fn};
@@ -56,7 +57,7 @@ pub struct Copied {
 impl Copyvio {
     /// The name in stats.
     pub const NAME: &'static str = "copyvio";
-    /// The place in the spider chain: behind HttpError, so that error pages are not compared.
+    /// Position in the spider chain: after HttpError, so that error pages are not compared.
     pub const ORDER: i32 = 56;
 
     /// Compares pages with this article.

@@ -108,8 +108,8 @@ impl PdfProcess {
     }
 }
 
-/// Files that are read at once by this process: what each may take of the memory of the machine is for the program to say, a GiB for
-/// `huntsman pdf-text`.
+/// Number of files that this process reads at once. The program limits the memory for each, a GiB for `huntsman
+/// pdf-text`.
 const AT_ONCE: usize = 2;
 
 /// How many are being read.
@@ -150,7 +150,8 @@ impl PdfText for PdfProcess {
     }
 }
 
-/// Puts words together that were parted at the end of a line: a letter and a hyphen before it, a small letter behind it.
+/// Joins words that were hyphenated at the end of a line: a letter and a hyphen before the break, a small letter after
+/// it.
 fn joined(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();

@@ -97,7 +97,7 @@ pub fn external_links(page: &Page) -> Vec<String> {
 
 /// Those of these URLs that are on other sites than a page.
 pub fn links_to_others(page: &Url, links: impl IntoIterator<Item = Url>) -> Vec<String> {
-    // Addresses and names without a domain are sites by their ports.
+    // IP addresses and names without a registrable domain are compared with their ports.
     let site = |url: &Url| match registrable_domain(url) {
         Some(domain) => domain.to_owned(),
         None => {
@@ -187,8 +187,8 @@ pub enum NoText {
 }
 
 impl TextKind {
-    /// What a file has, by the extension of its name: `.html`, `.htm`, `.xhtml`; `.wiki`, `.wikitext`, `.mediawiki`; `.pdf`; everything else is
-    /// plain text.
+    /// The format by the extension of a file name: `.html`, `.htm`, `.xhtml`; `.wiki`, `.wikitext`, `.mediawiki`;
+    /// `.pdf`; everything else is plain text.
     pub fn of_file(path: &Path) -> Self {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
@@ -199,8 +199,8 @@ impl TextKind {
         }
     }
 
-    /// What an answer of this media type (without parameters) has; without one it is plain text. `None` for types that nothing is read
-    /// of. As in the reference.
+    /// The format by the media type (without parameters); without one it is plain text. `None` for unsupported types.
+    /// As in the reference.
     pub fn of_media(media_type: Option<&str>) -> Option<Self> {
         match media_type {
             Some("text/html" | "application/xhtml+xml") => Some(Self::Html),
@@ -210,7 +210,7 @@ impl TextKind {
         }
     }
 
-    /// What bytes have of which nothing is known: a page if they begin as one.
+    /// The format of bytes without metadata: a page if they begin as one.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let head = bytes.trim_ascii_start();
         let starts =
@@ -222,7 +222,7 @@ impl TextKind {
         }
     }
 
-    /// How many bytes are read at most: 15 MiB of a PDF file, 2 MiB of others, as in the reference.
+    /// Maximum number of bytes that are read: 15 MiB of a PDF file, 2 MiB of others, as in the reference.
     pub fn most_bytes(self) -> usize {
         if self == Self::Pdf { 15 << 20 } else { 2 << 20 }
     }

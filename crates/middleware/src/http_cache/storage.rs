@@ -155,7 +155,7 @@ impl Storage {
         let weight = Weight::of(&tail, &bytes);
         let max = self.max_bytes.load(Ordering::Relaxed);
         if max > 0 && weight > max {
-            // A response with `Vary: *` has replaced an older one at its origin, and matches no request here.
+            // It has replaced an older response at its origin, and here it would evict all others.
             return self.remove(fingerprint, asked, varying);
         }
         let mut ledger = self.lock();

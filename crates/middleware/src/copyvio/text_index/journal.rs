@@ -1,4 +1,5 @@
-//! Pages that are not in a commit of the index yet: files that a kill does not take, read again by whoever opens the index next.
+//! Pages that are not yet in a commit of the index: files that survive a killed process and are read by the next one
+//! that opens the index.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
