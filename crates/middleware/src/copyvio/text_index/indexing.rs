@@ -51,7 +51,7 @@ impl Component for IndexPages {
     type Settings = ();
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        // Behind the components that leave pages out.
+        // After the components that drop pages.
         hooks.spider(58).persist()
     }
 }
@@ -73,7 +73,7 @@ impl SpiderMiddleware for IndexPages {
     }
 }
 
-/// Nothing is kept in the job: it is asked before every commit whether the pages are safe.
+/// Saves nothing in the job: it only makes pages durable before each commit.
 impl Persist for IndexPages {
     fn name(&self) -> String {
         Self::NAME.to_owned()

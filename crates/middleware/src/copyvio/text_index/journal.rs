@@ -46,7 +46,7 @@ impl Journal {
         Ok(files)
     }
 
-    /// Writes a record. The end of the process by any means does not take it, a loss of power may.
+    /// Writes a record. It survives a killed process, but maybe not a power cut.
     pub(super) fn append(&mut self, record: &[u8]) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -63,7 +63,7 @@ impl Journal {
         file.write_all(&bytes)
     }
 
-    /// Makes what was written safe from a loss of power.
+    /// Syncs the written records, so that they survive a power cut.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.as_ref().map_or(Ok(()), File::sync_data)
     }

@@ -56,7 +56,7 @@ pub(super) fn body(text: &Text) -> String {
     text.content().collect::<Vec<_>>().join("\n")
 }
 
-/// A page as it is written.
+/// A page in its serialized form.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) key: String,
@@ -65,7 +65,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// None if the address is too long.
+    /// `None` if the URL is too long.
     pub(super) fn of(page: &IndexedPage) -> Option<Self> {
         const LEVEL: i32 = 1;
         let key = Some(IndexedPage::key_of(&page.url)).filter(|key| key.len() <= MAX_URL_BYTES)?;
