@@ -43,7 +43,7 @@ use crate::{
 ///
 /// let spider = || spider_fn(["https://site.example/"], |_: &Page, _: &mut Output<()>| -> Result<()> { Ok(()) });
 /// let usual = CrawlerBuilder::new(spider()).plugin(Defaults);
-/// // A component that is added later replaces the one of its name. These jars are seeded before the crawl and outlive it.
+/// // A component that is added later takes the place of the one of its name: jars that outlive the crawl, seeded before it.
 /// let jars = CookieJars::new();
 /// let same = jars.clone();
 /// let logged_in =
