@@ -1,4 +1,5 @@
-//! Directories and the names in them: what was made, renamed or removed stays so after a power cut.
+//! Directories and the names in them: a change is durable, so a name that was created, renamed or removed stays so
+//! after a power cut.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -6,11 +7,11 @@ use std::path::Path;
 
 use crate::open::refuse_link;
 
-/// Makes a directory and those above it that are missing, private. One that is there may be a link to a directory, for its
-/// name is what the user gave; [`create_dir`] is for the names that a program makes up within it.
+/// Creates a directory and its missing parents with private modes. An existing directory may be a symbolic link,
+/// because the user gave its name; [`create_dir`] is for the names that a program makes up within it.
 ///
 /// # Errors
-/// A directory cannot be made, or something else has its name.
+/// A directory cannot be created, or something other than a directory has its name.
 pub fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     match make(path) {
@@ -23,7 +24,7 @@ pub fn create_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// Makes a private directory in one that is there. It may be there already, but a link is refused.
+/// Creates a private directory in an existing one. The directory may exist already, but a symbolic link is refused.
 ///
 /// # Errors
 /// As [`create_dir_all`]; or the name is a symbolic link.
@@ -44,9 +45,9 @@ fn make(path: &Path) -> io::Result<()> {
     sync_parent(path)
 }
 
-/// Gives a file or directory another name, durably. A file or a link of that name is replaced, never followed.
+/// Renames a file or directory durably. A file or a link of the new name is replaced, never followed.
 ///
-/// The content is the caller's to sync before: otherwise the new name may have an empty file after a power cut.
+/// The caller must sync the content before: otherwise the new name may have an empty file after a power cut.
 ///
 /// # Errors
 /// As [`std::fs::rename`].
@@ -57,7 +58,7 @@ pub fn rename(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<()> {
     if from.parent() == to.parent() { Ok(()) } else { sync_parent(from) }
 }
 
-/// Removes a file or a link, durably; what a link points to stays.
+/// Removes a file or a link durably; the target of a link stays.
 ///
 /// # Errors
 /// As [`std::fs::remove_file`].
@@ -75,7 +76,8 @@ pub fn remove_dir(path: impl AsRef<Path>) -> io::Result<()> {
     sync_parent(path.as_ref())
 }
 
-/// Removes a directory with all that is in it, durably. Links in it are removed and not followed, and so is one of its name.
+/// Removes a directory and everything in it durably. Links are removed and not followed, also if the name itself is a
+/// link.
 ///
 /// # Errors
 /// As [`std::fs::remove_dir_all`].
@@ -84,10 +86,11 @@ pub fn remove_dir_all(path: impl AsRef<Path>) -> io::Result<()> {
     sync_parent(path.as_ref())
 }
 
-/// Removes whatever has this name, durably: a file, a link, or a directory with all that is in it. Tells whether there was something.
+/// Removes whatever has this name durably: a file, a link, or a directory with everything in it. Returns whether the
+/// name existed.
 ///
 /// # Errors
-/// It is there and cannot be removed.
+/// The name exists and cannot be removed.
 pub fn remove_any(path: impl AsRef<Path>) -> io::Result<bool> {
     let path = path.as_ref();
     let removed = match path.symlink_metadata() {
@@ -101,10 +104,11 @@ pub fn remove_any(path: impl AsRef<Path>) -> io::Result<bool> {
     }
 }
 
-/// Makes durable which names a directory has.
+/// Syncs the list of names in a directory to disk.
 ///
 /// # Errors
-/// The disk fails. A file system that cannot do it, as some on a network, is no error; neither is a system without this.
+/// The disk fails. A file system that does not support this, such as some network file systems, is not an error;
+/// neither is an operating system without it.
 pub fn sync_dir(path: impl AsRef<Path>) -> io::Result<()> {
     if !cfg!(unix) {
         return Ok(());
@@ -117,7 +121,7 @@ pub fn sync_dir(path: impl AsRef<Path>) -> io::Result<()> {
     }
 }
 
-/// Makes durable that a name is there, or is no more.
+/// Syncs the directory of a path after its name was created or removed.
 pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => sync_dir("."),

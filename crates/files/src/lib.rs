@@ -1,18 +1,21 @@
-//! How files are written: private to the user, durable across a power cut, and never through a symbolic link that somebody planted.
+//! Writes files safely: private to the user, durable across a power cut, and never through a symbolic link that another
+//! user planted.
 //!
-//! Every file that this workspace writes is opened, replaced, renamed and removed here; clippy refuses the bare calls elsewhere.
+//! Every file that this workspace writes is opened, replaced, renamed and removed here; clippy refuses the functions of
+//! `std` elsewhere.
 //!
 //! | property | what it means |
 //! |---|---|
-//! | private | new files have mode 0600 and new directories 0700, for there are cookies and addresses with tokens in them |
-//! | durable | a directory is synced after a name in it was made, changed or removed; [`replace`] syncs the content before the name |
-//! | no links | the name that is opened may not be a symbolic link; directories above it are the choice of the user, and may be |
+//! | private | new files have mode 0600 and new directories 0700, because they may contain cookies and URLs with tokens |
+//! | durable | a directory is synced after a name in it was created, changed or removed; [`replace`] syncs the content before the name |
+//! | no links | the name that is opened may not be a symbolic link; the directories above it are the choice of the user, and may be |
 //!
-//! Links that stand directly in `/dev`, in `/dev/fd` or anywhere in `/proc` are followed: only the system makes them, so that a
+//! Links directly in `/dev`, in `/dev/fd` or anywhere in `/proc` are followed, because only the system makes them: a
 //! file named `/dev/stdout` is the standard output.
 //!
-//! What it does not do: what is written to a file after it was opened is synced by the caller, who knows when a record is
-//! whole. Modes of files that were there already are left as they are, but for [`make_private`]. Reading needs none of this.
+//! Data that is written to a file after it was opened is not synced here: the caller does that, because it knows when a
+//! record is complete. Modes of existing files are left as they are, except by [`make_private`]. Reading needs none of
+//! this.
 //!
 //! ```
 //! use std::io::Write;

@@ -1,4 +1,4 @@
-//! Opening files to write: private, and not through links.
+//! Opens files for writing: with private modes, and not through links.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -6,32 +6,33 @@ use std::path::Path;
 
 use crate::directory::sync_parent;
 
-/// Makes a file that is not there yet, to read and write.
+/// Creates a new file, open for reading and writing.
 ///
 /// # Errors
-/// There is something of this name already, be it a link that leads nowhere; or the file cannot be made.
+/// The name exists already, even as a dangling link; or the file cannot be created.
 pub fn create_new(path: impl AsRef<Path>) -> io::Result<File> {
     let file = create_new_unsynced(path.as_ref())?;
     sync_parent(path.as_ref())?;
     Ok(file)
 }
 
-/// [`create_new`] for a name that need not last.
+/// [`create_new`] for a temporary name, without syncing the directory.
 pub(crate) fn create_new_unsynced(path: &Path) -> io::Result<File> {
     options().read(true).write(true).create_new(true).open(path)
 }
 
-/// Opens a file to add to its end, to be read too; one that is missing is made. What is no regular file is opened to write only.
+/// Opens a file for appending and reading; a missing file is created. A pipe, a device or another file that is not
+/// regular is opened for writing only.
 ///
 /// # Errors
-/// The name is a symbolic link, or the file can be neither opened nor made.
+/// The name is a symbolic link, or the file can be neither opened nor created.
 pub fn open_append(path: impl AsRef<Path>) -> io::Result<File> {
     let mut options = options();
     options.append(true);
     open(path.as_ref(), &mut options)
 }
 
-/// Opens a file to read and write it at its beginning, with all that is in it; one that is missing is made.
+/// Opens a file for reading and writing at its beginning, without truncating it; a missing file is created.
 ///
 /// # Errors
 /// As [`open_append`].
@@ -41,8 +42,8 @@ pub fn open_write(path: impl AsRef<Path>) -> io::Result<File> {
     open(path.as_ref(), &mut options)
 }
 
-/// Opens a file to write it anew from its beginning, as it comes: what was in it is gone. For results that are read while they
-/// grow; [`replace`](crate::replace) is for all others. A pipe or a device has nothing that could go.
+/// Opens a file for writing and truncates it. This is for results that are read while they grow;
+/// [`replace`](crate::replace) is for all others. A pipe or a device is not truncated.
 ///
 /// # Errors
 /// As [`open_append`].
@@ -54,7 +55,7 @@ pub fn open_empty(path: impl AsRef<Path>) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes durable what was written to a file; what is no regular file needs none of that.
+/// Syncs a file to disk; does nothing for a file that is not regular.
 ///
 /// # Errors
 /// The disk fails, or is full.
@@ -62,7 +63,8 @@ pub fn sync(file: &File) -> io::Result<()> {
     if file.metadata()?.is_file() { file.sync_all() } else { Ok(()) }
 }
 
-/// Makes what is there private: a file gets mode 0600, a directory 0700. For what an earlier version or a library made.
+/// Makes an existing file or directory private: a file gets mode 0600, a directory 0700. For files that an earlier
+/// version or a library created.
 ///
 /// # Errors
 /// The name is a symbolic link, or the mode cannot be changed. Nothing is changed on systems without modes.
@@ -81,19 +83,20 @@ pub fn make_private(path: impl AsRef<Path>) -> io::Result<()> {
     Ok(())
 }
 
-/// An error if a name is a symbolic link. For libraries that open files by themselves; [`open_write`] and the others look by themselves, in the same step.
+/// Returns an error if a name is a symbolic link. For libraries that open files themselves; [`open_write`] and the
+/// others check it atomically when they open.
 ///
 /// # Errors
-/// It is a link.
+/// The name is a symbolic link.
 pub fn refuse_link(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
     let is_link = path.symlink_metadata().is_ok_and(|found| found.is_symlink());
     if is_link && !is_of_the_system(path) { Err(link_error(path)) } else { Ok(()) }
 }
 
-/// Whether a name is one in which only the system makes links, which are then to be followed.
+/// Whether only the system makes links in the directory of this name, so that they are followed.
 pub(crate) fn is_of_the_system(path: &Path) -> bool {
-    // No other file system's `/dev/shm`, where everybody may make links.
+    // Only `/dev` itself: in `/dev/shm`, another file system, every user may make links.
     let parent = path.parent();
     parent == Some(Path::new("/dev")) || parent == Some(Path::new("/dev/fd")) || path.starts_with("/proc")
 }
@@ -115,7 +118,7 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Opens by options, or makes the file.
+/// Opens the file with these options, or creates it.
 fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     if !is_of_the_system(path) {
         no_link(path, options)?;
@@ -125,7 +128,7 @@ fn open(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         opened => return opened.map_err(|error| clear(path, error)),
     }
-    // Two may make it at once; then both have it.
+    // Two processes may create it at once; then both open the same file.
     let file = options.create(true).open(path).map_err(|error| clear(path, error))?;
     sync_parent(path)?;
     Ok(file)
@@ -144,7 +147,7 @@ fn no_link(path: &Path, _: &mut OpenOptions) -> io::Result<()> {
     refuse_link(path)
 }
 
-/// The system says "too many levels of symbolic links" of a link that it was not to follow.
+/// Replaces the system's message for a refused link, "too many levels of symbolic links", by a clear one.
 fn clear(path: &Path, error: io::Error) -> io::Error {
     if refuse_link(path).is_err() { link_error(path) } else { error }
 }
@@ -235,7 +238,7 @@ mod tests {
         open_write("/dev/null").unwrap().write_all(b"x").unwrap();
         open_empty("/dev/null").unwrap().write_all(b"x").unwrap();
         sync(&open_append("/dev/null").unwrap()).unwrap();
-        // A link that the system made.
+        // This link was made by the system.
         open_append("/dev/stdout").unwrap();
         assert!(is_of_the_system(Path::new("/dev/fd/3")) && is_of_the_system(Path::new("/proc/self/fd/1")));
         assert!(!is_of_the_system(Path::new("/dev/shm/planted")) && !is_of_the_system(Path::new("stdout")));

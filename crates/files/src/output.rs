@@ -1,4 +1,4 @@
-//! A file that the user named for a result: replaced as a whole, or a pipe or device that is written as it is.
+//! An output file that the user named: replaced as a whole, or written directly if it is a pipe or device.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -7,10 +7,10 @@ use std::path::Path;
 use crate::open::open_append;
 use crate::replacement::Replacement;
 
-/// A result on its way to the file that the user named.
+/// An output file that is being written.
 ///
-/// A regular file gets the result when it is whole, by [`finish`](Self::finish). A pipe, a device or `/dev/stdout` cannot be
-/// replaced and gets it as it comes.
+/// A regular file is replaced when the output is complete, by [`finish`](Self::finish). A pipe, a device or
+/// `/dev/stdout` cannot be replaced and is written directly.
 #[derive(Debug)]
 pub struct Output(Kind);
 
@@ -21,26 +21,26 @@ enum Kind {
 }
 
 impl Output {
-    /// Opens the place of a result; a file is made.
+    /// Opens the output; creates the file if it is missing.
     ///
     /// # Errors
-    /// It cannot be written to, or is a symbolic link of somebody else than the system.
+    /// The file cannot be written to, or is a symbolic link that the system did not make.
     pub fn new(path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         let is_special = crate::open::is_of_the_system(path)
             || path.symlink_metadata().is_ok_and(|found| !found.is_file() && !found.is_symlink());
         Ok(Self(if is_special {
-            // At its end: what is there may be the output of a program before, as in `(a; b) > file`.
+            // It is opened at its end, since it may hold the output of an earlier program, as in `(a; b) > file`.
             Kind::AsItComes(BufWriter::new(open_append(path)?))
         } else {
             Kind::Whole(Replacement::new(path)?)
         }))
     }
 
-    /// The result is whole: what was written is there for good.
+    /// Completes the output and makes it durable.
     ///
     /// # Errors
-    /// The last of it cannot be written; a regular file is as it was before.
+    /// The rest of the output cannot be written; a regular file is as it was before.
     pub fn finish(self) -> io::Result<()> {
         match self.0 {
             Kind::Whole(new) => new.finish(),

@@ -1,4 +1,4 @@
-//! Replacing a file as one step: readers and a power cut find the old content or the new, never a part.
+//! Replaces a file atomically: readers, and the disk after a power cut, have the old content or the new, never a part.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use crate::directory::rename;
 use crate::open::{create_new_unsynced, refuse_link};
 
-/// What is being written has this behind its name.
+/// Suffix of the name under which the new content is written.
 const UNFINISHED: &str = ".new";
 
-/// Writes the new content of a file, or makes it. If `write` fails, the old content stays.
+/// Replaces the content of a file, or creates it. If `write` fails, the old content stays.
 ///
 /// # Errors
-/// The error of `write`; or the file cannot be made, synced or renamed, or its name is a symbolic link.
+/// The error of `write`; or the file cannot be created, synced or renamed, or its name is a symbolic link.
 pub fn replace<E: From<io::Error>>(
     path: impl AsRef<Path>,
     write: impl FnOnce(&mut Replacement) -> Result<(), E>,
@@ -24,7 +24,7 @@ pub fn replace<E: From<io::Error>>(
     Ok(new.finish()?)
 }
 
-/// [`replace`] with content that is there in one piece.
+/// [`replace`] with content that is already in memory.
 ///
 /// # Errors
 /// As [`replace`].
@@ -32,20 +32,21 @@ pub fn write(path: impl AsRef<Path>, content: impl AsRef<[u8]>) -> io::Result<()
     replace(path, |new| new.write_all(content.as_ref()))
 }
 
-/// The new content of a file, written beside it as `NAME.new` until it is whole. Dropped before
-/// [`finish`](Self::finish), it leaves everything as it was.
+/// The new content of a file, written next to it as `NAME.new` until it is complete. If it is dropped before
+/// [`finish`](Self::finish), the file stays as it was.
 ///
-/// Two that replace a file at once do it one after the other. What a killed process left behind is removed by the next one.
+/// Two writers that replace the same file do so one after the other. A `NAME.new` that a killed process left is removed
+/// by the next writer.
 #[derive(Debug)]
 pub struct Replacement {
-    // None once it is finished.
+    // `None` once it is finished.
     writer: Option<BufWriter<File>>,
     unfinished: PathBuf,
     path: PathBuf,
 }
 
 impl Replacement {
-    /// Begins the new content of a file.
+    /// Begins to write the new content of a file.
     ///
     /// # Errors
     /// As [`replace`].
@@ -57,16 +58,16 @@ impl Replacement {
         Ok(Self { writer: Some(BufWriter::with_capacity(1 << 16, file)), unfinished, path: path.to_owned() })
     }
 
-    /// Puts the new content in the place of the old one, durably.
+    /// Replaces the old content by the new, durably.
     ///
     /// # Errors
-    /// It cannot be written, synced or renamed; the old content stays.
+    /// The new content cannot be written, synced or renamed; the old content stays.
     pub fn finish(mut self) -> io::Result<()> {
         let writer = self.writer.as_mut().expect("it is finished once");
         writer.flush()?;
         writer.get_ref().sync_all()?;
         rename(&self.unfinished, &self.path)?;
-        // Unlocked now that the name is gone.
+        // The lock is released only now that the temporary name is gone.
         self.writer = None;
         Ok(())
     }
@@ -86,7 +87,7 @@ impl Drop for Replacement {
     fn drop(&mut self) {
         if let Some(writer) = self.writer.take() {
             let _ = std::fs::remove_file(&self.unfinished);
-            // What is in its buffer is of no worth, and the file system may be full.
+            // The buffer is discarded without a write, because it is not needed and the disk may be full.
             drop(writer.into_parts());
         }
     }
@@ -101,19 +102,21 @@ fn unfinished(path: &Path) -> io::Result<PathBuf> {
     Ok(path.with_file_name(name))
 }
 
-/// A new file of this name, locked. If somebody writes to one, it is waited for; if he died, or it is something else, it is removed.
+/// Creates and locks a new file of this name. If another writer has it locked, waits for that; if the file was left by
+/// a killed process or is not a regular file, removes it.
 fn alone(path: &Path) -> io::Result<File> {
     loop {
         match create_new_unsynced(path) {
             Ok(file) => {
                 lock(&file);
-                // Before it was locked, another may have taken it for left behind.
+                // Before it was locked, another writer may have removed it as a leftover.
                 if is_at(&file, path) {
                     return Ok(file);
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                // Without its lock, a file is removed only if it is none of ours: gone since, it may be another one now.
+                // A file is removed without its lock only if it cannot be another writer's; a name that vanished may be
+                // a new file by now.
                 match open_left_behind(path) {
                     Ok(Some(file)) => {
                         lock(&file);
@@ -131,7 +134,7 @@ fn alone(path: &Path) -> io::Result<File> {
     }
 }
 
-/// The file of this name; none if it is something else, as a link.
+/// Opens the file of this name; `None` if it is not a regular file, for example a link.
 fn open_left_behind(path: &Path) -> io::Result<Option<File>> {
     if path.symlink_metadata()?.is_file() { File::open(path).map(Some) } else { Ok(None) }
 }
@@ -143,12 +146,12 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Waits for the lock of a file. Where a file system has none, two at once are not kept apart.
+/// Waits for the lock of a file. On a file system without locks, two simultaneous writers are not kept apart.
 fn lock(file: &File) {
     let _ = file.lock();
 }
 
-/// Whether a name is still that of an open file.
+/// Whether a name still refers to an open file.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -244,7 +247,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (target, path) = (dir.path().join("precious"), dir.path().join("a"));
         fs::write(&target, "precious").unwrap();
-        // Where it is written until it is whole: that name is nobody else's.
+        // The temporary name of the new content belongs to this crate alone.
         symlink(&target, dir.path().join("a.new")).unwrap();
         write(&path, "new").unwrap();
         assert_eq!(path.symlink_metadata().unwrap().permissions().mode() & 0o777, 0o600);

@@ -1,19 +1,19 @@
-//! Telling what never reached the disk from what was changed on it.
+//! Distinguishes data that never reached the disk from data that was changed on it.
 
-/// Bytes that a disk writes as one.
+/// Bytes that a disk writes as one unit.
 const SECTOR: u64 = 512;
-/// Fewer zeros than this at the end may be what was written.
+/// Fewer zeros than this at the end may be real data.
 const FEWEST: usize = 16;
 
-/// Whether of the bytes at an offset of a file some were lost by a power cut before they were synced.
+/// Whether some of the bytes at an offset of a file were lost in a power cut before they were synced.
 ///
-/// A file may then have its length already while sectors of it were never written: they are zeros. A bit that was flipped
-/// later leaves no such sector.
+/// A file may then already have its full length although some of its sectors were never written: they are zeros. A bit
+/// that was flipped later leaves no such sector.
 pub fn has_unwritten(bytes: &[u8], at: u64) -> bool {
     let to_sector = usize::try_from(SECTOR - at % SECTOR).expect("a sector fits into memory");
     let (head, rest) = bytes.split_at(to_sector.min(bytes.len()));
     let is_zero = |piece: &[u8]| !piece.is_empty() && piece.iter().all(|byte| *byte == 0);
-    // The end of a sector whose beginning was on the disk before: what was written begins with other bytes than zeros.
+    // `head` is the rest of a sector whose beginning was written earlier: real data does not begin with zeros.
     is_zero(head) || rest.chunks(SECTOR as usize).any(|piece| piece.len() >= FEWEST && is_zero(piece))
 }
 

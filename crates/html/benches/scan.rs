@@ -1,7 +1,7 @@
-//! Times the scan against a tree on the same pages, and hostile inputs at two sizes.
+//! Compares the time of a scan with that of a tree on the same pages, and times hostile inputs at two sizes.
 //!
-//! Read the ratios: absolute figures depend on the machine. Usage: `cargo bench -p huntsman-html [-- FILE...]`; files
-//! given are timed beside the pages of the tests.
+//! The ratios matter: absolute times depend on the machine. Usage: `cargo bench -p huntsman-html [-- FILE...]`; given
+//! files are timed in addition to the pages of the tests.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -14,7 +14,7 @@ use scraper::{Html, Node, Selector};
 #[path = "../tests/hostile/mod.rs"]
 mod hostile;
 
-/// Looks at every tag and keeps nothing.
+/// A sink that receives every tag and stores nothing.
 struct Nothing;
 
 impl Sink for Nothing {
@@ -29,7 +29,7 @@ impl Sink for Nothing {
     fn close(&mut self, _name: Name) {}
 }
 
-/// Best time per call in seconds, of several passes.
+/// The best time per call in seconds, over several passes.
 fn best(mut work: impl FnMut()) -> f64 {
     let calls = {
         let start = Instant::now();

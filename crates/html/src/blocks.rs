@@ -4,7 +4,7 @@ use crate::tags::{CONTAINER, TAGS, Tag, TagInfo, VOID};
 
 /// Deeper elements are only counted.
 const DEPTH: usize = 512;
-/// The path of the body itself.
+/// The hash of the path of `body`.
 const ROOT: u64 = 0x6875_6E74_736D_616E;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,12 +14,12 @@ struct Step {
     path: u64,
 }
 
-/// The open block elements, without a tree: missing end tags of `p`, `li`, `dd`, `dt` and table parts are implied as
-/// the standard does, stray ones are ignored.
+/// The open block elements, without a tree: missing end tags of `p`, `li`, `dd`, `dt` and table parts are implied as in
+/// the standard, stray ones are ignored.
 #[derive(Debug, Default)]
 pub(crate) struct Path {
     stack: Vec<Step>,
-    /// Open elements per tag index, and per [`Tag`]: what is not open need not be searched for.
+    /// Number of open elements per tag index, and per [`Tag`]: an element that is not open need not be searched for.
     of_index: Counts,
     of_tag: Counts,
     deeper: u32,
@@ -80,14 +80,14 @@ impl Path {
                 self.truncate(at);
                 return;
             }
-            // Nothing but a table's own parts reaches out of a cell or a table.
+            // Only a table's own parts close elements outside a cell or a table.
             if step.tag == Tag::Table || (!is_table && step.tag == Tag::Cell) {
                 return;
             }
         }
     }
 
-    /// Closes what the start of this tag closes.
+    /// Closes the elements that the start of this tag closes implicitly.
     fn imply(&mut self, info: TagInfo) {
         match info.tag {
             Tag::Cell => self.close_within(Tag::Cell, |step| step.tag == Tag::Table),

@@ -1,4 +1,4 @@
-//! From bytes to text: which encoding a body has, and what it says in it.
+//! Decodes bodies: finds the encoding of the bytes and converts them to text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,17 +10,17 @@ use memchr::memmem;
 use crate::references::{Context, decode};
 use crate::tokenizer::{Attributes, Name, Sink, Span, State, TextKind, tokenize_bytes};
 
-/// A declaration further back is not seen (browsers read 1 KiB, Scrapy 4).
+/// Number of bytes that are searched for a declaration (browsers read 1 KiB, Scrapy 4).
 const DECLARATION_LIMIT: usize = 4096;
-/// What the detector reads; it costs about 5 us per KiB of text that is not ASCII.
+/// Number of bytes that the detector reads; it costs about 5 us per KiB of text that is not ASCII.
 const DETECTION_LIMIT: usize = 64 * 1024;
 /// A body with stray bytes is still UTF-8 if it has this many good characters beyond ASCII for each.
 const GOOD_PER_BAD: usize = 10;
 
-/// What decided about the encoding; the first that says something known wins, in this order.
+/// The evidence that decided the encoding, in order of precedence: the first one with a known encoding is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CharsetSource {
-    /// The caller.
+    /// The caller gave it.
     Explicit,
     /// The `charset` of the Content-Type header.
     Header,
@@ -30,12 +30,12 @@ pub enum CharsetSource {
     Declaration,
     /// No label, and the body is valid UTF-8 (plain ASCII and empty bodies too).
     ValidUtf8,
-    /// The looks of the first 64 KiB.
+    /// The detector's guess from the first 64 KiB.
     Detection,
 }
 
-/// A query in the bytes of an encoding, as the URL standard has it for links of pages in that encoding: what the encoding
-/// has no bytes for becomes a percent-encoded reference (`%26%239786%3B`). `None` if there is no such encoding.
+/// Encodes a query in an encoding, as the URL standard requires for links of pages in that encoding: a character that
+/// the encoding lacks becomes a percent-encoded reference (`%26%239786%3B`). `None` if the encoding is unknown.
 ///
 /// The other bytes beyond ASCII are left for the URL parser to percent-encode.
 pub fn encode_query<'a>(text: &'a str, label: &str) -> Option<Cow<'a, [u8]>> {
@@ -47,7 +47,7 @@ pub fn encode_query<'a>(text: &'a str, label: &str) -> Option<Cow<'a, [u8]>> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     loop {
-        // With room for all of the rest there is no third outcome.
+        // With room for the whole rest, the encoder never reports a full buffer.
         let room = encoder.max_buffer_length_from_utf8_without_replacement(rest.len())?;
         out.reserve(room);
         let (result, read) = encoder.encode_from_utf8_to_vec_without_replacement(rest, &mut out, true);
@@ -62,17 +62,17 @@ pub fn encode_query<'a>(text: &'a str, label: &str) -> Option<Cow<'a, [u8]>> {
     }
 }
 
-/// A body as text.
+/// A decoded body.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Decoded<'a> {
     /// The text without a byte order mark. Borrowed if the body is UTF-8 without errors, or ASCII.
     pub text: Cow<'a, str>,
-    /// The standard's name of the encoding, as `UTF-8` or `windows-1252`.
+    /// The standard's name of the encoding, such as `UTF-8` or `windows-1252`.
     pub encoding: &'static str,
-    /// What decided.
+    /// The evidence that decided the encoding.
     pub source: CharsetSource,
-    /// Whether bytes were no characters and became U+FFFD.
+    /// Whether some bytes were invalid and became U+FFFD.
     pub had_errors: bool,
 }
 
@@ -169,25 +169,26 @@ fn detected(start: &[u8]) -> &'static Encoding {
     detector.guess(None, Utf8Detection::Deny)
 }
 
-/// A cut summary or a foreign snippet leaves a few bad bytes in a UTF-8 page, on which the detector would give UTF-8 up.
+/// A truncated summary or an embedded snippet leaves a few bad bytes in a UTF-8 page, for which the detector would
+/// reject UTF-8.
 fn is_mostly_utf8(bytes: &[u8]) -> bool {
     let (mut good, mut bad) = (0_usize, 0_usize);
     let mut chunks = bytes.utf8_chunks().peekable();
     while let Some(chunk) = chunks.next() {
         let text = chunk.valid();
-        // Bytes that begin a character of more than one byte.
+        // Counts bytes that begin a character of more than one byte.
         good += text.bytes().filter(|&byte| byte >= 0xC0).count();
         let Some(&first) = chunk.invalid().first() else { break };
-        // The limit, or the server, cut the last character in two.
+        // The size limit, or the server, cut the last character in two.
         let is_cut_end = chunks.peek().is_none() && first >= 0xC2;
         bad += usize::from(!is_cut_end);
     }
     good >= GOOD_PER_BAD * bad && good > 0
 }
 
-/// What the document says about its own encoding.
+/// The encoding that the document declares.
 fn declared(body: &[u8]) -> Option<&'static Encoding> {
-    // UTF-16 without a mark: only an XML declaration tells.
+    // UTF-16 without a byte order mark: only an XML declaration shows it.
     if body.starts_with(b"<\0?\0x\0") {
         return Some(UTF_16LE);
     }
@@ -201,7 +202,7 @@ fn declared(body: &[u8]) -> Option<&'static Encoding> {
     let xml = || xml_declaration(start);
     let found =
         if declaration.is_html { declaration.found.or_else(xml) } else { xml().or(declaration.found) }?;
-    // What could be read as ASCII is not UTF-16, whatever it says (as in the HTML standard).
+    // A document that can be read as ASCII is not UTF-16, whatever it declares (as in the HTML standard).
     Some(if found == UTF_16LE || found == UTF_16BE {
         UTF_8
     } else if found == X_USER_DEFINED {
@@ -262,7 +263,7 @@ impl Declaration<'_> {
 
 /// The charset in the value of a Content-Type header or meta: `text/html; charset="utf-8"`.
 ///
-/// By the HTML standard's rule, which is more patient than the header's grammar. The label is not checked.
+/// It follows the HTML standard's rule, which is more lenient than the grammar of the header. The label is not checked.
 pub fn content_charset(content: &str) -> Option<&str> {
     let bytes = content.as_bytes();
     let mut at = 0;

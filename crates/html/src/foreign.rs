@@ -1,11 +1,11 @@
-//! How much of the tree SVG and MathML need: which element is foreign, and which text is not shown.
+//! Tracks SVG and MathML as far as needed: which elements are foreign, and which text is not shown.
 
-/// An element in foreign content that changes how what follows is read.
+/// An element in foreign content that changes how the following markup is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Element {
     Svg,
     Math,
-    /// `script` in SVG: markup for the tokenizer, no text.
+    /// `script` in SVG: its content is tokenized as markup and is not text.
     Script,
     /// `style` in SVG, likewise.
     Style,
@@ -22,7 +22,7 @@ const KINDS: usize = 9;
 /// Deeper elements are only counted.
 const DEPTH: usize = 512;
 
-/// The open elements of that sort. The counts keep an end tag without its element from searching the stack.
+/// The open elements of these kinds. The counts avoid searching the stack for an end tag without its element.
 #[derive(Debug, Default)]
 pub(crate) struct Foreign {
     stack: Vec<Element>,
@@ -66,7 +66,7 @@ impl Foreign {
         }
     }
 
-    /// An end tag: everything down to the nearest such element is closed; nothing, if there is none.
+    /// Handles an end tag: closes everything down to the nearest such element, or nothing if there is none.
     pub(crate) fn close(&mut self, element: Element) {
         if self.counts[element as usize] == 0 {
             return;
@@ -82,7 +82,8 @@ impl Foreign {
         }
     }
 
-    /// An HTML tag that foreign content cannot hold: back to the nearest integration point or out of it.
+    /// Handles an HTML tag that foreign content cannot contain: closes up to the nearest integration point, or leaves
+    /// foreign content.
     pub(crate) fn leave(&mut self) {
         self.deeper = 0;
         while self.is_inside() {

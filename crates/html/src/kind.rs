@@ -1,4 +1,4 @@
-//! What sort of thing a body is: markup, data, text, or something to leave alone.
+//! Determines what a body is: markup, data, text, or binary.
 
 /// The kind of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,10 +27,10 @@ impl PageKind {
     }
 }
 
-/// What the headers and the address say, before the body is read: Content-Type, then the file name of
-/// Content-Disposition, then the extension of the URL's path (without query). `None` if none of them tells.
+/// The kind by the headers and the URL, without the body: Content-Type, then the file name of Content-Disposition, then
+/// the extension of the URL's path (without query). `None` if none of them tells.
 ///
-/// `application/octet-stream` and unknown types say nothing; a server that says `text/plain` is believed.
+/// `application/octet-stream` and unknown types are ignored; `text/plain` is trusted.
 pub fn kind_from_headers(
     content_type: Option<&str>,
     content_disposition: Option<&str>,
@@ -128,7 +128,7 @@ fn of_file_name(path: &str) -> Option<PageKind> {
         "txt" | "text" | "css" | "js" | "mjs" | "csv" | "tsv" | "md" | "rst" | "log" | "yaml" | "yml"
         | "toml" | "ini" | "c" | "h" | "rs" | "py" | "vtt" | "srt" | "tex" => PageKind::Text,
         _ if BINARY.contains(&extension.as_str()) => PageKind::Binary,
-        _ => return None, // php, aspx, a version number: they say nothing
+        _ => return None, // php, aspx or a version number do not tell the kind
     })
 }
 
@@ -150,7 +150,7 @@ fn of_body(body: &[u8]) -> PageKind {
     let start = &body[..body.len().min(SNIFF_LIMIT)];
     let start = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start);
     const SIGNATURES: [&[u8]; 6] = [b"%PDF-", b"%!PS-", b"PK\x03\x04", b"\x1F\x8B", b"\x89PNG", b"GIF8"];
-    // Bytes that text does not have, by the MIME sniffing standard.
+    // Bytes that do not occur in text, by the MIME sniffing standard.
     let is_binary = |&byte: &u8| matches!(byte, 0..=8 | 0x0B | 0x0E..=0x1A | 0x1C..=0x1F);
     if SIGNATURES.iter().any(|signature| start.starts_with(signature)) || start.iter().any(is_binary) {
         return PageKind::Binary;
@@ -158,7 +158,7 @@ fn of_body(body: &[u8]) -> PageKind {
     of_text(start)
 }
 
-/// Text with a mark for UTF-16: its ASCII characters are enough to see what it is.
+/// The kind of a text with a UTF-16 mark, by its ASCII characters.
 fn of_utf16(body: &[u8]) -> PageKind {
     let start = &body[2..body.len().min(SNIFF_LIMIT)];
     let ascii: Vec<u8> = start.iter().copied().filter(|&byte| byte != 0).collect();
@@ -167,7 +167,7 @@ fn of_utf16(body: &[u8]) -> PageKind {
 
 fn of_text(start: &[u8]) -> PageKind {
     let mut text = start.trim_ascii_start();
-    // Comments may stand before the first tag.
+    // There may be comments before the first tag.
     while let Some(comment) = text.strip_prefix(b"<!--") {
         match memchr::memmem::find(comment, b"-->") {
             Some(end) => text = comment[end + 3..].trim_ascii_start(),
@@ -195,7 +195,7 @@ fn of_text(start: &[u8]) -> PageKind {
     }
 }
 
-/// Whether the text may go on as the inside of a JSON array; `[1] a footnote` may not.
+/// Whether the text can continue a JSON array; `[1] a footnote` cannot.
 fn is_json_value(text: &[u8]) -> bool {
     match text.first() {
         Some(b'{' | b'[' | b'"' | b']') => true,

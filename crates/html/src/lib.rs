@@ -1,10 +1,10 @@
 //! One pass over a web page: links, title, meta, blocks and text without a tree.
 //!
-//! Bytes in, borrowed ranges out: [`sniff`] says what a body is, [`decode_body`] makes text of it, and a [`Scan`] finds
-//! in one linear pass what nearly every page is fetched for, about ten times faster than building a tree. Below it
-//! lies [`tokenize`], the tokenizer of the HTML standard, for other kinds of sinks.
+//! The input is bytes, the result is borrowed ranges: [`sniff`] determines the kind of a body, [`decode_body`] converts
+//! it to text, and a [`Scan`] finds in one linear pass what most crawls need from a page, about ten times faster than
+//! building a tree. It is built on [`tokenize`], the tokenizer of the HTML standard, which accepts other sinks too.
 //!
-//! It does not build a tree, run selectors, resolve addresses, follow anything or know what an address means.
+//! It does not build a tree, run selectors, resolve or interpret URLs, or follow links.
 #![forbid(unsafe_code)]
 
 mod blocks;

@@ -1,4 +1,4 @@
-//! What a page points to: links that people follow, and resources that browsers load.
+//! The links that people follow, and the resources that browsers load.
 
 use crate::region::Region;
 
@@ -73,7 +73,7 @@ impl Link<'_> {
     }
 }
 
-/// What loads a resource.
+/// The element that loads a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ResourceKind {
     /// `img src`.
@@ -102,7 +102,7 @@ pub enum ResourceKind {
 pub struct ResourceLink<'a> {
     /// The address as written: references decoded, white space stripped, not resolved.
     pub url: &'a str,
-    /// What loads it.
+    /// The element that loads it.
     pub kind: ResourceKind,
     /// Offset in bytes of the tag's name in the document.
     pub offset: u32,

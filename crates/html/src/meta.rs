@@ -1,4 +1,4 @@
-//! What a page says about itself: `meta` and `link` elements, and what follows from them.
+//! A page's metadata: `meta` and `link` elements, and values derived from them.
 
 use crate::link::has_word;
 

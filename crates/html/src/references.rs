@@ -25,7 +25,8 @@ struct Entry {
 
 struct Index {
     entries: [Entry; NAMES],
-    /// Where the names that begin with a byte start in `entries`; they end where those of the next byte start.
+    /// The index in `entries` of the first name that begins with each byte; the range ends where that of the next byte
+    /// starts.
     first_byte: [u16; 129],
 }
 
@@ -87,7 +88,7 @@ fn lookup(name: &[u8]) -> Option<&'static Entry> {
     bucket.binary_search_by(|entry| text(entry).cmp(name)).ok().map(|found| &bucket[found])
 }
 
-/// Where a reference stands; it decides what a name without `;` means.
+/// The context of a reference; it decides how a name without `;` is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Context {
     /// In text: old names work without `;`.
@@ -164,7 +165,8 @@ fn numeric(raw: &[u8]) -> Option<Reference> {
     Some(Reference { first, second: None, length: at })
 }
 
-/// What the references to the C1 controls mean; five of them have no letter in windows-1252 and stay.
+/// The characters for references to the C1 controls; five of them have no character in windows-1252 and stay as they
+/// are.
 static WINDOWS_1252: [char; 32] = [
     '\u{20AC}', '\u{81}', '\u{201A}', '\u{192}', '\u{201E}', '\u{2026}', '\u{2020}', '\u{2021}', '\u{2C6}',
     '\u{2030}', '\u{160}', '\u{2039}', '\u{152}', '\u{8D}', '\u{17D}', '\u{8F}', '\u{90}', '\u{2018}',

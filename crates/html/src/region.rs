@@ -1,9 +1,9 @@
-//! The part of a page in which a link stands: menu, header, footer, main content.
+//! The part of a page that a link is in: menu, header, footer, main content.
 
 /// A landmark of the page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Region {
-    /// In none of them.
+    /// Outside all landmarks.
     #[default]
     None,
     /// In a `nav`.
@@ -18,8 +18,8 @@ pub enum Region {
     Aside,
 }
 
-/// Elements that open or hide a region. A `header` or `footer` counts only for the whole page: inside an article, a
-/// section or another region it belongs to that (the landmark rule of HTML-AAM).
+/// Elements that begin a region or end its effect. A `header` or `footer` counts only for the whole page: inside an
+/// article, a section or another region it belongs to that element (the landmark rule of HTML-AAM).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sectioning {
     Nav,
@@ -39,7 +39,7 @@ const DEPTH: usize = 512;
 pub(crate) struct Regions {
     stack: Vec<(Sectioning, Region)>,
     counts: [u32; KINDS],
-    /// How many of each were opened with the stack full.
+    /// Number of elements of each kind that were opened when the stack was full.
     deeper: [u32; KINDS],
 }
 

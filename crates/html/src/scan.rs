@@ -1,4 +1,4 @@
-//! The result of one pass over a page: what was found, as ranges of the document.
+//! The result of one pass over a page, as ranges of the document.
 
 use std::fmt;
 
@@ -24,10 +24,11 @@ pub struct ScanOptions {
     pub blocks: bool,
     /// Addresses of images, scripts, frames, media and forms. Default: false.
     pub resources: bool,
-    /// Links and, apart, resources beyond this number are counted, not kept. Default: 50,000.
+    /// Maximum number of links, and separately of resources, that are kept; further ones are only counted. Default:
+    /// 50,000.
     pub max_links: usize,
-    /// Whether `noscript` is for others, as in a browser with script. Default: false: its links and metas count and
-    /// are marked; its text does not count either way.
+    /// Whether `noscript` is ignored, as in a browser with script. Default: false: its links and metas are kept and
+    /// marked. Its text is never kept.
     pub scripting: bool,
 }
 
@@ -100,13 +101,13 @@ pub(crate) struct RawBlock {
     pub(crate) index: u8,
 }
 
-/// A block of text: what stands between two boundaries of block elements.
+/// A block of text: the text between two boundaries of block elements.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Block<'a> {
     /// The text; a line feed in it comes from `br`.
     pub text: &'a str,
-    /// Where it stands in [`Scan::text`].
+    /// Its range in [`Scan::text`].
     pub span: Span,
     /// Hash of the tag path from the body: block elements only, no sibling index. A container (`div`, `section`,
     /// `nav`, `header`, `footer`, `main`, `aside`, `article`, `ul`, `table`, `form`) counts with its id if that has no
@@ -116,10 +117,10 @@ pub struct Block<'a> {
     pub tag: &'static str,
 }
 
-/// What one pass over a page found.
+/// The result of one pass over a page.
 ///
-/// A scan keeps ranges, not text: its accessors take the document that was scanned (with another one they give
-/// nonsense, but do not panic). The buffers are meant to be used for many pages:
+/// A scan stores ranges, not text: its accessors take the document that was scanned (with another one the results are
+/// meaningless, but there is no panic). The buffers are meant to be reused for many pages:
 ///
 /// ```
 /// use huntsman_html::{Scan, ScanOptions};
@@ -135,7 +136,7 @@ pub struct Block<'a> {
 /// ```
 ///
 /// Time is linear in the document, whatever it contains. Memory: the text is at most about the size of the document,
-/// links take 32 bytes each, and both are kept for the next page (see [`Scan::shrink_to`]).
+/// links take 32 bytes each, and both buffers are kept for the next page (see [`Scan::shrink_to`]).
 #[derive(Default)]
 pub struct Scan {
     pub(crate) arena: String,
@@ -155,12 +156,12 @@ pub struct Scan {
     pub(crate) is_truncated: bool,
     pub(crate) foreign: Foreign,
     pub(crate) regions: Regions,
-    /// Where the text comes into another region, by its length there.
+    /// The length of the text at each change of region, with the new region.
     pub(crate) region_starts: Vec<(u32, Region)>,
     pub(crate) path: Path,
 }
 
-/// How much of a page was left out since it was over a limit.
+/// How much of a page was left out because of limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Cut {
@@ -187,9 +188,9 @@ impl Scan {
         scan
     }
 
-    /// Scans a document; what was found before is forgotten, its buffers are used again.
+    /// Scans a document; the previous results are discarded, and the buffers are reused.
     ///
-    /// Of a document of 4 GiB and more, what is beyond is not read; see [`Scan::is_truncated`].
+    /// A document of 4 GiB or more is read up to that size only; see [`Scan::is_truncated`].
     pub fn run(&mut self, doc: &str, options: &ScanOptions) {
         self.clear();
         self.is_truncated = doc.len() > MAX_DOCUMENT;
@@ -245,7 +246,7 @@ impl Scan {
         })
     }
 
-    /// The `href` of the first `base` that has one, stripped, not resolved. It may stand behind the first link.
+    /// The `href` of the first `base` that has one, stripped, not resolved. The `base` may come after the first link.
     pub fn base_href<'a>(&'a self, doc: &'a str) -> Option<&'a str> {
         self.base.and_then(|(href, _)| href.get(doc, &self.arena))
     }
@@ -338,8 +339,8 @@ impl Scan {
         })
     }
 
-    /// The text that stands in landmarks of the page or in none, in order, each piece with its [`Region`]. There are at most
-    /// 65,536 pieces; the last one has the rest.
+    /// The text in order, in pieces, each with the [`Region`] it is in. There are at most 65,536 pieces; the last one
+    /// has the rest.
     pub fn regions(&self) -> impl Iterator<Item = (&str, Region)> + Clone {
         let text = self.text.as_str();
         let ends = self.region_starts.iter().skip(1).map(|start| start.0 as usize).chain([text.len()]);
@@ -352,10 +353,10 @@ impl Scan {
             .filter(|(piece, _)| !piece.trim().is_empty())
     }
 
-    /// The text that is the page's own, in pieces: that of `main`; without one, what is in no menu, header, footer or aside; and
-    /// if that is nothing, the whole text.
+    /// The main content of the page, in pieces: the text of `main`; without one, the text outside menus, headers,
+    /// footers and asides; and if that is empty, the whole text.
     ///
-    /// A page that marks no landmarks gives its whole text as one piece.
+    /// A page without landmarks gives its whole text as one piece.
     pub fn content(&self) -> impl Iterator<Item = &str> + Clone {
         let has = |wanted: Region| self.regions().any(|(_, region)| region == wanted);
         let wanted = [Region::Main, Region::None].into_iter().find(|wanted| has(*wanted));
@@ -374,12 +375,12 @@ impl Scan {
         self.counts.links
     }
 
-    /// Whether the document was longer than offsets of 32 bits can say, so that its end was not read.
+    /// Whether the document was too long for 32-bit offsets, so that its end was not read.
     pub fn is_truncated(&self) -> bool {
         self.is_truncated
     }
 
-    /// Bytes that the buffers hold, used or not.
+    /// Capacity of the buffers in bytes.
     pub fn heap_bytes(&self) -> usize {
         self.arena.capacity()
             + self.text.capacity()
@@ -392,8 +393,8 @@ impl Scan {
             + self.region_starts.capacity() * size_of::<(u32, Region)>()
     }
 
-    /// Forgets what was found, and the buffers too if they hold more than `bytes`: after a huge page, so that a worker
-    /// does not keep its memory.
+    /// Discards the results, and also the buffers if they hold more than `bytes`, so that a worker does not keep the
+    /// memory of a huge page.
     pub fn shrink_to(&mut self, bytes: usize) {
         if self.heap_bytes() > bytes {
             *self = Self::new();

@@ -14,8 +14,8 @@ const MAX_HEAD: usize = 4096;
 const MAX_REGIONS: usize = 1 << 16;
 const MAX_BLOCKS: usize = 200_000; // a block of two bytes of text costs twelve times that
 
-/// The attributes that the scan reads. Each has a fixed slot, and the first of a name wins: no list, so 50,000
-/// attributes cost no memory and no search.
+/// The attributes that the scan reads. Each has a fixed slot, and the first of a name is used. There is no list, so
+/// 50,000 attributes cost no memory and no search.
 #[derive(Clone, Copy)]
 enum Slot {
     Action,
@@ -102,14 +102,14 @@ fn slot_of(name: Name, doc: &[u8]) -> Option<Slot> {
 /// An anchor whose text is being collected.
 #[derive(Clone, Copy)]
 struct Anchor {
-    /// Its place in the list of links.
+    /// Its index in the list of links.
     link: usize,
     /// Length of the text buffer where it began.
     start: usize,
-    /// How many tables were open there: the end of that cell ends the anchor, as in a tree.
+    /// How many tables were open where it began: the end of that cell ends the anchor, as in a tree.
     tables: u32,
-    /// How many blocks were open there: the end of the block around it ends an anchor that was left open, so that its
-    /// text is not the rest of the page.
+    /// How many blocks were open where it began: the end of the surrounding block ends an anchor that was left open, so
+    /// that its text does not extend over the rest of the page.
     depth: u32,
 }
 
@@ -119,7 +119,7 @@ pub(crate) struct PageSink<'d, 's, 'o> {
     options: &'o ScanOptions,
     /// Flags of tags whose attributes are read.
     wanted: u16,
-    /// The tag that is open between `open` and `opened`, and behind that the raw text element.
+    /// The tag that is open between `open` and `opened`; after that, the raw text element.
     info: TagInfo,
     attributes: [Span; SLOTS],
     set: u32,
@@ -131,7 +131,7 @@ pub(crate) struct PageSink<'d, 's, 'o> {
     depth: u32,
     templates: u32,
     noscripts: u32,
-    /// Start tags without their end tag so far, per block tag; too high where end tags are left out.
+    /// Number of start tags without an end tag so far, per block tag; too high where end tags are omitted.
     open_blocks: [u32; TAGS],
     /// The tokenizer reads the content of a raw text element; the next end tag is its own.
     in_raw: bool,
@@ -176,7 +176,7 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
         }
     }
 
-    /// To be called behind the last token.
+    /// Must be called after the last token.
     pub(crate) fn finish(&mut self) {
         self.end_anchor();
         self.end_block();
@@ -205,7 +205,7 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
         self.is_muted = self.templates > 0 || self.noscripts > 0 || self.scan.foreign.is_muted();
     }
 
-    /// What follows stands in the region that is open now.
+    /// Notes that the following text is in the region that is open now.
     fn region_starts(&mut self) {
         if !self.has_text {
             return;
@@ -288,7 +288,7 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
         }
     }
 
-    /// A cell or table of the innermost table begins or ends.
+    /// Handles the begin or end of a cell or table of the innermost table.
     fn table_part(&mut self) {
         if self.anchor.is_some_and(|anchor| anchor.tables >= self.tables && self.tables > 0) {
             self.end_anchor();
@@ -399,7 +399,7 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
         self.scan.title = Value::of_arena(start, &self.scan.arena);
     }
 
-    /// A start tag in foreign content; `None` if it ends that and is to be read as HTML.
+    /// Handles a start tag in foreign content; `None` if it ends foreign content and must be read as HTML.
     fn opened_foreign(&mut self, name: Name, self_closing: bool) -> Option<State> {
         let info = self.info;
         let is_breakout = info.flags & BREAKOUT != 0
@@ -475,7 +475,7 @@ impl<'d, 's, 'o> PageSink<'d, 's, 'o> {
         state
     }
 
-    /// A start tag in HTML that does more than begin a block.
+    /// Handles an HTML start tag that does more than begin a block.
     fn act(&mut self, name: Name, self_closing: bool) -> State {
         let tag = self.info.tag;
         if self.options.resources && self.info.flags & RESOURCE != 0 {

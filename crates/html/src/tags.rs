@@ -1,4 +1,4 @@
-//! What each tag means to the page sink: one table, looked up by the packed name.
+//! The properties of each tag for the page sink: one table, looked up by the packed name.
 
 use crate::tokenizer::Name;
 

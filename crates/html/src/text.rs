@@ -1,9 +1,9 @@
-//! The text of a page as a reader sees it: white space collapsed, one line per block.
+//! Collects the visible text of a page: white space collapsed, one line per block.
 
 use crate::references::{Context, reference};
 use crate::tokenizer::Span;
 
-/// What stands between the text so far and the next visible character.
+/// The separator between the text so far and the next visible character.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Pending {
     #[default]
@@ -50,12 +50,12 @@ impl TextBuffer {
         self.text.capacity()
     }
 
-    /// Whether text was dropped since offsets are 32 bits.
+    /// Whether text was dropped because offsets are 32 bits.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut
     }
 
-    /// What follows stands on a line of its own.
+    /// Begins a new line for the following text.
     pub(crate) fn line(&mut self) {
         self.pending = Pending::Line;
     }
@@ -82,7 +82,7 @@ impl TextBuffer {
             }
             let end = plain_end(bytes, at);
             if end > at {
-                // A run may end in one space that turned out to be followed by more or by nothing.
+                // A run may end in one space; whether it is kept depends on what follows.
                 let trailing = bytes[end - 1] == b' ';
                 self.separate();
                 self.text.push_str(&raw[at..end - usize::from(trailing)]);

@@ -1,8 +1,8 @@
-//! The HTML tokenizer: one pass over a complete document, nothing allocated, nothing copied.
+//! The HTML tokenizer: one pass over a complete document, without allocation or copying.
 //!
-//! It follows the tokenization stage of the HTML standard for every state that changes what comes out. It does not
-//! decode character references (the [`Sink`] does, where somebody keeps the value), report parse errors, or read the
-//! fields of a doctype.
+//! It follows the tokenization stage of the HTML standard for every state that affects the tokens. It does not decode
+//! character references (the [`Sink`] does, for the values it keeps), report parse errors, or read the fields of a
+//! doctype.
 
 use memchr::{memchr, memchr2, memmem};
 
@@ -120,10 +120,10 @@ pub enum Attributes {
     Skipped,
 }
 
-/// What receives the tokens.
+/// The receiver of the tokens.
 ///
-/// A tag counts only at its `>`: `open` and `attr` may be followed by nothing when the document ends inside the tag,
-/// so state is to be changed in `opened`. Spans never cut a character in two.
+/// A tag counts only at its `>`: after `open` and `attr` there may be no further call if the document ends inside the
+/// tag, so a sink should change its state in `opened`. Spans never cut a character in two.
 pub trait Sink {
     /// A run of text, references not decoded. Raw text elements give one call for their whole content.
     fn text(&mut self, raw: Span, kind: TextKind);
@@ -190,7 +190,8 @@ pub fn tokenize<S: Sink>(doc: &str, sink: &mut S) {
     tokenize_from(doc, State::Data, "", sink);
 }
 
-/// As [`tokenize`], beginning in any state; `last_start_tag` (lower case) is what ends a raw text state.
+/// As [`tokenize`], beginning in any state; `last_start_tag` (lower case) is the tag whose end tag ends a raw text
+/// state.
 pub fn tokenize_from<S: Sink>(doc: &str, start: State, last_start_tag: &str, sink: &mut S) {
     let doc = &doc[..doc.floor_char_boundary(MAX_DOCUMENT)];
     tokenize_bytes(doc.as_bytes(), start, last_start_tag.as_bytes(), sink);
@@ -243,7 +244,7 @@ impl<S: Sink> Tokenizer<'_, '_, S> {
             State::Data => 0,
             other => self.raw(other, 0, last_start_tag),
         };
-        let mut text = at; // where text not yet handed over begins
+        let mut text = at; // start of the text that was not passed to the sink yet
         while let Some(found) = memchr(b'<', &doc[at..]) {
             let lt = at + found;
             let Some(&next) = doc.get(lt + 1) else { break };
@@ -325,9 +326,9 @@ impl<S: Sink> Tokenizer<'_, '_, S> {
         Some(after)
     }
 
-    /// Walks the attributes from `at` to behind the `>`; gives the sink what it wants.
+    /// Reads the attributes from `at` to after the `>`, and passes them to the sink if `WANTED`.
     ///
-    /// The short cut "next `>` outside quotes" would be wrong: a quote opens a value only directly after `=`.
+    /// The shortcut "next `>` outside quotes" would be wrong: a quote opens a value only directly after `=`.
     fn attributes<const WANTED: bool>(&mut self, mut at: usize) -> Option<(usize, bool)> {
         let doc = self.doc;
         loop {

@@ -1,4 +1,4 @@
-//! The text that is a page's own, without menus, headers, footers and asides.
+//! Tests of the main content of a page, without menus, headers, footers and asides.
 
 use huntsman_html::{Region, Scan, ScanOptions};
 

@@ -1,4 +1,4 @@
-//! The scan against a tree: html5ever, through scraper, on the pages in `tests/data`, whole and damaged.
+//! Compares the scan with a tree: html5ever, through scraper, on the pages in `tests/data`, whole and damaged.
 
 use std::collections::HashSet;
 
@@ -26,7 +26,7 @@ const BLOCKS: &str = " address article aside blockquote body caption center dd d
 
 type Attributes = Vec<Option<String>>;
 
-/// What both sides have to agree on.
+/// The findings on which scan and tree must agree.
 #[derive(Debug, Default, PartialEq)]
 struct Findings {
     /// Address, rel.
@@ -327,7 +327,7 @@ fn damaged_pages_give_nearly_what_a_tree_gives() {
             }
         }
     }
-    // Bars: in per mille of the pages, some way below what many seeds gave.
+    // Thresholds in per mille of the pages, somewhat below the results of many seeds.
     let bars = [
         ("links as a set", 995),
         ("links once each, in order", 980),
@@ -458,8 +458,8 @@ fn tag_soup_gives_the_links_of_a_tree() {
         }
     }
     println!("links {same_links}, head {same_head}, text {same_text} of {total}");
-    // 99.6, 99.6 and 99.5 % for this seed. What differs needs a tree: mostly end tags of inline elements that are open
-    // around foreign content, which end that too.
+    // 99.6, 99.6 and 99.5 % for this seed. The differences need a tree: mostly end tags of inline elements that are
+    // open around foreign content, which also end that content.
     assert!(same_links * 1000 >= total * 990, "links {same_links} of {total}, seed {seed}");
     assert!(same_head * 1000 >= total * 990, "head {same_head} of {total}, seed {seed}");
     assert!(same_text * 1000 >= total * 985, "text {same_text} of {total}, seed {seed}");

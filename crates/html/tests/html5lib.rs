@@ -84,7 +84,7 @@ impl Sink for Tokens<'_> {
     }
 }
 
-/// Undoes the `\uXXXX` of a doubly escaped string; `None` for a lone surrogate, which UTF-8 cannot say.
+/// Undoes the `\uXXXX` of a doubly escaped string; `None` for a lone surrogate, which UTF-8 cannot encode.
 fn unescaped(text: &str) -> Option<String> {
     let mut units = Vec::new();
     let mut rest = text;
@@ -112,7 +112,7 @@ fn unescape_all(value: &mut Value) -> Option<()> {
     Some(())
 }
 
-/// The wanted tokens: of a doctype only the place, and neighbouring texts as one.
+/// The expected tokens, with doctypes reduced to their position and neighbouring texts merged.
 fn wanted(output: &Value) -> Vec<Value> {
     let mut sink = Tokens { doc: "", attributes: Map::new(), tokens: Vec::new() };
     for token in output.as_array().expect("a list of tokens") {

@@ -1,4 +1,4 @@
-//! Hostile documents: no crash, no work out of proportion, and what came before the damage is found.
+//! Hostile documents: the scan does not crash, its work stays proportional, and it finds everything before the damage.
 
 use huntsman_html::{
     Attributes, MetaRefresh, Name, Scan, ScanOptions, Sink, Span, State, TextKind, content_charset,
@@ -7,7 +7,7 @@ use huntsman_html::{
 
 mod hostile;
 
-/// Counts what a sink is given: calls and bytes. Work beyond that would have to be inside the tokenizer, which only
+/// Counts the calls and bytes that a sink receives. Further work would have to be inside the tokenizer, which only
 /// moves forward.
 #[derive(Default)]
 struct Work(usize);
@@ -57,7 +57,7 @@ fn hostile_documents_end_within_their_limits() {
     let inputs = hostile::inputs();
     assert!(inputs.len() >= 60);
     let options = ScanOptions::everything();
-    // The full size only where it takes a second: without optimisation it would be a minute.
+    // The full size is used only in optimised builds, where it takes a second; otherwise it would take a minute.
     let size = if cfg!(debug_assertions) { 1 << 19 } else { 8 << 20 };
     let mut scan = Scan::new();
     for (name, make) in inputs {

@@ -1,4 +1,4 @@
-//! The places where a scan without a tree goes wrong if it is careless.
+//! Cases in which a scan without a tree easily goes wrong.
 
 use huntsman_html::{LinkTag, Region, ResourceKind, Scan, ScanOptions};
 

@@ -1,20 +1,21 @@
-//! What middlewares put on a request, headers above all: it is made anew for every send and never stored.
+//! Headers and metas that middlewares add to a request. They are set anew each time the request is sent, and never
+//! stored.
 //!
-//! A retry or a redirect starts from the request as the spider gave it. Credentials of the settings therefore do not
-//! reach the frontier's files, and a redirect cannot carry them elsewhere.
+//! A retry or a redirect starts from the request as the spider made it. Credentials from the settings therefore do not
+//! reach the frontier's files, and a redirect cannot carry them to another site.
 
 use http::{HeaderName, HeaderValue};
 use huntsman_crawler::meta::{self, MetaKey, MetaValue};
 use huntsman_crawler::{CREDENTIALS, Request};
 
-/// What middlewares added to this request, kept in its extensions.
+/// The headers and metas that middlewares added to this request, kept in its extensions.
 #[derive(Clone, Debug, Default)]
 struct Added {
     headers: Vec<HeaderName>,
     meta: Vec<&'static str>,
 }
 
-/// Sets a header in the name of a middleware.
+/// Sets a header on behalf of a middleware.
 pub(crate) fn set(request: &mut Request, name: HeaderName, value: HeaderValue) {
     let added = request.extensions.get_or_insert_default::<Added>();
     if !added.headers.contains(&name) {
@@ -23,7 +24,7 @@ pub(crate) fn set(request: &mut Request, name: HeaderName, value: HeaderValue) {
     request.headers.insert(name, value);
 }
 
-/// Sets a header in the name of a middleware unless the request has it; whether it did.
+/// Sets a header on behalf of a middleware unless the request already has it; returns whether it was set.
 pub(crate) fn set_if_absent(request: &mut Request, name: HeaderName, value: HeaderValue) -> bool {
     let absent = !request.headers.contains_key(&name);
     if absent {
@@ -32,12 +33,12 @@ pub(crate) fn set_if_absent(request: &mut Request, name: HeaderName, value: Head
     absent
 }
 
-/// Whether a middleware, and not the spider, set this header.
+/// Whether this header was set by a middleware and not by the spider.
 pub(crate) fn is_ours(request: &Request, name: &HeaderName) -> bool {
     request.extensions.get::<Added>().is_some_and(|added| added.headers.contains(name))
 }
 
-/// Sets a meta in the name of a middleware.
+/// Sets a meta on behalf of a middleware.
 pub(crate) fn set_meta<T: MetaValue>(request: &mut Request, key: MetaKey<T>, value: T) {
     let added = request.extensions.get_or_insert_default::<Added>();
     if !added.meta.contains(&key.name()) {
@@ -46,7 +47,7 @@ pub(crate) fn set_meta<T: MetaValue>(request: &mut Request, key: MetaKey<T>, val
     request.set_meta(key, value);
 }
 
-/// Takes away what middlewares added, for a request that goes back to the queue.
+/// Removes what middlewares added from a request that goes back to the queue.
 pub(crate) fn strip(request: &mut Request) {
     if let Some(Added { headers, meta }) = request.extensions.remove::<Added>() {
         for name in headers {
@@ -58,8 +59,8 @@ pub(crate) fn strip(request: &mut Request) {
     }
 }
 
-/// The headers of a request that carry credentials: those that do by definition, what is marked sensitive, and the names in
-/// the request's meta `secret_headers`.
+/// The headers of a request that carry credentials: those that do by definition, those whose values are marked
+/// sensitive, and those named in the request's meta `secret_headers`.
 pub(crate) fn credentials(request: &Request) -> Vec<HeaderName> {
     let listed = request.meta.get(meta::SECRET_HEADERS.name()).and_then(serde_json::Value::as_array);
     let listed = listed.into_iter().flatten().filter_map(serde_json::Value::as_str);
@@ -72,7 +73,7 @@ pub(crate) fn credentials(request: &Request) -> Vec<HeaderName> {
     request.headers.keys().filter(|name| is_secret(name)).cloned().collect()
 }
 
-/// Takes out what never goes to another origin.
+/// Removes everything that must never be sent to another origin.
 pub(crate) fn drop_credentials(request: &mut Request) {
     for name in credentials(request) {
         request.headers.remove(name);

@@ -1,4 +1,4 @@
-//! AvoidDup: skips downloads whose content is known already, by what was learnt of the URLs of their site.
+//! AvoidDup: skips downloads of content that is already known, predicted from the URLs of the site.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -25,65 +25,68 @@ settings! {
     pub struct AvoidDupSettings {
         /// Learns which parts of URLs do not change the content, and skips downloads that would bring nothing new.
         avoid_dup_content_enabled: bool = false;
-        /// How it is learnt: our own model, or MaybeDont's rules exactly.
+        /// The model that learns: our own, or exactly MaybeDont's rules.
         avoid_dup_content_mode: AvoidDupMode = AvoidDupMode::Default;
-        /// Which requests are judged and learnt from: all, or those with meta `avoid_dup_content`.
+        /// Which requests are judged and learnt from: all, or only those with meta `avoid_dup_content`.
         avoid_dup_content_scope: AvoidDupScope = AvoidDupScope::All;
-        /// Pages of a site that are learnt before anything is skipped.
+        /// Number of pages of a site that are learnt before anything is skipped.
         avoid_dup_content_initial_queue_limit: usize = 300;
-        /// A download is skipped when its content is known with more than this probability.
+        /// A download is skipped if its content is known with more than this probability.
         avoid_dup_content_threshold: f64 = 0.98;
-        /// Share of the skips that are downloaded all the same, for evidence and for an estimate of what is lost.
+        /// Share of the skips that are downloaded all the same, as evidence and to estimate how much is lost.
         avoid_dup_content_exploration: f64 = 0.05;
-        /// The share may fall to this with the age of a rule: after 20 explorations that found nothing new it is half. Unset: it
-        /// does not fall.
+        /// Lower bound of that share, which falls with the age of a rule: after 20 explorations that found nothing new
+        /// it is halved. If unset, it does not fall.
         avoid_dup_content_exploration_min: Option<f64> = None;
-        /// Parameters (`sid`, `utm_*`), path segments (`/2`) and `host` that never matter: what differs in them only is skipped.
+        /// Parameters (`sid`, `utm_*`), path segments (`/2`) and `host` that never matter: a URL that differs from a
+        /// known one only in these is skipped.
         avoid_dup_content_pinned: Vec<String> = Vec::new();
-        /// The same that always matter: nothing is skipped because of them.
+        /// Parameters, path segments and `host`, written in the same way, that always matter: nothing is skipped
+        /// because of them.
         avoid_dup_content_forbidden: Vec<String> = Vec::new();
     }
 }
 
-/// How duplicate contents are avoided.
+/// The model by which duplicate content is avoided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AvoidDupMode {
     /// The model of `huntsman_detect::avoid`.
     #[default]
     Default,
-    /// MaybeDont 0.1.1, exactly.
+    /// Exactly MaybeDont 0.1.1.
     Reference,
 }
 
-/// Which requests duplicate contents are avoided for.
+/// The requests for which duplicate content is avoided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AvoidDupScope {
-    /// All.
+    /// All requests.
     #[default]
     All,
-    /// Those with meta `avoid_dup_content`.
+    /// Requests with meta `avoid_dup_content`.
     Marked,
 }
 
-/// Learns which parts of URLs do not change the content of a page, and skips requests that would bring nothing new, with
-/// reason `duplicate_content` and the rule in words.
+/// Learns which parts of URLs do not change the content of a page, and skips requests that would bring nothing new,
+/// with reason `duplicate_content` and the rule in words.
 ///
-/// The model is [`huntsman_detect::avoid`], one per registrable domain; nothing is skipped before
-/// `avoid_dup_content_initial_queue_limit` pages of it. It decides when a request is about to be sent. What is likely known is
-/// asked again after the other requests of its host; what may be settled by a page on its way, when that is there; what is
-/// to be skipped waits until nothing else of its host is left, and is fetched after all if the rule was contradicted
-/// meanwhile. A share of the skips (`avoid_dup_content_exploration`) is fetched at once: evidence, and an unbiased estimate of
-/// what is lost.
+/// There is one model ([`huntsman_detect::avoid`]) per registrable domain; nothing is skipped before it has learnt
+/// `avoid_dup_content_initial_queue_limit` pages. It decides when a request is about to be sent. A request whose
+/// content is probably known is put behind the other requests of its host and judged again. A request that a page being
+/// downloaded may settle waits for that page. A request to be skipped waits until its host has nothing else left, and
+/// is fetched after all if the rule was contradicted meanwhile. A share of the skips (`avoid_dup_content_exploration`)
+/// is fetched at once, which gives evidence and an unbiased estimate of what is lost.
 ///
-/// Judged are GET requests without a body; not start requests, robots.txt, sitemaps, downloads within callbacks, and those with meta
-/// `dont_avoid_dup_content`. With the scope `marked` only those with meta `avoid_dup_content`. Learnt are answers with status 2xx that
-/// are markup or text. Stats are under `avoid_dup/`. In a job the model is kept.
+/// It judges GET requests without a body, except start requests, robots.txt, sitemaps, downloads within callbacks, and
+/// requests with meta `dont_avoid_dup_content`. With the scope `marked` it judges only requests with meta
+/// `avoid_dup_content`. It learns from responses with status 2xx that are markup or text. Stats are under `avoid_dup/`.
+/// The model is saved in the job.
 ///
-/// With the mode `reference` the model and the rules are those of MaybeDont 0.1.1
-/// ([`huntsman_detect::maybedont`]): decided once, without waiting; texts are those of all text nodes of the body; it is
-/// not kept in a job.
+/// With the mode `reference` the model and the rules are those of MaybeDont 0.1.1 ([`huntsman_detect::maybedont`]):
+/// each request is decided once, without waiting; the text of a page is that of all text nodes of the body; and the
+/// model is not saved in the job.
 #[derive(Clone)]
 pub struct AvoidDup(Arc<Inner>);
 
@@ -99,7 +102,7 @@ enum Model {
     Reference(Box<Gate>),
 }
 
-/// In the extensions of a page: its number, and where its links stand.
+/// The number of a page and the positions of its links; in the extensions of the page.
 #[derive(Clone, Debug)]
 struct Learnt {
     site: Arc<str>,
@@ -107,12 +110,12 @@ struct Learnt {
     positions: Arc<HashMap<Url, u64>>,
 }
 
-/// How long a request waits for one on its way the first time, after how many times that has grown by as much, and how often it waits at
-/// most: 17.5 s in all.
+/// A request that waits for another one to finish waits this long the first time; the next constants are the number of
+/// waits after which the time grows by the same amount, and the number of waits at most: 17.5 s in all.
 const HOLD: Duration = Duration::from_millis(50);
 const HOLDS_TO_GROW: u32 = 20;
 const MOST_HOLDS: u64 = 100;
-/// Priority of what is put back; nobody asks for so low a one.
+/// Priority of requests that are put back; lower than any that a spider would ask for.
 const LATER: i32 = -1_000_000;
 const LAST: i32 = -2_000_000;
 
@@ -152,7 +155,7 @@ impl AvoidDup {
         Ok(Some(Self(Arc::new(Inner { model: Mutex::new(model), marked, batches: Mutex::new(0) }))))
     }
 
-    /// Pages learnt, requests skipped and explored; `None` in reference mode.
+    /// Counts of the pages learnt and of the requests skipped and explored; `None` in reference mode.
     pub fn totals(&self) -> Option<Totals> {
         match &*self.model() {
             Model::Default(predictor) => Some(predictor.totals()),
@@ -160,7 +163,7 @@ impl AvoidDup {
         }
     }
 
-    /// Rules by which requests were skipped, the most used first; none in reference mode.
+    /// The rules by which requests were skipped, the most used first; empty in reference mode.
     pub fn rules(&self) -> Vec<Rule> {
         match &*self.model() {
             Model::Default(predictor) => predictor.rules(),
@@ -168,7 +171,7 @@ impl AvoidDup {
         }
     }
 
-    /// Parameters that never mattered on their site; none in reference mode.
+    /// Parameters that never mattered on their site; empty in reference mode.
     pub fn parameters_that_never_mattered(&self) -> Vec<IdleParameter> {
         match &*self.model() {
             Model::Default(predictor) => predictor.parameters_that_never_mattered(),
@@ -176,7 +179,7 @@ impl AvoidDup {
         }
     }
 
-    /// What is believed of a URL, in words.
+    /// Explains in words what the model believes about a URL.
     pub fn explain(&self, url: &Url) -> Option<String> {
         match &*self.model() {
             Model::Default(predictor) => Some(predictor.explain(&site_of(url), url)?.to_string()),
@@ -200,7 +203,7 @@ impl AvoidDup {
             && (!self.0.marked || request.meta_flag(meta::AVOID_DUP_CONTENT))
     }
 
-    /// As MaybeDont: decided once.
+    /// Judges a request as MaybeDont does: once, without waiting.
     fn judge_as_reference(gate: &mut Gate, request: &Request, cx: &Context) -> OnRequest {
         match gate.decide(request.url.as_str()) {
             maybedont::Decision::Fetch { explored, .. } => {
@@ -222,7 +225,7 @@ impl AvoidDup {
         let is_last = request.meta_flag(meta::AVOID_DUP_SKIPPED);
         let held = request.meta_value(meta::AVOID_DUP_HELD).unwrap_or(0);
         if is_last && held < MOST_HOLDS && predictor.is_flying(&site) {
-            // What is on its way may lead to more, or speak against the rule.
+            // The pages being downloaded may lead to more requests, or contradict the rule.
             return hold(request, held, cx);
         }
         match predictor.decide(&site, &request.url, is_last) {
@@ -243,7 +246,7 @@ impl AvoidDup {
                 if before.is_none_or(|before| level > before + 2) {
                     cx.stats().inc("avoid_dup/delayed");
                     let mut later = put_back(request);
-                    // The least likely copies first.
+                    // The requests that are least likely to be copies come first.
                     later.priority = LATER - i32::try_from(level).unwrap_or(0);
                     later.set_meta(meta::AVOID_DUP_DELAYED, level);
                     return OnRequest::Reschedule(Box::new(later));
@@ -260,7 +263,7 @@ impl AvoidDup {
         OnRequest::Continue
     }
 
-    /// Where a request was sent to on its own site.
+    /// Learns the target of a redirect within a site.
     fn redirected(&self, from: &Url, location: &HeaderValue) {
         let to = location.to_str().ok().and_then(|location| from.join(location).ok());
         let site = site_of(from);
@@ -271,7 +274,7 @@ impl AvoidDup {
         }
     }
 
-    /// A request ended without a page to learn from.
+    /// Notes that a request ended without a page to learn from.
     fn landed(&self, url: &Url) {
         if let Model::Default(predictor) = &mut *self.model() {
             let site = site_of(url);
@@ -298,7 +301,7 @@ fn hold(request: &Request, held: u64, cx: &Context) -> OnRequest {
     OnRequest::Reschedule(Box::new(again))
 }
 
-/// Whose pages are compared with each other: those of a registrable domain, else of a host.
+/// The site within which pages are compared: the registrable domain, or the host if there is none.
 fn site_of(url: &Url) -> String {
     registrable_domain(url).or(url.host_str()).unwrap_or_default().to_ascii_lowercase()
 }
@@ -314,7 +317,7 @@ impl Component for AvoidDup {
     type Settings = AvoidDupSettings;
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        // The place in the spider chain: pages come to it before any other, and requests after all others.
+        // In the spider chain, pages reach this middleware before any other, and requests after all others.
         hooks.downloader(200).spider(20).observer().persist()
     }
 
@@ -325,7 +328,7 @@ impl Component for AvoidDup {
 
 impl DownloaderMiddleware for AvoidDup {
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
-        // The target of a redirect is the answer to a request that was judged.
+        // The target of a redirect is the response to a request that was already judged.
         if !self.concerns(request) || request.has_meta(meta::REDIRECT_URLS) {
             return Ok(OnRequest::Continue);
         }
@@ -415,7 +418,7 @@ impl SpiderMiddleware for AvoidDup {
 impl Observer for AvoidDup {
     fn event(&self, event: &Event<'_>) {
         match event {
-            // A redirect, an error: what is asked for next is another request.
+            // After a redirect or an error, the next request is a different one.
             Event::ResponseDownloaded { request, response } if response.status != StatusCode::OK => {
                 if response.status.is_redirection()
                     && let Some(to) = response.headers.get(LOCATION)
@@ -426,7 +429,7 @@ impl Observer for AvoidDup {
                 self.landed(&request.url);
             }
             Event::RequestLeftDownloader { request, error: Some(_) } => self.landed(&request.url),
-            // By a middleware between this one and the network.
+            // The request was dropped by a middleware between this one and the network.
             Event::RequestDropped(dropped) if dropped.component != Self::NAME => {
                 if let Ok(url) = Url::parse(&dropped.url) {
                     self.landed(&url);
@@ -446,7 +449,7 @@ fn text_of_body(page: &Page) -> Result<String> {
     Ok(bodies.iter().map(Element::text).collect::<Vec<_>>().join("\n"))
 }
 
-/// The model in the job: what it was told, batch by batch.
+/// Saves the model in the job: its observations, batch by batch.
 impl Persist for AvoidDup {
     fn name(&self) -> String {
         Self::NAME.to_owned()

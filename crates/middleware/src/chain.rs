@@ -3,7 +3,7 @@
 use huntsman_crawler::{Request, meta};
 use serde_json::Value;
 
-/// The addresses that led to this request.
+/// The URLs that led to this request.
 pub(crate) fn urls(request: &Request) -> impl Iterator<Item = &str> {
     list(request).into_iter().flatten().filter_map(Value::as_str)
 }
@@ -17,13 +17,13 @@ fn list(request: &Request) -> Option<&Vec<Value>> {
     if request.meta.is_empty() { None } else { request.meta.get(meta::REDIRECT_URLS.name())?.as_array() }
 }
 
-/// The status of the last redirect, if it was one by status.
+/// The status code of the last redirect, or `None` if it was not a redirect by status code.
 pub(crate) fn last_status(request: &Request) -> Option<u16> {
     request.meta.get(meta::REDIRECT_REASONS.name())?.as_array()?.last()?.as_u64()?.try_into().ok()
 }
 
-/// Skips the duplicate filter for a request that is in the queue for the second time, and says who did so. What the spider
-/// asked for is left as it is.
+/// Makes a request that enters the queue for the second time skip the duplicate filter, and records which component did
+/// so. A `dont_filter` that the spider set is left as it is.
 pub(crate) fn set_unfiltered(request: &mut Request, by: &'static str) {
     if !request.unfiltered {
         request.unfiltered = true;
@@ -31,13 +31,14 @@ pub(crate) fn set_unfiltered(request: &mut Request, by: &'static str) {
     }
 }
 
-/// Takes that back.
+/// Undoes [`set_unfiltered`].
 pub(crate) fn clear_unfiltered(request: &mut Request) {
     if request.remove_meta(meta::UNFILTERED_BY) {
         request.unfiltered = false;
     }
 }
 
-/// Put into the extensions of a response that changed the cookies of the crawl: with new ones the same address may answer differently.
+/// Marks a response that changed the cookies of the crawl; in its extensions. With new cookies the same URL may answer
+/// differently.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CookiesChanged;

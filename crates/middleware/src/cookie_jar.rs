@@ -1,7 +1,9 @@
-//! A cookie jar (RFC 6265): what servers set, for whom, and until when. Bounded, and it can be read, seeded and saved.
+//! A cookie jar (RFC 6265): which cookies servers set, for which hosts, and until when. Its size is bounded, and
+//! programs can read, seed and save it.
 //!
-//! The jar of reqwest (`cookie_store`) was looked at: it is used without a list of public suffixes, so that a site could set cookies for all of
-//! `co.uk`, and a client has one jar where a crawl has as many as its requests name. Single `Set-Cookie` lines are parsed by the crate `cookie`.
+//! The jar that reqwest uses (`cookie_store`) was rejected: reqwest runs it without a list of public suffixes, so a
+//! site could set cookies for all of `co.uk`, and a client has one jar whereas a crawl has as many as its requests
+//! name. Single `Set-Cookie` lines are parsed by the crate `cookie`.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -12,40 +14,40 @@ use url::{Host, Url};
 
 use crate::origin;
 
-/// Cookies of one domain at most; the oldest goes first.
+/// Maximum number of cookies of one domain; the oldest is removed first.
 const MAX_PER_DOMAIN: usize = 50;
-/// Bytes of name and value together at most.
+/// Maximum bytes of the name and value of a cookie together.
 const MAX_COOKIE: usize = 4_096;
-/// Bytes of one `Cookie` header at most.
+/// Maximum bytes of one `Cookie` header.
 const MAX_HEADER: usize = 8_192;
-/// Bytes of a whole jar at most: a crawl of a million hosts must not remember them all. The least recently used domains go
-/// first.
+/// Maximum bytes of a whole jar, so that a crawl of a million hosts does not keep the cookies of all of them. The least
+/// recently used domains are removed first.
 const MAX_JAR: usize = 16 << 20;
-/// What a cookie costs beside its texts, roughly.
+/// Approximate memory in bytes that a cookie takes besides its texts.
 const OVERHEAD: usize = 120;
 
-/// One cookie with where it belongs.
+/// One cookie with its domain, path and expiry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StoredCookie {
-    /// Name.
+    /// The name.
     pub name: String,
-    /// Value, as it was set.
+    /// The value, as the server set it.
     pub value: String,
-    /// Host or domain, in ASCII and lower case, without a leading dot.
+    /// The host or domain, in ASCII and lower case, without a leading dot.
     pub domain: String,
-    /// For this host only, not for its subdomains.
+    /// Whether it is for this host only and not for its subdomains.
     #[serde(default)]
     pub host_only: bool,
-    /// For this path and below.
+    /// It is for this path and the paths below it.
     #[serde(default = "root")]
     pub path: String,
-    /// For https only.
+    /// Whether it is for https only.
     #[serde(default)]
     pub secure: bool,
-    /// Not for scripts; kept for those who save the jar.
+    /// Whether scripts must not see it; kept so that a saved jar is complete.
     #[serde(default)]
     pub http_only: bool,
-    /// Seconds since 1970; none is until the end of the crawl.
+    /// Expiry in seconds since 1970; `None` means the end of the crawl.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires: Option<u64>,
 }
@@ -55,7 +57,7 @@ fn root() -> String {
 }
 
 impl StoredCookie {
-    /// A cookie for one host, all its paths, and https only if the URL is https.
+    /// A cookie for one host and all its paths; for https only if the URL is https.
     pub fn new(url: &Url, name: &str, value: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -77,7 +79,7 @@ impl StoredCookie {
         self.expires.is_some_and(|at| at <= now.0 / 1_000_000)
     }
 
-    /// Whether it is the same cookie, to be replaced, in one domain.
+    /// Whether the two are the same cookie (in one domain), so that this one replaces the other.
     fn replaces(&self, other: &Self) -> bool {
         self.name == other.name && self.path == other.path
     }
@@ -85,7 +87,8 @@ impl StoredCookie {
 
 /// Cookies by domain.
 ///
-/// At most 50 of a domain, 4 KiB each, 8 KiB in a `Cookie` header, and 16 MiB in all. A copy is a fork.
+/// It holds at most 50 cookies per domain, 4 KiB per cookie, 8 KiB per `Cookie` header, and 16 MiB in all. A clone is
+/// an independent copy.
 #[derive(Clone, Debug, Default)]
 pub struct CookieJar {
     domains: HashMap<String, Domain>,
@@ -106,12 +109,12 @@ impl CookieJar {
         Self::default()
     }
 
-    /// How many cookies there are, expired ones included.
+    /// The number of cookies, expired ones included.
     pub fn len(&self) -> usize {
         self.domains.values().map(|domain| domain.cookies.len()).sum()
     }
 
-    /// Whether there is none.
+    /// Whether the jar has no cookies.
     pub fn is_empty(&self) -> bool {
         self.domains.is_empty()
     }
@@ -121,13 +124,14 @@ impl CookieJar {
         self.domains.values().flat_map(|domain| &domain.cookies)
     }
 
-    /// Forgets everything.
+    /// Removes all cookies.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Puts a cookie in, or replaces the one of the same name, domain and path; whether that changed anything. One that is
-    /// too large, expired (it takes the old one away), or cannot stand in a header is not kept.
+    /// Adds a cookie, or replaces the one of the same name, domain and path; returns whether the jar changed. A cookie
+    /// that is too large, has expired (it then removes the old one), or contains characters that a header cannot is not
+    /// kept.
     pub fn insert(&mut self, cookie: StoredCookie, now: Timestamp) -> bool {
         let is_too_large =
             cookie.name.len() + cookie.value.len() > MAX_COOKIE || cookie.path.len() > MAX_COOKIE;
@@ -151,7 +155,7 @@ impl CookieJar {
                 domain.cookies.remove(at);
                 true
             }
-            // The place is kept: the order of creation is that of the first one (RFC 6265, 5.3).
+            // The cookie keeps its place: its creation order is that of the first one (RFC 6265, 5.3).
             Some(at) => {
                 let is_new = domain.cookies[at].value != cookie.value;
                 domain.cookies[at] = cookie;
@@ -180,11 +184,11 @@ impl CookieJar {
         changed
     }
 
-    /// Takes a `Set-Cookie` header in, if it is for this URL; whether that changed anything.
+    /// Stores a `Set-Cookie` header if it is valid for this URL; returns whether the jar changed.
     ///
-    /// Dropped are cookies for another host, for a public suffix (private section included) that is not the host itself,
-    /// for an IP address that is not the host, with a `Domain` that is no host name or ends with a dot, `Secure` ones over
-    /// http, and those that would hide a `Secure` one over http.
+    /// It rejects cookies for another host, for a public suffix (private section included) that is not the host itself,
+    /// for an IP address that is not the host, cookies with a `Domain` that is no host name or ends with a dot,
+    /// `Secure` cookies over http, and cookies that would hide a `Secure` one over http.
     pub fn store(&mut self, url: &Url, set_cookie: &str, now: Timestamp) -> bool {
         let Some(cookie) = self.accept(url, set_cookie, now) else { return false };
         self.insert(cookie, now)
@@ -226,7 +230,7 @@ impl CookieJar {
         (is_https || !self.hides_secure(host, &cookie)).then_some(cookie)
     }
 
-    /// Whether a cookie that came over http would take the place of a secure one (RFC 6265bis, "leave secure cookies alone").
+    /// Whether a cookie that came over http would hide a secure one (RFC 6265bis, "leave secure cookies alone").
     fn hides_secure(&self, host: &str, cookie: &StoredCookie) -> bool {
         domains_of(host)
             .filter_map(|domain| self.domains.get(domain))
@@ -269,7 +273,7 @@ impl CookieJar {
         (!header.is_empty()).then_some(header)
     }
 
-    /// Drops the least recently used domains until a tenth is free.
+    /// Removes the least recently used domains until a tenth of the jar is free.
     fn shrink(&mut self) {
         let mut ages: Vec<(u64, String)> =
             self.domains.iter().map(|(name, domain)| (domain.used, name.clone())).collect();
@@ -284,15 +288,15 @@ impl CookieJar {
         }
     }
 
-    /// The cookies as JSON, a list of objects.
+    /// The cookies as JSON: a list of objects.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(&self.sorted()).expect("cookies are text and numbers")
     }
 
-    /// Reads what [`CookieJar::to_json`] wrote.
+    /// Reads JSON that [`CookieJar::to_json`] wrote.
     ///
     /// # Errors
-    /// It is not JSON of that shape.
+    /// The text is not JSON of that shape.
     pub fn from_json(text: &str) -> Result<Self> {
         let cookies: Vec<StoredCookie> = serde_json::from_str(text)?;
         Ok(Self::of(cookies))
@@ -303,7 +307,7 @@ impl CookieJar {
         let mut out = "# Netscape HTTP Cookie File\n".to_owned();
         let flag = |set: bool| if set { "TRUE" } else { "FALSE" };
         for cookie in self.sorted() {
-            // A tab or a line break in a value would be another cookie.
+            // A tab or a line break in a value would start another field or cookie.
             if [&cookie.name, &cookie.value, &cookie.path]
                 .iter()
                 .any(|text| text.contains(['\t', '\n', '\r']))
@@ -354,7 +358,7 @@ impl CookieJar {
                     index + 1
                 )));
             };
-            // Some writers give fractions, and 0 or -1 for the end of the session.
+            // Some writers give fractions, and 0 or -1 for a cookie that ends with the session.
             let expires = expires.trim().parse::<f64>().ok().filter(|at| *at > 0.0).map(|at| at as u64);
             cookies.push(StoredCookie {
                 name: name.to_owned(),
@@ -370,10 +374,10 @@ impl CookieJar {
         Ok(Self::of(cookies))
     }
 
-    /// Reads a file: JSON if it begins with a bracket, else the Netscape format.
+    /// Reads a file: as JSON if it begins with a bracket, else in the Netscape format.
     ///
     /// # Errors
-    /// The file cannot be read, or is neither.
+    /// The file cannot be read, or is in neither format.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let doing = || format!("reading cookies from {}", path.display());
@@ -386,8 +390,8 @@ impl CookieJar {
         jar.map_err(|error| error.context(doing()))
     }
 
-    /// Writes a file, as JSON if its name ends with `.json`, else in the Netscape format. It is readable for its owner only,
-    /// and complete or not there.
+    /// Writes a file, as JSON if its name ends with `.json`, else in the Netscape format. Only its owner can read it,
+    /// and it is replaced atomically.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -402,7 +406,7 @@ impl CookieJar {
     fn of(cookies: Vec<StoredCookie>) -> Self {
         let mut jar = Self::new();
         for cookie in cookies {
-            // Expired ones are not sent; whether they are is decided then.
+            // With time 0 expired cookies are kept too; they are left out when a header is made.
             jar.insert(cookie, Timestamp(0));
         }
         jar
@@ -416,10 +420,10 @@ impl CookieJar {
     }
 }
 
-/// Where a cookie with this `Domain` belongs: the domain, and whether it is for the host only. `None` if it is not for this
-/// host.
+/// The domain of a cookie with this `Domain` attribute, and whether it is for the host only. `None` if this host may
+/// not set it.
 fn domain_for(url: &Url, host: &str, domain: &str) -> Option<(String, bool)> {
-    // The URL parser's own reading: lower case, IDNA, and all the odd spellings of addresses.
+    // The URL parser normalises the case, IDNA, and unusual spellings of IP addresses.
     match (Host::parse(domain).ok()?, url.host()?) {
         (Host::Domain(name), Host::Domain(_)) if !name.ends_with('.') => {
             let is_public = psl::domain_str(&name).is_none();
@@ -435,7 +439,7 @@ fn domain_for(url: &Url, host: &str, domain: &str) -> Option<(String, bool)> {
     }
 }
 
-/// A host and the domains above it.
+/// The host itself and each domain above it.
 fn domains_of(host: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(host), |name| name.split_once('.').map(|(_, rest)| rest))
 }
@@ -454,7 +458,7 @@ fn path_matches(path: &str, of_cookie: &str) -> bool {
         .is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || of_cookie.ends_with('/'))
 }
 
-/// Max-Age wins over Expires; the result is in seconds since 1970.
+/// The expiry in seconds since 1970; Max-Age takes precedence over Expires.
 fn expiry(cookie: &cookie::Cookie<'_>, now: Timestamp) -> Option<u64> {
     let now = now.0 / 1_000_000;
     match (cookie.max_age(), cookie.expires_datetime()) {

@@ -1,4 +1,4 @@
-//! Cookies: jars that servers fill and requests are sent with.
+//! Cookies: stores the cookies that servers set in jars, and sends them with later requests.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -22,37 +22,37 @@ settings! {
     pub struct CookiesSettings {
         /// Keeps cookies.
         cookies_enabled: bool = true, broad = false;
-        /// Logs cookies that are sent and received.
+        /// Logs the cookies that are sent and received.
         cookies_debug: bool = false;
     }
 }
 
-/// Keeps what servers set and sends it back.
+/// Stores the cookies that servers set and sends them back.
 ///
-/// A request's meta `cookiejar` (text or a number) names one of many jars; it is not inherited by links. Cookies given with
-/// the request are put into the jar for its host and all its paths, for https only if it is https. With meta
-/// `dont_merge_cookies` nothing is sent or kept. A `Cookie` header set by hand is replaced.
+/// A request's meta `cookiejar` (text or a number) names one of many jars; links do not inherit it. Cookies given with
+/// the request are put into the jar for its host and all its paths, for https only if the request is https. With meta
+/// `dont_merge_cookies` no cookies are sent or kept. A `Cookie` header set by hand is replaced.
 #[derive(Debug)]
 pub struct Cookies {
     jars: CookieJars,
     debug: bool,
-    /// Hash of what was saved in the job last.
+    /// Hash of the state that was last saved in the job.
     saved: AtomicU64,
 }
 
-/// The jars of a crawl by name; the name of the usual one is empty. Clones are the same jars.
+/// The jars of a crawl by name; the default jar has the empty name. Clones share the same jars.
 #[derive(Clone, Debug, Default)]
 pub struct CookieJars(Arc<Mutex<HashMap<String, CookieJar>>>);
 
 impl CookieJars {
-    /// No cookies.
+    /// Creates an empty set of jars.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reads or changes one jar; it is made if there is none of that name.
+    /// Runs a function on one jar, to read or change it; creates the jar if there is none of that name.
     pub fn with<T>(&self, name: &str, work: impl FnOnce(&mut CookieJar) -> T) -> T {
-        // A panic of somebody else's work leaves a jar that is still a jar.
+        // After a panic in another caller's function the jar is still consistent, so the poisoned lock can be used.
         let mut jars = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match jars.get_mut(name) {
             Some(jar) => work(jar),
@@ -68,7 +68,7 @@ impl CookieJars {
         names
     }
 
-    /// Replaces one jar by a copy of another.
+    /// Replaces the jar `to` by a copy of the jar `from`.
     pub fn fork(&self, from: &str, to: &str) {
         let copy = self.with(from, |jar| jar.clone());
         self.with(to, |jar| *jar = copy);
@@ -85,10 +85,10 @@ impl CookieJars {
             .map_err(|cause| Error::from(cause).context(format!("writing cookies to {}", path.display())))
     }
 
-    /// Reads what [`CookieJars::save`] wrote, in place of the jars of the same names.
+    /// Reads a file that [`CookieJars::save`] wrote. Its jars replace those of the same names.
     ///
     /// # Errors
-    /// The file cannot be read, or is something else.
+    /// The file cannot be read, or has another format.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let doing = || format!("reading cookies from {}", path.display());
@@ -115,7 +115,7 @@ impl CookieJars {
     }
 }
 
-/// The jars in the job.
+/// Saves the jars in the job.
 impl Persist for Cookies {
     fn name(&self) -> String {
         "cookies".to_owned()
@@ -145,7 +145,7 @@ impl Cookies {
         Self::with_jars(settings, CookieJars::new())
     }
 
-    /// With given jars, to seed them before or read them after the crawl.
+    /// Uses the given jars, so that a program can seed them before the crawl or read them after it.
     ///
     /// # Errors
     /// None.
@@ -160,7 +160,7 @@ impl Cookies {
     }
 }
 
-/// The name of the jar that a request asks for.
+/// The name of the jar that a request uses.
 fn jar_name(request: &Request) -> String {
     match request.meta.get(meta::COOKIEJAR.name()) {
         None | Some(Value::Null) => String::new(),
@@ -288,7 +288,7 @@ mod tests {
         let mut next = request("http://h/");
         bench.cookies.process_request(&mut next, &bench.cx).await.unwrap();
         assert_eq!(next.headers["cookie"].as_bytes(), "a=caf\u{e9}; b=2".as_bytes());
-        // Given by hand, and no cookie at all: it would end the header.
+        // This cookie was set by hand and is not valid: it would end the header.
         let mut odd = request("http://h/").cookie("c", "1\r\nX-Evil: 1").cookie("d;e", "1").cookie("f", "ok");
         bench.cookies.process_request(&mut odd, &bench.cx).await.unwrap();
         assert_eq!(odd.headers["cookie"].as_bytes(), "a=caf\u{e9}; b=2; f=ok".as_bytes());

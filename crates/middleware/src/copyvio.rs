@@ -1,4 +1,4 @@
-//! Copyright violations over a network: finds sources of an article, reads them, and compares.
+//! Finds possible sources of an article over the network, reads them, and compares them with the article.
 
 mod cache;
 mod candidates;

@@ -1,4 +1,4 @@
-//! DefaultHeaders: headers that every request has unless it says otherwise.
+//! DefaultHeaders: headers that every request gets unless it sets them itself.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::added;
 settings! {
     /// Settings of [`DefaultHeaders`].
     pub struct DefaultHeadersSettings {
-        /// Headers that are set when absent, for every host; names match whatever their case. Credentials are refused here: see
-        /// http_auth and secret_headers.
+        /// Headers that are set if a request does not have them, for every host; the case of names does not matter.
+        /// Credentials are refused here: see http_auth and secret_headers.
         default_request_headers: BTreeMap<String, String> = BTreeMap::from([
             ("Accept".to_owned(), "text/html,application/xhtml+xml,application/xml, headers;q=0.9,*/*;q=0.8".to_owned()),
             ("Accept-Language".to_owned(), "en".to_owned()),
@@ -22,18 +22,18 @@ settings! {
     }
 }
 
-/// Sets the `default_request_headers` that a request does not have. They go to every host, so credentials are refused: those
-/// belong to `http_auth` and `secret_headers`, each with its origin.
+/// Sets the `default_request_headers` that a request does not have. They are sent to every host, so credentials are
+/// refused: those belong in `http_auth` and `secret_headers`, each with its origin.
 #[derive(Debug)]
 pub struct DefaultHeaders {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
 impl DefaultHeaders {
-    /// Not configured if there are no such headers.
+    /// Not configured if the setting is empty.
     ///
     /// # Errors
-    /// A name or a value is not allowed in HTTP, a name is given twice, or it is one of a header with credentials.
+    /// A name or a value is not allowed in HTTP, a name is given twice, or a header carries credentials.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
         let own: DefaultHeadersSettings = settings.of();
         let mut headers: Vec<(HeaderName, HeaderValue)> =
@@ -61,7 +61,8 @@ impl DefaultHeaders {
     }
 }
 
-/// Why a header with credentials is refused, and what to use. The value is not repeated.
+/// The error message for a header with credentials: why it is refused, and what to use. The message does not repeat the
+/// value.
 fn secret(name: &str, key: &HeaderName) -> String {
     let instead = match key.as_str() {
         "cookie" => {

@@ -1,4 +1,4 @@
-//! The polite stack: every built-in component in its place.
+//! The default set of components: every built-in component at its place in the chains.
 
 use huntsman_crawler::{CrawlerBuilder, Output, Page, Plugin, SettingsTable, Spider, spider_fn};
 
@@ -9,8 +9,8 @@ use crate::{
     Offsite, Redirect, Referer, Retry, RobotsTxt, Traps, UrlLength, UserAgent,
 };
 
-/// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each is switched off or moved by
-/// its name in the settings `downloader_middlewares` and `spider_middlewares`.
+/// Installs the built-in middlewares, with Scrapy's order numbers where Scrapy has them. Each can be switched off or
+/// moved by its name in the settings `downloader_middlewares` and `spider_middlewares`.
 ///
 /// | order | downloader side | order | spider side |
 /// |---|---|---|---|
@@ -35,7 +35,7 @@ use crate::{
 /// | 870 | [`incremental`](Incremental) | | |
 /// | 900 | [`http_cache`](HttpCache) | | |
 ///
-/// The downloader itself is not part of it.
+/// The downloader itself is not included.
 ///
 /// ```
 /// use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
@@ -53,7 +53,7 @@ use crate::{
 pub struct Defaults;
 
 impl Defaults {
-    /// The settings that a crawl with these components knows: the engine's, and theirs.
+    /// The settings that a crawl with these components accepts: those of the engine and those of the components.
     pub fn settings_table() -> SettingsTable {
         let spider = spider_fn([""; 0], |_: &Page, _: &mut Output<()>| Ok(()));
         CrawlerBuilder::new(spider).plugin(Self).settings_table().clone()

@@ -10,9 +10,10 @@ use huntsman_crawler::{
 settings! {
     /// Settings of [`Depth`].
     pub struct DepthSettings {
-        /// Links followed from a seed at most; 0 is no limit.
+        /// Maximum number of links followed from a seed; 0 is no limit.
         depth_limit: u16 = 0;
-        /// Links followed from a seed without a look at them, at most: a guard against endless chains. 0 switches it off.
+        /// Maximum number of links in a row that were followed automatically, without the spider looking at them: a
+        /// guard against endless chains. 0 switches it off.
         depth_guard: u16 = 20;
         /// priority -= depth * depth_priority.
         depth_priority: i32 = 0;
@@ -21,11 +22,12 @@ settings! {
     }
 }
 
-/// Drops requests that are deeper than `depth_limit` (reason `depth`), and lowers the priority by depth. Links that nobody
-/// looked at are dropped beyond the guard against endless chains, too: `depth_guard` (reason `depth_guard`).
+/// Drops requests that are deeper than `depth_limit` (reason `depth`), and lowers the priority by depth. Links that
+/// were followed automatically are also dropped beyond `depth_guard`, a guard against endless chains (reason
+/// `depth_guard`).
 ///
-/// The engine counts: a link is one deeper than its page, a redirect is as deep as its source. A request with meta
-/// `depth_reset` starts at 0 again.
+/// The engine counts the depth: a link is one deeper than its page, a redirect is as deep as its source. A request with
+/// meta `depth_reset` starts at 0 again.
 #[derive(Debug)]
 pub struct Depth {
     limit: u16,
@@ -36,7 +38,7 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// Always configured, for the stats.
+    /// Always configured, because it also counts stats.
     ///
     /// # Errors
     /// None.

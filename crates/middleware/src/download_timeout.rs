@@ -6,15 +6,16 @@ use huntsman_crawler::{
 
 use crate::added;
 
-/// Gives each request the time limit of the settings, unless its own meta `download_timeout` (seconds) has one. A limit that
-/// is no positive number is replaced: a request without any limit could hold a connection for ever.
+/// Gives each request the time limit of the settings, unless its own meta `download_timeout` (seconds) sets one. A
+/// limit that is not a positive number is replaced, because a request without any limit could hold a connection
+/// forever.
 #[derive(Debug)]
 pub struct DownloadTimeout {
     seconds: f64,
 }
 
 impl DownloadTimeout {
-    /// Not configured if `download_timeout` is 0: the downloader's own limits hold.
+    /// Not configured if `download_timeout` is 0: then the downloader's own limits apply.
     ///
     /// # Errors
     /// None today.

@@ -8,9 +8,9 @@ use huntsman_crawler::{
     Request, Response, Result, Settings, Stats,
 };
 
-/// Counts what passes close to the network, cached answers included.
+/// Counts requests and responses close to the network; responses from the HTTP cache are counted too.
 ///
-/// Bytes are those of a HTTP/1.1 message with these headers and the body as it came over the wire.
+/// The number of bytes is that of an HTTP/1.1 message with these headers and the body as it was transferred.
 #[derive(Debug, Default)]
 pub struct DownloaderStats {
     counters: OnceLock<Counters>,
@@ -50,7 +50,7 @@ impl DownloaderStats {
         Ok(Some(Self::default()))
     }
 
-    /// The usual counters are taken from the stats once: by name each would cost a lock and a look-up.
+    /// The common counters are looked up in the stats once: by name each would cost a lock and a look-up per request.
     fn counters(&self, cx: &Context) -> &Counters {
         self.counters.get_or_init(|| Counters::new(cx.stats()))
     }

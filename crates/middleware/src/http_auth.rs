@@ -1,4 +1,4 @@
-//! HttpAuth: credentials and secret headers, each bound to where it belongs.
+//! HttpAuth: credentials and secret headers, each sent only to the origin it is bound to.
 
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use http::{HeaderName, HeaderValue, header};
@@ -27,13 +27,13 @@ settings! {
     }
 }
 
-/// Adds `Authorization` and secret headers, to the origins that they are bound to and to no other.
+/// Adds `Authorization` and secret headers to requests for the origins that they are bound to, and to no others.
 ///
-/// Sources, the first that fits wins: an `Authorization` set by hand; the request's meta `http_user`, `http_pass`,
-/// `http_auth_domain` (without a domain: the origin at which its chain began); the settings `http_auth` and
-/// `secret_headers` (exact origins); the settings `httpauth_user`, `httpauth_pass`, `httpauth_domain` (the domain and its
-/// subdomains, but not over http after a redirect from https). With `download_verify_certificates` other than true nothing is sent:
-/// nobody knows who listens.
+/// The first source that fits is used: an `Authorization` set by hand; the request's meta `http_user`, `http_pass`,
+/// `http_auth_domain` (without a domain: the origin at which its redirect chain began); the settings `http_auth` and
+/// `secret_headers` (exact origins); the settings `httpauth_user`, `httpauth_pass`, `httpauth_domain` (the domain and
+/// its subdomains, but not over http after a redirect from https). If `download_verify_certificates` is not true
+/// nothing is sent, because the identity of the server is unknown.
 #[derive(Debug)]
 pub struct HttpAuth {
     bound: Vec<(Origin, HeaderName, HeaderValue)>,
@@ -42,10 +42,10 @@ pub struct HttpAuth {
 }
 
 impl HttpAuth {
-    /// Always configured: requests may bring credentials in their meta.
+    /// Always configured: requests may have credentials in their meta.
     ///
     /// # Errors
-    /// `httpauth_user` without `httpauth_domain`, an origin with a path, a header that HTTP does not allow.
+    /// `httpauth_user` without `httpauth_domain`, an origin with a path, or a header that HTTP does not allow.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
         let own: HttpAuthSettings = settings.of();
         let mut bound = Vec::new();
@@ -80,7 +80,7 @@ impl HttpAuth {
         Ok(Some(Self { bound, domain, verified }))
     }
 
-    /// The `Authorization` that the request's own meta asks for.
+    /// The `Authorization` header that the request's own meta defines.
     fn own(request: &Request) -> Option<HeaderValue> {
         let user = request.meta_text(meta::HTTP_USER).unwrap_or("");
         let password = request.meta_text(meta::HTTP_PASS).unwrap_or("");
@@ -95,12 +95,12 @@ impl HttpAuth {
     }
 }
 
-/// Where the chain of redirects began, if there is one.
+/// The URL at which the chain of redirects began, if there is one.
 fn began_at(request: &Request) -> Option<Url> {
     chain::urls(request).next().and_then(|first| Url::parse(first).ok())
 }
 
-/// Whether the request stays with a domain, and has not been sent from https to http on the way.
+/// Whether the request is within a domain and was not redirected from https to http.
 fn in_domain(request: &Request, domain: &str) -> bool {
     let fits = domain.is_empty() || origin::is_within(origin::host(&request.url), domain);
     let downgraded =
@@ -130,7 +130,7 @@ impl Component for HttpAuth {
 
 impl DownloaderMiddleware for HttpAuth {
     async fn process_request(&self, request: &mut Request, _: &Context) -> Result<OnRequest> {
-        // A spider may set a header of the same name by hand: that is a secret, too, wherever it goes.
+        // If a spider sets a header of the same name by hand, its value is a secret too, for whichever host.
         for (_, name, _) in &self.bound {
             if let Some(value) = request.headers.get_mut(name) {
                 value.set_sensitive(true);

@@ -1,4 +1,4 @@
-//! HttpCache: answers that were stored before take the place of downloads.
+//! HttpCache: answers requests from stored responses instead of downloading.
 
 use std::sync::Arc;
 
@@ -28,73 +28,79 @@ use shared::Shared;
 settings! {
     /// Settings of [`HttpCache`].
     pub struct HttpCacheSettings {
-        /// Answers from the HTTP cache what was fetched before, and stores what is fetched.
+        /// Answers requests from the HTTP cache if they were fetched before, and stores new responses.
         httpcache_enabled: bool = false;
-        /// Directory of the HTTP cache; one process at a time, in which crawls may share it.
+        /// Directory of the HTTP cache; only one process at a time may use it, and the crawls of that process may share
+        /// it.
         httpcache_dir: String = ".huntsman/httpcache".to_owned();
-        /// Bytes of stored answers, compressed; the ones that were not used for the longest time make room. The file takes up to
-        /// about twice as much. 0 is no bound.
+        /// Maximum bytes of stored responses, compressed; those unused for the longest time are evicted. The file takes
+        /// up to about twice as much. 0 is no bound.
         httpcache_max_bytes: u64 = 10 << 30;
-        /// Seconds after which a stored answer counts as missing; 0 is never.
+        /// Seconds after which a stored response counts as missing; 0 is never.
         httpcache_expiration_secs: f64 = 0.0;
-        /// Status codes that are not stored, besides failures, which never are.
+        /// Status codes that are not stored, in addition to failures, which never are.
         httpcache_ignore_http_codes: Vec<u16> = Vec::new();
-        /// Schemes that are not stored.
+        /// URL schemes that are not stored.
         httpcache_ignore_schemes: Vec<String> = vec!["file".to_owned()];
-        /// Drops what is not stored instead of fetching it: a crawl without a network.
+        /// Drops requests that are not in the cache instead of fetching them: a crawl without a network.
         httpcache_ignore_missing: bool = false;
-        /// Stored answers to requests with cookies are for requests with the same cookies; false suits sites that change them with every
-        /// answer, and gives what was fetched with a session to crawls without.
+        /// Uses a stored response only for requests with the same cookies. false suits sites that change them with
+        /// every response, but also gives a crawl without a session what was fetched with one.
         httpcache_bind_cookies: bool = true;
-        /// Which stored answers are used: dummy (all of them) or rfc (by RFC 9111, as a private cache).
+        /// Which stored responses are used: dummy (all of them) or rfc (by RFC 9111, as a private cache).
         httpcache_policy: HttpCachePolicy = HttpCachePolicy::Dummy;
-        /// The rfc policy stores answers that say nothing of their freshness, too.
+        /// Makes the rfc policy also store responses that say nothing about their freshness.
         httpcache_always_store: bool = false;
-        /// Cache-Control directives of answers that the rfc policy does not obey.
+        /// Cache-Control directives of responses that the rfc policy ignores.
         httpcache_ignore_response_cache_controls: Vec<String> = Vec::new();
     }
 }
 
-/// Which stored answers the HTTP cache uses.
+/// Which stored responses the HTTP cache uses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HttpCachePolicy {
     /// All of them: for developing a spider, and for replaying a crawl.
     #[default]
     Dummy,
-    /// Those that are fresh by RFC 9111; others are asked for with validators.
+    /// Those that are fresh by RFC 9111; others are revalidated.
     Rfc,
 }
 
-/// Whether what is stored of an answer can be read, body included.
+/// Whether a cache entry can be read, body included.
 pub(crate) fn is_whole(stored: &[u8]) -> bool {
     Entry::from_bytes(stored).is_ok()
 }
 
-/// Answers from a store on disk what was fetched before, and stores what is fetched: bodies and headers as received.
+/// Answers requests from a store on disk if they were fetched before, and stores new responses: bodies and headers as
+/// received.
 ///
-/// The key is the fingerprint of the request, and for one that is sent with credentials a hash of them, too: what was fetched with a
-/// login is found with the same login only. Cookies count as credentials unless `httpcache_bind_cookies` is off: where a site
-/// changes its cookies with every answer, a second crawl finds what it asks for in the same order. With the policy `dummy` every stored answer is used as long as
-/// `httpcache_expiration_secs` say; with `rfc` those that are fresh by RFC 9111 for a private cache, `Vary` included, and the
-/// others are asked for with validators: 304, and failures unless `must-revalidate`, give the stored answer.
+/// The key is the fingerprint of the request; if the request is sent with credentials, a hash of them is part of the
+/// key, so a response fetched with a login is found only with the same login. Cookies count as credentials unless
+/// `httpcache_bind_cookies` is off: where a site changes its cookies with every response, a second crawl finds its
+/// entries only if it sends the same requests in the same order. With the policy `dummy` every stored response is used
+/// for `httpcache_expiration_secs`. With `rfc` the cache uses the responses that are fresh by RFC 9111 for a private
+/// cache, `Vary` included, and revalidates the others: after a 304, and after a failure unless `must-revalidate` is
+/// set, it returns the stored response.
 ///
-/// Never stored are failures (5xx, 408, 429 and what `retry_http_codes` lists), partial content, and bodies that came cut off.
-/// Requests with meta `dont_cache`, with a `Range`, and of `httpcache_ignore_schemes` pass by. With
-/// `httpcache_ignore_missing` what is not stored is dropped with reason `not_cached`, `robots.txt` too.
+/// It never stores failures (5xx, 408, 429 and the codes in `retry_http_codes`), partial content, or truncated bodies.
+/// Requests with meta `dont_cache`, with a `Range` header, or of `httpcache_ignore_schemes` bypass it. With
+/// `httpcache_ignore_missing` requests that are not in the cache are dropped with reason `not_cached`, `robots.txt`
+/// too.
 ///
-/// Bodies are compressed, unless they came so. Beyond `httpcache_max_bytes` the answers that were not used for the longest time
-/// make room (`httpcache/evicted`); answers that are larger than the bound are not stored. The file takes up to 2.2 times the bound
-/// (60 MiB of answers of 0.1 to 40 kB, renewed twice: 135 MB), for redb doubles it as it grows.
+/// Bodies are compressed unless they were received compressed. Beyond `httpcache_max_bytes` the responses that were not
+/// used for the longest time are evicted (`httpcache/evicted`); responses larger than the bound are not stored. The
+/// file takes up to 2.2 times the bound (60 MiB of responses of 0.1 to 40 kB, renewed twice: 135 MB), because redb
+/// doubles it as it grows.
 ///
-/// Stored answers have the flag `cached` and cost the slot no delay. Stats are under `httpcache/`. The directory is locked while
-/// the crawl runs; crawls of one process share it, others wait for it. The store
-/// is read and written off the async threads, many readers at once; a page that is asked for again in the same moment may be
-/// fetched twice. [`HttpCacheDirectory`] is what is stored, for programs.
+/// Stored responses have the flag `cached` and cause no delay in the slot. Stats are under `httpcache/`. The directory
+/// is locked while the crawl runs; crawls of one process share it, other processes wait for it. The store is read and
+/// written off the async threads, by many readers at once; a page that is requested again while it is being fetched may
+/// be fetched twice. Programs can open the stored responses with [`HttpCacheDirectory`].
 #[derive(Debug)]
 pub struct HttpCache {
     storage: Arc<Shared>,
-    /// `None` is the policy `dummy`.
+    /// `None` for the policy `dummy`.
     freshness: Option<Freshness>,
     expiration: f64,
     ignored_codes: Vec<u16>,
@@ -104,13 +110,15 @@ pub struct HttpCache {
     bind_cookies: bool,
 }
 
-/// What this middleware knows of a request on its way back; it is in its extensions if it may be answered from the store.
+/// The cache lookup of a request that may be answered from the store, kept in its extensions until its response
+/// arrives.
 #[derive(Clone, Debug)]
 struct Asked {
     key: Fingerprint,
-    /// An answer that is to be validated.
+    /// A stored response that is to be validated.
     stale: Option<Arc<Entry>>,
-    /// Whether the request has the validators of that answer: a 304 speaks of it, and not of what somebody else knows.
+    /// Whether the request has the validators of that response: then a 304 refers to it, and not to a copy that the
+    /// spider has.
     validates: bool,
 }
 
@@ -118,7 +126,7 @@ impl HttpCache {
     /// Not configured unless `httpcache_enabled` is set.
     ///
     /// # Errors
-    /// The directory cannot be opened: another process works in it, it is damaged, or of a newer version.
+    /// The directory cannot be opened: another process uses it, it is damaged, or it was written by a newer version.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
         let own: HttpCacheSettings = settings.of();
         let retry: RetrySettings = settings.of();
@@ -141,7 +149,7 @@ impl HttpCache {
         }))
     }
 
-    /// Whether a request has to do with the store.
+    /// Whether the cache handles a request.
     fn concerns(&self, request: &Request) -> bool {
         !request.meta_flag(meta::DONT_CACHE)
             && !request.headers.contains_key(header::RANGE)
@@ -149,7 +157,7 @@ impl HttpCache {
             && (self.freshness.is_none() || Freshness::concerns(request))
     }
 
-    /// The key of the answer to a request.
+    /// The cache key of a request.
     fn key(&self, request: &Request) -> Fingerprint {
         let mut credentials = added::credentials(request);
         credentials.retain(|name| self.bind_cookies || name != header::COOKIE);
@@ -159,7 +167,7 @@ impl HttpCache {
         }
     }
 
-    /// The stored answer, unless it is too old.
+    /// The stored response, unless it is too old.
     async fn stored(&self, key: Fingerprint, request: &Request, cx: &Context) -> Option<Entry> {
         let storage = Arc::clone(&self.storage);
         let (headers, now) = (request.headers.clone(), cx.now());
@@ -171,7 +179,7 @@ impl HttpCache {
                 log::warn!(url = %request.url, "a stored answer is not used: {error}");
                 return None;
             }
-            // The runtime ends, or the store panicked.
+            // The runtime is shutting down, or the store panicked.
             Err(error) => {
                 cx.stats().inc("httpcache/retrieve_error");
                 let error = Error::from(error);
@@ -183,11 +191,11 @@ impl HttpCache {
         (self.expiration == 0.0 || age <= self.expiration).then_some(entry)
     }
 
-    /// Whether an answer may be stored.
+    /// Whether a response may be stored.
     fn stores(&self, response: &Response) -> bool {
         let code = response.status.as_u16();
         let failed = matches!(code, 408 | 429 | 500..) || self.failures.contains(&code);
-        // A 304 without a stored answer is one to validators of the request itself: it has no body.
+        // A 304 without a stored response belongs to validators that the request itself had: it has no body.
         let partial = matches!(code, 206 | 304) || !status::is_whole(response);
         !failed
             && !partial
@@ -195,7 +203,7 @@ impl HttpCache {
             && self.freshness.as_ref().is_none_or(|freshness| freshness.stores(response))
     }
 
-    /// The varying headers, where they count.
+    /// The header names in `Vary`, if the policy uses them.
     fn varying(&self, entry: &Entry) -> Vec<String> {
         if self.freshness.is_some() { varies_by(&entry.headers) } else { Vec::new() }
     }
@@ -207,7 +215,7 @@ impl HttpCache {
         let storage = Arc::clone(&self.storage);
         let (headers, varying, now) = (request.headers.clone(), self.varying(&entry), cx.now());
         entry.note_asked(&varying, &headers);
-        // The first form had none.
+        // Entries of the first format have no method.
         entry.method.get_or_insert_with(|| request.method.clone());
         let put = move || storage.put(key, &headers, &varying, &entry, now);
         let done = tokio::task::spawn_blocking(put).await.map_err(Error::from).flatten();
@@ -220,7 +228,7 @@ impl HttpCache {
         }
     }
 
-    /// Stores an answer that came, or counts why not.
+    /// Stores a response, or counts why it is not stored.
     async fn keep(&self, asked: &Asked, request: &Request, response: &Response, cx: &Context) {
         if self.stores(response) {
             cx.stats().inc("httpcache/store");
@@ -228,7 +236,7 @@ impl HttpCache {
             return;
         }
         cx.stats().inc("httpcache/uncacheable");
-        // What may not be stored has replaced it at its origin; a failure has not.
+        // A response that may not be stored has still replaced the stored one at the origin; a failure has not.
         if let Some(stale) = &asked.stale
             && !self.storage.has_failed()
             && !response.status.is_server_error()
@@ -251,14 +259,14 @@ impl Component for HttpCache {
     type Settings = HttpCacheSettings;
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        // The place in the chain: the nearest to the network.
+        // This middleware is the nearest to the network.
         hooks.downloader(900)
     }
 }
 
 impl DownloaderMiddleware for HttpCache {
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
-        // Of an earlier try or hop.
+        // A lookup may be left from an earlier try or redirect.
         request.extensions.remove::<Asked>();
         if !self.concerns(request) {
             return Ok(OnRequest::Continue);
@@ -275,7 +283,7 @@ impl DownloaderMiddleware for HttpCache {
         };
         let now = epoch_seconds(cx.now());
         let fresh = self.freshness.as_ref().is_none_or(|freshness| freshness.is_fresh(request, &entry, now));
-        // Without a network, nobody can be asked whether a stale one still holds.
+        // Without a network, a stale response cannot be revalidated, so it is used.
         if fresh || self.ignore_missing {
             cx.stats().inc("httpcache/hit");
             return Ok(OnRequest::Respond(Box::new(entry.response())));
@@ -336,7 +344,7 @@ impl DownloaderMiddleware for HttpCache {
         let stale = request.extensions.get::<Asked>().and_then(|asked| asked.stale.as_ref());
         if let (Some(stale), Some(freshness)) = (stale, &self.freshness)
             && error.is_transient()
-            // RFC 9111, 5.2.2.2: not even without a connection.
+            // RFC 9111, 5.2.2.2: such a response must not be used even without a connection.
             && !freshness.must_revalidate(stale)
         {
             cx.stats().inc("httpcache/errorrecovery");

@@ -1,4 +1,4 @@
-//! HttpCompression: bodies are decoded here, so that what is closer to the network sees them as they came.
+//! HttpCompression: decodes bodies, so that middlewares closer to the network see them as they were received.
 
 use http::{HeaderValue, Method, header};
 use huntsman_crawler::{
@@ -8,11 +8,12 @@ use huntsman_crawler::{
 
 use crate::added;
 
-/// Offers gzip, deflate, brotli and zstd, and puts the decoded body in place.
+/// Offers gzip, deflate, brotli and zstd, and replaces the body by the decoded one.
 ///
-/// The HTTP client decodes while it reads, within `download_maxsize`; here its result takes the place of the body. An answer
-/// of another origin (a cache, another downloader) is decoded here under the same limits. `Content-Encoding` is removed and
-/// `Content-Length` set to what is there; an unknown coding is left as it is, flagged `unknown_encoding`.
+/// The HTTP client decodes while it reads, within `download_maxsize`; this middleware puts its result in place of the
+/// body. A response from elsewhere (a cache, another downloader) is decoded here under the same limits.
+/// `Content-Encoding` is removed and `Content-Length` set to the decoded length; a body with an unknown coding is left
+/// as it is and flagged `unknown_encoding`.
 #[derive(Debug)]
 pub struct HttpCompression {
     limits: DecodeLimits,
@@ -27,7 +28,8 @@ impl HttpCompression {
         Ok(Some(Self { limits: DecodeLimits::of(settings) }))
     }
 
-    /// The limits of one request: its meta `download_maxsize` and `download_truncate` win.
+    /// The limits of one request: its meta `download_maxsize` and `download_truncate` take precedence over the
+    /// settings.
     fn limits_of(&self, request: &Request) -> DecodeLimits {
         let own = request.meta_value(meta::DOWNLOAD_MAXSIZE);
         let truncate = self.limits.truncate || request.meta_flag(meta::DOWNLOAD_TRUNCATE);

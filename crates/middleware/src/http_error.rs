@@ -1,4 +1,4 @@
-//! HttpError: answers that are no success do not reach the callback.
+//! HttpError: keeps responses without a success status from the callback.
 
 use huntsman_crawler::{
     Component, Context, DropReason, Hooks, OnPage, Page, Result, Settings, SpiderMiddleware, meta, settings,
@@ -18,8 +18,8 @@ settings! {
 
 /// Fails pages whose status is not 2xx with reason `http_status`: the spider's `failed` is called, not `parse`.
 ///
-/// The request's meta `handle_httpstatus_list` or `handle_httpstatus_all`, and the settings `httperror_allowed_codes` and
-/// `httperror_allow_all` let others through.
+/// The request's meta `handle_httpstatus_list` or `handle_httpstatus_all`, and the settings `httperror_allowed_codes`
+/// and `httperror_allow_all`, let other statuses through.
 #[derive(Debug)]
 pub struct HttpError {
     allowed: Vec<u16>,
@@ -49,11 +49,11 @@ impl Component for HttpError {
 impl SpiderMiddleware for HttpError {
     fn process_page(&self, page: &mut Page, cx: &Context) -> Result<OnPage> {
         let status = page.response().status;
-        // What Incremental hands to the callback on purpose.
+        // Incremental hands this 304 to the callback on purpose.
         if status.is_success() || page.response().has_flag("not_modified") {
             return Ok(OnPage::Parse);
         }
-        // Scrapy: a list of the request replaces the one of the settings.
+        // As in Scrapy, the list of the request replaces the one of the settings.
         let allowed = if page.request().has_meta(meta::HANDLE_HTTPSTATUS_LIST) {
             status::is_handled(page.request(), status)
         } else {

@@ -1,4 +1,4 @@
-//! HttpProxy: which requests go through which proxy, and how fast.
+//! HttpProxy: chooses the proxy of each request, and limits the request rate of each proxy.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -23,22 +23,22 @@ use crate::{added, origin};
 settings! {
     /// Settings of [`HttpProxy`].
     pub struct HttpProxySettings {
-        /// Quota of each proxy, requests a second; 0 is none.
+        /// Requests per second through each proxy; 0 is no limit.
         proxy_requests_per_second: f64 = 0.0;
         /// Proxy for all requests: http, https, socks5 or socks5h URL.
         proxy: Option<String> = None, secret;
         /// Takes http_proxy, https_proxy, all_proxy and no_proxy from the environment.
         proxy_from_env: bool = false;
-        /// Hosts that are never asked through a proxy.
+        /// Hosts that are never reached through a proxy.
         no_proxy: Vec<String> = Vec::new();
     }
 }
 
-/// Chooses the proxy of each request: its meta `proxy` (empty text or null: none), else the setting `proxy`, else the
-/// environment's if `proxy_from_env` is on; except for the hosts of `no_proxy`.
+/// Chooses the proxy of each request: its meta `proxy` (empty text or null means none), else the setting `proxy`, else
+/// that of the environment if `proxy_from_env` is on. Hosts in `no_proxy` are reached directly.
 ///
-/// The downloader reads the choice from the meta. Credentials in the proxy's URL are for the proxy only. With
-/// `proxy_requests_per_second` each proxy has a quota, which a request waits for.
+/// The downloader reads the choice from the meta. Credentials in the proxy's URL are sent to the proxy only. With
+/// `proxy_requests_per_second` each proxy has a quota, and requests wait for it.
 #[derive(Debug)]
 pub struct HttpProxy {
     http: Option<String>,
@@ -50,10 +50,10 @@ pub struct HttpProxy {
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, CrawlClock, NoOpMiddleware<Nanos>>;
 
-/// Proxies whose quota is remembered.
+/// Maximum number of proxies whose quota is remembered.
 const MAX_PROXIES: usize = 10_000;
 
-/// The crawl's clock for governor: stands still with the paused clock of tests.
+/// The crawl's clock as a clock for governor; it stands still with the paused clock of tests.
 #[derive(Clone, Debug)]
 pub(crate) struct CrawlClock(pub(crate) Clock);
 
@@ -69,9 +69,9 @@ impl GovernorClock for CrawlClock {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Exception {
     All,
-    /// A domain with its subdomains, maybe on one port only.
+    /// A domain with its subdomains, optionally on one port only.
     Domain(String, Option<u16>),
-    /// An address, or a range of them by the length of its prefix.
+    /// An address, or a range of addresses with the length of its prefix.
     Addresses(IpAddr, u8),
 }
 
@@ -79,8 +79,8 @@ impl HttpProxy {
     /// Always configured: requests may name a proxy in their meta.
     ///
     /// # Errors
-    /// A proxy's address is no http, https, socks5 or socks5h URL. The message does not repeat it, as it may contain a
-    /// password.
+    /// A proxy's address is not an http, https, socks5 or socks5h URL. The message does not repeat it, because it may
+    /// contain a password.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
         Self::new(settings, |name| std::env::var(name).ok()).map(Some)
     }
@@ -92,7 +92,8 @@ impl HttpProxy {
             let found = names.iter().find_map(|name| variable(name).filter(|value| !value.trim().is_empty()));
             found.filter(|_| own.proxy_from_env)
         };
-        // HTTP_PROXY in capitals is what a request header `Proxy` becomes under CGI: curl does not read it either.
+        // Under CGI a request header `Proxy` becomes HTTP_PROXY in capitals, so it cannot be trusted; curl does not
+        // read it either.
         let http = from_env(&["http_proxy", "all_proxy", "ALL_PROXY"]);
         let https = from_env(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]);
         if let Some(list) = from_env(&["no_proxy", "NO_PROXY"]) {
@@ -115,13 +116,13 @@ impl HttpProxy {
         })
     }
 
-    /// The proxy of the settings or the environment for an address.
+    /// The proxy for a URL by the settings or the environment.
     pub(crate) fn proxy_for(&self, url: &Url) -> Option<&String> {
         let proxy = if url.scheme() == "https" { &self.https } else { &self.http };
         proxy.as_ref().filter(|_| !self.direct.iter().any(|exception| exception.matches(url)))
     }
 
-    /// Waits for the turn of a proxy.
+    /// Waits until the quota of a proxy permits another request.
     async fn wait(&self, proxy: &str, cx: &Context) {
         let Some(quota) = self.quota else { return };
         let limiter = {
@@ -139,14 +140,14 @@ impl HttpProxy {
             }
         };
         while let Err(until) = limiter.check() {
-            // Timers have a grain of a millisecond: round up.
+            // Timers have a resolution of one millisecond: round up.
             let wait = until.wait_time_from(CrawlClock(*cx.clock()).now()).max(Duration::from_millis(1));
             tokio::time::sleep(wait).await;
         }
     }
 }
 
-/// Whether an address can be a proxy; a bare `host:port` is an http proxy.
+/// Checks that an address can be a proxy and returns its URL; a bare `host:port` is an http proxy.
 fn check(address: &str, source: &str) -> Result<String> {
     let address = address.trim();
     let with_scheme = if address.contains("://") { address.to_owned() } else { format!("http://{address}") };
@@ -208,7 +209,7 @@ impl Exception {
 fn same_prefix(a: u128, b: u128, bits: u8, length: u8) -> bool {
     let differing = a ^ b;
     let shift = u32::from(bits.saturating_sub(length));
-    // A shift by all 128 bits is no shift: then every address fits.
+    // A prefix of length 0 means a shift by all 128 bits, which overflows: then every address matches.
     differing.checked_shr(shift).unwrap_or(0) == 0
 }
 
@@ -226,7 +227,7 @@ impl DownloaderMiddleware for HttpProxy {
         match request.meta.get(meta::PROXY.name()) {
             None => {
                 if let Some(proxy) = self.proxy_for(&request.url) {
-                    // It may contain a password, which must not reach the queue's files.
+                    // The address may contain a password, which must not reach the queue's files.
                     added::set_meta(request, meta::PROXY, proxy.as_str().to_owned());
                 }
             }

@@ -1,4 +1,4 @@
-//! Incremental: what earlier crawls found out saves this one from fetching and parsing it again.
+//! Incremental: uses the results of earlier crawls to avoid fetching and parsing unchanged pages again.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,17 +26,17 @@ use storage::{DeltaKey, Storage};
 settings! {
     /// Settings of [`Incremental`].
     pub struct IncrementalSettings {
-        /// Remembers every page across crawls, and asks whether it changed before it is fetched again.
+        /// Remembers every page across crawls, and asks the server whether a page changed before it is fetched again.
         incremental_enabled: bool = false;
-        /// Directory of what is known of pages from earlier crawls; one crawl at a time.
+        /// Directory of the page records from earlier crawls; only one crawl at a time may use it.
         incremental_dir: String = ".huntsman/incremental".to_owned();
         /// What happens to a page that did not change: skip, or call its callback with the flag not_modified and an empty body.
         on_not_modified: OnNotModified = OnNotModified::Skip;
         /// Skips requests whose pages gave items in earlier crawls.
         delta_enabled: bool = false;
-        /// Start requests are skipped, too.
+        /// Also skips start requests.
         delta_include_start: bool = false;
-        /// Forgets which pages gave items, before the crawl begins.
+        /// Forgets which pages gave items before the crawl begins.
         delta_reset: bool = false;
     }
 }
@@ -45,37 +45,41 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnNotModified {
-    /// It is dropped with reason `not_modified`; its links are followed.
+    /// The page is dropped with reason `not_modified`; its links are followed.
     #[default]
     Skip,
-    /// Its callback is called: the response has the flag `not_modified`, status 304 and no body. Its links are followed, too.
+    /// The callback is called with a response that has the flag `not_modified`, status 304 and no body. The links of
+    /// the page are also followed.
     Call,
 }
 
-/// Whether what is stored of a page can be read.
+/// Whether a stored page record can be read.
 pub(crate) fn is_whole(stored: &[u8]) -> bool {
     Record::from_bytes(stored).is_ok()
 }
 
-/// Remembers pages across crawls in `incremental_dir`. Not configured unless `incremental_enabled` or `delta_enabled` is set.
+/// Remembers pages across crawls in `incremental_dir`. Not configured unless `incremental_enabled` or `delta_enabled`
+/// is set.
 ///
-/// With `incremental_enabled`, each page is asked for with the `ETag` and `Last-Modified` that it had. After a 304 its callback
-/// is skipped (reason `not_modified`) or called, by `on_not_modified`, and the requests that it gave when the page was last
-/// parsed are followed. What came of a visit is in the extensions of the page as a [`Revisit`]. Kept per fingerprint:
-/// validators, hash of the decoded body, [`SimHash`] of the text, status, last fetch, last change, links.
+/// With `incremental_enabled`, each request is sent with the `ETag` and `Last-Modified` of the page's last response.
+/// After a 304 its callback is skipped (reason `not_modified`) or called, depending on `on_not_modified`, and the
+/// requests that the callback returned when the page was last parsed are followed. The comparison with the earlier
+/// crawl is in the extensions of the page as a [`Revisit`]. Per fingerprint the record holds the validators, a hash of
+/// the decoded body, [`SimHash`] of the text, the status, the times of the last fetch and the last change, and the
+/// links.
 ///
-/// With `delta_enabled`, requests whose pages gave items in earlier crawls are dropped with reason `delta`; the key is the
-/// fingerprint or meta `delta_key`. Start requests are fetched all the same unless `delta_include_start` is set.
+/// With `delta_enabled`, requests whose pages gave items in earlier crawls are dropped with reason `delta`; the key is
+/// the fingerprint or meta `delta_key`. Start requests are fetched all the same unless `delta_include_start` is set.
 ///
-/// A page is remembered when its items are acknowledged and, in a job, when the commit after that is on the disk, so a crash
-/// never makes a later crawl skip what was lost. Downloads within callbacks, robots.txt and requests with validators of their
-/// own are none of its business.
+/// A page is remembered when its items are acknowledged and, in a job, when the following commit is on disk, so a crash
+/// never makes a later crawl skip items that were lost. Downloads within callbacks, robots.txt, and requests with
+/// validators of their own are ignored.
 #[derive(Clone, Debug)]
 pub struct Incremental(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
-    /// Until the crawl ends.
+    /// `None` once the crawl has ended.
     storage: Mutex<Option<Arc<Storage>>>,
     pages: bool,
     call: bool,
@@ -86,21 +90,22 @@ struct Inner {
     waiting: Mutex<Waiting>,
 }
 
-/// What is to be written when the job has committed the pages that it is about.
+/// Writes that wait until the job has committed the pages that they describe.
 #[derive(Debug, Default)]
 struct Waiting {
     has_job: bool,
-    /// Since the last commit began.
+    /// Writes since the last commit began.
     new: Batch,
-    /// Before that: safe when the next one begins.
+    /// Writes from before that; they are safe when the next commit begins.
     committing: Batch,
 }
 
-/// In the extensions of a request: what is known of its page, which the validators in its headers stand for.
+/// The record of a page from an earlier crawl, whose validators are in the request's headers; in the extensions of the
+/// request.
 #[derive(Clone, Debug)]
 struct Known(Arc<Record>);
 
-/// In the extensions of a page: what is to be remembered once it is delivered.
+/// What is to be remembered of a page once it is delivered; in the extensions of the page.
 #[derive(Clone, Debug)]
 struct Found(Arc<Mutex<Findings>>);
 
@@ -111,26 +116,26 @@ struct Findings {
     links: HashSet<u64>,
 }
 
-/// How a page stands to what an earlier crawl knew of it; in the extensions of the page.
+/// How a page compares with its record from an earlier crawl; in the extensions of the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revisit {
     /// No earlier crawl parsed it.
     New,
-    /// Its body is another one.
+    /// Its body changed.
     Changed {
-        /// In how many of 128 bits the fingerprint of its words ([`SimHash`]) differs from the one that it had: 0 if only
+        /// In how many of 128 bits the fingerprint of its words ([`SimHash`]) differs from the earlier one: 0 if only
         /// markup, layout or the order of words changed, up to 3 for a few words of a long text, about 64 for another
-        /// text. Nothing if one of the two has no words, or if an earlier version, which kept no fingerprints, or an
-        /// error of the server was remembered last.
+        /// text. `None` if one of the two has no words, or if the record is of a server error or was written by an
+        /// earlier version, which kept no fingerprints.
         distance: Option<u32>,
     },
-    /// It came whole, with the body that it had.
+    /// The page was sent in full, with the same body as before.
     Unchanged,
-    /// Its server said that it did not change, and sent no body.
+    /// The server answered that the page did not change, and sent no body.
     NotModified,
 }
 
-/// The flag of a page that did not change.
+/// The flag of an unchanged page.
 const NOT_MODIFIED: &str = "not_modified";
 const CONDITIONAL: [HeaderName; 5] = [
     header::IF_NONE_MATCH,
@@ -154,7 +159,7 @@ impl Incremental {
     /// Not configured unless `incremental_enabled` or `delta_enabled` is set.
     ///
     /// # Errors
-    /// The directory cannot be opened: another process works in it, it is damaged, or of a newer version.
+    /// The directory cannot be opened: another process uses it, it is damaged, or it was written by a newer version.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
         let own: IncrementalSettings = settings.of();
         if !own.incremental_enabled && !own.delta_enabled {
@@ -177,7 +182,7 @@ impl Incremental {
         lock(&self.0.storage).clone()
     }
 
-    /// What the store says of a request, off the async threads.
+    /// Reads from the store about a request, off the async threads.
     async fn ask<T: Send + 'static>(
         &self,
         request: &Request,
@@ -195,7 +200,7 @@ impl Incremental {
         None
     }
 
-    /// Writes what is remembered: at once, or in a job after the commit that makes the page safe.
+    /// Queues a write: it is done at once, or in a job after the commit that makes the page safe.
     fn remember(&self, write: impl FnOnce(&Storage, &mut Batch)) {
         let Some(storage) = self.storage() else { return };
         let mut batch = Batch::new();
@@ -209,7 +214,7 @@ impl Incremental {
         }
     }
 
-    /// A commit of the job begins; the one before has ended.
+    /// Called when a commit of the job begins; the previous one has ended.
     fn commit(&self) {
         let mut waiting = lock(&self.0.waiting);
         let new = std::mem::take(&mut waiting.new);
@@ -231,7 +236,7 @@ impl Incremental {
             }
             if self.0.delta && items > 0 {
                 storage.put_items(batch, DeltaKey::of(request));
-                // A later crawl asks for the address before the redirects.
+                // A later crawl requests the URL from before the redirects.
                 if request.meta_text(meta::DELTA_KEY).is_none()
                     && let Some(first) = chain::urls(request).next()
                     && let Ok(first) = Request::parse(first)
@@ -242,13 +247,13 @@ impl Incremental {
         });
     }
 
-    /// A page that is there: what was found is kept with it, and the callback's requests are listened to.
+    /// Handles a page that arrived: keeps its record with it, and collects the requests that the callback returns.
     fn listen(&self, page: &mut Page, mut record: Record, cx: &Context) {
         let known = page.request().extensions.get::<Known>().map(|Known(known)| Arc::clone(known));
         let revisit = match &known {
             Some(known) if known.hash == record.hash => {
                 record.changed = known.changed;
-                // The same body has the same words.
+                // The same body has the same words, so the fingerprint need not be computed again.
                 record.simhash = known.simhash.or_else(|| simhash(page));
                 Revisit::Unchanged
             }
@@ -289,15 +294,15 @@ impl Component for Incremental {
     type Settings = IncrementalSettings;
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        // The place in the downloader chain: between the stats and the HTTP cache, which may answer first.
-        // The place in the spider chain: before HttpError, for which a 304 is a failure.
+        // In the downloader chain this is between the stats and the HTTP cache, which may answer first. In the spider
+        // chain it is before HttpError, which treats a 304 as a failure.
         hooks.downloader(870).spider(40).observer().persist()
     }
 }
 
 impl DownloaderMiddleware for Incremental {
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
-        // Of an earlier try or hop.
+        // A record may be left from an earlier try or redirect.
         request.extensions.remove::<Known>();
         if request.is_nested() {
             return Ok(OnRequest::Continue);
@@ -357,7 +362,7 @@ impl SpiderMiddleware for Incremental {
             record.fetched = now;
             page.follow = record.requests();
             page.extensions.insert(Revisit::NotModified);
-            // It says of the page what is known already, so nothing can be lost by writing it at once.
+            // The record describes a page that is known already, so writing it at once cannot lose anything.
             self.remember(|storage, batch| storage.put_record(batch, fingerprint, &record));
             return Ok(if self.0.call {
                 OnPage::Parse
@@ -391,7 +396,7 @@ impl Observer for Incremental {
                 self.delivered(request, *items, found.get::<Found>());
             }
             Event::EngineStopped => {
-                // The last commit of the job has ended, too.
+                // The last commit of the job has ended too.
                 self.commit();
                 self.commit();
                 drop(lock(&self.0.storage).take());
@@ -401,7 +406,7 @@ impl Observer for Incremental {
     }
 }
 
-/// The job tells when it commits; nothing is kept in the job itself.
+/// Uses the job only as a signal of its commits; saves nothing in it.
 impl Persist for Incremental {
     fn name(&self) -> String {
         Self::NAME.to_owned()
@@ -443,9 +448,9 @@ mod tests {
         incremental.event(&Event::PageDelivered { request: &request, items: 1, found: &Extensions::new() });
     }
 
-    /// Which of these pages are known in a later crawl, if this one is killed now.
+    /// Which of these pages a later crawl knows if this one is killed now.
     fn known_after_a_kill(incremental: Incremental, folder: &TempDir) -> Vec<bool> {
-        // Nothing runs at a kill; what was handed to the writer before is on the disk.
+        // Nothing runs at a kill; only writes that were handed to the writer before are on disk.
         drop(incremental);
         let later = self::incremental(folder, false);
         let storage = later.storage().unwrap();
@@ -460,7 +465,7 @@ mod tests {
         deliver(&made, "http://h/1");
         made.save().unwrap();
         deliver(&made, "http://h/2");
-        // The commit with page 1 is over when the next one begins.
+        // The commit with page 1 has ended when the next one begins.
         made.save().unwrap();
         deliver(&made, "http://h/3");
         assert_eq!(known_after_a_kill(made, &folder), [true, false, false]);

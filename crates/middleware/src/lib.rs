@@ -1,7 +1,7 @@
 //! The built-in middlewares, sinks and plugins of Huntsman.
 //!
-//! One file per component, all in one shape: `NAME`, `ORDER`, and `from_settings`, which gives `None` if the component is
-//! not configured. [`Defaults`] puts them into a crawler.
+//! Each component has a file of its own, and all have the same shape: `NAME`, `ORDER`, and `from_settings`, which
+//! returns `None` if the component is not configured. [`Defaults`] installs them in a crawler.
 
 // Files are written by `huntsman_files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

@@ -1,4 +1,5 @@
-//! MetaCopyDetection: a callback that copies a whole meta copies counters that are not its own.
+//! MetaCopyDetection: detects callbacks that copy the whole meta of a request, including counters that belong to
+//! middlewares.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -6,8 +7,8 @@ use huntsman_crawler::{
     Component, Context, Hooks, OnFollow, Page, Request, Result, Settings, SpiderMiddleware, log,
 };
 
-/// Warns once per crawl of a link whose meta has keys that middlewares write: with `redirect_times` or `retry_times` of
-/// another request, it would be given up too early.
+/// Warns once per crawl about a link whose meta has keys that middlewares write: with the `redirect_times` or
+/// `retry_times` of another request, it would be given up too early.
 #[derive(Debug, Default)]
 pub struct MetaCopyDetection {
     warned: AtomicBool,
@@ -47,7 +48,7 @@ impl SpiderMiddleware for MetaCopyDetection {
         if request.meta.is_empty() || self.warned.load(Ordering::Relaxed) {
             return Ok(OnFollow::Keep);
         }
-        // A retry that the callback asked for has a right to its counts.
+        // A retry that the callback asked for keeps its counts.
         let copied =
             INTERNAL.iter().find(|key| request.meta.contains_key(**key)).filter(|_| request.retries == 0);
         if let Some(key) = copied

@@ -1,4 +1,4 @@
-//! MetaRefresh: pages that send their reader on by `meta http-equiv=refresh`.
+//! MetaRefresh: follows pages that redirect by `meta http-equiv=refresh`.
 
 use http::{Method, header};
 use huntsman_crawler::{
@@ -21,25 +21,25 @@ settings! {
     }
 }
 
-/// Follows a meta refresh as a redirect by GET; it counts as a hop of the chain.
+/// Follows a meta refresh as a redirect by GET; it counts as one hop of the redirect chain.
 ///
-/// Only of HTML with a 2xx status, within the first 4,096 characters, not inside `noscript`, to an http or https address,
-/// and with less than `metarefresh_maxdelay` seconds. A page that refreshes itself is delivered. Meta `dont_redirect` and
-/// `dont_metarefresh` switch it off for one request.
+/// It follows one only in HTML with a 2xx status, within the first 4,096 characters, not inside `noscript`, to an http
+/// or https URL, and with a delay of less than `metarefresh_maxdelay` seconds. A page that refreshes itself is
+/// delivered. Meta `dont_redirect` and `dont_metarefresh` switch it off for one request.
 #[derive(Debug)]
 pub struct MetaRefresh {
     follower: Follower,
     max_delay: f64,
 }
 
-/// Bytes of a page that are looked at: the limit of 4,096 characters in the widest encoding.
+/// Number of bytes of a page that are scanned: the limit of 4,096 characters in the widest encoding.
 const LOOKED_AT: usize = 4 * 4_096;
 
 impl MetaRefresh {
     /// Not configured if `metarefresh_enabled` or `redirect_enabled` is off.
     ///
     /// # Errors
-    /// `referrer_policy` is no policy.
+    /// `referrer_policy` is not a valid policy.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
         let own: MetaRefreshSettings = settings.of();
         let redirect: RedirectSettings = settings.of();
@@ -76,8 +76,8 @@ impl MetaRefresh {
     }
 }
 
-/// Whether the words of a meta refresh are in these bytes. Nearly no page has one, so the scan is for those that do; `q` is
-/// the rarest letter of them.
+/// Whether the words of a meta refresh may be in these bytes, a cheap test before parsing, since hardly any page has
+/// one; `q` is the rarest letter of those words.
 fn may_refresh(head: &[u8]) -> bool {
     let is_equiv = |at: usize| {
         at >= 6 && head.get(at - 6..at + 4).is_some_and(|word| word.eq_ignore_ascii_case(b"http-equiv"))
@@ -86,7 +86,7 @@ fn may_refresh(head: &[u8]) -> bool {
         && head.windows(b"refresh".len()).any(|word| word.eq_ignore_ascii_case(b"refresh"))
 }
 
-/// Whether markup in this body would show as ASCII bytes: not so in UTF-16.
+/// Whether markup in this body appears as ASCII bytes; it does not in UTF-16.
 fn is_ascii_like(head: &[u8]) -> bool {
     !head.starts_with(&[0xfe, 0xff])
         && !head.starts_with(&[0xff, 0xfe])
@@ -121,7 +121,7 @@ impl DownloaderMiddleware for MetaRefresh {
         let step = Step { target, method: Method::GET, reason: "meta refresh".into(), response };
         Ok(match self.follower.next(request, step, cx) {
             Ok(next) => OnResponse::Reschedule(next),
-            // News pages reload themselves: with the same cookies the same page would come.
+            // News pages reload themselves: with the same cookies the same page would be returned.
             Err(reason) if itself && reason.reason == "redirect_loop" => OnResponse::Continue,
             Err(reason) => OnResponse::Drop(reason),
         })

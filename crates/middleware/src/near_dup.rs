@@ -1,4 +1,4 @@
-//! NearDup: which pages of a crawl are near-duplicates of earlier ones.
+//! NearDup: detects pages that are near-duplicates of earlier pages of the crawl.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,13 +16,13 @@ use xxhash_rust::xxh3::xxh3_64;
 settings! {
     /// Settings of [`NearDup`].
     pub struct NearDupSettings {
-        /// Fingerprints the text of each page (SimHash) and tells which earlier pages of the crawl it nearly equals.
+        /// Fingerprints the text of each page (SimHash) and finds the earlier pages of the crawl that nearly equal it.
         near_dup_enabled: bool = false;
-        /// In how many of 128 bits the fingerprints of near-duplicates differ at most, 0 to 7.
+        /// Maximum number of bits, out of 128, in which the fingerprints of near-duplicates differ; 0 to 7.
         near_dup_distance: u32 = 3;
-        /// What texts are seen as: words-log, char5, words3 or words-tf.
+        /// Features that a text is reduced to: words-log, char5, words3 or words-tf.
         near_dup_features: String = "words-log".to_owned();
-        /// Pages with fewer words are no near-duplicates: each word is a large part of them.
+        /// Pages with fewer words are never near-duplicates, because each word is a large part of them.
         near_dup_min_words: usize = 50;
         /// What happens to a near-duplicate of an earlier page.
         on_near_duplicate: OnNearDuplicate = OnNearDuplicate::Flag;
@@ -33,29 +33,32 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnNearDuplicate {
-    /// It is a page like others, and what it nearly equals is told with it.
+    /// The page is handled like others, and its matches are in its extensions.
     #[default]
     Flag,
-    /// That, but its links are not followed.
+    /// As with `Flag`, but its links are not followed.
     NoFollow,
     /// It is dropped with reason `near_duplicate`, and its links are not followed.
     Skip,
 }
 
-/// Fingerprints the content of each page and tells which earlier pages of its language it nearly equals. Not configured unless
-/// `near_dup_enabled` is set.
+/// Fingerprints the content of each page and finds the earlier pages of the same language that nearly equal it. Not
+/// configured unless `near_dup_enabled` is set.
 ///
-/// What is fingerprinted ([`SimHash`]) is [`Page::content`]: menus and footers would make small pages near-duplicates of each other.
-/// Two pages are near-duplicates when their fingerprints differ in at most `near_dup_distance` bits; the answer is exact
-/// ([`huntsman_detect::near`]). It is in the extensions of the page as [`NearDuplicates`]; so each pair is told once, with its later
-/// page, and of pages that are near each other one is never flagged. Pages with fewer than `near_dup_min_words` words are indexed, but
-/// not flagged; pages without words, sitemaps and answers without text are passed over. A page that is fetched again with the same
-/// text keeps its place among the earlier ones, also after a crash.
+/// It fingerprints ([`SimHash`]) [`Page::content`], because menus and footers would make small pages near-duplicates of
+/// each other. Two pages are near-duplicates when their fingerprints differ in at most `near_dup_distance` bits; the
+/// search is exact ([`huntsman_detect::near`]). The result is in the extensions of the page as [`NearDuplicates`]. Each
+/// pair is reported once, with its later page, so the first page of a group of near-duplicates is never flagged. Pages
+/// with fewer than `near_dup_min_words` words are indexed but not flagged; pages without words, sitemaps and responses
+/// without text are ignored. A page that is fetched again with the same text keeps its place among the earlier ones,
+/// also after a crash.
 ///
-/// With `on_near_duplicate` a near-duplicate is flagged, its links are not followed, or it is dropped. Stats are under `near_dup/`:
-/// `indexed` and `flagged`, in all and per language (`near_dup/flagged/ENGLISH`), `short`, `empty`. In a job all of it is kept.
+/// With `on_near_duplicate` a near-duplicate is flagged, its links are not followed, or it is dropped. Stats are under
+/// `near_dup/`: `indexed` and `flagged`, in all and per language (`near_dup/flagged/ENGLISH`), `short`, `empty`. In a
+/// job the whole index is saved.
 ///
-/// Takes some 150 bytes of memory for a page, with its URL, and 2 to 5 microseconds besides reading the words of the page.
+/// A page takes about 150 bytes of memory, including its URL, and 2 to 5 microseconds besides reading the words of the
+/// page.
 #[derive(Clone, Debug)]
 pub struct NearDup(Arc<Inner>);
 
@@ -67,7 +70,7 @@ struct Inner {
     pages: Mutex<Pages>,
 }
 
-/// The pages so far. The number of a page is its place among them.
+/// The pages so far. The number of a page is its index in the list.
 #[derive(Debug)]
 struct Pages {
     index: MemoryIndex,
@@ -76,7 +79,7 @@ struct Pages {
     /// The newest number of a page, by the hash of its URL.
     numbers: HashMap<u64, u32>,
     has_job: bool,
-    /// Since the last commit of the job.
+    /// Changes since the last commit of the job.
     new: Vec<Change>,
 }
 
@@ -86,7 +89,7 @@ struct Indexed {
     language: u16,
 }
 
-/// In the job, under the number of the page.
+/// The entry of a page in the job, stored under the number of the page.
 #[derive(Serialize, Deserialize)]
 struct Entry {
     lang: Language,
@@ -94,24 +97,24 @@ struct Entry {
     url: Box<str>,
 }
 
-/// What NearDup found out about a page; in its extensions.
+/// The near-duplicates that were found for a page; in its extensions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct NearDuplicates {
     /// The fingerprint of its content.
     pub simhash: SimHash,
-    /// The language among whose pages it was looked for.
+    /// The language within which it was compared.
     pub language: Language,
     /// Words of its content.
     pub words: usize,
-    /// Earlier pages that it nearly equals, the nearest and then the earliest first.
+    /// The earlier pages that it nearly equals, ordered by distance, then by age (oldest first).
     pub matches: Vec<NearDuplicate>,
 }
 
 /// An earlier page that a page nearly equals.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NearDuplicate {
-    /// Its URL as it was asked for, before redirects.
+    /// The requested URL, before redirects.
     pub url: String,
     /// In how many of 128 bits the fingerprints differ.
     pub distance: u32,
@@ -154,12 +157,12 @@ impl NearDup {
         self.0.pages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The fingerprint of what a page says, and of how many words it is.
+    /// The fingerprint of a page's content, and its number of words.
     fn fingerprint(&self, page: &Page) -> (SimHash, usize) {
         let features = self.0.identity.features();
         let is_whole = page.content().map(str::len).sum::<usize>() == page.text().len();
         if is_whole {
-            // Shared with whoever else reads the words of the page.
+            // These words are computed once and shared with the other components that read them.
             return (SimHash::with(features, page.words()), page.words().len());
         }
         let mut words = Words::default();
@@ -169,7 +172,7 @@ impl NearDup {
 }
 
 impl Pages {
-    /// What is near to a page among the earlier ones; the page is one of them from now on.
+    /// Finds the earlier pages near this one, and adds it to them.
     fn meet(&mut self, url: &str, language: Language, hash: SimHash) -> Result<Vec<NearDuplicate>> {
         let known = match self.numbers.get(&xxh3_64(url.as_bytes())).copied() {
             Some(number) => {
@@ -213,7 +216,7 @@ impl Pages {
 
     fn insert(&mut self, url: Box<str>, language: Language, hash: SimHash) -> Result<u32> {
         let number = u32::try_from(self.pages.len()).map_err(|_| Error::usage("too many pages"))?;
-        // There are at most as many as the index takes, which is some thousand.
+        // The list has at most as many languages as the index supports, which is a few thousand.
         let place = self.languages.iter().position(|known| *known == language).unwrap_or_else(|| {
             self.languages.push(language);
             self.languages.len() - 1
@@ -224,7 +227,7 @@ impl Pages {
         Ok(number)
     }
 
-    /// A page has another text now than under this number.
+    /// Removes the entry under this number, since the page now has another text.
     fn forget(&mut self, number: u32) -> Result<()> {
         let Some(page) = self.pages.get(number as usize) else { return Ok(()) };
         self.index.remove(&self.languages[usize::from(page.language)], &[id(number)])?;
@@ -244,7 +247,7 @@ impl Component for NearDup {
     type Settings = NearDupSettings;
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        // The place in the spider chain: behind HttpError, so that error pages are not compared.
+        // In the spider chain this is after HttpError, so that error pages are not compared.
         hooks.spider(55).persist()
     }
 
@@ -295,13 +298,13 @@ impl SpiderMiddleware for NearDup {
     }
 }
 
-/// The pages in the job, each an entry.
+/// Saves the pages in the job, one entry each.
 impl Persist for NearDup {
     fn name(&self) -> String {
         Self::NAME.to_owned()
     }
 
-    /// The state is what fingerprints are made of: of other features they cannot be compared.
+    /// The saved state names the feature set: fingerprints of other features cannot be compared.
     fn load(&self, state: Option<&[u8]>) -> Result<()> {
         let features = self.0.identity.features().name();
         if let Some(before) = state
@@ -322,7 +325,7 @@ impl Persist for NearDup {
         let number = key.try_into().map(u32::from_be_bytes);
         let number = number.map_err(|_| Error::usage("the number of a page is not one"))?;
         let mut pages = self.pages();
-        // Numbers without an entry are pages whose text changed.
+        // Numbers without an entry belong to pages whose text changed.
         while pages.pages.len() < number as usize {
             pages.pages.push(Indexed { url: Box::default(), language: 0 });
         }

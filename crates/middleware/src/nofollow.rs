@@ -1,4 +1,4 @@
-//! Nofollow: pages and links that ask not to be followed.
+//! Nofollow: drops links that a page asks robots not to follow.
 
 use http::header;
 use huntsman_crawler::robots::product_token;
@@ -16,15 +16,15 @@ settings! {
     }
 }
 
-/// Drops links, with reason `nofollow`, that a page asks not to follow: by `X-Robots-Tag`, by `meta name=robots` (or the name
-/// of our product token), or by the link's own `rel=nofollow`.
+/// Drops links, with reason `nofollow`, that a page asks robots not to follow: by `X-Robots-Tag`, by `meta name=robots`
+/// (or the name of our product token), or by the link's own `rel=nofollow`.
 #[derive(Debug)]
 pub struct Nofollow {
     agent: Option<String>,
     default_agent: String,
 }
 
-/// What a page asks of robots.
+/// The robots directives of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directives {
     /// Do not list the page.
@@ -36,7 +36,7 @@ pub struct Directives {
 impl Directives {
     /// The directives of a page for a crawler, named by its product token or its whole User-Agent.
     ///
-    /// Those for all robots and those for this one add up.
+    /// Directives for all robots and those for this one add up.
     pub fn of(page: &Page, user_agent: &str) -> Self {
         let token = product_token(user_agent);
         let mut found = Self::default();
@@ -53,9 +53,10 @@ impl Directives {
         found
     }
 
-    /// `noindex, otherbot: nofollow`: a name with a colon says for whom the words behind it are.
+    /// Reads a header such as `noindex, otherbot: nofollow`: a name with a colon says which robot the following
+    /// directives are for.
     fn read_header(&mut self, value: &str, token: &str) {
-        // Directives with values, which a name of a robot must not be taken for.
+        // Directives with values, which must not be mistaken for names of robots.
         const VALUED: [&str; 4] =
             ["unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"];
         let mut is_for_us = true;
@@ -63,7 +64,7 @@ impl Directives {
             let mut word = part.trim();
             if let Some((name, rest)) = word.split_once(':')
                 && !VALUED.iter().any(|valued| name.trim().eq_ignore_ascii_case(valued))
-                // The rest of a date: `unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT`.
+                // This skips the rest of a date: `unavailable_after: Fri, 25 Jun 2010 15:00:00 GMT`.
                 && !name.contains(char::is_whitespace)
             {
                 is_for_us = name.trim() == "*" || is_ours(name, token);

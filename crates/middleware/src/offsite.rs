@@ -1,4 +1,4 @@
-//! Offsite: links, redirects and pushed requests that leave the crawl.
+//! Offsite: drops links, redirects and pushed requests that are outside the scope of the crawl.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,12 +14,13 @@ use crate::scope::OffsiteSettings;
 use crate::scope::OutOfScope;
 use crate::scope::{Once, OutOf, ScopeRules};
 
-/// Drops what is not in the crawl by `scope`, `allow_hosts`, `include` and `exclude`: reasons `offsite`, `excluded`,
-/// `not_included`.
+/// Drops requests that are outside the crawl by `scope`, `allow_hosts`, `include` and `exclude`: reasons `offsite`,
+/// `excluded`, `not_included`.
 ///
-/// As a spider middleware it judges links and learns the seeds, which are in the crawl whatever the patterns say. As a
-/// downloader middleware it judges what did not come through a page: redirect targets (by `redirect_out_of_scope`) and
-/// pushed requests. Sitemaps are judged by [`ScopeRules::judge_sitemap`]. A request with meta `allow_offsite` passes.
+/// As a spider middleware it judges links and records the seeds, which are in the crawl whatever the patterns say. As a
+/// downloader middleware it judges requests that did not come from a page: redirect targets (by
+/// `redirect_out_of_scope`) and pushed requests. Sitemaps are judged by [`ScopeRules::judge_sitemap`]. A request with
+/// meta `allow_offsite` passes.
 #[derive(Clone, Debug)]
 pub struct Offsite(Arc<Inner>);
 
@@ -28,12 +29,12 @@ struct Inner {
     rules: ScopeRules,
     redirects: OutOfScope,
     said: Once,
-    /// Seeds that were saved in the job.
+    /// Number of seeds that were saved in the job.
     saved: AtomicUsize,
 }
 
 impl Offsite {
-    /// Not configured if there is nothing to judge.
+    /// Not configured if the settings restrict nothing.
     ///
     /// # Errors
     /// A pattern or a host of the settings is not valid.
@@ -51,7 +52,7 @@ impl Offsite {
         }))))
     }
 
-    /// The rules, for those who want to ask them about other addresses.
+    /// The rules, so that a program can judge other URLs by them.
     pub fn rules(&self) -> &ScopeRules {
         &self.0.rules
     }
@@ -84,7 +85,8 @@ impl Offsite {
     }
 }
 
-/// The seeds in the job: what is queued from an earlier run is judged before the start requests come again.
+/// Saves the seeds in the job, because requests queued in an earlier run are judged before the start requests are made
+/// again.
 impl Persist for Offsite {
     fn name(&self) -> String {
         "scope".to_owned()
@@ -112,7 +114,7 @@ impl Component for Offsite {
     type Settings = OffsiteSettings;
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        // The place in the spider chain: links pass it from high to low, and most that are refused are refused here.
+        // In the spider chain links pass from high orders to low ones, and most refused links are refused here.
         hooks.downloader(50).spider(950).persist()
     }
 }
@@ -236,7 +238,7 @@ mod tests {
             });
             let mut seed = request("http://seed.example/").with_meta(meta::IS_START_REQUEST, true);
             offsite.process_start(&mut seed, &cx).unwrap();
-            // The seed's own mark travels along and must not let the target through.
+            // The target inherits the seed's mark, which must not let it through.
             let mut target = seed
                 .meta("redirect_urls", json!(["http://seed.example/"]))
                 .meta("redirect_reasons", json!([302]));

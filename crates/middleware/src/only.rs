@@ -1,4 +1,4 @@
-//! Only: a crawl of a given list of addresses.
+//! Only: restricts a crawl to a given list of URLs.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -14,29 +14,29 @@ use huntsman_text::urlparts::canonical_into;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_128;
 
-/// Fetches only addresses of a list, compared in canonical form; others are dropped with reason `not_listed`.
+/// Fetches only URLs of a list, compared in canonical form; others are dropped with reason `not_listed`.
 ///
-/// A plugin: it judges seeds and links, and redirect targets and pushed requests before they are sent. A request with meta
-/// `allow_offsite` (robots.txt) passes. Costs about 20 bytes per address.
+/// As a plugin, it judges seeds and links, and redirect targets and pushed requests before they are sent. A request
+/// with meta `allow_offsite` (robots.txt) passes. It takes about 20 bytes per URL.
 #[derive(Clone, Debug)]
 pub struct Only(Arc<HashSet<u128, BuildHasherDefault<Taken>>>);
 
 impl Only {
-    /// The name in settings and records.
+    /// Name of the component in settings and records.
     pub const NAME: &'static str = "only";
-    /// The place in both chains.
+    /// Position in both chains.
     pub const ORDER: i32 = 55;
 
-    /// The list of some addresses.
+    /// Creates the list from URLs.
     pub fn new(urls: impl IntoIterator<Item = Url>) -> Self {
         let mut buffer = String::new();
         Self(Arc::new(urls.into_iter().map(|url| key(&url, &mut buffer)).collect()))
     }
 
-    /// A file with one address a line; empty lines and lines that begin with `#` are passed over.
+    /// Reads the list from a file with one URL per line; empty lines and lines that begin with `#` are ignored.
     ///
     /// # Errors
-    /// The file cannot be read, or a line is no absolute address; the error names it.
+    /// The file cannot be read, or a line is not an absolute URL; the error names it.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let read =
@@ -57,7 +57,7 @@ impl Only {
         Ok(Self(Arc::new(set)))
     }
 
-    /// How many addresses the list has.
+    /// The number of URLs in the list.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -67,7 +67,7 @@ impl Only {
         self.0.is_empty()
     }
 
-    /// Whether an address is in the list.
+    /// Whether a URL is in the list.
     pub fn contains(&self, url: &Url) -> bool {
         self.0.contains(&key(url, &mut String::new()))
     }
@@ -87,7 +87,7 @@ fn key(url: &Url, buffer: &mut String) -> u128 {
     xxh3_128(buffer.as_bytes())
 }
 
-/// The keys are hashes already.
+/// A hasher that returns its input, because the keys are hashes already.
 #[derive(Debug, Default)]
 struct Taken(u64);
 

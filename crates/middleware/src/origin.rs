@@ -23,9 +23,10 @@ impl Origin {
         Some(Self { scheme: url.scheme().to_owned(), host, port: url.port_or_known_default()? })
     }
 
-    /// Reads what stands before the first `=` of a setting such as `https://host=user:password`, and gives the rest.
+    /// Parses the origin before the first `=` of a setting such as `https://host=user:password`, and returns it with
+    /// the rest.
     pub(crate) fn split_setting<'a>(setting: &str, text: &'a str) -> Result<(Self, &'a str)> {
-        // The value is a secret: it is never part of the message.
+        // The value is a secret, so it is never part of the message.
         let wrong = || {
             Error::usage(format!(
                 "setting {setting}: expected `https://host[:port]=value`, with an exact origin"

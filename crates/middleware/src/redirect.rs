@@ -1,4 +1,4 @@
-//! Redirect: 301, 302, 303, 307 and 308 become another request, which passes all filters again.
+//! Redirect: turns 301, 302, 303, 307 and 308 into new requests, which pass all filters again.
 
 use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use huntsman_crawler::meta::MetaKey;
@@ -21,7 +21,7 @@ settings! {
     pub struct RedirectSettings {
         /// Follows redirects.
         redirect_enabled: bool = true;
-        /// Longest chain of redirects, meta refreshes included.
+        /// Maximum length of a chain of redirects, meta refreshes included.
         redirect_max_times: u32 = 20, audit = 10, broad = 10, test = 10;
         /// Added to the priority of a redirected request.
         redirect_priority_adjust: i32 = 2;
@@ -41,17 +41,18 @@ pub enum RedirectDupe {
     Deliver,
 }
 
-/// Follows redirects by status.
+/// Follows redirects by status code.
 ///
-/// The target is queued in place of the request: it keeps callback, meta, depth and what the spider set, and meets scope,
-/// robots.txt, the slot of its host and the duplicate filter. 301 and 302 turn POST into GET, 303 everything but GET and
-/// HEAD; 307 and 308 keep method and body, but a body does not go to another origin (reason `redirect_body`). Credentials
-/// stay with their origin. A broken `Location` fails the request as `bad_redirect`, an address that repeats with the same
-/// cookies as `redirect_loop`, a chain beyond `redirect_max_times` as `max_redirects`. A target that is no http or https
-/// address, the request's `dont_redirect`, `handle_httpstatus_list` or `handle_httpstatus_all` let the answer through.
+/// The target is queued in place of the request: it keeps the callback, meta, depth and what the spider set, and is
+/// subject to scope, robots.txt, the slot of its host and the duplicate filter. 301 and 302 turn POST into GET, 303
+/// turns every method but GET and HEAD into GET; 307 and 308 keep method and body, but a body is not sent to another
+/// origin (reason `redirect_body`). Credentials are sent only to their own origin. A broken `Location` fails the
+/// request as `bad_redirect`, a URL that repeats with the same cookies as `redirect_loop`, a chain beyond
+/// `redirect_max_times` as `max_redirects`. If the target is not an http or https URL, or the request has
+/// `dont_redirect`, `handle_httpstatus_list` or `handle_httpstatus_all`, the response itself is passed on.
 ///
-/// The chain is in the request's meta: `redirect_urls`, `redirect_reasons`, `redirect_times`. Meta `redirect_ttl` limits
-/// the redirects that one request may still take.
+/// The chain is in the request's meta: `redirect_urls`, `redirect_reasons`, `redirect_times`. Meta `redirect_ttl`
+/// limits the number of redirects that one request may still follow.
 #[derive(Debug)]
 pub struct Redirect {
     follower: Follower,
@@ -61,7 +62,7 @@ impl Redirect {
     /// Not configured if `redirect_enabled` is off.
     ///
     /// # Errors
-    /// `referrer_policy` is no policy.
+    /// `referrer_policy` is not a valid policy.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
         let own: RedirectSettings = settings.of();
         if !own.redirect_enabled {
@@ -118,7 +119,8 @@ impl DownloaderMiddleware for Redirect {
     }
 }
 
-/// The address that a `Location` leads to. Bytes beyond ASCII are percent-encoded as they are: sites send raw UTF-8.
+/// The URL that a `Location` header refers to. Bytes beyond ASCII are percent-encoded as they are, because sites send
+/// raw UTF-8.
 fn resolve(base: &Url, location: &[u8]) -> Result<Url, String> {
     let encoded: String = location
         .iter()
@@ -144,7 +146,7 @@ fn method_after(method: &Method, status: StatusCode) -> Method {
     }
 }
 
-/// One step from an answer to the next request.
+/// One redirect: a response, and its target.
 #[derive(Debug)]
 pub(crate) struct Step<'a> {
     pub(crate) target: Url,
@@ -154,7 +156,7 @@ pub(crate) struct Step<'a> {
     pub(crate) response: &'a Response,
 }
 
-/// Makes the next request of a chain; shared by redirects and meta refresh, which count together.
+/// Makes the next request of a chain; shared by redirects and meta refreshes, which count together.
 #[derive(Debug)]
 pub(crate) struct Follower {
     max: usize,
@@ -181,7 +183,7 @@ impl Follower {
             max: own.redirect_max_times as usize,
             adjust: own.redirect_priority_adjust,
             deliver_dupes: own.redirect_dupe == RedirectDupe::Deliver,
-            // As the frontier compares requests: a target that differs in a stripped parameter only is the same one.
+            // URLs are compared as the frontier does: a target that differs only in a stripped parameter is the same.
             canonical: CanonicalOptions {
                 strip_params: settings.strip_query_params.clone(),
                 strip_path_params: settings.strip_path_params,
@@ -191,7 +193,7 @@ impl Follower {
         })
     }
 
-    /// The request for the target, or why the chain ends here.
+    /// The request for the target, or the reason why the chain ends here.
     pub(crate) fn next(
         &self,
         request: &Request,
@@ -230,7 +232,7 @@ impl Follower {
             }
             next.method = method;
         }
-        // Merged into the jar of the first host already; elsewhere they would be given away.
+        // They are already in the jar of the first host; sending them to another host would leak them.
         next.clear_cookies();
         self.set_referer(&mut next, request, response, &target);
 
@@ -261,8 +263,8 @@ impl Follower {
         Ok(Box::new(next))
     }
 
-    /// From which hop on a repeated address means a loop. A login form that is posted to and shown again is none, nor is a
-    /// page that sets a cookie and sends the visitor back.
+    /// The hop from which on a repeated URL means a loop. A login form that is posted to and shown again is not a loop,
+    /// nor is a page that sets a cookie and redirects to itself.
     fn comparable_since(
         &self,
         request: &Request,
@@ -275,7 +277,7 @@ impl Follower {
         if changed || other_method { hops + 1 } else { usize::try_from(before).unwrap_or(usize::MAX) }
     }
 
-    /// The last hop at which exactly this address was asked for; the present request counts.
+    /// The last hop at which exactly this URL was requested; the present request counts.
     fn visited(&self, request: &Request, target: &Url) -> Option<usize> {
         let wanted = &target[..url::Position::AfterQuery];
         if &request.url[..url::Position::AfterQuery] == wanted {
@@ -285,15 +287,16 @@ impl Follower {
         before.iter().rposition(|url| url.split('#').next() == Some(wanted))
     }
 
-    /// Whether the duplicate filter would take the target for a request of this chain.
+    /// Whether the duplicate filter would treat the target as equal to a request of this chain.
     fn same_request(&self, request: &Request, target: &Url) -> bool {
         let wanted = self.canonical.canonical(target);
         let chain = chain::urls(request).filter_map(|url| Url::parse(url).ok());
         std::iter::once(request.url.clone()).chain(chain).any(|url| self.canonical.canonical(&url) == wanted)
     }
 
-    /// The `Referer` of the next hop, by policy. It is made from what this hop was told, so a chain never tells more than
-    /// its first request did: what is decided here is the request's own, and not made anew from the page's address.
+    /// Sets the `Referer` of the next hop by the policy. It is derived from the `Referer` of this hop, so a chain never
+    /// reveals more than its first request did. The value belongs to the request itself, and is not derived again from
+    /// the URL of the page.
     fn set_referer(&self, next: &mut Request, request: &Request, response: &Response, target: &Url) {
         let told = request.headers.get(header::REFERER);
         let policy = crate::referer::policy_after(request, response, self.policy);
@@ -305,7 +308,7 @@ impl Follower {
             Some(value) => drop(next.headers.insert(header::REFERER, value)),
             None => {
                 next.headers.remove(header::REFERER);
-                // A request that no page led to has nothing to tell anyway.
+                // A request that did not come from a page has no referrer.
                 if next.referer.is_some() {
                     let none = ReferrerPolicy::NoReferrer.name();
                     next.set_meta(meta::REFERRER_POLICY, none.to_owned());
@@ -513,7 +516,7 @@ mod tests {
         assert!(next.unfiltered, "it has the fingerprint of the request that led to it");
         let plain = cx(|_| {});
         assert!(!redirect(&plain, &request("http://h/a"), 302, "/b").await.unfiltered);
-        // A retry is unfiltered for its own sake; its target is not.
+        // A retry skips the duplicate filter, but the target of its redirect must not.
         let mut retried = request("http://h/a");
         chain::set_unfiltered(&mut retried, "retry");
         assert!(!redirect(&plain, &retried, 302, "/b").await.unfiltered);
@@ -553,7 +556,7 @@ mod tests {
         assert_eq!(told(&redirect(&cx, &from, 302, "http://g/b").await), None);
     }
 
-    /// The `Referer` with which a request is sent by the chain, given that a page led to it.
+    /// The `Referer` with which the chain sends a request that came from a page.
     async fn sent(cx: &Context, request: &mut Request) -> Option<String> {
         let referer = crate::Referer::from_settings(cx.settings()).unwrap().unwrap();
         DownloaderMiddleware::process_request(&referer, request, cx).await.unwrap();

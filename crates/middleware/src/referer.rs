@@ -1,4 +1,4 @@
-//! Referer: which part of a page's address its links tell.
+//! Referer: decides how much of a page's URL is sent with the requests for its links.
 
 use http::{HeaderValue, header};
 use huntsman_crawler::meta::{self, MetaKey};
@@ -19,13 +19,13 @@ settings! {
     }
 }
 
-/// Sets the `Referer` header of links by the referrer policy: that of the request's meta `referrer_policy`, else that of
-/// the page's `Referrer-Policy` header, else that of the setting. User info and fragment are never told.
+/// Sets the `Referer` header of links by the referrer policy: that of the request's meta `referrer_policy`, else that
+/// of the page's `Referrer-Policy` header, else that of the setting. User info and fragment are never sent.
 ///
-/// A header that the spider set is left as it is. Records show the whole address of the page in any case.
+/// A header that the spider set is left as it is. Records show the whole URL of the page in any case.
 ///
-/// The header is made when a request is about to be sent, as a downloader middleware: most links of a page are known
-/// already and never sent. As a spider middleware it notes the page's policy, if that is another one than the setting's, in
+/// As a downloader middleware it makes the header when a request is about to be sent, because most links of a page are
+/// already known and never sent. As a spider middleware it stores the page's policy, if it differs from the setting, in
 /// the meta `page_referrer_policy`.
 #[derive(Debug)]
 pub struct Referer {
@@ -33,10 +33,10 @@ pub struct Referer {
 }
 
 impl Referer {
-    /// Always configured; policy `no-referrer` sends none.
+    /// Always configured; with the policy `no-referrer` no header is sent.
     ///
     /// # Errors
-    /// `referrer_policy` is no policy.
+    /// `referrer_policy` is not a valid policy.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
         Ok(Some(Self { policy: policy_setting(settings)? }))
     }
@@ -61,7 +61,7 @@ fn meta_policy(request: &Request, key: MetaKey<String>) -> Option<ReferrerPolicy
     request.meta_text(key).and_then(|name| name.parse().ok())
 }
 
-/// The policy for the request that takes the place of one that a response redirects.
+/// The policy for a request that follows a redirecting response.
 pub(crate) fn policy_after(
     request: &Request,
     response: &Response,
@@ -97,7 +97,7 @@ impl DownloaderMiddleware for Referer {
             if !added::is_ours(request, &header::REFERER) {
                 return Ok(OnRequest::Continue);
             }
-            // Made for another target, maybe.
+            // The header may have been made for another target.
             request.headers.remove(header::REFERER);
         }
         let Some(from) = request.referer.as_deref().and_then(|from| Url::parse(from).ok()) else {
@@ -119,7 +119,7 @@ mod tests {
 
     const PAGE: &str = "https://u:p@a.example/x?q#f";
 
-    /// A link as it is queued: followed from `PAGE`, with the referer that the engine sets.
+    /// A link as it is queued: found on `PAGE`, with the referrer that the engine sets.
     fn followed(page_policy: Option<&str>, mut link: Request) -> Request {
         let url = Url::parse(PAGE).unwrap();
         let mut response = Response::html(url.clone(), "");

@@ -1,4 +1,4 @@
-//! Retry: another try after a network failure or a status that may pass.
+//! Retry: repeats requests after a network failure or a temporary error status.
 
 use std::time::Duration;
 
@@ -32,14 +32,15 @@ settings! {
     }
 }
 
-/// Queues a copy of a request that failed for a passing reason: `retry_http_codes`, or a failure of the network.
+/// Queues a copy of a request that failed for a temporary reason: a status in `retry_http_codes`, or a failure of the
+/// network.
 ///
 /// The copy waits in the queue, not in a task: `retry_backoff_base` seconds, doubled each time up to
-/// `retry_backoff_max`, with 50 % jitter, or `Retry-After` if that is longer. A `Retry-After` beyond `retry_after_max` is
-/// not waited for: the answer is handed on as it is. POST and PATCH are not sent again when the connection was lost after
-/// sending, unless `retry_non_idempotent` is on.
+/// `retry_backoff_max`, with 50 % jitter, or `Retry-After` if that is longer. If `Retry-After` exceeds
+/// `retry_after_max` the request is not retried, and the response is passed on as it is. POST and PATCH are not sent
+/// again when the connection was lost after sending, unless `retry_non_idempotent` is on.
 ///
-/// Meta of a request: `dont_retry`, `max_retry_times`, `priority_adjust`; written: `retry_times`.
+/// It reads the meta `dont_retry`, `max_retry_times` and `priority_adjust` of a request, and writes `retry_times`.
 #[derive(Debug)]
 pub struct Retry {
     codes: Vec<u16>,
@@ -59,8 +60,8 @@ impl Retry {
     }
 }
 
-/// A copy of the request to be tried again, for callbacks that see on the page that it failed: a reason in a word or two for
-/// the stats. `None` if it was tried often enough, or must not be retried.
+/// Makes a copy of a request to be retried, for callbacks that see from the page that the request failed. `reason` is a
+/// word or two for the stats. `None` if the request was retried often enough, or must not be retried.
 ///
 /// ```
 /// use huntsman_crawler::{Context, Request, Settings};
@@ -105,7 +106,7 @@ fn again(request: &Request, reason: &str, at_least: Duration, cx: &Context) -> O
     Some(copy)
 }
 
-/// The wait before this try. The jitter is a hash of the address, so a crawl with the same seed waits the same.
+/// The wait before this retry. The jitter is a hash of the URL, so a crawl with the same seed waits equally long.
 fn backoff(request: &Request, cx: &Context) -> Duration {
     let settings = cx.settings();
     let own: RetrySettings = settings.of();

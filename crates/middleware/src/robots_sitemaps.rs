@@ -12,12 +12,13 @@ use url::Url;
 use crate::chain;
 use crate::robots_txt::RobotsSettings;
 
-/// Asks for the sitemaps that the robots.txt of each start request's origin names, or for `/sitemap.xml` if it names none.
+/// Requests the sitemaps that the robots.txt of each start request's origin names, or `/sitemap.xml` if it names none.
 ///
-/// A plugin; the spider must be in [`Sitemaps`](huntsman_crawler::Sitemaps), which reads them. Where the crawl obeys
-/// robots.txt it has the file anyway, and nothing more is asked for; else the file is asked for like a page, and has a record like
-/// one. Sitemaps must be in scope themselves, by
-/// [`ScopeRules::judge_sitemap`](crate::ScopeRules::judge_sitemap). An origin of whose start requests robots.txt forbids every one is left alone.
+/// This is a plugin; the spider must be wrapped in [`Sitemaps`](huntsman_crawler::Sitemaps), which reads the files. If
+/// the crawl obeys robots.txt, that file is fetched anyway, and no further request for it is needed; otherwise it is
+/// requested like a page, and has a record like one. Sitemaps must be in scope themselves, by
+/// [`ScopeRules::judge_sitemap`](crate::ScopeRules::judge_sitemap). If robots.txt forbids every start request of an
+/// origin, its sitemaps are not requested.
 ///
 /// ```
 /// use huntsman_crawler::{CrawlerBuilder, Output, Page, Sitemaps, spider_fn};
@@ -38,32 +39,32 @@ pub struct RobotsSitemaps(Arc<Inner>);
 struct Inner {
     files: SitemapFiles,
     found: Mutex<Found>,
-    /// Hashes of origins that were looked at: 16 bytes for each origin of a start request.
+    /// Hashes of the origins that were handled: 16 bytes for each origin of a start request.
     origins: Mutex<HashSet<u64>>,
 }
 
-/// What robots.txt files named. It is kept after use: a start request that a stop or a crash sends back to the queue asks again,
-/// and the file does not come again.
+/// The sitemaps that robots.txt files named. They are kept after use: a start request that a stop or a crash sends back
+/// to the queue needs them again, and robots.txt is not fetched again.
 #[derive(Debug, Default)]
 struct Found {
     by_authority: HashMap<String, Vec<Url>>,
-    /// The oldest first.
+    /// Ordered from the oldest to the newest.
     order: VecDeque<String>,
     bytes: usize,
-    /// What is to be written to the job, if there is one.
+    /// Changes to be written to the job; `None` without a job.
     changes: Option<Vec<Change>>,
 }
 
-/// Addresses that are kept of all robots.txt files together; the oldest go first.
+/// Maximum bytes of the URLs kept from all robots.txt files together; the oldest are removed first.
 const MAX_BYTES: usize = 16 << 20;
 
 impl RobotsSitemaps {
     /// The name in settings and records.
     pub const NAME: &'static str = "robots_sitemaps";
-    /// The place in the chain: behind RobotsTxt, which has read the file by then.
+    /// Position in the chain: after RobotsTxt, which has read the file by then.
     pub const ORDER: i32 = 110;
 
-    /// For a spider; what it asks for counts together with what its indexes name.
+    /// Creates the plugin for a spider; its sitemaps count towards the same limits as those that sitemap indexes name.
     pub fn of<S: Spider>(spider: &huntsman_crawler::Sitemaps<S>) -> Self {
         Self(Arc::new(Inner { files: spider.files(), found: Mutex::default(), origins: Mutex::default() }))
     }
@@ -124,7 +125,7 @@ impl Found {
     fn forget(&mut self, authority: &str) {
         let Some(urls) = self.by_authority.remove(authority) else { return };
         self.bytes -= Self::bytes_of(authority, &urls);
-        // The oldest one as a rule.
+        // Usually this is the oldest one.
         if let Some(at) = self.order.iter().position(|kept| kept == authority) {
             self.order.remove(at);
         }
@@ -151,7 +152,7 @@ impl Persist for RobotsSitemaps {
     fn load_entry(&self, authority: &[u8], sitemaps: &[u8]) -> Result<()> {
         let sitemaps: Vec<String> = String::from_utf8_lossy(sitemaps).lines().map(str::to_owned).collect();
         let mut found = lock(&self.0.found);
-        // It is in the job already.
+        // These sitemaps were restored from the job, so they need not be written to it.
         let changes = found.changes.take();
         found.keep(&String::from_utf8_lossy(authority), &sitemaps);
         found.changes = changes;
@@ -196,7 +197,7 @@ impl DownloaderMiddleware for RobotsSitemaps {
                 request.share_meta(meta::DOWNLOAD_SLOT, sitemap);
                 request.share_meta(meta::PROXY, sitemap);
             }
-            // Before the page is fetched: a link of it to a sitemap is a duplicate then.
+            // They are queued before the page is fetched, so a link on the page to a sitemap is a duplicate.
             cx.push(requests);
         }
         Ok(OnRequest::Continue)

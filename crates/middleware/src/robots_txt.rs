@@ -1,4 +1,4 @@
-//! RobotsTxt: obeys robots.txt (RFC 9309), and what it says about the pace.
+//! RobotsTxt: obeys robots.txt (RFC 9309) and the delays it asks for.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -23,21 +23,21 @@ settings! {
     pub struct RobotsSettings {
         /// Obeys robots.txt.
         robotstxt_obey: bool = true, test = false;
-        /// Product token for robots.txt; none takes the first token of the User-Agent.
+        /// Product token for robots.txt; if unset, the first token of the User-Agent.
         robotstxt_user_agent: Option<String> = None;
         /// What an unreachable robots.txt (5xx, 429, network) means: disallow or allow.
         robots_on_error: OnRobotsError = OnRobotsError::Disallow;
-        /// Seconds that a robots.txt is good for.
+        /// Seconds for which a robots.txt is used before it is fetched again.
         robots_ttl: f64 = 86_400.0;
-        /// Seconds that an authority is refused after robots.txt failed for good.
+        /// Seconds for which requests to an authority are refused after robots.txt could not be fetched.
         robots_error_ttl: f64 = 3_600.0;
-        /// Seconds after which an unreachable robots.txt is asked for again.
+        /// Seconds after which an unreachable robots.txt is requested again.
         robots_retry_delays: Vec<f64> = vec![10.0, 60.0, 300.0];
-        /// Longest obeyed Crawl-delay, seconds.
+        /// Longest Crawl-delay that is obeyed, in seconds.
         robots_max_crawl_delay: f64 = 30.0;
         /// A Crawl-delay above the limit: skip the host, or clamp.
         robots_over_cap: OverCap = OverCap::Skip;
-        /// Authorities whose robots.txt is kept.
+        /// Number of authorities whose robots.txt is kept.
         robots_cache_size: usize = 10_000;
     }
 }
@@ -66,19 +66,20 @@ pub enum OverCap {
 
 mod kept;
 
-/// Asks robots.txt before every request, and drops what it forbids with reason `robots`.
+/// Checks robots.txt before every request, and drops what it forbids with reason `robots`.
 ///
-/// One file per scheme, host and port (and product token, where requests bring their own User-Agent): requests of one
-/// authority wait for its one fetch, which goes through the downloader chain and the slot of the host. 2xx is parsed; 4xx
-/// but 429 allows everything; everything else, more than 5 redirects and network errors forbid everything for now: requests
-/// wait in the queue while the file is asked for again after `robots_retry_delays`, then they are dropped with reason
-/// `robots_unreachable` for `robots_error_ttl`. A file is good for `robots_ttl`, or its max-age if that is shorter.
+/// There is one file per scheme, host and port (and per product token, if requests set their own User-Agent). Requests
+/// of one authority wait for a single fetch, which goes through the downloader chain and the slot of the host. A 2xx
+/// response is parsed; 4xx except 429 allows everything. Any other status, more than 5 redirects, and network errors
+/// forbid everything for the time being: requests wait in the queue while the file is requested again after
+/// `robots_retry_delays`, then they are dropped with reason `robots_unreachable` for `robots_error_ttl`. A file is used
+/// for `robots_ttl`, or its max-age if that is shorter.
 ///
-/// `Crawl-delay` and `Request-rate` set the pace of the slot; above `robots_max_crawl_delay` the authority is skipped with
-/// reason `crawl_delay`, or the delay is clamped, by `robots_over_cap`. Requests with meta `dont_obey_robotstxt`, for
-/// `/robots.txt` itself, and of other schemes than http and https are not checked.
+/// `Crawl-delay` and `Request-rate` set the delay of the slot; above `robots_max_crawl_delay` the authority is skipped
+/// with reason `crawl_delay`, or the delay is clamped, by `robots_over_cap`. Requests with meta `dont_obey_robotstxt`,
+/// for `/robots.txt` itself, and of other schemes than http and https are not checked.
 ///
-/// In a job the files that came are kept: a restart asks for none of them again before its time.
+/// In a job the fetched files are saved, so a restart does not fetch them again before they expire.
 #[derive(Clone)]
 pub struct RobotsTxt(Arc<Inner>);
 
@@ -96,47 +97,47 @@ struct Inner {
 }
 
 type Fetching = Pin<Box<dyn Future<Output = Result<Response, FetchError>> + Send>>;
-/// How a file is fetched: through the engine, or by a test.
+/// Fetches a file: through the engine, or with a function of a test.
 type Fetch = Box<dyn Fn(Request, Context) -> Fetching + Send + Sync>;
 
-/// Redirects that are followed for a file (RFC 9309, section 2.3.1.2).
+/// Maximum number of redirects that are followed for a file (RFC 9309, section 2.3.1.2).
 const MAX_REDIRECTS: u64 = 5;
 /// A file is kept at least this long, whatever its max-age says.
 const MIN_TTL: Duration = Duration::from_secs(300);
-/// Rules that are kept at most, all files together: of a hostile file they are up to 3 MiB.
+/// Maximum bytes of the rules of all files together; those of a hostile file take up to 3 MiB.
 const MAX_CACHE_BYTES: usize = 64 << 20;
 
-/// What is known about one authority.
+/// The result for one authority, and how long it holds.
 #[derive(Debug)]
 struct Known {
     verdict: Verdict,
-    /// From then on it is asked for again.
+    /// After this time the file is requested again.
     until: Timestamp,
-    /// Fetches in a row that failed.
+    /// Number of failed fetches in a row.
     failures: usize,
 }
 
 #[derive(Debug)]
 enum Verdict {
-    /// There are rules, maybe none.
+    /// The rules of the file, which may be empty.
     Rules { rules: RobotsAgent, delay: Duration },
     /// The file asks for a longer delay than we accept.
     TooSlow(Duration),
-    /// The file could not be had; it is asked for again.
+    /// The file could not be fetched; it will be requested again.
     Wait(String),
-    /// The file could not be had, several times; or nothing may be asked of its host at all.
+    /// The file could not be fetched several times, or no request to its host is allowed at all.
     Refuse { reason: &'static str, why: String },
 }
 
-/// One fetch, shared by all who wait for it. If the task that fetches is dropped, another one takes over.
+/// One fetch, shared by all requests that wait for it. If the task that fetches is dropped, another one takes over.
 #[derive(Debug, Default)]
 struct Entry {
     known: OnceCell<Known>,
-    /// Failures in a row before this fetch.
+    /// Number of failures in a row before this fetch.
     failures: usize,
 }
 
-/// The least recently used entries go first.
+/// A bounded cache; the least recently used entries are removed first.
 #[derive(Debug)]
 struct Cache {
     entries: HashMap<String, (Arc<Entry>, u64)>,
@@ -144,14 +145,14 @@ struct Cache {
     bytes: usize,
     max: usize,
     max_bytes: usize,
-    /// What is to be written to the job, if there is one.
+    /// Changes to be written to the job; `None` without a job.
     changes: Option<Vec<Change>>,
 }
 
-/// What came of a fetch.
+/// The result of fetching a robots.txt.
 struct Learnt {
     known: Known,
-    /// Its form in a job, if it is worth keeping.
+    /// Its serialized form for the job, if it is worth keeping.
     kept: Option<Vec<u8>>,
 }
 
@@ -188,7 +189,7 @@ impl RobotsTxt {
 }
 
 impl Inner {
-    /// The product token that a request goes by.
+    /// The product token of a request.
     fn token<'a>(&'a self, request: &'a Request) -> &'a str {
         let own = || request.headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok());
         let agent = self.agent.as_deref().or_else(own).unwrap_or(&self.default_agent);
@@ -199,7 +200,7 @@ impl Inner {
         self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fetches and judges the file of an authority.
+    /// Fetches and evaluates the file of an authority.
     async fn learn(&self, request: &Request, token: &str, failures: usize, cx: &Context) -> Learnt {
         let robots = robots_request(request);
         let authority = robots.url.origin().ascii_serialization();
@@ -224,7 +225,7 @@ impl Inner {
             Err(error) => {
                 cx.stats().inc(&format!("robotstxt/exception_count/{}", error.kind().name()));
                 if error.kind() == FetchErrorKind::AddressRefused {
-                    // Asking again would give the same answer.
+                    // Another request would fail in the same way.
                     let verdict = Verdict::Refuse { reason: error.kind().name(), why: error.to_string() };
                     return Known { verdict, until: now + self.ttl, failures: 0 }.into();
                 }
@@ -249,7 +250,7 @@ impl Inner {
         }
     }
 
-    /// Reads a file that came.
+    /// Evaluates a response with the file.
     fn read(&self, authority: &str, response: &Response, token: &str, cx: &Context) -> Learnt {
         let robots = Robots::parse(&response.body);
         let sitemaps: Vec<String> = robots.sitemaps(&response.url).iter().map(ToString::to_string).collect();
@@ -268,7 +269,7 @@ impl Inner {
         Learnt { known: self.judge(rules, until), kept }
     }
 
-    /// What rules mean under our limits.
+    /// Applies our limits to the rules.
     fn judge(&self, rules: RobotsAgent, until: Timestamp) -> Known {
         let asked = rules.delay().unwrap_or_default();
         if asked > self.max_delay && !self.clamp {
@@ -315,14 +316,14 @@ impl From<Known> for Learnt {
     }
 }
 
-/// The request for the file of an authority. It is marked as what it is: never checked itself, out of every scope, and
+/// The request for the file of an authority. It is marked so that it is not checked itself, ignores the scope, and is
 /// neither retried nor delivered.
 fn robots_request(request: &Request) -> Request {
     let mut url = request.url.clone();
     url.set_path("/robots.txt");
     url.set_query(None);
     url.set_fragment(None);
-    // These fail for URLs without a host only.
+    // These fail only for URLs without a host.
     let _ = url.set_username("");
     let _ = url.set_password(None);
     let mut robots = Request::get(url)
@@ -334,7 +335,7 @@ fn robots_request(request: &Request) -> Request {
         .with_meta(meta::DONT_METAREFRESH, true)
         .with_meta(meta::DONT_MERGE_COOKIES, true)
         .with_meta(meta::REDIRECT_TTL, MAX_REDIRECTS)
-        // One byte more than is read, so that the parser knows that its last line is cut.
+        // One byte more than is read, so that the parser can tell that its last line was truncated.
         .with_meta(meta::DOWNLOAD_MAXSIZE, MAX_BYTES as u64 + 1)
         .with_meta(meta::DOWNLOAD_TRUNCATE, true)
         .with_meta(meta::DOWNLOAD_BINARY, true);
@@ -358,7 +359,7 @@ impl Cache {
         }
     }
 
-    /// The entry of a key; a new one if there is none or what it knows is out of date.
+    /// The entry of a key; a new one if there is none or it has expired.
     fn entry(&mut self, key: &str, now: Timestamp) -> Arc<Entry> {
         self.clock += 1;
         let clock = self.clock;
@@ -379,7 +380,7 @@ impl Cache {
         entry
     }
 
-    /// Counts what was learnt of a key, and makes room.
+    /// Updates the size of the cache with the result for a key, and evicts entries if needed.
     fn learnt(&mut self, key: &str, learnt: &Learnt) {
         if let Some(changes) = &mut self.changes {
             changes.push((key.as_bytes().to_vec(), learnt.kept.clone()));
@@ -387,11 +388,11 @@ impl Cache {
         self.grown(learnt.known.bytes());
     }
 
-    /// Makes room for so much more.
+    /// Adds to the size of the cache, and evicts entries if it is too large.
     fn grown(&mut self, bytes: usize) {
         self.bytes += bytes;
         while self.entries.len() > self.max || self.bytes > self.max_bytes {
-            // A tenth at a time: a look at all ages for each new authority would be quadratic.
+            // A tenth is evicted at a time: scanning all ages for each new authority would be quadratic.
             let mut ages: Vec<u64> = self
                 .entries
                 .values()
@@ -449,7 +450,7 @@ impl DownloaderMiddleware for RobotsTxt {
         let known = entry.known.get_or_init(learn).await;
         match &known.verdict {
             Verdict::Rules { rules, delay } => {
-                // Each time: a slot that was idle for long has forgotten it.
+                // The delay is set for each request, because a slot that was idle for long has forgotten it.
                 if !delay.is_zero() {
                     cx.politeness(&request.host(), Politeness::CrawlDelay(*delay)).await;
                 }
@@ -491,7 +492,7 @@ impl std::fmt::Debug for RobotsTxt {
     }
 }
 
-/// The address of the robots.txt that speaks for a URL.
+/// The URL of the robots.txt that applies to a URL.
 pub fn robots_url(url: &Url) -> Option<Url> {
     matches!(url.scheme(), "http" | "https").then(|| robots_request(&Request::get(url.clone())).url)
 }
@@ -511,7 +512,7 @@ mod tests {
         fetches: Arc<AtomicUsize>,
     }
 
-    /// A middleware whose files come from a closure, one second after they are asked for.
+    /// A middleware whose files come from a closure, one second after they are requested.
     fn bench(
         change: impl FnOnce(&mut Settings),
         answer: impl Fn(&Request, usize) -> Result<Response, FetchError> + Send + Sync + 'static,
@@ -631,7 +632,7 @@ mod tests {
             (503, "wait 10"),
             (302, "wait 10"),
         ] {
-            // The body of an answer that is no success is ignored.
+            // The body of a response without a success status is ignored.
             let bench = bench(|_| {}, move |request, _| file(request, status, "User-agent: *\nDisallow: /"));
             assert_eq!(bench.ask("http://h/a").await, expected, "{status}");
             let key = format!("robotstxt/response_status_count/{status}");

@@ -1,4 +1,4 @@
-//! Scope: which addresses belong to a crawl, judged by the settings and by the seeds.
+//! Scope: which URLs belong to a crawl, judged by the settings and by the seeds.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -12,11 +12,11 @@ use url::Url;
 use crate::origin;
 
 settings! {
-    /// Which addresses belong to the crawl: settings of [`Offsite`](crate::Offsite).
+    /// Which URLs belong to the crawl: settings of [`Offsite`](crate::Offsite).
     pub struct OffsiteSettings {
         /// Which links are followed: host, origin, domain, prefix or all.
         scope: Scope = Scope::All;
-        /// Hosts (`name` or `name:port`) that are in scope besides the seeds'.
+        /// Hosts (`name` or `name:port`) that are in scope in addition to those of the seeds.
         allow_hosts: Vec<String> = Vec::new();
         /// Patterns on the URL, globs or `re:` and a regular expression: if any are given, a URL must match one.
         include: Vec<String> = Vec::new();
@@ -51,16 +51,16 @@ pub enum OutOfScope {
     /// The request is dropped.
     #[default]
     Drop,
-    /// The redirect answer itself is recorded as the result: dropped with its target as detail.
+    /// The redirect response itself is recorded as the result: dropped, with its target as detail.
     Record,
-    /// It is followed; links of the target are judged as ever.
+    /// It is followed; links of the target are judged as usual.
     Follow,
 }
 
-/// Why an address is not in the crawl.
+/// Why a URL is not in the crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutOf {
-    /// Not in the scope of a seed, nor an allowed host.
+    /// It is neither in the scope of a seed nor on an allowed host.
     Scope,
     /// It matches an `exclude` pattern.
     Excluded,
@@ -79,10 +79,10 @@ impl OutOf {
     }
 }
 
-/// The rules of `scope`, `allow_hosts`, `include` and `exclude`, and what the seeds are.
+/// The rules of `scope`, `allow_hosts`, `include` and `exclude`, together with the seeds.
 ///
-/// Patterns are globs on the whole URL without its fragment, in which `*` also stands for slashes; a pattern that begins
-/// with `re:` is a regular expression that is searched in it. Memory is a few bytes per distinct host of the seeds.
+/// Patterns are globs on the whole URL without its fragment, in which `*` also matches slashes; a pattern that begins
+/// with `re:` is a regular expression that is searched for in it. Memory is a few bytes per distinct host of the seeds.
 #[derive(Debug)]
 pub struct ScopeRules {
     scope: Scope,
@@ -100,7 +100,7 @@ struct AllowedHost {
     port: Option<u16>,
 }
 
-/// What the seeds open up, in the form that the scope compares.
+/// The seeds, reduced to the part that the scope compares.
 #[derive(Debug, Default)]
 struct Seeds {
     keys: HashSet<String>,
@@ -113,7 +113,7 @@ struct Patterns {
 }
 
 impl ScopeRules {
-    /// The rules of the settings, without any seed yet.
+    /// Creates the rules from the settings, without any seeds.
     ///
     /// # Errors
     /// A pattern or a host of the settings is not valid; the error names it.
@@ -128,12 +128,12 @@ impl ScopeRules {
         })
     }
 
-    /// Whether there is anything to judge: without scope and patterns everything belongs to the crawl.
+    /// Whether every URL belongs to the crawl, because there is neither a scope nor a pattern.
     pub fn is_open(&self) -> bool {
         self.scope == Scope::All && self.include.is_none() && self.exclude.is_none()
     }
 
-    /// Learns a seed.
+    /// Adds a seed.
     pub fn add_seed(&self, url: &Url) {
         if self.scope == Scope::All {
             return;
@@ -149,12 +149,12 @@ impl ScopeRules {
         }
     }
 
-    /// How many distinct hosts, folders or whatever the scope compares the seeds have.
+    /// The number of distinct keys of the seeds, such as hosts or folders.
     pub(crate) fn seed_count(&self) -> usize {
         self.seeds.read().unwrap_or_else(PoisonError::into_inner).keys.len()
     }
 
-    /// What the seeds opened up, for [`ScopeRules::restore`].
+    /// The keys of the seeds, for [`ScopeRules::restore`].
     pub(crate) fn seeds(&self) -> Vec<String> {
         let mut keys: Vec<String> =
             self.seeds.read().unwrap_or_else(PoisonError::into_inner).keys.iter().cloned().collect();
@@ -162,9 +162,9 @@ impl ScopeRules {
         keys
     }
 
-    /// Learns the seeds of an earlier run of the same scope.
+    /// Adds the seeds of an earlier run with the same scope.
     pub(crate) fn restore(&self, seeds: Vec<String>) {
-        // A version that did not keep hosts may have written them.
+        // A version that did not store hosts may have written these seeds.
         let hosts: Vec<String> =
             seeds.iter().filter_map(|key| host_of(self.scope, key)).map(str::to_owned).collect();
         self.seeds
@@ -174,7 +174,7 @@ impl ScopeRules {
             .extend(hosts.into_iter().chain(seeds));
     }
 
-    /// Why an address is not in the crawl; `None` if it is.
+    /// Why a URL is not in the crawl; `None` if it is.
     pub fn judge(&self, url: &Url) -> Option<OutOf> {
         if self.exclude.as_ref().is_some_and(|exclude| exclude.matches(url)) {
             return Some(OutOf::Excluded);
@@ -188,8 +188,8 @@ impl ScopeRules {
         None
     }
 
-    /// As [`ScopeRules::judge`], for a sitemap. It is no page, but says where pages are: of a seed in scope `prefix` only the
-    /// host counts, and `include` does not.
+    /// As [`ScopeRules::judge`], for a sitemap. A sitemap is not a page but a list of pages, so with scope `prefix`
+    /// only the host of a seed is compared, and `include` is ignored.
     pub fn judge_sitemap(&self, url: &Url) -> Option<OutOf> {
         let is_on_host = || {
             let seeds = self.seeds.read().unwrap_or_else(PoisonError::into_inner);
@@ -202,7 +202,7 @@ impl ScopeRules {
         }
     }
 
-    /// Whether an address is in the scope of a seed, or on an allowed host.
+    /// Whether a URL is in the scope of a seed, or on an allowed host.
     pub fn in_scope(&self, url: &Url) -> bool {
         if self.scope == Scope::All || self.hosts.iter().any(|allowed| allowed.matches(url)) {
             return true;
@@ -210,7 +210,8 @@ impl ScopeRules {
         let seeds = self.seeds.read().unwrap_or_else(PoisonError::into_inner);
         match self.scope {
             Scope::Prefix => {
-                // Each folder above the address may be the folder of a seed; the path guards bound their number.
+                // Each folder above the URL may be the folder of a seed; the guards on paths bound the number of
+                // folders.
                 let mut key = format!("{}{}", origin::host(url), folder(url.path()));
                 let root = origin::host(url).len() + 1;
                 loop {
@@ -234,19 +235,19 @@ impl ScopeRules {
             Scope::All => String::new(),
             Scope::Origin => url.origin().ascii_serialization(),
             Scope::Host => origin::host(url).to_owned(),
-            // Addresses and single labels have no registrable domain: the host stands for itself.
+            // IP addresses and single labels have no registrable domain: the host is used instead.
             Scope::Domain => registrable_domain(url).unwrap_or(origin::host(url)).to_owned(),
             Scope::Prefix => format!("{}{}", origin::host(url), folder(url.path())),
         }
     }
 }
 
-/// The host in the key of a seed, where a key is more than that: it is kept beside it.
+/// The host in the key of a seed, if the key is longer than that; it is stored separately.
 fn host_of(scope: Scope, key: &str) -> Option<&str> {
     if scope == Scope::Prefix { key.split_once('/').map(|(host, _)| host) } else { None }
 }
 
-/// The path up to its last slash, which is part of it.
+/// The path up to and including its last slash.
 fn folder(path: &str) -> &str {
     path.rfind('/').map_or("/", |slash| &path[..=slash])
 }
@@ -263,7 +264,7 @@ impl AllowedHost {
             Some(rest) => (true, rest),
             None => (false, text.trim()),
         };
-        // The URL parser brings names and addresses into the form in which URLs have them.
+        // The URL parser normalises names and addresses to the form that they have in URLs.
         let url = Url::parse(&format!("http://{rest}/")).map_err(|_| wrong())?;
         if url.path() != "/"
             || url.query().is_some()
@@ -289,7 +290,7 @@ impl AllowedHost {
 }
 
 impl Patterns {
-    /// `whose` begins the message about a wrong one.
+    /// Parses patterns; `whose` begins the error message for an invalid one.
     fn parse(whose: &str, patterns: &[String]) -> Result<Option<Self>> {
         if patterns.is_empty() {
             return Ok(None);
@@ -318,8 +319,8 @@ impl Patterns {
     }
 }
 
-/// A pattern on URLs, as in the settings `include` and `exclude`: a glob on the whole URL without its fragment, or after `re:`
-/// a regular expression.
+/// A pattern on URLs, as in the settings `include` and `exclude`: a glob on the whole URL without its fragment, or a
+/// regular expression after `re:`.
 #[derive(Debug)]
 pub struct UrlPattern(Patterns);
 
@@ -327,7 +328,7 @@ impl UrlPattern {
     /// Parses a pattern.
     ///
     /// # Errors
-    /// It is none.
+    /// The text is not a valid pattern.
     pub fn parse(pattern: &str) -> Result<Self> {
         let patterns = Patterns::parse("URL", &[pattern.to_owned()])?;
         Ok(Self(patterns.expect("one pattern was given")))
@@ -339,11 +340,11 @@ impl UrlPattern {
     }
 }
 
-/// Remembers that something was said about a host, so that it is said once; forgets after many.
+/// Remembers the hosts for which a message was logged, so that it is logged once; bounded, so it may be logged again.
 #[derive(Debug, Default)]
 pub(crate) struct Once(Mutex<HashSet<String>>);
 
-/// Names kept at most: a web of made-up hosts must not fill the memory.
+/// Maximum number of names kept, so that a site with made-up hosts cannot fill the memory.
 const MAX_ONCE: usize = 100_000;
 
 impl Once {
@@ -468,7 +469,7 @@ mod tests {
         };
         let rules = rules(narrow, &["http://h/docs/a"]);
         let again = ScopeRules { seeds: RwLock::default(), ..self::rules(narrow, &[]) };
-        // As a version wrote it that did not keep hosts.
+        // In the form written by a version that did not store hosts.
         again.restore(vec!["h/docs/".to_owned()]);
         for rules in [rules, again] {
             let judge = |url: &str| rules.judge_sitemap(&Url::parse(url).unwrap()).map(OutOf::reason);

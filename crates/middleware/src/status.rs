@@ -1,11 +1,11 @@
-//! Which statuses a request wants to see for itself (`handle_httpstatus_list` and `handle_httpstatus_all` of its meta), and which
-//! answers came whole.
+//! Which statuses a request handles itself (`handle_httpstatus_list` and `handle_httpstatus_all` of its meta), and
+//! which responses are complete.
 
 use http::StatusCode;
 use huntsman_crawler::{Request, Response, meta};
 use serde_json::Value;
 
-/// Whether the callback asked for this status, so that no middleware may act on it.
+/// Whether the callback handles this status, so that no middleware may act on it.
 pub(crate) fn is_handled(request: &Request, status: StatusCode) -> bool {
     if request.meta.is_empty() {
         return false;
@@ -16,7 +16,7 @@ pub(crate) fn is_handled(request: &Request, status: StatusCode) -> bool {
             if list.iter().any(|code| code.as_u64() == Some(wanted)))
 }
 
-/// Whether the body came as its server meant it to, to the end.
+/// Whether the body was received completely.
 pub(crate) fn is_whole(response: &Response) -> bool {
     const CUT: [&str; 5] = ["dataloss", "download_stopped", "partial", "truncated", "unread"];
     !CUT.iter().any(|flag| response.has_flag(flag))

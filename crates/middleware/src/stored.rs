@@ -1,4 +1,4 @@
-//! What a directory with a store in it is, and whether all that is in it can be read.
+//! Determines what a store directory contains, and whether all of it can be read.
 
 use std::path::Path;
 
@@ -7,43 +7,43 @@ use huntsman_store::{JobDirectory, StoreError, StoreErrorKind};
 
 use crate::{copyvio, http_cache, incremental};
 
-/// What keeps its data in a store.
+/// The kind of data in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoredKind {
-    /// A store without an entry.
+    /// A store without entries.
     Empty,
     /// The job of a crawl.
     Job,
-    /// An HTTP cache, of the setting `httpcache_dir`.
+    /// An HTTP cache, from the setting `httpcache_dir`.
     HttpCache,
-    /// What is known of pages across crawls, of the setting `incremental_dir`.
+    /// Page records across crawls, from the setting `incremental_dir`.
     KnownPages,
-    /// Results of checks, of `copyvio check --cache`.
+    /// Results of checks, from `copyvio check --cache`.
     CheckResults,
 }
 
-/// What a look at all entries of a store found.
+/// The result of reading all entries of a store.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StoredCheck {
-    /// Whose they are.
+    /// The kind of the data.
     pub kind: StoredKind,
-    /// Entries that were read.
+    /// Number of entries that were read.
     pub entries: u64,
-    /// Their bytes.
+    /// Their total size in bytes.
     pub bytes: u64,
-    /// Answers, pages or results among them; none in a job.
+    /// Number of responses, pages or results among them; 0 in a job.
     pub records: u64,
-    /// What is not what was written, in words.
+    /// Descriptions of the entries that are damaged.
     pub damage: Vec<String>,
 }
 
-/// Cases of damage that are told one by one.
+/// Maximum number of damaged entries that are described one by one.
 const TOLD: usize = 20;
 
 impl StoredKind {
-    /// By the first of all keys.
+    /// Determines the kind from the first key of the store.
     fn of(key: &[u8]) -> Option<Self> {
         Some(match key {
             [b'e' | b'f' | b'p', b'/', ..] => Self::Job,
@@ -54,7 +54,7 @@ impl StoredKind {
         })
     }
 
-    /// Whether an entry is one of the records of this kind, and if so, whether it can be read.
+    /// Whether an entry can be read; `None` if it is not a record of this kind.
     fn reads(self, key: &[u8], value: &[u8]) -> Option<bool> {
         match (self, key.first()?) {
             (Self::HttpCache, b'a') => Some(http_cache::is_whole(value)),
@@ -66,11 +66,11 @@ impl StoredKind {
 }
 
 impl StoredCheck {
-    /// Reads every entry of the store in a directory, each with its checksum; writes nothing. A store whose process was killed is
-    /// brought back to its last commit, as by whatever opens it.
+    /// Reads every entry of the store in a directory, each with its checksum, without writing. A store whose process
+    /// was killed is first restored to its last commit, as by any other program that opens it.
     ///
     /// # Errors
-    /// There is no store, another process works on it, it is of a newer version, or something else keeps its data in it.
+    /// There is no store, another process uses it, it was written by a newer version, or it belongs to another program.
     pub fn of(path: impl AsRef<Path>) -> Result<Self> {
         const CACHE: usize = 16 << 20;
         let path = path.as_ref();

@@ -1,4 +1,4 @@
-//! Traps: address spaces without an end that grow by the query, by a template, or by a calendar.
+//! Traps: detects endless URL spaces that grow by query strings, by a template, or by a calendar.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,17 +40,18 @@ pub enum Guard {
     Drop,
 }
 
-/// Recognises traps by what links there are that nobody looked at, and counts (`warn`) or drops (`drop`) what is beyond:
+/// Recognises traps among links that were followed automatically, and counts (`warn`) or drops (`drop`) the URLs beyond
+/// a limit:
 ///
 /// - `query_variants`: more than `max_query_variants` query strings of one path; dropped only where pages of that path
-///   repeat, since the whole content of a site may stand behind one path;
-/// - `template`: more than `max_urls_per_template` addresses of one host whose paths differ in numbers, dates, ids and
-///   slugs only;
-/// - `calendar`: a date in the address that is more than 2 years ahead or more than 30 years back.
+///   repeat, since the whole content of a site may be behind one path;
+/// - `template`: more than `max_urls_per_template` URLs of one host whose paths differ only in numbers, dates, ids and
+///   slugs;
+/// - `calendar`: a date in the URL that is more than 2 years ahead or more than 30 years back.
 ///
-/// Addresses are counted once, however often they are linked. Stats `traps/{reason}`; what `warn` lets pass is logged once per host and
-/// reason. Seeds are not judged. Memory is bounded (two tables of 100,000 paths and a million 4-byte hashes each); what was not met for long is
-/// forgotten first.
+/// A URL is counted once, however often it is linked. Stats are `traps/{reason}`; with `warn` each reason is logged
+/// once per host. Seeds are not judged. Memory is bounded (two tables of 100,000 paths and a million 4-byte hashes
+/// each); the groups that were not seen for the longest time are removed first.
 #[derive(Debug)]
 pub struct Traps {
     drops: bool,
@@ -67,12 +68,11 @@ struct State {
     buffer: String,
 }
 
-/// Years that a date may be ahead and back (crawler specification of the trap guards: events are announced, archives are
-/// long).
+/// Years that a date may be ahead (here) and back (next): events are announced in advance, and archives reach far back.
 const AHEAD: i32 = 2;
 const BACK: i32 = 30;
 
-/// Groups and members that each table keeps.
+/// Maximum number of groups, and of members, that each table keeps.
 const MAX_GROUPS: usize = 100_000;
 const MAX_MEMBERS: usize = 1_000_000;
 
@@ -102,11 +102,11 @@ impl Traps {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // A panic while holding the lock leaves tables that are still tables.
+        // A panic while holding the lock leaves the tables consistent.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// In which trap an address is, if in one, and how that shows.
+    /// The trap that a URL is in, if any, and the evidence for it.
     fn caught(&self, url: &Url, now: Timestamp) -> Option<DropReason> {
         let trap = |reason, detail, setting| Some(DropReason::skipped(reason).detail(detail).guard(setting));
         if let Some(year) = odd_year(url, now) {
@@ -130,7 +130,7 @@ impl Traps {
         {
             let key = path_key(url);
             let admitted = state.variants.admit(key, query, self.max_variants);
-            // What counts as a trap is dropped where it does harm, and shown wherever it is.
+            // A suspected trap is always counted, but dropped only where pages repeat.
             if !admitted && (!self.drops || state.variants.repeats(key)) {
                 let detail = format!("more than {} query strings of this path", self.max_variants);
                 return trap("query_variants", detail, "max_query_variants");
@@ -140,12 +140,12 @@ impl Traps {
     }
 }
 
-/// Host, port and path of an address, as a hash.
+/// Hash of the host, port and path of a URL.
 fn path_key(url: &Url) -> u64 {
     xxh3_64(url[Position::BeforeHost..Position::AfterPath].as_bytes())
 }
 
-/// The first year in an address that no real calendar would have a page for.
+/// The first year in a URL that is too far ahead or back for a real calendar.
 fn odd_year(url: &Url, now: Timestamp) -> Option<u16> {
     let mut years = years(&url[Position::BeforePath..Position::AfterQuery]).peekable();
     years.peek()?;
@@ -153,7 +153,7 @@ fn odd_year(url: &Url, now: Timestamp) -> Option<u16> {
     years.find(|year| !(this_year - BACK..=this_year + AHEAD).contains(&i32::from(*year)))
 }
 
-/// Groups of addresses by the hash of what they share, and in each the hashes of its members.
+/// Groups of URLs by the hash of what they share, each with the hashes of its members.
 #[derive(Debug)]
 struct Groups {
     groups: HashMap<u64, Group>,
@@ -165,7 +165,7 @@ struct Groups {
 
 #[derive(Debug, Default)]
 struct Group {
-    /// 32 bits are enough: of a million, a hundred are taken for others.
+    /// 32 bits are enough: of a million members, about a hundred collide.
     members: HashSet<u32>,
     contents: Option<Box<Contents>>,
     used: u64,
@@ -197,7 +197,7 @@ impl Groups {
         true
     }
 
-    /// Forgets the tenth of the groups that was not met for longest.
+    /// Removes the tenth of the groups that was not seen for the longest time.
     fn forget(&mut self) {
         let mut ages: Vec<u64> = self.groups.values().map(|group| group.used).collect();
         if ages.is_empty() {
@@ -223,17 +223,17 @@ impl Groups {
     }
 }
 
-/// The contents of the last pages of a path.
+/// The contents of the most recent pages of a path.
 #[derive(Debug, Default)]
 struct Contents {
-    /// Hash of each, and whether it was among those before it; the newest is the last one.
+    /// Hash of each page, and whether an earlier one was equal; the newest is last.
     last: VecDeque<(u64, bool)>,
 }
 
 impl Contents {
-    /// Pages that are remembered.
+    /// Number of pages that are remembered.
     const WINDOW: usize = 32;
-    /// Pages without which nothing is said.
+    /// Minimum number of pages for a decision.
     const LEAST: usize = 8;
 
     fn add(&mut self, content: u64) {
@@ -244,7 +244,7 @@ impl Contents {
         self.last.push_back((content, known));
     }
 
-    /// Whether more than half of them were there before.
+    /// Whether more than half of the pages repeat an earlier one.
     fn repeat(&self) -> bool {
         let known = self.last.iter().filter(|(_, known)| *known).count();
         self.last.len() >= Self::LEAST && known * 2 > self.last.len()
@@ -264,9 +264,9 @@ impl SpiderMiddleware for Traps {
     fn process_page(&self, page: &mut Page, _: &Context) -> Result<OnPage> {
         if self.drops && self.max_variants > 0 && page.url().query().is_some() {
             let key = path_key(page.url());
-            // The text is only read where the path is on its way to the limit.
+            // The text is read only if the path approaches the limit.
             if self.state().variants.len(key) >= self.max_variants.div_ceil(4) {
-                // Without text it is the bytes that tell pages apart. The lock is not held while they are read.
+                // Pages without text are compared by their bytes. The lock is not held while they are read.
                 let content = match page.text() {
                     "" => xxh3_64(&page.response().body),
                     text => xxh3_64(text.as_bytes()),
@@ -286,7 +286,7 @@ impl SpiderMiddleware for Traps {
         let Some(trap) = self.caught(&request.url, cx.now()) else { return Ok(OnFollow::Keep) };
         cx.stats().inc(&format!("traps/{}", trap.reason));
         if self.drops {
-            // The engine tells what is dropped.
+            // The engine logs dropped requests.
             return Ok(OnFollow::Drop(trap));
         }
         let host = origin::host(&request.url);
@@ -356,7 +356,7 @@ mod tests {
         for n in 0..200 {
             let url = format!("http://h/article?id={n}");
             assert_eq!(follow(&set, &url), None, "{url}");
-            // One in three is an empty result.
+            // One in three pages is an empty result.
             see(&set, &url, &if n % 3 == 0 { "nothing".to_owned() } else { format!("article {n}") });
         }
         assert_eq!(set.1.stats().get("traps/query_variants"), 0);
@@ -416,7 +416,7 @@ mod tests {
         let mut groups = Groups::new(100, 500);
         for n in 0..20_000_u64 {
             assert!(groups.admit(n, "a", 50));
-            // A trap that is met again and again.
+            // This trap is seen again and again.
             groups.admit(u64::MAX, &n.to_string(), 50);
             assert!(groups.groups.len() <= 100 && groups.members <= 500);
             assert_eq!(

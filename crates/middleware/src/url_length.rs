@@ -1,4 +1,4 @@
-//! UrlLength: addresses that are too long, carry user info, or whose path looks like a trap.
+//! UrlLength: refuses URLs that are too long, carry user info, or whose path looks like a trap.
 
 use huntsman_crawler::{
     Component, Context, DownloaderMiddleware, DropReason, Hooks, OnFollow, OnRequest, Page, Request, Result,
@@ -12,21 +12,21 @@ settings! {
     pub struct UrlLengthSettings {
         /// Longest URL in bytes; 0 is no limit.
         urllength_limit: usize = 2_048;
-        /// Most path segments in a URL; 0 switches the guard off.
+        /// Maximum number of path segments in a URL; 0 switches the guard off.
         path_max_segments: usize = 20;
-        /// How often the same segment may stand in a path; 0 switches the guard off.
+        /// How often the same segment may occur in a path; 0 switches the guard off.
         path_max_repeats: usize = 3;
     }
 }
 
-/// Refuses addresses by their shape alone: longer than `urllength_limit` bytes (`url_length`), or with user info
+/// Refuses URLs by their shape alone: longer than `urllength_limit` bytes (`url_length`), or with user info
 /// (`userinfo`).
 ///
-/// Those of links that nobody looked at are refused by two guards against traps, too: with more than `path_max_segments`
-/// segments (`path_segments`); with one segment more than `path_max_repeats` times anywhere, or a sequence of segments that
+/// Links that were followed automatically are also subject to two guards against traps: more than `path_max_segments`
+/// segments (`path_segments`); one segment more than `path_max_repeats` times anywhere, or a sequence of segments that
 /// often in a row (`path_repeats`).
 ///
-/// It looks at links and seeds, and as a downloader middleware at redirect targets and pushed requests.
+/// It judges links and seeds, and as a downloader middleware redirect targets and pushed requests.
 #[derive(Clone, Debug)]
 pub struct UrlLength {
     limit: usize,
@@ -48,7 +48,7 @@ impl UrlLength {
         }))
     }
 
-    /// Why an address is refused, if it is.
+    /// Why a URL is refused; `None` if it is not.
     pub fn refusal(&self, url: &Url) -> Option<DropReason> {
         let bytes = url.as_str().len();
         if self.limit > 0 && bytes > self.limit {
@@ -63,7 +63,7 @@ impl UrlLength {
         None
     }
 
-    /// Why an address looks like a trap, if it does.
+    /// Why a URL looks like a trap; `None` if it does not.
     fn trap(&self, url: &Url) -> Option<DropReason> {
         let segments = guard::segment_count(url.path());
         if self.segments > 0 && segments > self.segments {
@@ -72,10 +72,11 @@ impl UrlLength {
         }
         if self.repeats > 0 && segments >= self.repeats {
             let same = guard::most_repeated_segment(url.path());
-            // The search is quadratic: bounded here even where the guard on segments is off.
+            // The search is quadratic, so it is bounded here even if the guard on segments is off.
             const SEARCHED: usize = 200;
             let row = if segments <= SEARCHED { guard::repeated_sequence(url.path()) } else { None };
-            // A segment may stand `repeats` times; a longer sequence that is repeated so often in a row is a loop already.
+            // A segment may occur `repeats` times; a longer sequence that is repeated this often in a row is already a
+            // loop.
             let looped = row.is_some_and(|row| row.segments > 1 && row.times >= self.repeats.max(2));
             if same > self.repeats || looped {
                 let times = row.map_or(same, |row| same.max(row.times));
@@ -107,7 +108,7 @@ impl Component for UrlLength {
     type Settings = UrlLengthSettings;
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        // The place in the downloader chain: with Offsite, before anything is fetched for the request.
+        // In the downloader chain this is next to Offsite, before any download for the request.
         hooks.downloader(60).spider(800)
     }
 }

@@ -1,4 +1,4 @@
-//! UserAgent: who we are, in every request.
+//! UserAgent: identifies the crawler in every request.
 
 use http::{HeaderValue, header};
 use huntsman_crawler::{

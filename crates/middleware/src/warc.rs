@@ -1,4 +1,4 @@
-//! WARC 1.1 (ISO 28500:2017): answers as records that archives and their tools read.
+//! WARC 1.1 (ISO 28500:2017): stored responses as records that archives and their tools read.
 
 use std::io::{self, Write};
 
@@ -11,12 +11,13 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::http_cache::StoredAnswer;
 
-/// Writes records, each a gzip member of its own, so that a reader can begin at any of them.
+/// Writes records, each as a separate gzip member, so that a reader can begin at any of them.
 ///
-/// Records are `warcinfo` and `response`. The block of a response is a status line, the headers, and the body with its content
-/// codings. What the transfer added is not part of it: `Transfer-Encoding`, and a `Content-Length` that is not that of the body,
-/// stand under the names that archives use for such headers, `X-Archive-Orig-...`. Answers in HTTP/2 get a status line of
-/// HTTP/1.1, as readers expect, and the field `WARC-Protocol: h2`. Digests are not written; they are optional.
+/// The records are `warcinfo` and `response`. The block of a response is a status line, the headers, and the body with
+/// its content codings. Transfer codings are not part of it: `Transfer-Encoding`, and a `Content-Length` that differs
+/// from the length of the body, are written under the names that archives use for such headers, `X-Archive-Orig-...`.
+/// HTTP/2 responses get a status line of HTTP/1.1, as readers expect, and the field `WARC-Protocol: h2`. Digests are
+/// not written; they are optional.
 #[derive(Debug)]
 pub struct WarcWriter<W: Write> {
     out: W,
@@ -25,7 +26,7 @@ pub struct WarcWriter<W: Write> {
     records: u64,
 }
 
-/// What a response record tells besides its block.
+/// The fields of a response record besides its block.
 struct Record<'a> {
     id: String,
     url: &'a Url,
@@ -37,7 +38,7 @@ struct Record<'a> {
 }
 
 impl<W: Write> WarcWriter<W> {
-    /// Writes to `out`, which should be buffered.
+    /// Creates a writer to `out`, which should be buffered.
     pub fn new(out: W) -> Self {
         Self { out, info: None, records: 0 }
     }
@@ -62,8 +63,8 @@ impl<W: Write> WarcWriter<W> {
         Ok(())
     }
 
-    /// Writes a stored answer with its body ([`StoredAnswer::body`]); answers whether it did: one to another method than `GET` is
-    /// left out, for a record of it would look like the page.
+    /// Writes a stored response with its body ([`StoredAnswer::body`]); returns whether it was written. A response to
+    /// another method than `GET` is left out, because its record would look like the page.
     ///
     /// # Errors
     /// `out` fails.
@@ -72,7 +73,7 @@ impl<W: Write> WarcWriter<W> {
             return Ok(false);
         }
         self.page(&Record {
-            // The same answer has the same id in every export.
+            // The same response has the same id in every export.
             id: record_id(&[b"response", answer.key().as_bytes(), &answer.stored().0.to_le_bytes()]),
             url: answer.url(),
             at: answer.stored(),
@@ -116,22 +117,22 @@ impl<W: Write> WarcWriter<W> {
         Ok(())
     }
 
-    /// Records that were written, `warcinfo` included.
+    /// The number of records written, `warcinfo` included.
     pub fn records(&self) -> u64 {
         self.records
     }
 
-    /// Hands back what was written to, flushed.
+    /// Flushes and returns the underlying writer.
     ///
     /// # Errors
-    /// It fails.
+    /// Flushing fails.
     pub fn finish(mut self) -> io::Result<W> {
         self.out.flush()?;
         Ok(self.out)
     }
 }
 
-/// The answer as it could have come over HTTP/1.1.
+/// The response as it could have been sent over HTTP/1.1.
 fn http_block(record: &Record<'_>) -> Vec<u8> {
     let version = if record.version == Version::HTTP_10 { "1.0" } else { "1.1" };
     let reason = record.status.canonical_reason().unwrap_or_default();
@@ -157,7 +158,7 @@ fn http_block(record: &Record<'_>) -> Vec<u8> {
     block
 }
 
-/// An id from what it names: a UUID of version 8 (RFC 9562).
+/// An id derived from the given parts: a UUID of version 8 (RFC 9562).
 fn record_id(parts: &[&[u8]]) -> String {
     let hash = xxh3_128(&parts.join(&0));
     let hash = (hash & !(0xf << 76)) | (0x8 << 76);
@@ -167,7 +168,7 @@ fn record_id(parts: &[&[u8]]) -> String {
     format!("<urn:uuid:{a}-{b}-{c}-{d}-{e}>")
 }
 
-/// A value of a field cannot have line breaks.
+/// Replaces line breaks, which a field value cannot contain.
 fn one_line(value: &str) -> String {
     value.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! The built-in middlewares together, in whole crawls over scripted answers and in virtual time.
+//! The built-in middlewares together, in whole crawls with scripted responses and in virtual time.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -21,7 +21,7 @@ impl Spider for Site {
     }
 }
 
-/// Crawls the bed as a polite site crawl does, and fails on every promise that was not kept.
+/// Crawls the hostile servers as a polite site crawl does, and fails for every promise that was not kept.
 async fn crawl(families: &[Family]) {
     let builder = families.iter().fold(Chaos::builder(), |builder, family| builder.family(*family));
     let chaos = builder.hold(Duration::from_secs(4)).crawl_delay(Duration::from_secs(1)).start().await;
@@ -38,7 +38,8 @@ async fn crawl(families: &[Family]) {
         .set("http_auth", serde_json::json!([format!("{origin}=user:password")]))
         .set("download_timeout", 3.0)
         .set("retry_backoff_base", 0.1)
-        // Half a dozen refusals in a row, as the order of requests may have it, would slow a host down to half a minute.
+        // Half a dozen refusals in a row, which can happen by the order of requests, would slow a host down to half a
+        // minute.
         .set("autothrottle_max_delay", 1.0)
         .set("max_parked_wait", 5.0)
         .downloader_with(HttpDownloader::new)

@@ -1,4 +1,4 @@
-//! Whole crawls over the HTTP cache, in virtual time.
+//! Whole crawls with the HTTP cache, in virtual time.
 
 use std::path::Path;
 use std::time::Duration;
@@ -79,7 +79,7 @@ async fn the_second_crawl_asks_the_servers_nothing() {
     let dir = folder.path().join("cache");
     let first_web = web();
     let (first, pages) = crawl(&first_web, &dir, &[]).await;
-    // Two robots.txt, six pages of which one moved, one that is gone.
+    // Two robots.txt, six pages of which one moved, and one page that is gone.
     assert_eq!(first_web.requests().len(), 9, "{:?}", first_web.urls());
     assert_eq!((stat(&first, "store"), stat(&first, "miss"), stat(&first, "hit")), (9, 9, 0));
 
@@ -92,7 +92,7 @@ async fn the_second_crawl_asks_the_servers_nothing() {
     let plain: Vec<String> = replayed.iter().map(|item| item.replace(" cached", "")).collect();
     assert!(replayed.iter().all(|item| item.contains(" cached")));
     assert_eq!(plain, pages);
-    // Seven requests of one host at a second each, were they sent.
+    // If they were sent, seven requests of one host would take a second each.
     assert!(started.elapsed() < Duration::from_secs(1), "{:?}", started.elapsed());
     assert_eq!(second.stats["downloader/response_count"], 9, "cached answers are counted, too");
 }

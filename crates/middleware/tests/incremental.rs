@@ -1,4 +1,4 @@
-//! Crawls of one site again and again, in virtual time.
+//! Repeated crawls of one site, in virtual time.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -14,9 +14,9 @@ use serde_json::Value;
 /// Follows every link, and gives an item for each page whose path begins with `/item`.
 #[derive(Default)]
 struct Site {
-    /// What came of each page: path, status, revisit.
+    /// The result for each page: path, status, revisit.
     seen: Arc<Mutex<Vec<String>>>,
-    /// How far the pages that changed are from what they were.
+    /// The distances between the old and new text of the pages that changed.
     distances: Arc<Mutex<Vec<Option<u32>>>>,
     /// The path of a page whose callback fails.
     fails_at: Option<&'static str>,
@@ -74,7 +74,7 @@ impl Done {
     }
 }
 
-/// One crawl after the other over one directory.
+/// Consecutive crawls with one directory.
 struct Crawls {
     folder: tempfile::TempDir,
     set: Vec<(&'static str, Value)>,
@@ -119,7 +119,7 @@ impl Crawls {
     }
 }
 
-/// A site whose pages have their content's hash as a tag; `changed` pages have another content.
+/// A site whose pages have the hash of their content as `ETag`; the `changed` pages have other content.
 fn web(changed: &'static [&'static str]) -> ScriptedDownloader {
     ScriptedDownloader::new().otherwise(move |request, _| {
         let path = request.url.path();
@@ -130,7 +130,7 @@ fn web(changed: &'static [&'static str]) -> ScriptedDownloader {
         }
         let body = match path {
             "/" => "<a href='/item/1'>1</a><a href='/b'>b</a><a href='/untagged'>u</a>",
-            // Known already when it is parsed: from the front page, and from itself.
+            // These links are known when the page is parsed: from the front page, and from the page itself.
             "/b" => "<a href='/item/1'>1</a><a href='/item/2'>2</a><a href='/b'>b</a>",
             "/item/1" => "one",
             "/item/2" => "two",
@@ -169,7 +169,7 @@ async fn pages_that_did_not_change_are_skipped_and_their_links_followed() {
 async fn links_are_known_of_every_page_that_has_them() {
     let crawls = Crawls::new(&[("incremental_enabled", true.into())]);
     crawls.run(&web(&[])).await;
-    // The front page led to /item/1 first, but /b has the link as well.
+    // The front page was the first with a link to /item/1, but /b has the link as well.
     let without = web(&[]).respond("http://h/", Reply::html("<a href='/b'>b</a>"));
     let second = crawls.run(&without).await;
     assert_eq!(second.seen, ["/ 200 Changed"]);
@@ -224,7 +224,7 @@ async fn a_changed_page_tells_how_far_it_is_from_what_it_was() {
     let page = |text: &str| Reply::html(format!("<p>{text}"));
     assert_eq!(visit(page(&text)).await, [], "it is new");
     assert_eq!(visit(page(&text)).await, [], "it did not change");
-    // Compared with what the crawl before kept, through an unchanged visit.
+    // This is compared with the record of the crawl before, through an unchanged visit.
     assert_eq!(visit(Reply::html(format!("<div class=new>{text}</div>"))).await, [Some(0)], "markup only");
     let edited = text.replace("w7 ", "edited ");
     let near = visit(page(&edited)).await[0].unwrap();

@@ -1,4 +1,4 @@
-//! Random input from the web: whatever comes, nothing panics, and what is kept stays within its limits.
+//! Random input from the web: no component panics, and stored data stays within its limits.
 
 use http::{HeaderValue, StatusCode};
 use huntsman_crawler::{
@@ -23,7 +23,7 @@ impl Random {
         usize::try_from(self.0.next_u64() % n as u64).unwrap()
     }
 
-    /// Pieces that mean something, with noise between them.
+    /// Meaningful pieces with noise between them.
     fn bytes(&mut self, pieces: &[&str]) -> Vec<u8> {
         let mut out = Vec::new();
         for _ in 0..self.below(8) {
@@ -36,7 +36,7 @@ impl Random {
         out
     }
 
-    /// The same, without what a header cannot contain.
+    /// The same, without bytes that a header cannot contain.
     fn header(&mut self, pieces: &[&str]) -> HeaderValue {
         let mut bytes = self.bytes(pieces);
         bytes.retain(|byte| *byte >= 0x20 && *byte != 0x7f || *byte == b'\t');
@@ -211,7 +211,7 @@ async fn pages_of_any_shape_pass_the_readers_of_their_heads() {
             followed += 1;
             assert!(matches!(next.url.scheme(), "http" | "https"));
         }
-        // A body that is not what its coding says is an error, not a panic.
+        // A body that does not match its coding is an error, not a panic.
         let _ = compression.process_response(&request, &mut response, &cx).await;
         response.status = StatusCode::SERVICE_UNAVAILABLE;
         if let OnResponse::Reschedule(copy) =

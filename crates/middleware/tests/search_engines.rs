@@ -1,4 +1,4 @@
-//! Search engines as sources of candidates, against servers that answer as documented, and as not.
+//! Search engines as sources of candidates, with servers that respond as documented, and otherwise.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -39,7 +39,7 @@ fn urls(candidates: &[Candidate]) -> Vec<&str> {
     candidates.iter().map(|candidate| candidate.url.as_str()).collect()
 }
 
-/// A site with one search page, and what it was asked.
+/// A site with one search page, and the requests that it received.
 async fn served(path: &str, answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> RunningSite {
     Site::builder().route(path, answer).start().await
 }
@@ -131,7 +131,7 @@ async fn nothing_found_is_no_error() {
     }
 }
 
-/// What each engine says of an answer.
+/// The error of each engine for a response.
 async fn refusals(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Vec<CandidateError> {
     let answer = Arc::new(answer);
     let same = Arc::clone(&answer);
@@ -192,7 +192,7 @@ async fn quotas_are_told_apart_from_errors() {
     for error in &too_many {
         assert!(matches!(error, CandidateError::Quota(why) if why.contains("17 seconds")), "{error:?}");
     }
-    // The windows of a plan: the second one is used up for long, the first one for a moment.
+    // The windows of a plan: the first one resets soon, the second one much later.
     let windows = refusals(|_| {
         let answer = Answer::status(429)
             .header("x-ratelimit-remaining", "0, 12")
@@ -251,11 +251,11 @@ async fn results_that_are_no_pages_are_left_out_and_five_are_taken() {
 
 #[tokio::test]
 async fn the_address_guard_opens_for_the_named_engine_only() {
-    // Both are on loopback, which the guard refuses: the engine's own address was named.
+    // Both are on loopback, which the guard refuses, but the user set the engine's own address.
     let site = served("/search", |_| json_answer(&results(&["https://a.example/"]))).await;
     let engine = over_http(Engine::searxng(site.url("/").as_str()).unwrap());
     assert_eq!(ask(&engine, "x").await.unwrap().len(), 1);
-    // The usual address of an API was named by nobody.
+    // The default address of an API was not set by the user.
     let mut settings = Settings::default();
     settings.resolve = vec!["api.search.brave.com:443:127.0.0.1".to_owned()];
     let engine = SearchEngine::new(Engine::brave(KEY), &settings).unwrap();
@@ -290,7 +290,7 @@ fn questions_are_sentences_without_quotes_or_line_breaks() {
         questions.iter().any(|question| question.starts_with("He said no more of it and left")),
         "{questions:?}"
     );
-    // As the reference picks them: the first, the last, the one in the middle.
+    // Sentences are chosen as in the reference: the first, the last, the one in the middle.
     let sentence = |at: usize| format!("This is the sentence number {at} of an article");
     let text: String = (10..50).map(|at| sentence(at) + ". ").collect();
     let picked = engine.queries(3).questions(&Subject::new(Text::new(text)));
@@ -322,7 +322,7 @@ async fn there_is_a_second_between_two_questions_whoever_asks() {
     }
 }
 
-/// The same question so many times at once.
+/// Sends the same query this many times at once.
 async fn futures<D: huntsman_crawler::Downloader>(
     engine: &SearchEngine<D>,
     subject: &Subject,

@@ -1,4 +1,4 @@
-//! The full-text index: what is found of seeded texts, what survives, what is refused.
+//! The full-text index: which sources it finds in generated texts, what survives a kill, and what it refuses.
 #![cfg(feature = "text-index")]
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use rand::rngs::StdRng;
 use rand::seq::SliceRandom;
 use rand::{RngExt, SeedableRng};
 
-/// A word as often as in a language: the nth most frequent with a share of about 1/n.
+/// A random word with the frequencies of a language: the nth most frequent word has a share of about 1/n.
 fn word(rng: &mut StdRng) -> String {
     const VOCABULARY: f64 = 30_000.0;
     format!("w{}", VOCABULARY.powf(rng.random::<f64>()) as u32)
@@ -62,7 +62,7 @@ fn disk_bytes(directory: &Path) -> u64 {
         .sum()
 }
 
-/// What the process had of memory at most, mapped files included, where the system tells.
+/// The peak memory of the process, mapped files included, if the system reports it.
 fn peak_memory() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = |name: &str| status.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
@@ -141,7 +141,7 @@ fn the_source_of_a_passage_is_found_among_ten_thousand_pages() {
         println!("{name}: {found} of {SOURCES} found, {first} first; {took:.1} ms an article");
         assert!(found >= least, "{name}: {found} of {SOURCES}");
     }
-    // An article that is nobody's copy: whoever is named shares little with it.
+    // The article is not copied from any page: every candidate shares little with it.
     let other = index.candidates(&subject(&words(&mut rng, 500))).unwrap();
     assert!(other.len() <= 20);
 }
@@ -167,7 +167,7 @@ fn texts_without_spaces_between_words_are_found() {
         }
         index.commit().unwrap();
         let passage: String = source.chars().skip(200).take(60).collect();
-        // Every 8th character is another one.
+        // Every 8th character is changed.
         let changed: String =
             passage.chars().enumerate().map(|(at, c)| if at % 8 == 5 { '一' } else { c }).collect();
         for passage in [passage, changed] {
@@ -187,7 +187,7 @@ fn the_page_of_the_article_is_no_candidate_and_hides_none() {
     }
     let source = words(&mut rng, 300);
     index.add(&page("http://source/", &source)).unwrap();
-    // All its own words are nowhere else.
+    // Its own words occur nowhere else.
     let own = |at: usize| format!("own{at}");
     let mut copied: Vec<String> = (0..50).map(own).collect();
     for (at, word) in source[100..160].iter().enumerate() {
@@ -199,7 +199,8 @@ fn the_page_of_the_article_is_no_candidate_and_hides_none() {
     article.url = Some("http://copy/?a=2&b=1#top".to_owned());
     let found = urls(&index, &article);
     assert!(!found.iter().any(|url| url.starts_with("http://copy/")), "{found:?}");
-    // Every second word is another one, so no two neighbours are the same: that much is not found, by the two that are left it is.
+    // Every second word is changed, so no two neighbouring words are the same: such a passage is not found, but the two
+    // unchanged words are enough.
     let mut article = subject(&[&copied[..50], &source[100..130]].concat());
     article.url = Some("http://copy/?a=2&b=1".to_owned());
     assert_eq!(urls(&index, &article)[0], "http://source/");
@@ -229,7 +230,7 @@ fn an_index_equals_a_map_under_random_steps() {
     let dir = tempfile::tempdir().unwrap();
     let at = dir.path().join("index");
     let mut index = TextIndex::open_or_create(&at).unwrap();
-    // The words of each page are its own, so that each has one answer.
+    // The words of each page are unique, so that each search has one result.
     let mut model: HashMap<u32, u32> = HashMap::new();
     let text = |page: u32, version: u32| -> Vec<String> {
         (0..8).map(|n| format!("p{page}v{version}n{n}")).collect()
@@ -247,7 +248,7 @@ fn an_index_equals_a_map_under_random_steps() {
                 drop(index);
                 index = TextIndex::open_or_create(&at).unwrap();
             }
-            // Nothing is committed at an end without `close`.
+            // Without `close` nothing is committed at the end.
             2 => {
                 drop(index);
                 index = TextIndex::open_or_create(&at).unwrap();
@@ -273,7 +274,7 @@ fn what_was_added_is_found_by_others_after_the_process_is_gone() {
     let text: Vec<String> = (0..40).map(|n| format!("x{n}")).collect();
     index.add(&page("http://h/a", &text)).unwrap();
     copy(&first, &second);
-    // Where somebody adds pages, those that are not committed are not looked for; where nobody does, they are.
+    // While another process adds pages, its uncommitted pages are not found; otherwise `open` commits them.
     assert!(urls(&TextIndex::open(&first).unwrap(), &subject(&text)).is_empty());
     let looking = TextIndex::open(&second).unwrap();
     assert_eq!(urls(&looking, &subject(&text)), ["http://h/a"]);
@@ -430,7 +431,7 @@ async fn a_damaged_index_is_an_error_and_nothing_else() {
             bytes[at] ^= 1 << rng.random_range(0..8);
         }
         fs::write(file, bytes).unwrap();
-        // Whatever it says, it says something.
+        // Opening may fail, but it must not panic.
         if let Ok(index) = TextIndex::open(&damaged) {
             match index.find(&article, "").await {
                 Ok(found) => assert!(found.len() <= 20),

@@ -3,18 +3,18 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes that a backend may hold of its file in memory, unless told otherwise.
+/// Default number of bytes of its file that a backend may hold in memory.
 pub const DEFAULT_CACHE_BYTES: usize = 64 << 20;
 
-/// What keeps the entries of a job.
+/// The backend that stores the entries of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Backend {
-    /// Memory: nothing is left behind.
+    /// Memory: nothing is left after the process ends.
     Memory,
     /// One file, `store.redb`.
     #[default]
     Redb,
-    /// A directory, `store.sled`; for jobs of at most some hundred thousand addresses.
+    /// A directory, `store.sled`; for jobs of at most a few hundred thousand URLs.
     Sled,
 }
 
@@ -31,7 +31,7 @@ impl Backend {
         }
     }
 
-    /// Whether this build has it.
+    /// Whether this build includes it.
     pub fn is_compiled_in(self) -> bool {
         match self {
             Self::Memory => true,
@@ -40,7 +40,7 @@ impl Backend {
         }
     }
 
-    /// The name of its file or directory in the directory of a job; none if it has none.
+    /// The name of its file or directory in the directory of a job; `None` for memory.
     pub(crate) fn file_name(self) -> Option<&'static str> {
         match self {
             Self::Memory => None,
@@ -65,7 +65,7 @@ impl FromStr for Backend {
     }
 }
 
-/// No backend has that name.
+/// The error for an unknown backend name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownBackend {
     name: String,

@@ -1,4 +1,4 @@
-//! Checksums of stored values: what is read is what was written, or an error.
+//! Checksums of stored values: reading returns the written value or an error.
 
 use std::path::Path;
 
@@ -6,15 +6,15 @@ use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::error::{StoreError, StoreErrorKind};
 
-/// Bytes that a stored value has before the value itself.
+/// Number of bytes before each stored value.
 pub(crate) const LENGTH: usize = 8;
 
-/// XXH3-64 of a value, seeded with that of its key: a value under another's key is wrong, too.
+/// XXH3-64 of a value, seeded with that of its key, so that a value under another key is detected too.
 pub(crate) fn of(key: &[u8], value: &[u8]) -> [u8; LENGTH] {
     xxh3_64_with_seed(value, xxh3_64(key)).to_le_bytes()
 }
 
-/// What is stored for a value: its checksum, then itself.
+/// The stored form of a value: its checksum, then the value.
 #[cfg(feature = "sled")]
 pub(crate) fn seal(key: &[u8], value: &[u8]) -> Vec<u8> {
     let mut stored = Vec::with_capacity(LENGTH + value.len());
@@ -23,7 +23,7 @@ pub(crate) fn seal(key: &[u8], value: &[u8]) -> Vec<u8> {
     stored
 }
 
-/// The value in what is stored.
+/// The value in its stored form.
 ///
 /// # Errors
 /// Its checksum is wrong.
@@ -40,7 +40,7 @@ pub(crate) fn unseal<'a>(key: &[u8], stored: &'a [u8], path: &Path) -> Result<&'
     .at(path))
 }
 
-/// A key for a message: printable, and bounded.
+/// A key for a message: printable, and of limited length.
 fn shown(key: &[u8]) -> String {
     const LONGEST: usize = 80;
     let cut = &key[..key.len().min(LONGEST)];

@@ -13,28 +13,29 @@ use crate::error::{START_ANEW, StoreError, StoreErrorKind};
 use crate::memory::MemoryStore;
 use crate::store::{Batch, Durability, Store};
 
-/// The format of a directory that this version writes; it reads this one and all before it.
+/// The directory format that this version writes; it reads this and all earlier ones.
 pub const FORMAT: u32 = 1;
 
 const LOCK_FILE: &str = "lock";
 const FORMAT_FILE: &str = "format.json";
-/// What is being made and not yet whole has this behind its name; it is of no worth to anybody.
+/// Suffix of the name of a file that is incomplete; such a file can be deleted.
 const UNFINISHED: &str = ".new";
-/// Bytes of a store that are compacted in the time that a stopping crawl has; 230 MB took 3 to 6 s.
+/// Maximum size of a store that is compacted in the time that a stopping crawl has; 230 MB took 3 to 6 s.
 const QUICKLY_COMPACTED: u64 = 128 << 20;
-/// A format file is some tens of bytes; what is longer is none.
+/// Maximum size of a format file; a real one has a few tens of bytes.
 const LONGEST_FORMAT_FILE: u64 = 64 << 10;
 
-/// A job's directory, held by this process alone, and the store in it.
+/// A job's directory, locked by this process, and the store in it.
 ///
-/// | file | what |
+/// | file | content |
 /// |---|---|
 /// | `lock` | locked while a process works on the job; the system unlocks it when that process dies, however it dies |
 /// | `format.json` | `{"format":1,"store":"redb"}` |
 /// | `store.redb`, `store.sled/` | the entries, by [`Backend`] |
 ///
-/// A job is never silently started anew: where the format file tells of a store, it must be there and whole. A directory
-/// whose process died while making it is new. The lock is held until the directory and every clone of its store are gone.
+/// A job is never silently restarted: if the format file names a store, that store must exist and be complete. A
+/// directory whose process died while creating it counts as new. The lock is held until the directory and every clone
+/// of its store are dropped.
 #[derive(Debug)]
 pub struct JobDirectory {
     path: PathBuf,
@@ -44,7 +45,7 @@ pub struct JobDirectory {
     store: Arc<Held>,
 }
 
-/// `format.json`. Fields that a later version adds are no error as long as it keeps the format number.
+/// `format.json`. Unknown fields of a later version are ignored as long as the format number is the same.
 #[derive(Debug, Serialize, Deserialize)]
 struct Format {
     format: u32,
@@ -52,19 +53,19 @@ struct Format {
 }
 
 impl JobDirectory {
-    /// Opens the directory of a job, or makes it, with a cache of [`DEFAULT_CACHE_BYTES`].
+    /// Opens the directory of a job, or creates it, with a cache of [`DEFAULT_CACHE_BYTES`].
     ///
     /// # Errors
-    /// - [`Locked`](StoreErrorKind::Locked): another process works on it.
-    /// - [`Damaged`](StoreErrorKind::Damaged): a file is missing, cut off or not what was written.
-    /// - [`Format`](StoreErrorKind::Format): it is of a newer version or has another backend, or this build lacks the
-    ///   backend.
+    /// - [`Locked`](StoreErrorKind::Locked): another process uses it.
+    /// - [`Damaged`](StoreErrorKind::Damaged): a file is missing, truncated or corrupt.
+    /// - [`Format`](StoreErrorKind::Format): it was written by a newer version or with another backend, or this build
+    ///   lacks the backend.
     /// - [`Full`](StoreErrorKind::Full), [`Io`](StoreErrorKind::Io): the disk is full, or fails otherwise.
     pub fn open(path: impl AsRef<Path>, backend: Backend) -> Result<Self, StoreError> {
         Self::open_with_cache(path, backend, DEFAULT_CACHE_BYTES)
     }
 
-    /// As [`open`](Self::open); of the store, at most about `cache_bytes` are held in memory.
+    /// As [`open`](Self::open), with a cache of about `cache_bytes` at most.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -87,10 +88,12 @@ impl JobDirectory {
         Ok(Self { path: path.to_owned(), backend, format, is_new, store })
     }
 
-    /// Opens a directory that is there to be read: as many processes at once as like, as long as none writes. Nothing is made.
+    /// Opens an existing directory for reading: any number of processes at once, as long as none writes. Nothing is
+    /// created.
     ///
-    /// A store whose process was killed is first brought back to its last commit, which needs the directory for a moment
-    /// alone; so does a store on sled, for the whole time. While it is open, nobody can open it to write.
+    /// A store whose process was killed is first restored to its last commit, which needs exclusive access for a
+    /// moment; a store on sled needs it for the whole time. While the directory is open for reading, no process can
+    /// open it for writing.
     ///
     /// # Errors
     /// As [`open`](Self::open); [`Io`](StoreErrorKind::Io) if there is no job. Writes to its store fail.
@@ -111,17 +114,17 @@ impl JobDirectory {
     /// The backend of the job in a directory; `None` if there is no job.
     ///
     /// # Errors
-    /// As [`open`](Self::open): the job is of a newer version, or the file that tells is damaged.
+    /// As [`open`](Self::open): the job was written by a newer version, or its format file is damaged.
     pub fn backend_of(path: impl AsRef<Path>) -> Result<Option<Backend>, StoreError> {
         Ok(format_of(path.as_ref())?.map(|(backend, _)| backend))
     }
 
-    /// Whether nothing was in the store when it was opened: the job has yet to begin.
+    /// Whether the store was empty when it was opened, that is, the job has not begun.
     pub fn is_new(&self) -> bool {
         self.is_new
     }
 
-    /// The store; it stays usable, and the directory locked, as long as a clone lives.
+    /// The store; it stays usable, and the directory locked, as long as a clone of it exists.
     pub fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store) as _
     }
@@ -131,7 +134,7 @@ impl JobDirectory {
         &self.path
     }
 
-    /// What keeps the entries.
+    /// The backend of the store.
     pub fn backend(&self) -> Backend {
         self.backend
     }
@@ -141,12 +144,12 @@ impl JobDirectory {
         self.format
     }
 
-    /// Closes the store, and makes its file smaller if that is quick: if it has at most 128 MiB.
+    /// Closes the store, and compacts its file if that is quick: if it has at most 128 MiB.
     ///
-    /// Dropping closes, too. What is not given back to the disk is used again by the next run.
+    /// Dropping closes it, too. Space that is not returned to the disk is reused by the next run.
     ///
     /// # Errors
-    /// The disk fails; what was written is there.
+    /// The disk fails; everything that was written is stored.
     pub fn close(mut self) -> Result<(), StoreError> {
         let file = self.backend.file_name().map(|name| self.path.join(name));
         let bytes = file.and_then(|file| file.metadata().ok()).map_or(0, |file| file.len());
@@ -156,7 +159,7 @@ impl JobDirectory {
         Ok(())
     }
 
-    /// Gives back the room that deleted entries took; nothing is done while clones of the store are left.
+    /// Reclaims the space of deleted entries; does nothing while clones of the store exist.
     ///
     /// # Errors
     /// As [`Store::compact`].
@@ -165,11 +168,11 @@ impl JobDirectory {
     }
 }
 
-/// A store with the lock of its directory: closed first, then unlocked.
+/// A store with the lock of its directory: the store is closed first, then the lock is released.
 #[derive(Debug)]
 struct Held {
     store: Box<dyn Store>,
-    /// None on a file system that cannot be written, where nobody writes.
+    /// `None` on a read-only file system, where no process can write.
     _lock: Option<File>,
 }
 
@@ -201,29 +204,30 @@ fn require_compiled_in(path: &Path, backend: Backend) -> Result<(), StoreError> 
     Err(StoreError::new(StoreErrorKind::Format, message).at(path))
 }
 
-/// Takes the lock of a directory, or tells who has it.
+/// Locks a directory; the error names the process that holds the lock.
 fn locked(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join(LOCK_FILE);
     let failed = |e| StoreError::io("locking the directory", e).at(&path);
-    // Not truncated: until it is locked, the number in it is another's.
+    // Not truncated: until the file is locked, the number in it belongs to another process.
     let mut file = files::open_write(&path).map_err(failed)?;
     match file.try_lock() {
         Ok(()) => {}
         Err(TryLockError::Error(error)) => return Err(failed(error)),
         Err(TryLockError::WouldBlock) => {
-            // The number is of the last one that wrote; readers leave none.
+            // The number is that of the last writer; readers do not write theirs.
             let is_read = file.try_lock_shared().is_ok();
             return Err(if is_read { being_read(directory) } else { in_use(directory, &mut file) });
         }
     }
-    // For people and for the message above; nothing depends on it.
+    // The number is for people and for the message above; nothing depends on it.
     let noted =
         file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
     noted.map_err(failed)?;
     Ok(file)
 }
 
-/// Takes a share of the lock of a directory, for the backend that knows readers; `None` where no lock can be, since nothing can be written.
+/// Takes a shared lock of a directory, for the backend that supports readers; `None` on a read-only file system without
+/// a lock file.
 #[cfg(feature = "redb")]
 fn shared(directory: &Path) -> Result<Option<File>, StoreError> {
     let path = directory.join(LOCK_FILE);
@@ -257,7 +261,7 @@ fn being_read(directory: &Path) -> StoreError {
     StoreError::new(StoreErrorKind::Locked, message).at(directory)
 }
 
-/// The process that holds a lock, as far as it can be read.
+/// The id of the process that holds a lock, if it can be read.
 fn holder(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.take(16).read_to_string(&mut text).ok()?;
@@ -280,7 +284,7 @@ fn format_of(directory: &Path) -> Result<Option<(Backend, u32)>, StoreError> {
             format!("the job was made by a newer version ({what}); use that version, or {START_ANEW}");
         StoreError::new(StoreErrorKind::Format, message).at(&path)
     };
-    // The number first: all else may be different in a newer format.
+    // The number is read first, because everything else may be different in a newer format.
     let damaged = |error: serde_json::Error| {
         let message = format!("the file is damaged ({error}); {START_ANEW}");
         StoreError::new(StoreErrorKind::Damaged, message).at(&path)
@@ -308,10 +312,11 @@ fn other_backend(path: &Path, found: Backend, wanted: Backend) -> StoreError {
     StoreError::new(StoreErrorKind::Format, message).at(path)
 }
 
-/// The store of a directory without a format file: new, unless there is more than a dead process can have left.
+/// The store of a directory without a format file: a new one, unless the directory holds more than an interrupted
+/// creation can have left.
 fn make_store(directory: &Path, backend: Backend, cache_bytes: usize) -> Result<Box<dyn Store>, StoreError> {
-    // A store gets its name when it is whole, and its format file after that, so a store without one is empty, or the format
-    // file was lost.
+    // A store is renamed to its final name when it is complete, and the format file is written after that. So a store
+    // without a format file is empty, or the format file was lost.
     let mut there = None;
     for found in Backend::ALL {
         let Some(name) = found.file_name() else { continue };
@@ -345,7 +350,7 @@ fn make_store(directory: &Path, backend: Backend, cache_bytes: usize) -> Result<
     open_store(directory, backend, cache_bytes)
 }
 
-/// Writes the format file: whole, or not at all.
+/// Writes the format file atomically.
 fn write_format(directory: &Path, backend: Backend) -> Result<(), StoreError> {
     let path = directory.join(FORMAT_FILE);
     let format = Format { format: FORMAT, store: backend.name().to_owned() };
@@ -369,7 +374,7 @@ fn create(backend: Backend, path: &Path, cache_bytes: usize) -> Result<(), Store
         Backend::Redb => crate::redb::RedbStore::create(path, cache_bytes).map(drop),
         #[cfg(feature = "sled")]
         Backend::Sled => crate::sled::SledStore::create(path, cache_bytes).map(drop),
-        // What is not compiled in was refused before.
+        // A backend that is not compiled in was refused before.
         _ => {
             let _ = (path, cache_bytes);
             Ok(())
@@ -377,7 +382,7 @@ fn create(backend: Backend, path: &Path, cache_bytes: usize) -> Result<(), Store
     }
 }
 
-/// Opens the store of a directory to read it, with what keeps writers away.
+/// Opens the store of a directory for reading, with the lock that keeps writers away.
 fn open_to_read(
     directory: &Path,
     backend: Backend,
@@ -386,7 +391,7 @@ fn open_to_read(
     #[cfg(feature = "redb")]
     if let (Backend::Redb, Some(name)) = (backend, backend.file_name()) {
         let path = directory.join(name);
-        // Twice: the first time its process may have been killed.
+        // Two attempts: the first may find that the writing process was killed.
         for _ in 0..2 {
             let lock = shared(directory)?;
             if let Some(store) = crate::redb::RedbReader::open(&path, cache_bytes)? {
@@ -404,11 +409,11 @@ fn open_to_read(
     Ok((open_store(directory, backend, cache_bytes)?, Some(lock)))
 }
 
-/// Opens the store of a directory whose format file tells of it.
+/// Opens the store of a directory that has a format file.
 fn open_store(directory: &Path, backend: Backend, cache_bytes: usize) -> Result<Box<dyn Store>, StoreError> {
     let path = backend.file_name().map(|name| directory.join(name));
     if let Some(path) = path.as_deref().filter(|path| path.exists()) {
-        // An earlier version, or a library, left it open to others; there are cookies in it.
+        // An earlier version, or a library, may have created it readable for other users; it contains cookies.
         files::make_private(path).map_err(|e| StoreError::io("opening the store", e).at(path))?;
     }
     match (backend, path) {

@@ -1,14 +1,14 @@
-//! What can go wrong with what is kept on disk.
+//! The errors of stores on disk.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fmt, io};
 
-/// What to do about a damaged store.
+/// Advice for a damaged store.
 pub(crate) const START_ANEW: &str = "start anew (the state of a crawl with --fresh, a cache by removing its directory), \
     or restore the directory from a copy; `huntsman verify` tells what is whole";
 
-/// An error of a store: what, where, and what to do. Clones are cheap.
+/// An error of a store: what failed, where, and what to do. Clones are cheap.
 #[derive(Clone, Debug)]
 pub struct StoreError {
     kind: StoreErrorKind,
@@ -17,13 +17,13 @@ pub struct StoreError {
     source: Option<Arc<dyn std::error::Error + Send + Sync>>,
 }
 
-/// What went wrong, to branch on.
+/// The kind of an error, for callers that handle some kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StoreErrorKind {
-    /// Another process works on it.
+    /// Another process uses the directory.
     Locked,
-    /// What is stored is not what was written.
+    /// The stored data differs from what was written.
     Damaged,
     /// It was written by a newer version, or by another backend.
     Format,
@@ -51,9 +51,9 @@ impl StoreError {
         self
     }
 
-    /// A failure of the system: [`StoreErrorKind::Full`] if no room is left, [`StoreErrorKind::Io`] otherwise.
+    /// An error of the system: [`StoreErrorKind::Full`] if no room is left, [`StoreErrorKind::Io`] otherwise.
     ///
-    /// `what` was being done, as in `writing the format file`.
+    /// `what` names the operation, as in `writing the format file`.
     pub fn io(what: &str, error: io::Error) -> Self {
         use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
         let (kind, message) = match error.kind() {
@@ -72,12 +72,12 @@ impl StoreError {
         Self::new(kind, message).with_source(error)
     }
 
-    /// The file or directory it is about.
+    /// The file or directory that the error is about.
     pub fn path(&self) -> Option<&Path> {
         self.path.as_deref()
     }
 
-    /// What went wrong.
+    /// The kind of the error.
     pub fn kind(&self) -> StoreErrorKind {
         self.kind
     }

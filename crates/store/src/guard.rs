@@ -1,14 +1,14 @@
-//! Panics of a backend become errors.
+//! Converts panics of a backend to errors.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use crate::error::{START_ANEW, StoreError, StoreErrorKind};
 
-/// Runs a step of a backend; a panic in it is [`StoreErrorKind::Damaged`], for the backends assert what only a damaged file
-/// breaks. What the panic says is about the inside of the backend and helps nobody here.
+/// Runs a step of a backend; a panic in it becomes [`StoreErrorKind::Damaged`], because the backends assert conditions
+/// that only a damaged file violates. The message of the panic is about the internals of the backend, so it is dropped.
 pub(crate) fn guarded<T>(path: &Path, step: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
-    // What a caught panic leaves behind is not used: the store fails all later writes.
+    // The state after a caught panic is not used: the store fails all later writes.
     catch_unwind(AssertUnwindSafe(step)).unwrap_or_else(|_| {
         Err(StoreError::new(StoreErrorKind::Damaged, format!("the file is damaged; {START_ANEW}")).at(path))
     })

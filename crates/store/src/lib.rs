@@ -1,11 +1,11 @@
-//! What a crawl keeps on disk: one ordered key-value interface over several backends, and the directory of a job.
+//! Storage on disk for crawls: one ordered key-value interface over several backends, and the directory of a job.
 //!
-//! Knows only bytes and batches; what they mean is up to the crates above. It has no runtime: calls block, and
-//! [`Writer`] brings writes together on a thread of its own.
+//! This crate handles only bytes and batches; the crates above give them a meaning. It has no runtime: calls block, and
+//! [`Writer`] groups writes on a thread of its own.
 //!
 //! | backend | feature | outlives the process | for |
 //! |---|---|---|---|
-//! | [`MemoryStore`] | always there | no | tests, crawls that leave nothing behind |
+//! | [`MemoryStore`] | always included | no | tests, crawls that leave nothing behind |
 //! | `RedbStore` | `redb` (default) | yes | every job |
 //! | `SledStore` | `sled` | yes | small jobs: its memory grows with the number of keys |
 //!

@@ -33,7 +33,7 @@ impl Store for MemoryStore {
     }
 
     fn scan(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreError> {
-        // A copy, so that `visit` may write.
+        // The entries are copied, so that `visit` may write.
         let found: Vec<_> = {
             let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
             let from = entries.range(prefix.to_vec()..);

@@ -20,13 +20,13 @@ const ENTRIES: TableDefinition<&[u8], &[u8]> = TableDefinition::new("entries");
 
 /// A [`Store`] in one file.
 ///
-/// Every write is synced to the disk, whatever its [`Durability`]: commits of redb that are not lie in the memory of the
-/// process and end with it. A write costs that sync, so many small ones belong through a [`Writer`](crate::Writer). Scans
-/// read while others write. Opening reads the whole file and verifies it, so that damage is found before work begins.
+/// Every write is synced to disk, whatever its [`Durability`], because redb keeps other commits only in the memory of
+/// the process. As each write costs a sync, many small writes should go through a [`Writer`](crate::Writer). Scans read
+/// while others write. Opening reads and verifies the whole file, so that damage is found before work begins.
 pub struct RedbStore {
     path: PathBuf,
     database: Database,
-    // The first error of a write: redb takes no more writes after it and would say less.
+    // The first error of a write: redb refuses all later writes, with less informative errors.
     failed: OnceLock<StoreError>,
 }
 
@@ -46,7 +46,7 @@ impl RedbStore {
         let store = Self::with(path, || {
             Database::builder().set_cache_size(cache_bytes).create_with_backend(FileBackend::new(file)?)
         })?;
-        // The table is there from the first commit on, so that one without it is no store of ours.
+        // The first commit creates the table, so a file without it is not one of our stores.
         let made = guarded(path, || {
             let transaction = store.database.begin_write().map_err(|e| transaction_error(e, path))?;
             transaction.open_table(ENTRIES).map_err(|e| table_error(e, path))?;
@@ -57,11 +57,11 @@ impl RedbStore {
 
     /// Opens the store in a file. It holds at most about `cache_bytes` of it in memory.
     ///
-    /// A file whose process was killed is brought back to its last commit. Reads the whole file to verify it: 0.5 s for a
-    /// million entries of 140 bytes.
+    /// A file whose process was killed is restored to its last commit. Opening reads the whole file to verify it: 0.5 s
+    /// for a million entries of 140 bytes.
     ///
     /// # Errors
-    /// The file is missing or damaged, open in another process, or of another version of redb.
+    /// The file is missing or damaged, open in another process, or was written by another version of redb.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
         let length = path.metadata().map_err(|e| missing_or_io(e, path))?.len();
         if length == 0 {
@@ -69,7 +69,7 @@ impl RedbStore {
         }
         huntsman_files::refuse_link(path).map_err(|e| StoreError::io("opening the store", e).at(path))?;
         let store = Self::with(path, || {
-            // Its repair callback tells nothing: with the check, redb calls it on every open.
+            // The repair callback is not used: with the check enabled, redb calls it on every open.
             Database::builder().set_cache_size(cache_bytes).set_check_integrity_on_open(true).open(path)
         })?;
         guarded(path, || {
@@ -138,7 +138,7 @@ impl Store for RedbStore {
         let database = &mut self.database;
         guarded(path, || match database.compact() {
             Ok(_) => Ok(()),
-            // A scan that goes on keeps its pages; the next time will do.
+            // A running scan keeps its pages; the next compaction frees them.
             Err(CompactionError::TransactionInProgress) => Ok(()),
             Err(CompactionError::Storage(error)) => Err(storage_error(error, path)),
             Err(error) => Err(other("making the file smaller", error, path)),
@@ -184,16 +184,16 @@ fn scan(
     Ok(())
 }
 
-/// A store that is only read, beside other processes that only read it; writes are refused.
+/// A read-only store, shared with other processes that only read; writes are refused.
 ///
-/// Opening reads little: damage is found where it is met.
+/// Opening reads little: damage is found when the damaged part is read.
 pub(crate) struct RedbReader {
     path: PathBuf,
     database: ReadOnlyDatabase,
 }
 
 impl RedbReader {
-    /// Opens the store in a file; `None` if its process was killed, so that it has to be opened to be written first.
+    /// Opens the store in a file; `None` if its process was killed, so that it must first be opened for writing.
     pub(crate) fn open(path: &Path, cache_bytes: usize) -> Result<Option<Self>, StoreError> {
         let length = path.metadata().map_err(|e| missing_or_io(e, path))?.len();
         if length == 0 {
@@ -255,7 +255,7 @@ fn missing_or_io(error: io::Error, path: &Path) -> StoreError {
 fn storage_error(error: StorageError, path: &Path) -> StoreError {
     match error {
         StorageError::Corrupted(what) => damaged(&format!("the file is damaged ({what})"), path),
-        // Where the file ends too early or begins with other bytes, redb says so as the system would.
+        // If the file is too short or begins with other bytes, redb returns an error of the system's type.
         StorageError::Io(error)
             if matches!(error.kind(), io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData) =>
         {

@@ -26,25 +26,26 @@ const MANY_KEYS: usize = 200_000;
 const CONFIG_FILE: &str = "conf";
 const LOG_FILE: &str = "db";
 
-/// What the entries amounted to when the store was closed, in a file beside sled's own.
+/// File next to sled's own, with the summary of the entries when the store was closed.
 const SUMMARY_FILE: &str = "summary.json";
 
 /// A [`Store`] in a directory, for small jobs.
 ///
-/// Memory grows with the number of keys and not with the cache alone; above 200,000 it says so in the log, once. Every write
-/// is synced to the disk, whatever its [`Durability`], for sled writes its log late. Opening reads all entries and verifies
-/// them; so does closing. On a full disk sled may hang where others report an error; after
-/// a failed write, the store stays locked until the process ends. A scan copies what it visits, as sled's own would see later writes.
+/// Memory grows with the number of keys and not only with the cache; above 200,000 keys a warning is logged once. Every
+/// write is synced to disk, whatever its [`Durability`], because sled writes its log late. Opening reads and verifies
+/// all entries; so does closing. On a full disk sled may hang where others report an error; after a failed write, the
+/// store stays locked until the process ends. A scan copies the entries it visits, because sled's own scan would see
+/// later writes.
 pub struct SledStore {
     path: PathBuf,
-    // Behind a lock, so that scans see one state.
+    // The lock makes each scan see one state.
     database: RwLock<Closing>,
     keys: Mutex<Keys>,
     // The first error of a write.
     failed: OnceLock<StoreError>,
 }
 
-/// A database whose closing may fail: sled panics if the disk does then.
+/// A database that can fail to close: sled panics if the disk fails then.
 struct Closing(Option<Db>);
 
 impl Deref for Closing {
@@ -71,9 +72,10 @@ struct Keys {
     told: bool,
 }
 
-/// Number and sum of the checksums of all entries: equal if nothing was lost.
+/// Number of all entries and sum of their checksums: equal if nothing was lost.
 ///
-/// sled takes a damaged part of its log for the end of it and goes on with what is before; without this it would go unseen.
+/// sled takes a damaged part of its log for the end of the log and continues with the part before; without this summary
+/// the loss would not be detected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 struct Summary {
     entries: u64,
@@ -100,13 +102,13 @@ impl SledStore {
 
     /// Opens the store in a directory. It holds at most about `cache_bytes` of values in memory, but all keys.
     ///
-    /// What a killed process had not flushed is cut off. Reads all entries to verify them.
+    /// Writes that a killed process had not flushed are cut off. Reads all entries to verify them.
     ///
     /// # Errors
-    /// It is missing or damaged, open in another process, or of another version of sled.
+    /// The directory is missing or damaged, open in another process, or was written by another version of sled.
     pub fn open(path: &Path, cache_bytes: usize) -> Result<Self, StoreError> {
         files::refuse_link(path).map_err(|e| StoreError::io("opening the store", e).at(path))?;
-        // sled would make what is missing.
+        // sled would create the missing files.
         for name in [CONFIG_FILE, LOG_FILE] {
             let file = path.join(name);
             match file.metadata() {
@@ -125,7 +127,7 @@ impl SledStore {
         let config = Config::default()
             .path(path)
             .cache_capacity(cache_bytes as u64)
-            // Every batch is flushed by hand.
+            // Every batch is flushed explicitly.
             .flush_every_ms(None);
         let database = patiently(|| {
             guarded(path, || config.open().map_err(|e| error_of("opening the store", e, path)))
@@ -141,7 +143,7 @@ impl SledStore {
                 );
                 return Err(damaged(&what, path));
             }
-            // From here on it is not true any more, and must not be back after a power cut.
+            // From here on the summary is outdated, and must not reappear after a power cut.
             files::remove_file(&summary_file)
                 .map_err(|e| StoreError::io("opening the store", e).at(&summary_file))?;
         }
@@ -155,7 +157,7 @@ impl SledStore {
         Ok(store)
     }
 
-    /// Takes note of keys that were put, and says so when they become many.
+    /// Counts keys that were put, and logs a warning when there are many.
     fn count(&self, put: usize, exact: impl FnOnce(usize) -> usize) {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         keys.at_most = keys.at_most.saturating_add(put);
@@ -232,7 +234,7 @@ impl Store for SledStore {
 
 impl fmt::Debug for SledStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // sled's own would print every page.
+        // sled's own implementation would print every page.
         f.debug_struct("SledStore").field("path", &self.path).field("failed", &self.failed.get()).finish()
     }
 }
@@ -241,8 +243,9 @@ impl Drop for SledStore {
     fn drop(&mut self) {
         let database = self.database.get_mut().unwrap_or_else(PoisonError::into_inner);
         if self.failed.get().is_some() {
-            // Dropped after a failed write, sled waits for that write for ever (seen on a full disk). Its files stay locked until
-            // the process ends; the next one finds no summary, and takes what is there.
+            // If it is dropped after a failed write, sled waits for that write forever (seen on a full disk). Its files
+            // stay locked until the process ends; the next process finds no summary, and accepts the entries that are
+            // left.
             mem::forget(Db::clone(database));
             return;
         }
@@ -254,7 +257,8 @@ impl Drop for SledStore {
     }
 }
 
-/// Opens a database whose lock a closed one may still hold for a moment: sled's own threads let go of it after it is dropped.
+/// Opens a database, retrying for a moment while a closed one still holds the lock: sled's own threads release it after
+/// the drop.
 fn patiently(open: impl Fn() -> Result<Db, StoreError>) -> Result<Db, StoreError> {
     for _ in 0..500 {
         match open() {
@@ -280,8 +284,8 @@ fn summary(database: &Db, path: &Path) -> Result<Summary, StoreError> {
     })
 }
 
-/// Makes durable what was flushed. sled asks the system to write its log out, which is less: the size of the file, the cache of the
-/// disk and the names of files are left to luck. Large values lie in files of their own, which it syncs.
+/// Syncs flushed data to disk. sled only asks the system to write its log, which does not sync the size of the file,
+/// the cache of the disk or the names of files. Large values are in separate files, which sled syncs.
 fn sync(path: &Path) -> io::Result<()> {
     File::open(path.join(LOG_FILE))?.sync_data()?;
     files::sync_dir(path)?;
@@ -293,7 +297,7 @@ fn sync(path: &Path) -> io::Result<()> {
 
 fn read_summary(path: &Path) -> Result<Option<Summary>, StoreError> {
     match fs::read(path) {
-        // One that was cut off while it was written says nothing.
+        // An incomplete summary is ignored.
         Ok(text) => Ok(serde_json::from_slice(&text).ok()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreError::io("opening the store", error).at(path)),
@@ -312,7 +316,7 @@ fn damaged(what: &str, path: &Path) -> StoreError {
 fn error_of(what: &str, error: sled::Error, path: &Path) -> StoreError {
     match error {
         sled::Error::Corruption { .. } => damaged("the files are damaged", path).with_source(error),
-        // sled reports its lock as another failure, with this in its text.
+        // sled reports a held lock as an I/O error with this text.
         sled::Error::Io(error) if error.to_string().contains("could not acquire lock") => StoreError::new(
             StoreErrorKind::Locked,
             "another process works on it; wait until it ends, or choose another directory",

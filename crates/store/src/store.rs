@@ -1,11 +1,12 @@
-//! The one interface to what is kept on disk: ordered keys and values, atomic batches.
+//! The interface of all stores: ordered keys and values, atomic batches.
 
 use crate::error::StoreError;
 
 /// An ordered map of byte strings that outlives the process.
 ///
-/// Every write is one [`Batch`]: after a crash it is wholly there or not at all. A batch whose `write` returned survives a
-/// killed process and, with [`Durability::Full`], a power cut. Calls block; they are for worker threads, or short.
+/// Every write is one [`Batch`], applied atomically: after a crash it is stored completely or not at all. A batch whose
+/// `write` returned survives a killed process and, with [`Durability::Full`], a power cut. Calls block; they should be
+/// made on worker threads, or be short.
 pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// The value of a key.
     ///
@@ -13,21 +14,23 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// The disk fails, or what is stored is damaged: its checksum is wrong.
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError>;
 
-    /// Calls `visit` with the entries whose keys begin with `prefix`, in ascending order of their bytes, until it answers
-    /// `false`. Sees one state of the store, whatever is written meanwhile; `visit` may read and write itself.
+    /// Calls `visit` with the entries whose keys begin with `prefix`, in ascending order of their bytes, until it
+    /// returns `false`. A scan sees one state of the store, whatever is written meanwhile; `visit` may read and write
+    /// itself.
     ///
     /// # Errors
     /// As [`Store::get`].
     fn scan(&self, prefix: &[u8], visit: &mut dyn FnMut(&[u8], &[u8]) -> bool) -> Result<(), StoreError>;
 
-    /// Writes a batch, wholly or not at all, and hands it to the system.
+    /// Writes a batch atomically, and hands it to the system.
     ///
     /// # Errors
-    /// The disk fails or is full. Everything before the batch is there; of the batch, nothing is read from this store, and a
-    /// later process finds it wholly or not at all. A backend on disk refuses every later write with the same error.
+    /// The disk fails or is full. Everything before the batch is stored. This store shows nothing of the batch, and a
+    /// later process finds it completely or not at all. A backend on disk refuses every later write with the same
+    /// error.
     fn write(&self, batch: &Batch, durability: Durability) -> Result<(), StoreError>;
 
-    /// Gives back room that deleted entries took, where the backend can; called when a job is closed.
+    /// Reclaims the space of deleted entries, if the backend can; called when a job is closed.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -42,7 +45,7 @@ pub enum Durability {
     /// A killed process.
     #[default]
     Process,
-    /// A power cut, too, as far as the disk tells the truth.
+    /// A power cut too, if the disk really stores what it acknowledges.
     Full,
 }
 
@@ -53,7 +56,7 @@ pub struct Batch {
     bytes: usize,
 }
 
-/// One step of a batch; later ones win.
+/// One step of a batch; later steps override earlier ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Sets the value of a key.
@@ -90,7 +93,7 @@ impl Batch {
         self.operations.push(Operation::Delete { key });
     }
 
-    /// Adds the steps of another batch behind those that are there.
+    /// Appends the steps of another batch.
     pub fn append(&mut self, mut other: Self) {
         self.bytes += other.bytes;
         self.operations.append(&mut other.operations);
@@ -101,7 +104,7 @@ impl Batch {
         &self.operations
     }
 
-    /// Bytes of keys and values.
+    /// Total bytes of keys and values.
     pub fn bytes(&self) -> usize {
         self.bytes
     }

@@ -1,4 +1,4 @@
-//! One thread that writes for many: what waits is written in one batch.
+//! A thread that writes batches for many callers: all waiting batches are written together.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -9,20 +9,21 @@ use std::thread::{self, JoinHandle};
 use crate::error::{StoreError, StoreErrorKind};
 use crate::store::{Batch, Durability, Operation, Store};
 
-/// Bytes of batches that are written together. More would make the first of them wait for the last.
+/// Maximum bytes of batches that are written together. With more, the first would wait for the last.
 const GROUP_BYTES: usize = 4 << 20;
-/// What a step of a batch takes in memory besides its bytes.
+/// Memory of a step of a batch besides its bytes.
 const OPERATION_BYTES: usize = size_of::<Operation>();
 
 type Done = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
-/// Writes batches to a store from one thread, all that wait at once (group commit).
+/// Writes batches to a store from one thread, all waiting ones at once (group commit).
 ///
-/// Syncing to the disk takes the same time for one batch as for a thousand, so writers that wait for each other's syncs are
-/// slow and writers that share them are not. Batches are written in the order in which they came, each wholly or not at all.
+/// Syncing to disk takes the same time for one batch as for a thousand, so writers are fast if they share a sync and
+/// slow if each waits for the syncs of the others. Batches are written in the order in which they were passed, each
+/// atomically.
 ///
-/// After a failed write nothing is written any more: every batch, the failed one and all that wait or come later, is answered
-/// with the same error. Dropping the writer writes what waits, answers it, and ends the thread.
+/// After a failed write no further batch is written: the failed batch and all that wait or are passed later get the
+/// same error. Dropping the writer writes the waiting batches, reports their results, and ends the thread.
 pub struct Writer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -30,29 +31,29 @@ pub struct Writer {
 
 struct Shared {
     queue: Mutex<Queue>,
-    /// Something waits, or the end has come.
+    /// Signalled when a batch waits, or the writer is dropped.
     work: Condvar,
-    /// Room was made.
+    /// Signalled when there is room in the queue.
     room: Condvar,
 }
 
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<(Batch, Done)>,
-    /// The weight of what waits and of what is being written.
+    /// The weight of the batches that wait or are being written.
     weight: usize,
     failed: Option<StoreError>,
     closed: bool,
 }
 
 impl Writer {
-    /// Bytes of batches that wait or are being written, by [`Writer::weight`], before [`Writer::write`] blocks.
+    /// Weight of waiting batches, by [`Writer::weight`], at which [`Writer::write`] blocks.
     pub const QUEUE_BYTES: usize = 16 << 20;
 
     /// Starts a writer to a store, whose writes all have this durability.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The system cannot start a thread.
     pub fn new(store: Arc<dyn Store>, durability: Durability) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared { queue: Mutex::default(), work: Condvar::new(), room: Condvar::new() });
         let thread = thread::Builder::new().name("store-writer".into()).spawn({
@@ -63,15 +64,16 @@ impl Writer {
         Ok(Self { shared, thread: Some(thread) })
     }
 
-    /// Hands in a batch. `done` is called once, on the writer's thread, when the batch is on the disk, or with the error; it
-    /// should be short, for the next batches wait for it, and must not call `write` itself.
+    /// Passes a batch to the writer. `done` is called once, on the writer's thread, when the batch is on disk or with
+    /// the error; it should be short, because the next batches wait for it, and must not call `write` itself.
     ///
-    /// Blocks while [`QUEUE_BYTES`](Self::QUEUE_BYTES) wait. A caller that must not block, as an async one, takes
-    /// [`weight`](Self::weight) permits of a semaphore of that many and gives them back in `done`: the room is free by then.
+    /// Blocks while [`QUEUE_BYTES`](Self::QUEUE_BYTES) wait. A caller that must not block, such as async code, acquires
+    /// [`weight`](Self::weight) permits of a semaphore with that many and releases them in `done`: the room is free by
+    /// then.
     pub fn write(&self, batch: Batch, done: impl FnOnce(Result<(), StoreError>) + Send + 'static) {
         let weight = Self::weight(&batch);
         let mut queue = self.shared.lock();
-        // A batch takes at most the whole queue, so even the largest gets its turn.
+        // The weight of a batch is at most that of the whole queue, so even the largest is accepted.
         while queue.failed.is_none() && queue.weight + weight > Self::QUEUE_BYTES {
             queue = self.shared.room.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
@@ -81,7 +83,7 @@ impl Writer {
         self.shared.work.notify_one();
     }
 
-    /// Hands in a batch and waits until it is on the disk.
+    /// Passes a batch to the writer and waits until it is on disk.
     ///
     /// # Errors
     /// As [`Store::write`].
@@ -91,7 +93,7 @@ impl Writer {
         receiver.recv().expect("every batch is answered")
     }
 
-    /// Waits until all that was handed in before is on the disk.
+    /// Waits until all batches passed before are on disk.
     ///
     /// # Errors
     /// This or an earlier write failed.
@@ -99,7 +101,7 @@ impl Writer {
         self.write_and_wait(Batch::new())
     }
 
-    /// What a batch takes of [`QUEUE_BYTES`](Self::QUEUE_BYTES): its size in memory, at most all of them.
+    /// The part of [`QUEUE_BYTES`](Self::QUEUE_BYTES) that a batch uses: its size in memory, at most all of it.
     pub fn weight(batch: &Batch) -> usize {
         (batch.bytes() + (batch.operations().len() + 1) * OPERATION_BYTES).min(Self::QUEUE_BYTES)
     }
@@ -109,7 +111,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         self.shared.lock().closed = true;
         self.shared.work.notify_one();
-        // The last owner may be a `done` on the writer's own thread, which cannot wait for itself and ends anyway.
+        // The writer may be dropped by a `done` on its own thread, which cannot join itself and ends anyway.
         if let Some(thread) =
             self.thread.take().filter(|thread| thread.thread().id() != thread::current().id())
         {
@@ -134,7 +136,7 @@ impl Shared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes groups until the writer is dropped and nothing waits.
+    /// Writes groups until the writer is dropped and no batch waits.
     fn run(&self, store: &dyn Store, durability: Durability) {
         while let Some(group) = self.next_group() {
             let result = match group.failed {
@@ -150,13 +152,13 @@ impl Shared {
             drop(queue);
             self.room.notify_all();
             for done in group.done {
-                // A panic there is its caller's; the others are still to be answered.
+                // A panic in a callback is its caller's; the other callbacks must still be called.
                 let _ = catch_unwind(AssertUnwindSafe(|| done(result.clone())));
             }
         }
     }
 
-    /// Waits for batches and merges as many as belong together; `None` at the end.
+    /// Waits for batches and merges those that fit into one group; `None` at the end.
     fn next_group(&self) -> Option<Group> {
         let mut queue = self.lock();
         while queue.waiting.is_empty() {
@@ -186,7 +188,7 @@ struct Group {
     failed: Option<StoreError>,
 }
 
-/// Writes; a panic of the store must not leave callers waiting.
+/// Writes a batch; a panic of the store becomes an error, so that callers are not left waiting.
 fn write(store: &dyn Store, batch: &Batch, durability: Durability) -> Result<(), StoreError> {
     catch_unwind(AssertUnwindSafe(|| store.write(batch, durability)))
         .unwrap_or_else(|_| Err(StoreError::new(StoreErrorKind::Io, "the store panicked while writing")))

@@ -1,4 +1,4 @@
-//! Processes that are killed, disks that are full, bytes that flip: what was acknowledged is there, or an error is.
+//! Killed processes, full disks and flipped bits: acknowledged data is there, or an error is reported.
 #![cfg(all(unix, feature = "redb"))]
 
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ fn temporary() -> tempfile::TempDir {
 
 type Entries = Vec<(Vec<u8>, Vec<u8>)>;
 
-/// A seed of its own for each run, printed; `HUNTSMAN_STORE_TEST_SEED` repeats one.
+/// A random seed for each run, which is printed; `HUNTSMAN_STORE_TEST_SEED` repeats one.
 fn seeded() -> StdRng {
     let given = env::var("HUNTSMAN_STORE_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed: u64 = given.unwrap_or_else(rand::random);
@@ -38,14 +38,14 @@ fn seeded() -> StdRng {
     StdRng::seed_from_u64(seed)
 }
 
-/// The job that a child was started for.
+/// The job that a child process was started for.
 fn job_of_child() -> JobDirectory {
     let path = env::var_os(JOB).expect("started by another test");
     let backend = env::var(BACKEND).expect("started by another test").parse().expect("a backend");
     JobDirectory::open(path, backend).expect("the job opens")
 }
 
-/// This program as another process, in which the one test of that name runs; behind a shell's line, if any.
+/// Starts this program as another process that runs only the test of that name; `before` is an optional shell line.
 fn child(test: &str, before: &str, path: &Path, backend: Backend) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{before} exec \"$0\" \"$@\"")]);
@@ -89,13 +89,13 @@ fn child_that_writes_until_it_is_killed() {
         for part in 0..parts(number) {
             batch.put(key(number, part), number.to_le_bytes().repeat(20));
         }
-        // Old ones go, as in a queue, so that room is used again.
+        // Old batches are deleted, as in a queue, so that space is reused.
         if let Some(old) = number.checked_sub(100) {
             (0..parts(old)).for_each(|part| batch.delete(key(old, part)));
         }
         writer.write(batch, move |result| {
             result.expect("written");
-            // One call, so that a line is there wholly or not at all.
+            // One call, so that a line is written completely or not at all.
             std::io::stdout()
                 .write_all(format!("acknowledged {number}\n").as_bytes())
                 .expect("the parent reads");
@@ -122,7 +122,7 @@ fn what_was_acknowledged_before_a_kill_is_wholly_there() {
             acknowledged = lines.by_ref().take(until).last().or(acknowledged);
             child.kill().expect("kill");
             child.wait().expect("it ends");
-            // What it said before it died counts.
+            // The lines that the child printed before it died count.
             acknowledged = lines.last().or(acknowledged);
             let last = acknowledged.expect("something was acknowledged");
 
@@ -173,7 +173,7 @@ fn child_that_writes_until_the_disk_is_full() {
 fn a_full_disk_is_an_error_and_leaves_a_readable_store() {
     for backend in backends() {
         let parent = temporary();
-        // The system's limit on the size of files stands for a disk; some thousand blocks of 512 bytes or 1 KiB.
+        // The system's limit on the size of files simulates a full disk; a few thousand blocks of 512 bytes or 1 KiB.
         let limit = "trap '' XFSZ; ulimit -f 6000;";
         let output = child("child_that_writes_until_the_disk_is_full", limit, parent.path(), backend)
             .output()
@@ -195,7 +195,7 @@ fn a_full_disk_is_an_error_and_leaves_a_readable_store() {
             true
         };
         job.store().scan(b"", visit).expect("scan");
-        // The one that failed may be there wholly.
+        // The failed batch may be stored completely.
         assert!(
             (acknowledged..=acknowledged + 1).contains(&found),
             "{acknowledged} acknowledged, {found} found"
@@ -210,7 +210,7 @@ fn found_key(number: u64) -> [u8; 8] {
     number.to_be_bytes()
 }
 
-/// A closed job with entries, and what they are.
+/// A closed job with entries, and those entries.
 fn filled(path: &Path, backend: Backend, entries: u32) -> Entries {
     let job = JobDirectory::open(path, backend).expect("a new job");
     let mut batch = Batch::new();
@@ -244,7 +244,7 @@ fn main_file(path: &Path, backend: Backend) -> PathBuf {
 #[test]
 fn a_flipped_byte_is_an_error_or_was_of_no_meaning() {
     let mut random = seeded();
-    // Few, so that much of the file is about the others; many, so that there are pages about pages.
+    // With few entries, much of the file is metadata; with many, there are inner pages of the tree.
     for (backend, entries) in backends().flat_map(|backend| [(backend, 100), (backend, 1000)]) {
         let parent = temporary();
         let original = parent.path().join("original");

@@ -1,4 +1,4 @@
-//! The directory of a job: what is locked, what is told apart, and what is never silently started anew.
+//! The directory of a job: locking, distinct errors, and that an existing job is never silently replaced.
 #![cfg(feature = "redb")]
 
 use std::fs;
@@ -172,7 +172,7 @@ fn a_store_whose_format_file_was_lost_is_not_started_anew() {
 fn a_directory_killed_while_it_was_made_is_new() {
     for backend in backends() {
         let name = format!("store.{backend}");
-        // After the lock; with half a store; with a store and half a format file.
+        // The creation is interrupted after the lock; with half a store; with a store and half a format file.
         for step in 0..3 {
             let parent = temporary();
             if step == 1 {
@@ -267,7 +267,7 @@ fn what_a_killed_process_left_can_be_read() {
     make(&path, Backend::Redb);
     let living = open(&path, Backend::Redb);
     put(&living, "more", "of it");
-    // As it lies on the disk while its process works on it.
+    // A copy of the directory while its process uses it.
     fs::create_dir(&copy).expect("make");
     for name in ["format.json", "store.redb"] {
         fs::copy(path.join(name), copy.join(name)).expect("copy");
@@ -307,7 +307,7 @@ fn what_is_stored_is_for_its_owner_only() {
         ] {
             assert_eq!(mode(&path), expected(&path), "{}", path.display());
         }
-        // As an early version left it.
+        // With the modes that an early version used.
         let open_to_all = if store.is_dir() { 0o755 } else { 0o644 };
         fs::set_permissions(&store, fs::Permissions::from_mode(open_to_all)).expect("set");
         open(&path, backend);
@@ -330,7 +330,7 @@ fn planted_links_are_refused_and_not_written_through() {
             let elsewhere = parent.path().join(format!("elsewhere-{backend}-{name}"));
             fs::rename(path.join(name), &elsewhere).expect("rename");
             symlink(if name == "lock" { &target } else { &elsewhere }, path.join(name)).expect("link");
-            // The format file is read only: what it says counts, wherever it stands.
+            // The format file is only read, so its content counts even if it is reached through a link.
             if name != "format.json" {
                 let error = refused(&path, backend).to_string();
                 assert!(error.contains("symbolic link") && error.contains(name), "{error}");

@@ -1,4 +1,4 @@
-//! One writer for many: together, in order, bounded, and never half-done.
+//! One writer for many callers: batches are grouped, ordered, bounded, and never half-written.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -7,7 +7,7 @@ use std::thread;
 
 use huntsman_store::{Batch, Durability, MemoryStore, Operation, Store, StoreError, StoreErrorKind, Writer};
 
-/// A store that tells of each write before it does it, and waits for leave if it is told to.
+/// A store that reports each write before it is done, and optionally waits for permission.
 #[derive(Debug, Default)]
 struct Watched {
     entries: MemoryStore,
@@ -33,7 +33,7 @@ impl Store for Watched {
             began.send(()).expect("the test listens");
         }
         if let Some(leave) = &self.leave {
-            // No leave any more is leave for all.
+            // When the sender of permissions is gone, all writes are permitted.
             leave.lock().expect("one writer").recv().unwrap_or_default();
         }
         assert!(!self.panics, "a store with a fault");
@@ -46,7 +46,7 @@ impl Store for Watched {
     }
 }
 
-/// A store whose writes wait for leave, with who tells of them and who gives it.
+/// A store whose writes wait for permission, with the receiver of its reports and the sender of permissions.
 fn gated(mut store: Watched) -> (Arc<Watched>, Receiver<()>, Sender<()>) {
     let (began, has_begun) = mpsc::channel();
     let (give_leave, leave) = mpsc::channel();
@@ -128,7 +128,7 @@ fn what_waits_is_bounded() {
                         counted.fetch_add(1, Ordering::SeqCst);
                     });
                     let all = accepted.fetch_add(1, Ordering::SeqCst) + 1;
-                    // Room is made before the answers: those of one group may be on their way.
+                    // Room is released before the callbacks run: those of one group may still be pending.
                     let group = (4 << 20) / weight + 1;
                     let waiting = all.saturating_sub(answered.load(Ordering::SeqCst));
                     assert!(waiting <= Writer::QUEUE_BYTES / weight + group, "{waiting} wait");

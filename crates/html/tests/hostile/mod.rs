@@ -1,4 +1,4 @@
-//! Documents made to be slow: each from a size, shared by the test and the bench.
+//! Documents designed to be slow, generated for a given size; shared by the test and the bench.
 
 /// A name and a function from the size in bytes to a document of about that size.
 pub(crate) type Input = (&'static str, Box<dyn Fn(usize) -> String>);

@@ -1,4 +1,4 @@
-//! Results of checks that are kept for some days.
+//! Caches results of checks for some days.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,13 +13,14 @@ use super::candidates::{CandidateSource, Subject};
 use super::checked::Checked;
 use super::plan::CheckPlan;
 
-/// Results of checks, by the text of the article and what was asked for: an edit makes another key.
+/// Results of checks, by the text of the article and the options of the check: an edit gives another key.
 ///
-/// What is kept are addresses, numbers and places, never texts; for three days, as in the reference's web tool. A result is used only
-/// if its best source, fetched and compared again, still has the same confidence (within 0.0001), and, where all sources are wanted,
-/// if none was skipped. Results with late sources or unanswered questions are not kept. What is older is deleted with each write.
+/// A result has URLs, numbers and positions, never texts. It is kept for three days, as in the reference's web tool. It
+/// is used only if its best source, fetched and compared again, still has the same confidence (within 0.0001), and,
+/// where all sources are wanted, if none was skipped. Results with late sources or failed queries are not kept. Older
+/// results are deleted with each write.
 ///
-/// A result takes some hundred bytes for each source.
+/// A result takes a few hundred bytes for each source.
 #[derive(Debug)]
 pub struct CheckCache {
     store: Arc<dyn Store>,
@@ -33,12 +34,12 @@ const FORMAT: u8 = 1;
 const LEVEL: i32 = 3;
 /// JSON of a result at most.
 const MOST: usize = 32 << 20;
-/// Results that are deleted with one write at most.
+/// Maximum number of results that are deleted with one write.
 const PURGE: usize = 256;
-/// A confidence that moved by less has not moved.
+/// Confidences that differ by less are equal.
 pub(crate) const SAME: f64 = 0.0001;
 
-/// Which check a result is of.
+/// The key of a check's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Key([u8; 32]);
 
@@ -108,10 +109,10 @@ pub(crate) fn is_whole(value: &[u8]) -> bool {
 }
 
 impl CheckCache {
-    /// Opens a folder of results, or makes it. One process at a time.
+    /// Opens a folder of results, or creates it. Only one process at a time may use it.
     ///
     /// # Errors
-    /// Another process works on it, it is damaged or something else, or the disk fails.
+    /// Another process uses it, it is damaged or something else, or the disk fails.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let backend = JobDirectory::backend_of(path)?.unwrap_or(Backend::Redb);
@@ -124,7 +125,7 @@ impl CheckCache {
         Self { store, life: LIFE }
     }
 
-    /// Keeps results for another time than three days.
+    /// Sets how long results are kept instead of three days.
     #[must_use]
     pub fn life(mut self, life: Duration) -> Self {
         self.life = life;
@@ -225,7 +226,7 @@ mod tests {
         let kept = cache.get(one, at(99)).unwrap().unwrap();
         assert_eq!((&kept.result, kept.cached), (&checked().result, Some(at(0))));
         assert!(cache.get(one, at(100)).unwrap().is_none() && cache.get(two, at(0)).unwrap().is_none());
-        // Written anew, it outlives its first time.
+        // Being written again, it outlives its first time.
         cache.put(one, &checked(), at(60)).unwrap();
         cache.put(two, &checked(), at(130)).unwrap();
         assert!(cache.get(one, at(150)).unwrap().is_some());

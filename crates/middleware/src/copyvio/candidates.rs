@@ -1,4 +1,4 @@
-//! Where the sources of an article are looked for.
+//! The sources of candidates for an article.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -15,45 +15,46 @@ use url::Url;
 
 use super::reading::Reading;
 
-/// What is checked: an article, and what is known of it.
+/// The article of a check, with its metadata.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Subject {
-    /// Where it stands, if on the web: it is never a source of itself.
+    /// Its URL, if it is on the web: it is never a source of itself.
     pub url: Option<String>,
-    /// What it says.
+    /// Its text.
     pub text: Text,
     /// Pages of other sites that it links to.
     pub links: Vec<String>,
-    /// When it was there.
+    /// Dates at which it existed.
     pub dates: Dates,
-    /// What mirrors of its wiki have in their links: sources that have one are excluded.
+    /// URL parts by which mirrors of its wiki are recognised: sources with links that contain one are excluded.
     #[serde(default)]
     pub mirror_hints: Arc<[String]>,
 }
 
 impl Subject {
-    /// A text of which nothing else is known.
+    /// An article with only a text.
     pub fn new(text: Text) -> Self {
         Self { text, ..Self::default() }
     }
 
-    /// A page that was read, with its links to others. A page of a wiki is known by its address: `.../wiki/Title`, or `index.php`.
+    /// A page that was read, with its links to other sites. A page of a wiki is recognised by its URL:
+    /// `.../wiki/Title`, or `index.php`.
     pub fn of_page(url: impl Into<String>, reading: Reading, links: Vec<String>) -> Self {
         let (Reading { text, dates, .. }, url) = (reading, url.into());
         let mirror_hints = Url::parse(&url).map_or_else(|_| Arc::default(), |url| wiki_hints(&url).into());
         Self { url: Some(url), text, links, dates, mirror_hints }
     }
 
-    /// Phrases to search for, at most `most`, as the reference picks them: whole sentences of up to 128 characters, from all over the
-    /// text.
+    /// Phrases to search for, at most `most`, chosen as in the reference: whole sentences of up to 128 characters,
+    /// spread over the text.
     pub fn phrases(&self, most: usize) -> Vec<String> {
         let sentences = sentences(self.text.exact());
         pick_queries(cut_sentences(sentences, QueryLimits::default()), most)
     }
 }
 
-/// What mirrors of a wiki have in their links, by the address of one of its pages; nothing if it is none of MediaWiki, whose scripts lie
-/// beside `wiki/`, in `w/` or in the same folder, unless the address names one.
+/// URL parts that mirrors of a wiki have in their links, derived from the URL of one of its pages; empty if it is not a
+/// MediaWiki, whose scripts are next to `wiki/`, in `w/` or in the same folder, unless the URL names one.
 fn wiki_hints(url: &Url) -> Vec<String> {
     let Some(host) = url.host_str() else { return Vec::new() };
     let host = url.port().map_or(host.to_owned(), |port| format!("{host}:{port}"));
@@ -70,38 +71,38 @@ fn wiki_hints(url: &Url) -> Vec<String> {
     hints
 }
 
-/// A page that an article may be taken from.
+/// A page that may be a source of an article.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// Its address.
     pub url: String,
-    /// What it says, if whoever found it knows; it is fetched otherwise.
+    /// Its text, if the finder has it; otherwise it is fetched.
     pub text: Option<Text>,
-    /// When that text was there, as far as whoever found it knows.
+    /// Dates at which that text existed, if the finder knows them.
     pub dates: Dates,
 }
 
 impl Candidate {
-    /// A page of which only the address is known.
+    /// A candidate with only a URL.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), text: None, dates: Dates::default() }
     }
 }
 
-/// Why candidates could not be looked for.
+/// Why a query for candidates failed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CandidateError {
-    /// A search engine is asked with a key, and there is none.
+    /// The search engine needs a key, and there is none.
     NoKey {
         /// The engine.
         engine: &'static str,
-        /// The environment variable that is looked at.
+        /// The environment variable that should have it.
         variable: &'static str,
     },
-    /// The engine refuses to answer as often as it was asked.
+    /// The engine refuses further queries because its quota is used up.
     Quota(String),
-    /// The engine or the index could not be asked, or did not answer as documented.
+    /// The engine or the index could not be queried, or its response was not as documented.
     Failed(String),
 }
 
@@ -118,7 +119,7 @@ impl fmt::Display for CandidateError {
 
 impl std::error::Error for CandidateError {}
 
-/// What is being found: candidates, the likeliest first.
+/// The future of a query: candidates, the most likely first.
 pub type Finding<'a> = Pin<Box<dyn Future<Output = Result<Vec<Candidate>, CandidateError>> + Send + 'a>>;
 
 /// Finds pages that an article may be taken from.
@@ -152,15 +153,16 @@ pub trait CandidateSource: fmt::Debug + Send + Sync + 'static {
     /// Its name in results and messages.
     fn name(&self) -> &str;
 
-    /// What results of checks are kept under: sources with other answers have other keys. The name unless said otherwise.
+    /// Its part of the key of cached results: sources that give other results need other keys. Default: the name.
     fn key(&self) -> String {
         self.name().to_owned()
     }
 
-    /// What it asks for an article, in order. The empty question is no query: what needs none (links, given addresses) asks that.
+    /// The queries for an article, in order. The empty string is not counted as a query; finders that need none (links,
+    /// given URLs) return it.
     fn questions(&self, subject: &Subject) -> Vec<String>;
 
-    /// The answer to one of its questions. Dropped when the time of the check is over.
+    /// The candidates for one of its queries. The future is dropped when the time of the check is over.
     fn find<'a>(&'a self, subject: &'a Subject, question: &'a str) -> Finding<'a>;
 }
 
@@ -182,12 +184,12 @@ impl CandidateSource for Links {
     }
 }
 
-/// Addresses that somebody named, the same for every article.
+/// Given URLs, the same for every article.
 #[derive(Clone, Debug, Default)]
 pub struct Given(Vec<String>);
 
 impl Given {
-    /// These addresses, each once.
+    /// Creates a list of these URLs without repetitions.
     pub fn new(urls: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut seen = HashSet::new();
         Self(urls.into_iter().map(Into::into).filter(|url: &String| seen.insert(url.clone())).collect())

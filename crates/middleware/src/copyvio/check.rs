@@ -1,4 +1,4 @@
-//! A check: looks for the sources of an article, reads them, and compares each.
+//! A check: finds the sources of an article, reads them, and compares each with the article.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use super::sources::{Source, SourceText, Sources};
 
 /// Compares an article with the sources that `finders` find for it.
 ///
-/// Questions are put one after the other; meanwhile the sources that were found are read and compared as they come. The end is when all of
-/// that is done, when a violation was found and one is enough, or when the time is over. Whatever is under way then is dropped: a question, a
-/// source that waits for its host or for its comparison.
+/// Queries run one after the other; meanwhile the sources that were found are read and compared as they arrive. The
+/// check ends when all of that is done, when a violation was found and one is enough, or when the time is over. Work in
+/// progress is then dropped: a query, a source that waits for its host or for its comparison.
 ///
 /// # Errors
 /// A comparison panicked.

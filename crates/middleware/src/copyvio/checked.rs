@@ -16,38 +16,38 @@ use super::reading::Reading;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Checked {
-    /// The reference's numbers, the most suspicious source first.
+    /// The results of the reference's algorithm, the most suspicious source first.
     pub result: CheckResult,
-    /// By source: what was found in those that were compared.
+    /// By source: the evidence in the sources that were compared.
     pub found: HashMap<String, Found>,
-    /// By source: what it was found by.
+    /// By source: the finder that found it.
     pub found_by: HashMap<String, Arc<str>>,
-    /// Questions that were put to search engines and indexes.
+    /// Number of queries to search engines and indexes.
     pub queries: usize,
-    /// A violation ended it: sources that had not been begun were skipped.
+    /// Whether a violation ended the check early: sources that were not begun were skipped.
     pub short_circuit: bool,
-    /// Questions were left out, since the check was over before.
+    /// Whether queries were left out because the check ended before.
     pub possible_miss: bool,
-    /// Questions that had no answer: who was asked, and why.
+    /// Queries that failed: the finder, and the reason.
     pub errors: Vec<(Arc<str>, String)>,
     /// How long it took.
     pub time: Duration,
-    /// It is the result of an earlier check, of that time.
+    /// The time of the earlier check, if the result is from the cache.
     #[serde(skip)]
     pub cached: Option<SystemTime>,
 }
 
-/// What was found in a source that was compared.
+/// The evidence in a source that was compared.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Found {
-    /// What it shares with the article.
+    /// The passages it shares with the article.
     pub evidence: Evidence,
-    /// The licence that the source is under, by its own word.
+    /// The licence that the source states.
     pub licence: Option<LicenceHint>,
-    /// Which of the two was there first.
+    /// Which of the two existed first.
     pub direction: Direction,
-    /// What it says, if texts are kept; of a result of an earlier check, the best source's only.
+    /// Its text, if texts are kept; for a cached result, only that of the best source.
     #[serde(skip)]
     pub text: Option<Text>,
 }
@@ -67,13 +67,13 @@ impl Checked {
         }
     }
 
-    /// Whether all sources were wanted: none was skipped, no question left out.
+    /// Whether the check was complete: no source was skipped, no query left out.
     pub(crate) fn is_whole(&self) -> bool {
         !self.possible_miss
             && !self.result.sources.iter().any(|source| source.status == SourceStatus::Skipped)
     }
 
-    /// Whether another check would find the same: nothing failed that is no source's fault.
+    /// Whether another check would give the same result: no failure was temporary.
     pub(crate) fn is_final(&self) -> bool {
         self.errors.is_empty()
             && !self.result.sources.iter().any(|source| source.status == SourceStatus::Late)
@@ -84,12 +84,13 @@ impl Checked {
 const BYTES_PER_BYTE: usize = 80;
 
 impl Found {
-    /// Bytes of memory that it takes at most to compare two texts.
+    /// Maximum bytes of memory that a comparison of two texts takes.
     pub fn bytes(article: &Text, source: &Text) -> usize {
         BYTES_PER_BYTE * (article.text().len() + source.text().len())
     }
 
-    /// Compares an article, prepared from the text of `subject`, with a source; `boilerplate` is what is known to stand on many sites.
+    /// Compares an article, prepared from the text of `subject`, with a source; `boilerplate` is text that is known to
+    /// occur on many sites.
     pub fn of(
         prepared: &Article<'_>,
         subject: &Subject,

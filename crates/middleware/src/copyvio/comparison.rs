@@ -14,7 +14,8 @@ use super::plan::CheckPlan;
 use super::reading::Reading;
 use super::sources::Sources;
 
-/// An article that is being compared with its sources. Comparisons of one article take turns, in the order in which they were asked for.
+/// An article that is being compared with its sources. Comparisons of one article run one after the other, in the order
+/// of the calls.
 pub(crate) struct Comparison(Arc<Inner>);
 
 struct Inner {
@@ -54,18 +55,18 @@ impl Comparison {
         self.0.is_too_small
     }
 
-    /// Whether a violation was found, if one is enough: the outcome cannot change any more.
+    /// Whether a violation was found and one is enough, so that the outcome cannot change any more.
     pub(crate) fn has_violation(&self) -> bool {
         *self.0.has_violation.borrow()
     }
 
-    /// The same, to be waited for.
+    /// A receiver that signals the same.
     pub(crate) fn violation(&self) -> watch::Receiver<bool> {
         self.0.has_violation.subscribe()
     }
 
-    /// Compares the article with a source. One whose text was `known` beforehand is skipped after a violation; one that was being fetched
-    /// then counts. If this future is dropped before its turn, nothing happens.
+    /// Compares the article with a source. After a violation, a source whose text was `known` beforehand is skipped;
+    /// one that was being fetched still counts. If this future is dropped before its turn, nothing happens.
     ///
     /// # Errors
     /// The comparison panicked.
@@ -109,13 +110,13 @@ impl Comparison {
         let mut check = progress.check.take().expect("a comparison is finished once");
         let found = std::mem::take(&mut progress.found);
         let found_by = sources.record_unread(&mut check, &found);
-        // Of the comparison as well that was waited for just now.
+        // This includes the comparison that was just awaited.
         let short_circuit = self.has_violation();
         Ok((on_core(move || check.finish()).await?, Parts { found, found_by, short_circuit }))
     }
 }
 
-/// What a check tells beside the numbers of the reference; sources by their names.
+/// The results of a check besides those of the reference's algorithm; sources by their names.
 pub(crate) struct Parts {
     pub(crate) found: HashMap<String, Found>,
     pub(crate) found_by: HashMap<String, Arc<str>>,

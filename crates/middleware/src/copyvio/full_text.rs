@@ -1,4 +1,4 @@
-//! Pages that have their text elsewhere.
+//! Pages whose text is at another URL.
 
 use huntsman_crawler::Page;
 use huntsman_detect::copyvio::Text;
@@ -7,8 +7,9 @@ use url::Url;
 /// Label of a request for the full text of another page.
 pub(crate) const FULL_TEXT: &str = "full_text";
 
-/// The address of the text that a page shows without having it, in the two cases that the reference knows: the feed entry of a blog of
-/// Blogger that shows posts by script, and the file behind an archive's viewer of PDF files. `is_empty` says that the page itself has no text.
+/// The URL of the text that a page shows without containing it, in the two cases that the reference handles: the feed
+/// entry of a Blogger blog that shows posts by script, and the file behind an archive's viewer of PDF files. `is_empty`
+/// says that the page itself has no text.
 pub(crate) fn full_text_url(page: &Page, is_empty: bool) -> Option<Url> {
     let url = page.url();
     let host = url.host_str()?;

@@ -1,4 +1,4 @@
-//! Memory that comparisons may take together.
+//! A limit on the memory that all comparisons take together.
 
 use std::sync::Arc;
 
@@ -7,27 +7,28 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 /// Memory that is counted in pieces of so many bytes.
 const PIECE: usize = 64 << 10;
 
-/// Memory that comparisons may take together: one for which there is no room waits, in the order in which they came. Cheap to clone.
+/// A limit on the memory that all comparisons take together: a comparison waits until there is room, in order of
+/// arrival. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Memory {
     pieces: Arc<Semaphore>,
     all: u32,
 }
 
-/// Room for a comparison, until it is dropped.
+/// Memory reserved for a comparison, until it is dropped.
 #[derive(Debug)]
 pub struct Room {
     _pieces: OwnedSemaphorePermit,
 }
 
 impl Memory {
-    /// So many bytes.
+    /// A limit of this many bytes.
     pub fn new(bytes: usize) -> Self {
         let all = u32::try_from((bytes / PIECE).clamp(1, Semaphore::MAX_PERMITS)).unwrap_or(u32::MAX);
         Self { pieces: Arc::new(Semaphore::new(all as usize)), all }
     }
 
-    /// Waits until there is room for so many bytes; what needs more than there is gets all.
+    /// Waits until this many bytes are free and reserves them; a request beyond the limit reserves all of it.
     pub async fn room(&self, bytes: usize) -> Room {
         let pieces = u32::try_from(bytes.div_ceil(PIECE)).unwrap_or(u32::MAX).min(self.all);
         let pieces = Arc::clone(&self.pieces).acquire_many_owned(pieces).await;

@@ -11,12 +11,13 @@ use url::Url;
 
 use super::candidates::{Candidate, CandidateError, CandidateSource, Finding, Subject};
 
-/// Finds the pages of an index ([`NearIndex`]) that the article nearly equals as a whole, by its fingerprint; where the ids are
-/// addresses, as `huntsman dedup add pages.jsonl` makes them. Only the addresses are known, so the pages are fetched.
+/// Finds the pages of an index ([`NearIndex`]) that nearly equal the whole article, by its fingerprint. The ids of the
+/// index must be URLs, as in an index made by `huntsman dedup add pages.jsonl`. The index has no texts, so the pages
+/// are fetched.
 ///
-/// The article is looked for as a whole and without what is boilerplate by its element, among the documents of its language as it is
-/// recognised, and of all others that the index has, up to 64: who made the index may have named languages otherwise. A page that
-/// only contains the article, or a part of it, is not near to it; that is what a text index is for.
+/// The article is looked up as a whole and without elements that are boilerplate, among the documents of its detected
+/// language and of all other languages of the index, up to 64, since the index may have been made with other language
+/// names. A page that only contains the article, or a part of it, is not near it; use a text index for that.
 #[derive(Clone, Debug)]
 pub struct NearCandidates(Arc<Inner>);
 
@@ -26,9 +27,9 @@ struct Inner {
     languages: OnceLock<BTreeSet<Language>>,
 }
 
-/// Pages that are given, the nearest first.
+/// Maximum number of pages that are returned, the nearest first.
 const MOST: usize = 50;
-/// Languages among whose documents is looked.
+/// Maximum number of languages whose documents are searched.
 const MOST_LANGUAGES: usize = 64;
 
 impl NearCandidates {

@@ -1,4 +1,4 @@
-//! Copyvio: how much of one article stands on each page of a crawl.
+//! Copyvio: measures how much of one article occurs on each page of a crawl.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,13 +10,14 @@ use serde::Serialize;
 use super::pdf::PdfText;
 use super::reading::Reading;
 
-/// Compares every page of a crawl with one article: is it copied from there?
+/// Compares every page of a crawl with one article, to find whether the article is copied from the page.
 ///
-/// The answer is in the extensions of the page as [`Copied`]. Pages of which nothing is read (another type, too large, no text) have
-/// none. Stats: `copyvio/pages`, `copyvio/suspected` and `copyvio/possible` by confidence, `copyvio/verdict/suspected` and
-/// `copyvio/verdict/possible` by the verdict of the evidence.
+/// The result is in the extensions of the page as [`Copied`]. Pages that cannot be read (another type, too large, no
+/// text) have none. Stats: `copyvio/pages`, `copyvio/suspected` and `copyvio/possible` by confidence,
+/// `copyvio/verdict/suspected` and `copyvio/verdict/possible` by the verdict of the evidence.
 ///
-/// Takes some 0.2 ms for a page of 20 kB: a scan of its text, a look-up for each of its words, and evidence only where both share words.
+/// A page of 20 kB takes about 0.2 ms: a scan of its text, a look-up for each of its words, and evidence only where
+/// both share words.
 ///
 /// ```
 /// use huntsman_crawler::{Output, Page, spider_fn};
@@ -43,20 +44,20 @@ struct Inner {
     pdf: Option<Arc<dyn PdfText>>,
 }
 
-/// What a page has in common with the article; in its extensions.
+/// The comparison of a page with the article; in its extensions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[non_exhaustive]
 pub struct Copied {
-    /// How sure one can be that the article copies the page, as the reference has it.
+    /// The confidence that the article copies the page, as in the reference.
     pub confidence: Confidence,
-    /// The passages, and what follows from them.
+    /// The shared passages, and the verdict from them.
     pub evidence: Evidence,
 }
 
 impl Copyvio {
     /// The name in stats.
     pub const NAME: &'static str = "copyvio";
-    /// The place in the spider chain: behind HttpError, so that error pages are not compared.
+    /// Position in the spider chain: after HttpError, so that error pages are not compared.
     pub const ORDER: i32 = 56;
 
     /// Compares pages with this article.

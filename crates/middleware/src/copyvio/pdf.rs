@@ -1,4 +1,4 @@
-//! The text of PDF files, by a process of its own.
+//! Reads the text of PDF files in a separate process.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -11,10 +11,10 @@ use std::time::Duration;
 
 /// Reads the text of PDF files.
 pub trait PdfText: fmt::Debug + Send + Sync {
-    /// The text of a file, its pages one behind the other. Blocks.
+    /// The text of a file, page after page. Blocks.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The reason why there is no text.
     fn text(&self, pdf: &[u8]) -> Result<String, PdfError>;
 }
 
@@ -32,14 +32,16 @@ pub enum PdfError {
     NoText,
 }
 
-/// Has PDF files read by a program that gets the file on stdin and prints the text, in UTF-8.
+/// Reads PDF files with a program that gets the file on stdin and prints the text, in UTF-8.
 ///
-/// PDF is a language of its own, and readers of it fail in ways that no error handling catches: they take all memory, never end, abort.
-/// So that costs a process which is killed, and nothing else. The program limits its own memory, and gives up files and sockets (`huntsman
-/// pdf-text` does). Of the environment it gets `PATH` alone: what a file makes of its reader must find no tokens there.
+/// Readers of PDF fail in ways that error handling cannot catch: they take all memory, never end, or abort. In a
+/// separate process that only costs a process, which is killed. The program should limit its own memory and give up
+/// access to files and sockets (`huntsman pdf-text` does). Of the environment it gets only `PATH`, so that a malicious
+/// file that takes over its reader finds no tokens there.
 ///
-/// The order of the text is that of the file's instructions, so columns stay apart when the program that wrote the file wrote them
-/// one after the other, as most do. Two files are read at once, whoever asks; others wait. A word that was parted at the end of a line is put together.
+/// The order of the text is that of the file's instructions, so columns stay apart if the program that wrote the file
+/// wrote them one after the other, as most do. At most two files are read at once in this process; others wait. A word
+/// that was hyphenated at the end of a line is joined.
 #[derive(Clone, Debug)]
 pub struct PdfProcess {
     program: PathBuf,
@@ -49,19 +51,19 @@ pub struct PdfProcess {
 }
 
 impl PdfProcess {
-    /// A program with its arguments: 20 seconds and 20 MiB of text for a file.
+    /// Reads files with a program and its arguments, within 20 seconds and 20 MiB of text per file.
     pub fn new(program: impl Into<PathBuf>, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
         let args = args.into_iter().map(Into::into).collect();
         Self { program: program.into(), args, timeout: Duration::from_secs(20), max_text: 20 << 20 }
     }
 
-    /// How long it may take.
+    /// Sets the time limit per file.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// How many bytes of text are read; the rest is left out.
+    /// Sets the maximum bytes of text that are read; the rest is left out.
     pub fn max_text(mut self, bytes: u64) -> Self {
         self.max_text = bytes;
         self
@@ -106,8 +108,8 @@ impl PdfProcess {
     }
 }
 
-/// Files that are read at once by this process: what each may take of the memory of the machine is for the program to say, a GiB for
-/// `huntsman pdf-text`.
+/// Number of files that this process reads at once. The program limits the memory for each, a GiB for `huntsman
+/// pdf-text`.
 const AT_ONCE: usize = 2;
 
 /// How many are being read.
@@ -148,7 +150,8 @@ impl PdfText for PdfProcess {
     }
 }
 
-/// Puts words together that were parted at the end of a line: a letter and a hyphen before it, a small letter behind it.
+/// Joins words that were hyphenated at the end of a line: a letter and a hyphen before the break, a small letter after
+/// it.
 fn joined(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut lines = text.lines().peekable();

@@ -1,4 +1,4 @@
-//! Articles that were found and not yet checked, in a folder.
+//! Articles that were found and not yet checked, stored in a folder.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
@@ -11,10 +11,11 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::candidates::Subject;
 
-/// Articles in files, each until it is checked: so that a crawl need not wait for a check, and a kill loses none.
+/// Articles in files, each until it is checked, so that a crawl need not wait for a check, and a kill loses none.
 ///
-/// A job keeps which of them wait. So what a crawl that goes on checks are the articles of exactly the pages that it does not fetch
-/// again, less those whose results it knows: a file is removed only after the commit in which its article waits no more.
+/// A job records which of them wait. A resumed crawl therefore checks the articles of exactly the pages that it does
+/// not fetch again, except those whose results are already written: a file is removed only after the commit that
+/// removes its article from the waiting ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Pending(Arc<Inner>);
 
@@ -24,14 +25,14 @@ struct Inner {
     job: Option<Mutex<InJob>>,
 }
 
-/// What the job knows, and is to know.
+/// The state that is saved in the job.
 #[derive(Debug, Default)]
 struct InJob {
     /// Those that waited when the last run ended.
     waiting: HashSet<u128>,
-    /// What changed since the last commit: an article waits, or does no more.
+    /// Changes since the last commit: whether an article waits or no longer does.
     changed: BTreeMap<u128, bool>,
-    /// Those that wait no more by the last commit, which is written when the next one begins.
+    /// Articles that no longer wait as of the last commit, which is on disk when the next one begins.
     leaving: Vec<u128>,
 }
 
@@ -39,13 +40,14 @@ struct InJob {
 #[derive(Clone, Debug)]
 pub struct PendingArticles(pub(super) Pending);
 
-/// JSON of an article at most; its text is what a page of 2 MiB says.
+/// Maximum size of the JSON of an article; its text comes from a page of up to 2 MiB.
 const MOST: usize = 64 << 20;
 const LEVEL: i32 = 1;
 const END: &str = "article";
 
 impl Pending {
-    /// In a folder, which is made if it is not there. In a job, [`Persist`] tells it which articles wait; otherwise all do that are there.
+    /// Opens a folder, which is created if it is missing. In a job, [`Persist`] tells which articles wait; otherwise
+    /// all articles in the folder do.
     pub(crate) fn open(folder: PathBuf, is_in_job: bool) -> Result<Self> {
         huntsman_files::create_dir_all(&folder).map_err(|error| failed(&folder, error))?;
         Ok(Self(Arc::new(Inner { folder, job: is_in_job.then(Mutex::default) })))
@@ -55,7 +57,7 @@ impl Pending {
         self.0.job.as_ref().map(|job| job.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Keeps an article; it is whole or not there, and durable.
+    /// Stores an article atomically and durably.
     pub(crate) fn keep(&self, article: &Subject) -> Result<()> {
         let name = name(article);
         let path = self.path(name);
@@ -67,7 +69,7 @@ impl Pending {
         Ok(())
     }
 
-    /// It was checked, and its results were taken.
+    /// Removes an article that was checked and whose results were taken.
     pub(crate) fn done(&self, article: &Subject) -> Result<()> {
         let name = name(article);
         if let Some(mut job) = self.job() {
@@ -77,11 +79,12 @@ impl Pending {
         self.remove(name)
     }
 
-    /// Those of an earlier run, in no order. A file that is missing or damaged is an error: its article would be lost.
+    /// The articles of an earlier run, in no order. A missing or damaged file is an error, because its article would be
+    /// lost.
     pub(crate) fn all(&self) -> Result<Vec<Subject>> {
         let mut there = self.there()?;
         if let Some(job) = self.job() {
-            // Of pages that are fetched again, or that were checked.
+            // The stale ones belong to pages that are fetched again, or were checked.
             let (waiting, stale): (Vec<_>, Vec<_>) =
                 there.into_iter().partition(|name| job.waiting.contains(name));
             stale.into_iter().try_for_each(|name| self.remove(name))?;

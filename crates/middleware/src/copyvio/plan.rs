@@ -8,28 +8,28 @@ use huntsman_detect::copyvio::{Boilerplate, CheckOptions, Exclusions};
 use super::cache::CheckCache;
 use super::memory::Memory;
 
-/// How a check is done.
+/// The options and limits of a check.
 #[derive(Clone, Debug)]
 pub struct CheckPlan {
     /// What counts as a violation, and whether one is enough.
     pub options: CheckOptions,
-    /// How long it may take, the texts of the last sources included. 30 s.
+    /// Time limit for the check, the texts of the last sources included. Default: 30 s.
     pub max_time: Duration,
-    /// How long one source may take. 5 s.
+    /// Time limit for one source. Default: 5 s.
     pub source_time: Duration,
-    /// Questions to search engines and indexes, in all. 8.
+    /// Maximum number of queries to search engines and indexes. Default: 8.
     pub max_queries: usize,
-    /// Sources that are read, in all; more are skipped. 200.
+    /// Maximum number of sources that are read; more are skipped. Default: 200.
     pub max_sources: usize,
-    /// Sources that are not read.
+    /// Rules for sources that are not read.
     pub exclusions: Option<Arc<Exclusions>>,
-    /// Whether texts are given back with the result.
+    /// Whether texts are returned with the result.
     pub keep_texts: bool,
-    /// Results of earlier checks.
+    /// Cached results of earlier checks.
     pub cache: Option<Arc<CheckCache>>,
-    /// What is known to stand on many sites, and so is no evidence.
+    /// Text that is known to occur on many sites, and so is no evidence.
     pub boilerplate: Option<Arc<Boilerplate>>,
-    /// What checks that are done at the same time may take together to compare texts; without it, whatever they need.
+    /// Memory limit for the comparisons of all concurrent checks; `None` is no limit.
     pub memory: Option<Memory>,
 }
 

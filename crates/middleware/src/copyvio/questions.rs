@@ -1,4 +1,4 @@
-//! The questions of a check: to search engines, to indexes, to the article itself.
+//! The queries of a check: to search engines, to indexes, to the article itself.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -7,10 +7,11 @@ use futures_util::FutureExt;
 
 use super::candidates::{Candidate, CandidateError, CandidateSource, Finding, Subject};
 
-/// A question, with the finder that answers it.
+/// A query, with the finder that answers it.
 pub(crate) type Question<'s> = (&'s dyn CandidateSource, String);
 
-/// The questions of these finders, in order. The empty question is no query; of the others there are at most `max_queries`.
+/// The queries of these finders, in order. The empty string does not count as a query; of the others there are at most
+/// `max_queries`.
 pub(crate) fn plan<'s>(
     subject: &Subject,
     finders: &'s [Arc<dyn CandidateSource>],
@@ -57,8 +58,8 @@ impl<'q> Questions<'q> {
         Self { subject, plan, current: None, put: 0, free: 0, answered: 0 }
     }
 
-    /// The next answer; `None` if there are no more questions. The question goes on where it was if this future is dropped. A finder that
-    /// panics costs this question.
+    /// The next answer; `None` if there are no more queries. If this future is dropped, the current query continues
+    /// with the next call. If a finder panics, only this query fails.
     pub(crate) async fn next(&mut self) -> Option<Answer> {
         if self.current.is_none() {
             let (finder, question) = self.plan.get(self.put)?;
@@ -74,7 +75,7 @@ impl<'q> Questions<'q> {
         Some(Answer { by: finder.name().into(), found: found.unwrap_or_else(panicked) })
     }
 
-    /// Whether there is a question without an answer.
+    /// Whether a query is not answered yet.
     pub(crate) fn are_left(&self) -> bool {
         self.current.is_some() || self.put < self.plan.len()
     }
@@ -84,7 +85,7 @@ impl<'q> Questions<'q> {
         self.put - self.free
     }
 
-    /// Whether a question was left out, or had no answer.
+    /// Whether a query was left out or failed.
     pub(crate) fn may_have_missed(&self) -> bool {
         self.answered < self.plan.len()
     }

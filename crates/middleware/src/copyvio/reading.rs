@@ -1,4 +1,4 @@
-//! From the bytes of a source or an article to what it says.
+//! Extracts the text and metadata from the bytes of a source or an article.
 
 use std::fmt;
 use std::path::Path;
@@ -11,24 +11,24 @@ use url::Url;
 
 use super::pdf::{PdfError, PdfText};
 
-/// What a page says, and what it says of itself.
+/// The text and the metadata of a page.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
-    /// Its words.
+    /// Its text.
     pub text: Text,
-    /// What it links to and loads, which tells mirrors.
+    /// The URLs that it links to and loads, by which mirrors are recognised.
     pub addresses: Addresses,
-    /// Its licence.
+    /// The licence that it states.
     pub licence: Option<LicenceHint>,
-    /// When it was published, and when it was changed last, by its own word.
+    /// When it was published and last changed, as it states.
     pub dates: Dates,
 }
 
 impl Reading {
-    /// Reads a page that was fetched, in a callback: while a PDF file is read, another callback has its place.
+    /// Reads a fetched page in a callback; while a PDF file is read, another callback may run.
     ///
     /// # Errors
-    /// Why there is no text.
+    /// The reason why there is no text.
     pub fn of_page(page: &Page, cx: &Context, pdf: Option<&dyn PdfText>) -> Result<Self, NoText> {
         let response = page.response();
         let media_type = response.content_type();
@@ -48,10 +48,10 @@ impl Reading {
         Ok(reading)
     }
 
-    /// Reads bytes of which nothing else is known.
+    /// Reads bytes without metadata.
     ///
     /// # Errors
-    /// Why there is no text.
+    /// The reason why there is no text.
     pub fn of_bytes(
         kind: TextKind,
         bytes: &[u8],
@@ -89,15 +89,15 @@ impl PdfText for Lending<'_> {
     }
 }
 
-/// The links of a page to other sites than its own, in the order of the page; those that may be sources of what it says.
+/// The links of a page to other sites than its own, in order; they may be sources of its text.
 pub fn external_links(page: &Page) -> Vec<String> {
     let links = if page.kind().is_markup() { page.links() } else { Vec::new() };
     links_to_others(page.url(), links)
 }
 
-/// Those of these addresses that are on other sites than a page.
+/// Those of these URLs that are on other sites than a page.
 pub fn links_to_others(page: &Url, links: impl IntoIterator<Item = Url>) -> Vec<String> {
-    // Addresses and names without a domain are sites by their ports.
+    // IP addresses and names without a registrable domain are compared with their ports.
     let site = |url: &Url| match registrable_domain(url) {
         Some(domain) => domain.to_owned(),
         None => {
@@ -155,7 +155,7 @@ fn day(date: &str) -> Option<SystemTime> {
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(days * 86_400))
 }
 
-/// How bytes are read.
+/// The format of the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextKind {
     /// Text as it is.
@@ -172,23 +172,23 @@ pub enum TextKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoText {
-    /// A media type that nothing is read of.
+    /// The media type is not supported.
     MediaType(String),
-    /// More bytes than are read.
+    /// The body is larger than the limit.
     TooLarge(usize),
-    /// What is said about a PDF file.
+    /// The PDF file could not be read.
     Pdf(PdfError),
-    /// PDF files are not read here.
+    /// No reader for PDF files is configured.
     NoPdf,
-    /// There is nothing in it.
+    /// The text is empty.
     Empty,
-    /// It shows a text that stands at another address.
+    /// The page shows a text that is at another URL.
     Elsewhere(Url),
 }
 
 impl TextKind {
-    /// What a file has, by the extension of its name: `.html`, `.htm`, `.xhtml`; `.wiki`, `.wikitext`, `.mediawiki`; `.pdf`; everything else is
-    /// plain text.
+    /// The format by the extension of a file name: `.html`, `.htm`, `.xhtml`; `.wiki`, `.wikitext`, `.mediawiki`;
+    /// `.pdf`; everything else is plain text.
     pub fn of_file(path: &Path) -> Self {
         let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         match extension.to_ascii_lowercase().as_str() {
@@ -199,8 +199,8 @@ impl TextKind {
         }
     }
 
-    /// What an answer of this media type (without parameters) has; without one it is plain text. `None` for types that nothing is read
-    /// of. As in the reference.
+    /// The format by the media type (without parameters); without one it is plain text. `None` for unsupported types.
+    /// As in the reference.
     pub fn of_media(media_type: Option<&str>) -> Option<Self> {
         match media_type {
             Some("text/html" | "application/xhtml+xml") => Some(Self::Html),
@@ -210,7 +210,7 @@ impl TextKind {
         }
     }
 
-    /// What bytes have of which nothing is known: a page if they begin as one.
+    /// The format of bytes without metadata: a page if they begin as one.
     pub fn of_bytes(bytes: &[u8]) -> Self {
         let head = bytes.trim_ascii_start();
         let starts =
@@ -222,7 +222,7 @@ impl TextKind {
         }
     }
 
-    /// How many bytes are read at most: 15 MiB of a PDF file, 2 MiB of others, as in the reference.
+    /// Maximum number of bytes that are read: 15 MiB of a PDF file, 2 MiB of others, as in the reference.
     pub fn most_bytes(self) -> usize {
         if self == Self::Pdf { 15 << 20 } else { 2 << 20 }
     }

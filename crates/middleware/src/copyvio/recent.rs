@@ -1,4 +1,4 @@
-//! What sources said a moment ago.
+//! A cache of the sources that were read recently.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;

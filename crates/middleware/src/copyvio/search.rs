@@ -29,12 +29,12 @@ mod searxng;
 
 pub use engine::Engine;
 
-/// Asks a search engine for sentences of an article, word for word, as the reference does: at most one question a second and five
-/// results for each, over all checks that share it.
+/// Sends sentences of an article to a search engine as phrase queries, as the reference does: at most one query per
+/// second and five results each, over all checks that share it.
 ///
-/// It has a downloader of its own, whose address guard lets the engine's own host and port pass and nothing else that the settings do
-/// not allow: what pages link to is not fetched by it. An engine that says that it was asked too often is left alone for as long as it
-/// says, a minute if it does not, at most an hour; questions have no answer meanwhile.
+/// It has its own downloader, whose address guard permits the engine's own host and port and otherwise only what the
+/// settings allow; it does not fetch the results. After an engine reports too many queries, it gets none for as long as
+/// it says, a minute if it does not say, at most an hour; queries fail meanwhile.
 ///
 /// ```no_run
 /// # fn run() -> huntsman_crawler::Result<()> {
@@ -56,19 +56,19 @@ pub struct SearchEngine<D = HttpDownloader> {
     asked: AtomicUsize,
     clock: CrawlClock,
     limiter: Option<Limiter>,
-    /// It wants to be left alone until then.
+    /// Until then the engine gets no queries.
     closed_until: Mutex<Option<Instant>>,
 }
 
 type Limiter = RateLimiter<NotKeyed, InMemoryState, CrawlClock, NoOpMiddleware<Nanos>>;
 
-/// What a search engine may take for an answer.
+/// Maximum size of an engine's response.
 const MAX_ANSWER_BYTES: usize = 2 << 20;
 const MAX_ANSWER_TIME: Duration = Duration::from_secs(10);
-/// How long it is left alone after it refused, unless it says how long; and at most.
+/// How long the engine gets no queries after it refused one, unless it says how long; and the maximum.
 const USUAL_REST: Duration = Duration::from_secs(60);
 const LONGEST_REST: Duration = Duration::from_secs(3_600);
-/// A longer address is no page that anybody wants to read.
+/// Longer URLs among the results are ignored.
 const MAX_URL_BYTES: usize = 8_192;
 
 impl SearchEngine {
@@ -108,32 +108,33 @@ impl<D: Downloader> SearchEngine<D> {
         plain.pace(Duration::from_secs(1))
     }
 
-    /// Time between two questions; one second.
+    /// Sets the time between two queries; default one second.
     pub fn pace(mut self, pace: Duration) -> Self {
         let quota = Quota::with_period(pace).map(|quota| quota.allow_burst(NonZeroU32::MIN));
         self.limiter = quota.map(|quota| RateLimiter::direct_with_clock(quota, self.clock.clone()));
         self
     }
 
-    /// Questions for an article: 8. Fewer of them stand as far apart in the article as they can.
+    /// Sets the number of queries for an article; default 8. If there are fewer, they are spaced evenly over the
+    /// article.
     pub fn queries(mut self, queries: usize) -> Self {
         self.queries = queries;
         self
     }
 
-    /// Results that are taken of an answer: 5, 1 to 10.
+    /// Sets the number of results taken from each response; default 5, 1 to 10.
     pub fn results(mut self, results: usize) -> Self {
         self.results = results.clamp(1, 10);
         self
     }
 
-    /// Questions in all, over all checks; then it answers no more. No limit if nothing is said.
+    /// Limits the number of queries over all checks; further ones fail. Default: no limit.
     pub fn budget(mut self, questions: usize) -> Self {
         self.budget = questions;
         self
     }
 
-    /// Waits for the turn of a question.
+    /// Waits until the rate limit permits a query.
     async fn turn(&self) -> Result<(), CandidateError> {
         let name = self.engine.name();
         self.is_open()?;
@@ -156,7 +157,7 @@ impl<D: Downloader> SearchEngine<D> {
         Ok(())
     }
 
-    /// Whether it may be asked, as far as its own word goes.
+    /// Whether the engine accepts queries, as far as its responses say.
     fn is_open(&self) -> Result<(), CandidateError> {
         let closed = *self.closed_until.lock().unwrap_or_else(PoisonError::into_inner);
         match closed.map(|until| until.saturating_duration_since(Instant::now())) {
@@ -190,7 +191,8 @@ impl<D: Downloader> SearchEngine<D> {
         }
     }
 
-    /// The answer. Of an error only its kind is told: the message of a library may have the address, and so the key.
+    /// Fetches the response. Of an error only its kind is reported: the message of a library may contain the URL, and
+    /// so the key.
     async fn fetch(&self, request: &Request) -> Result<Response, CandidateError> {
         self.downloader.fetch(request).await.map_err(|error| {
             let what = match error.kind() {
@@ -202,7 +204,7 @@ impl<D: Downloader> SearchEngine<D> {
         })
     }
 
-    /// Leaves the engine alone for as long as its answer says; a sentence about it.
+    /// Pauses queries for as long as the response says; returns a sentence about it.
     fn rest(&self, why: String, answer: &Response) -> String {
         let told = self.engine.rest(&answer.headers).or_else(|| told_rest(&answer.headers));
         let rest = told.unwrap_or(USUAL_REST).min(LONGEST_REST);
@@ -213,7 +215,7 @@ impl<D: Downloader> SearchEngine<D> {
         }
     }
 
-    /// What of the results can be fetched, each once.
+    /// The results that can be fetched, without repetitions.
     fn candidates(&self, urls: Vec<String>) -> Vec<Candidate> {
         let mut seen = HashSet::new();
         let is_page = |url: &String| {
@@ -254,7 +256,7 @@ impl<D: Downloader> CandidateSource for SearchEngine<D> {
     }
 }
 
-/// An answer that has no results.
+/// Why a response has no results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Refusal {
     /// It was asked too often.
@@ -263,7 +265,7 @@ enum Refusal {
     Failed(String),
 }
 
-/// For how long a server asks to be left alone, by the usual headers.
+/// How long a server asks clients to wait, by the usual headers.
 fn told_rest(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let now = SystemTime::now();
@@ -283,7 +285,7 @@ fn field_of_each(list: Option<&Value>, field: &str) -> Option<Vec<String>> {
     Some(list?.as_array()?.iter().filter_map(of_one).collect())
 }
 
-/// What is said of an answer that nobody foresaw.
+/// The error for an unexpected response.
 fn unexpected(name: &str, status: StatusCode) -> Refusal {
     Refusal::Failed(match status {
         _ if status.is_redirection() => {

@@ -1,4 +1,4 @@
-//! Reads sources: each page once for all checks that want it, and not again for some minutes.
+//! Reads sources: each page is fetched once for all checks that need it, and not again for some minutes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,15 +17,15 @@ use super::recent::Recent;
 use super::text_only::TextOnly;
 use crate::Defaults;
 
-/// The result of fetching a source: what its page says, or why that is nothing.
+/// The result of fetching a source: its reading, or the reason why it has no text.
 pub type SourceResult = Result<Arc<Reading>, NoText>;
 
-/// Bytes of texts that are kept for the next checks, and for how long.
+/// Maximum bytes of texts that are kept for later checks, and how long they are kept.
 const RECENT_BYTES: usize = 64 << 20;
 const RECENT_LIFE: Duration = Duration::from_secs(600);
-/// How long a download goes on when no check waits for it any more.
+/// How long a download continues when no check waits for it any more.
 const GRACE: Duration = Duration::from_millis(200);
-/// Addresses that a page's text is followed to.
+/// Maximum number of URLs that are followed to the text of a page.
 const MOST_STEPS: usize = 3;
 
 /// Reads sources for any number of checks.
@@ -48,7 +48,8 @@ impl SourceReader {
         let keep = Arc::clone(&recent);
         let reading = move |page: &Page, cx: &Context| {
             let reading = Arc::new(read(page, cx, pdf.as_deref())?);
-            // Before the checks get it: one that asks in between finds the fetch or the text, and does not fetch it again.
+            // The reading is kept before the checks get it: a check that asks in between finds the fetch or the text,
+            // and does not fetch it again.
             locked(&keep).keep(page.request().requested_url(), &reading, Instant::now());
             Ok(reading)
         };
@@ -60,11 +61,12 @@ impl SourceReader {
         Ok(Self { client: CrawlClient::start(configure(builder))?, recent })
     }
 
-    /// Reads a source, whose download may take `time`. A page that only shows a text is followed to where that text stands.
+    /// Reads a source, whose download may take `time`. If a page only shows a text from elsewhere, that text is
+    /// fetched.
     ///
     /// # Errors
-    /// The status of a source without a text: failed; skipped, if it was still in the queue when `over` became true; late, if the crawl has
-    /// ended.
+    /// The status of a source without a text: failed; skipped, if it was still in the queue when `over` became true;
+    /// late, if the crawl has ended.
     pub(crate) async fn read(
         &self,
         url: &Url,
@@ -106,7 +108,7 @@ impl SourceReader {
             Ok(Ok(reading)) => Ok(reading),
             Ok(Err(why)) => Err(SourceStatus::Failed(why.to_string())),
             Err(ClientError::Dropped { dropped, .. }) => Err(SourceStatus::Failed(match &dropped.detail {
-                // A download that `TextOnly` stopped: it says why by itself.
+                // The download was stopped by `TextOnly`, which gives the reason.
                 Some(why) if dropped.component == TextOnly::NAME => why.clone(),
                 _ => dropped.why(),
             })),
@@ -114,7 +116,7 @@ impl SourceReader {
         }
     }
 
-    /// What was read a moment ago, or a fetch of it.
+    /// A recent reading, or a fetch.
     fn ask(&self, request: Request, time: Duration) -> Asked {
         // Until the fetch is asked for, no text is put there.
         let recent = locked(&self.recent);
@@ -130,7 +132,7 @@ enum Asked {
     Fetch(Fetch<SourceResult>),
 }
 
-/// What a page says, unless that lies elsewhere.
+/// The text of a page, unless it is at another URL.
 fn read(page: &Page, cx: &Context, pdf: Option<&dyn PdfText>) -> Result<Reading, NoText> {
     let reading = match feed_text(page) {
         Some(text) => Ok(Reading { text, ..Reading::default() }),

@@ -18,9 +18,9 @@ pub(crate) struct Sources<'p> {
     /// The address of the article itself.
     own: Option<String>,
     seen: HashSet<String>,
-    /// With the status of those that are not compared, once it is known.
+    /// The status is set for sources that are not compared, once it is known.
     all: Vec<(String, Option<SourceStatus>)>,
-    /// Sources that were to be read.
+    /// Number of sources that were accepted for reading.
     accepted: usize,
     found_by: HashMap<String, Arc<str>>,
 }
@@ -53,8 +53,8 @@ impl<'p> Sources<'p> {
         }
     }
 
-    /// Takes note of a candidate that `by` found. It is returned as a source if it is to be compared: it is new, it is not the article itself,
-    /// no rule excludes it, and more sources are wanted.
+    /// Records a candidate that `by` found. Returns it as a source if it must be compared: it is new, it is not the
+    /// article itself, no rule excludes it, and more sources are wanted.
     pub(crate) fn accept(&mut self, candidate: Candidate, by: &Arc<str>, are_wanted: bool) -> Option<Source> {
         let Candidate { url: name, text, dates } = candidate;
         if !self.seen.insert(name.clone()) {

@@ -1,4 +1,4 @@
-//! Articles of a crawl, checked while it goes on.
+//! Checks articles while they are crawled.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -18,12 +18,13 @@ use super::pending::{Pending, PendingArticles};
 use super::plan::CheckPlan;
 use super::workspace::Workspace;
 
-/// Checks the articles among the items of a crawl, and hands over what came of each.
+/// Checks the articles among the items of a crawl, and passes each result to a function.
 ///
-/// A pipeline: a page is settled only after its article was checked and what came of it was taken, so a crawl that is killed and goes on
-/// checks again what it had not told. The pages that come meanwhile wait in the queue of the items, and a source that hangs holds them
-/// up; with a folder for articles that wait ([`pending`](Self::pending)) nothing waits for a check but the end of the crawl. The workspace is another crawl than the one whose items these are, so each keeps its own
-/// pace, and no registrable domain of the sources is asked twice at once, whichever articles name it.
+/// As a pipeline, it lets a page be acknowledged only after its article was checked and the result was taken, so a
+/// crawl that is killed and resumed repeats the checks whose results were not taken. Meanwhile other pages wait in the
+/// queue of items, so a source that hangs delays them; with a folder for waiting articles ([`pending`](Self::pending))
+/// only the end of the crawl waits for checks. The workspace is a separate crawl, so each keeps its own pace, and no
+/// registrable domain of the sources gets two requests at once, whichever articles name it.
 ///
 /// Stats: `copyvio/articles`, `copyvio/failed`, `copyvio/sources` and `copyvio/sources/{status}`, `copyvio/violations`,
 /// `copyvio/queries`, `copyvio/errors` (of queries), `copyvio/cached`.
@@ -60,10 +61,10 @@ pub struct Sweep<I> {
     at_once: usize,
     until: Option<Instant>,
     pending: Option<Pending>,
-    /// Hashes of the addresses of articles of this run: one that was waiting may come again with its page.
+    /// Hashes of the URLs of articles in this run: an article from the folder may come again with its page.
     started: HashSet<u64>,
     checks: JoinSet<(Arc<Subject>, Result<Checked>)>,
-    /// Why an article could not be kept: its page must not be settled.
+    /// The error that prevented an article from being stored: its page must not be acknowledged.
     failed: Option<Error>,
     stats: Option<Stats>,
 }
@@ -71,13 +72,14 @@ pub struct Sweep<I> {
 type SubjectOf<I> = dyn Fn(&I) -> Option<Arc<Subject>> + Send;
 type Take = dyn FnMut(&Subject, Result<Checked>) -> Result<()> + Send;
 
-/// Articles that wait, for each that is checked.
+/// Maximum number of waiting articles for each one that is checked.
 const WAITING: usize = 8;
-/// Articles that are checked at once. More, and what one waits for would eat up the time of the others.
+/// Number of articles that are checked at once. With more, the waiting of one would use up the time of the others.
 const AT_ONCE: usize = 16;
 
 impl Sweep<Arc<Subject>> {
-    /// Checks items that are articles. `take` gets what came of each, or why the check itself broke; its error ends the crawl.
+    /// Checks items that are articles. `take` gets each result, or the error of a check that failed; if `take` returns
+    /// an error, the crawl ends.
     pub fn new(
         workspace: Workspace,
         sources: Vec<Arc<dyn CandidateSource>>,
@@ -114,7 +116,7 @@ impl<I> Sweep<I> {
         }
     }
 
-    /// Checks at most so many articles at once; 16 otherwise.
+    /// Sets the maximum number of concurrent checks; default 16.
     #[must_use]
     pub fn at_once(mut self, articles: usize) -> Self {
         self.at_once = articles.clamp(1, 10_000);
@@ -122,26 +124,27 @@ impl<I> Sweep<I> {
         self
     }
 
-    /// No check lasts beyond this: what is left then is late.
+    /// Sets the time at which all checks end; the remaining sources are late.
     #[must_use]
     pub fn until(mut self, end: Instant) -> Self {
         self.until = Some(end);
         self
     }
 
-    /// Keeps articles in a folder until they are checked, so that the crawl goes on meanwhile, and checks those that an earlier run left
-    /// there. At most eight times as many as are checked at once wait.
+    /// Stores articles in a folder until they are checked, so that the crawl continues meanwhile, and checks those that
+    /// an earlier run left there. At most eight times as many wait as are checked at once.
     ///
     /// # Errors
-    /// The folder cannot be made.
+    /// The folder cannot be created.
     pub fn pending(mut self, folder: impl Into<PathBuf>) -> Result<Self> {
         self.pending = Some(Pending::open(folder.into(), false)?);
         Ok(self)
     }
 
-    /// As [`pending`](Self::pending), for a crawl with a job: it keeps which articles wait, so that a run that goes on checks those of the
-    /// pages that are done, and no other. Register the second part with the builder: `builder.persist(articles)`; and with it the
-    /// position of the file that `take` writes to, so that results and articles stand as of one moment.
+    /// As [`pending`](Self::pending), for a crawl with a job: the job records which articles wait, so that a resumed
+    /// run checks only those of completed pages. Register the second part with the builder:
+    /// `builder.persist(articles)`; and with it the position of the file that `take` writes to, so that results and
+    /// articles are saved at the same moment.
     ///
     /// # Errors
     /// As [`pending`](Self::pending).
@@ -164,7 +167,7 @@ impl<I> Sweep<I> {
         let (workspace, mut plan, until) = (self.workspace.clone(), self.plan.clone(), self.until);
         let (sources, permits) = (Arc::clone(&self.sources), Arc::clone(&self.permits));
         self.checks.spawn(async move {
-            // Nobody closes it.
+            // The semaphore is never closed.
             let _permit = permits.acquire_owned().await;
             if let Some(until) = until {
                 plan.max_time = plan.max_time.min(until.saturating_duration_since(Instant::now()));
@@ -174,7 +177,7 @@ impl<I> Sweep<I> {
         });
     }
 
-    /// Takes what came of checks until at most so many are left.
+    /// Takes results until at most `left` checks are running.
     async fn take_until(&mut self, left: usize) -> Result<()> {
         loop {
             let joined = match self.checks.len() > left {
@@ -230,7 +233,8 @@ impl<I: Send + 'static> Pipeline<I> for Sweep<I> {
             match &self.pending {
                 Some(pending) if self.is_new(&subject) => {
                     if let Err(error) = pending.keep(&subject) {
-                        // An error here would cost the item only, and its page would be done without its article.
+                        // An error here would lose only the item, and its page would be acknowledged without its
+                        // article.
                         self.failed.get_or_insert(error);
                         return Ok(OnItem::Keep(item));
                     }

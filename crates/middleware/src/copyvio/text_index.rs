@@ -29,17 +29,19 @@ use directory::{Fields, Kind};
 use page::Prepared;
 use writer::Writer;
 
-/// Pages of crawls by what they say: a [`CandidateSource`] whose candidates bring their texts, so that nothing is fetched for them.
+/// Pages of crawls by their text: a [`CandidateSource`] whose candidates have their texts, so that they need not be
+/// fetched.
 ///
-/// An article is asked for passage by passage: the pages that have most of the rarest pairs of neighbouring words of a passage, in
-/// whatever order, are read, and those that share the most words with it in passages
-/// ([`Evidence`](huntsman_detect::copyvio::Evidence)) are candidates, at most 20. So a passage of a few sentences in a
-/// long page is found, and one in which single words were changed as well. In scripts without spaces between words, three characters
-/// stand for a pair. What is boilerplate by its element (`nav`, `header`, `footer`, `aside`) is not looked at.
+/// An article is searched for passage by passage: it reads the pages that have most of the rarest pairs of neighbouring
+/// words of a passage, in any order, and returns those that share the most words with the article in passages
+/// ([`Evidence`](huntsman_detect::copyvio::Evidence)), at most 20. So it finds a passage of a few sentences in a long
+/// page, also if single words were changed. In scripts without spaces between words, three characters are used instead
+/// of a pair. Boilerplate elements (`nav`, `header`, `footer`, `aside`) are ignored.
 ///
-/// One process adds pages, any number look. A page that was added is kept whatever kills the process; it is found after the next
-/// commit, which comes with 16 MiB of text, or with the first page after 30 seconds, or by [`commit`](Self::commit). A page again takes
-/// the place of the former one. On disk a page takes once to twice the bytes of its text; adding takes some 100 MB of memory.
+/// One process may add pages, any number may search. An added page survives a killed process; it can be found after the
+/// next commit, which comes with 16 MiB of text, or with the first page after 30 seconds, or by
+/// [`commit`](Self::commit). A page with the same URL replaces the former one. On disk a page takes one to two times
+/// the bytes of its text; adding takes about 100 MB of memory.
 ///
 /// ```
 /// use huntsman_detect::copyvio::Text;
@@ -64,7 +66,7 @@ struct Inner {
     fields: Fields,
     reader: IndexReader,
     loaded: Mutex<Loaded>,
-    /// None if it is open for reading only.
+    /// `None` if it is open for reading only.
     writer: Option<Writer>,
 }
 
@@ -84,26 +86,26 @@ const MAX_AGE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TextIndexError {
-    /// There is none.
+    /// There is no index.
     Missing(PathBuf),
-    /// The directory is something else.
+    /// The directory contains something else.
     NotAnIndex(PathBuf),
     /// Another process adds pages to it.
     Locked(PathBuf),
-    /// It was made by a version that keeps indexes otherwise.
+    /// It was written by a version with another format.
     Version(PathBuf),
     /// It is open for reading only.
     ReadOnly,
     /// The disk fails.
     Io {
-        /// Where.
+        /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         cause: io::Error,
     },
-    /// A file of the index is missing or is not what was written: which, and what is wrong with it.
+    /// A file of the index is missing or corrupt: which, and what is wrong with it.
     Damaged(PathBuf, String),
-    /// Anything else, as a full disk.
+    /// Any other failure, such as a full disk.
     Failed(String),
 }
 
@@ -184,11 +186,12 @@ impl TextIndexError {
 }
 
 impl TextIndex {
-    /// Opens an index for adding pages and looking for them; makes it where there is nothing, an empty directory, or an index that a
-    /// killed process had not made to its end. One that is there is never begun anew.
+    /// Opens an index for adding and searching pages; creates it if the directory is missing, is empty, or has an index
+    /// whose creation was interrupted. An existing index is never overwritten.
     ///
     /// # Errors
-    /// The directory is something else, another process adds pages, a file of the index is missing, or the disk fails.
+    /// The directory contains something else, another process adds pages, a file of the index is missing, or the disk
+    /// fails.
     pub fn open_or_create(directory: impl AsRef<Path>) -> Result<Self, TextIndexError> {
         let directory = directory.as_ref();
         unless_damaged(directory, || {
@@ -201,10 +204,11 @@ impl TextIndex {
         })
     }
 
-    /// Opens an index for looking. What a killed process left is committed first, unless another one adds pages.
+    /// Opens an index for searching. Pages that a killed process left uncommitted are committed first, unless another
+    /// process adds pages.
     ///
     /// # Errors
-    /// There is none, or it cannot be read.
+    /// There is no index, or it cannot be read.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, TextIndexError> {
         let directory = directory.as_ref();
         match directory::kind(directory)? {
@@ -224,10 +228,10 @@ impl TextIndex {
         })
     }
 
-    /// Looks at all files of an index, each by its checksum, and changes nothing.
+    /// Verifies the checksums of all files of an index, without changes.
     ///
     /// # Errors
-    /// There is none, it is of another version, or it cannot be read.
+    /// There is no index, it is of another version, or it cannot be read.
     pub fn verify(directory: impl AsRef<Path>) -> Result<TextIndexCheck, TextIndexError> {
         TextIndexCheck::of(directory.as_ref())
     }
@@ -245,11 +249,11 @@ impl TextIndex {
         Ok(Self(Arc::new(Inner { directory: directory.to_owned(), fields, reader, loaded, writer })))
     }
 
-    /// Adds a page, in place of the one with its address. Of a text with more than 1 MiB the rest is left out; a page whose address has
-    /// more than 32 KiB is not added. Whatever ends the process then, the page is kept. Waits where more comes than is written.
+    /// Adds a page, replacing the one with its URL. Text beyond 1 MiB is left out; a page whose URL has more than 32
+    /// KiB is not added. The page survives a killed process. Blocks if pages are added faster than they are written.
     ///
     /// # Errors
-    /// The disk fails or is full, now or since the last time; or the index is open for reading only.
+    /// The disk fails or is full, now or since the last call; or the index is open for reading only.
     pub fn add(&self, page: &IndexedPage) -> Result<(), TextIndexError> {
         let writer = self.0.writer.as_ref().ok_or(TextIndexError::ReadOnly)?;
         let is_long = page.text.text().len() > MAX_TEXT || page.text.exact().len() > MAX_TEXT;
@@ -263,7 +267,8 @@ impl TextIndex {
         prepared.map_or(Ok(()), |page| writer.add(page))
     }
 
-    /// Whether everything that was added is kept; with `from_power_cuts`, also if the power is cut.
+    /// Returns an error if an added page is not stored; with `from_power_cuts`, syncs them so that they survive a power
+    /// cut too.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -271,7 +276,7 @@ impl TextIndex {
         self.0.writer.as_ref().map_or(Ok(()), |writer| writer.sync(from_power_cuts))
     }
 
-    /// Waits until all that was added can be found.
+    /// Waits until all added pages can be found.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -279,7 +284,7 @@ impl TextIndex {
         self.0.writer.as_ref().map_or(Ok(()), Writer::commit)
     }
 
-    /// Commits, and ends adding: the index is free for another process. Looking goes on.
+    /// Commits, and ends adding: another process may then add pages. Searching still works.
     ///
     /// # Errors
     /// As [`add`](Self::add).
@@ -287,7 +292,7 @@ impl TextIndex {
         self.0.writer.as_ref().map_or(Ok(()), Writer::close)
     }
 
-    /// Pages that can be found.
+    /// The number of pages that can be found.
     ///
     /// # Errors
     /// The disk fails.
@@ -295,8 +300,8 @@ impl TextIndex {
         unless_damaged(&self.0.directory, || Ok(self.0.searcher()?.num_docs()))
     }
 
-    /// Pages that an article may be taken from, the likeliest first; not the page of the article itself. Blocks: some milliseconds, up to
-    /// a second for long articles and millions of pages.
+    /// Pages that may be sources of an article, the most likely first, without the page of the article itself. Blocks:
+    /// some milliseconds, up to a second for long articles and millions of pages.
     ///
     /// # Errors
     /// The index is damaged.
@@ -346,7 +351,8 @@ impl CandidateSource for TextIndex {
     }
 }
 
-/// Works with the index: its library panics where files were changed by something else.
+/// Runs a function on the index; a panic becomes an error, because its library panics if files were changed by another
+/// program.
 fn unless_damaged<T>(
     directory: &Path,
     work: impl FnOnce() -> Result<T, TextIndexError>,

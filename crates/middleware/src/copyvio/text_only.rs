@@ -24,11 +24,11 @@ struct Left(Arc<AtomicUsize>);
 
 impl TextOnly {
     pub(crate) const NAME: &'static str = "copyvio_text_only";
-    /// Above HttpCompression, which cannot decode what was cut off.
+    /// Above HttpCompression, which cannot decode a truncated body.
     const ORDER: i32 = 595;
 }
 
-/// How many bytes are read of an answer with these headers.
+/// Maximum number of bytes that are read of a response with these headers.
 fn most_bytes(request: &Request, headers: &HeaderMap) -> Result<usize, NoText> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let media_type = text(CONTENT_TYPE).map(|value| value.split(';').next().unwrap_or_default().trim());
@@ -88,7 +88,7 @@ impl Observer for TextOnly {
                 left.store(most, Ordering::Relaxed);
                 OnDownload::Continue
             }
-            // Handed over without its body, for `process_response` to say why.
+            // Delivered without its body, so that `process_response` can report why.
             Err(_) => OnDownload::Deliver,
         }
     }

@@ -1,4 +1,4 @@
-//! Checks over a network, any number at once, with the results of earlier ones.
+//! Checks over a network, any number at once, with a cache of earlier results.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -16,13 +16,14 @@ use super::plan::CheckPlan;
 use super::reading::TextKind;
 use super::source_reader::{SourceReader, SourceResult};
 
-/// Reads sources and compares articles with them: any number of checks at once, at most one request in flight to each registrable
-/// domain over all of them, with robots.txt, the address guard and all limits of a crawl. (The reference's *global* workers; a
-/// workspace for each check is its *local* ones.)
+/// Reads sources and compares articles with them: any number of checks at once, with at most one request in flight to
+/// each registrable domain over all of them, and with robots.txt, the address guard and all limits of a crawl. (This
+/// corresponds to the reference's *global* workers; a workspace for each check corresponds to its *local* ones.)
 ///
-/// A check ends when all its sources were read, when one is a violation (short circuit: those in flight still count, those that were
-/// not begun are skipped), or when its time is over: what is in flight then is cut off, and those sources are late. What several
-/// checks want is fetched once, and what was read in the last ten minutes is not fetched again, up to 64 MiB of texts.
+/// A check ends when all its sources were read, when one is a violation (short circuit: those in flight still count,
+/// those that were not begun are skipped), or when its time is over: downloads in flight are then cancelled, and those
+/// sources are late. A source that several checks need is fetched once, and a source read in the last ten minutes is
+/// not fetched again, up to 64 MiB of texts.
 ///
 /// ```no_run
 /// # async fn run() -> huntsman_crawler::Result<()> {
@@ -41,12 +42,12 @@ use super::source_reader::{SourceReader, SourceResult};
 #[derive(Clone, Debug)]
 pub struct Workspace(Arc<SourceReader>);
 
-/// Domains that are asked at once: as many as the reference has workers.
+/// Number of domains that are fetched from at once: the same as the workers of the reference.
 const WORKERS: usize = 8;
 
 impl Workspace {
-    /// Starts the crawl that reads sources: with [`Defaults`](crate::Defaults), and what `configure` makes of it (settings, another downloader).
-    /// Without `pdf`, PDF files have no text.
+    /// Starts the crawl that reads sources: with [`Defaults`](crate::Defaults), changed by `configure` (settings,
+    /// another downloader). Without `pdf`, PDF files are not read.
     ///
     /// # Errors
     /// A setting is unknown or wrong, or this is not within a tokio runtime.
@@ -63,7 +64,7 @@ impl Workspace {
         Ok(Self(Arc::new(SourceReader::start(pdf, with_settings)?)))
     }
 
-    /// The settings that make it what it is, for those who replace all settings in [`start`](Self::start).
+    /// The settings of a workspace, for callers that replace all settings in [`start`](Self::start).
     pub fn settings() -> Vec<(&'static str, Value)> {
         vec![
             ("slot_by", json!("registrable_domain")),
@@ -77,11 +78,12 @@ impl Workspace {
         ]
     }
 
-    /// Compares an article with what `sources` find for it. Equal addresses are read once; the address of the article itself is no
-    /// source. For an article that is too small for a check nothing is asked or read.
+    /// Compares an article with the pages that `sources` find for it. Equal URLs are read once; the URL of the article
+    /// itself is not a source. For an article that is too small for a check nothing is queried or read.
     ///
     /// # Errors
-    /// The workspace is finished, or a comparison panicked. A question without an answer is none: it is told in the result.
+    /// The workspace is finished, or a comparison panicked. A failed query is not an error: it is reported in the
+    /// result.
     pub async fn check(
         &self,
         subject: Arc<Subject>,
@@ -108,7 +110,8 @@ impl Workspace {
         Ok(checked)
     }
 
-    /// Whether the best source of an earlier result still has its confidence; if so, what was found in it now is in the result.
+    /// Whether the best source of an earlier result still has its confidence; if so, the evidence in it is updated in
+    /// the result.
     async fn still_holds(
         &self,
         subject: &Arc<Subject>,
@@ -142,15 +145,12 @@ impl Workspace {
         check(&self.0, subject, sources, &plan).await
     }
 
-    /// The crawl that reads, for its stats.
+    /// The crawl that reads sources, for its stats.
     pub fn handle(&self) -> &Handle {
         self.0.client.handle()
     }
 
-    /// Ends the reading, and gives its report.
-    ///
-    /// # Errors
-    /// The crawl failed as a whole, or was finished before.
+    /// Ends the crawl that reads sources, and returns its report.
     pub async fn finish(&self) -> Result<CrawlReport> {
         self.0.client.finish().await
     }

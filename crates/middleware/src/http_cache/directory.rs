@@ -1,4 +1,4 @@
-//! The directory of an HTTP cache between crawls: what is in it, and removing from it.
+//! The directory of an HTTP cache, opened outside a crawl: reading and removing its entries.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,44 +13,44 @@ use super::entry::{Entry, Unread};
 use super::ledger::{Tail, Totals, Weight};
 use super::storage::{CACHE_BYTES, Storage, answer_key, fingerprint_of};
 
-/// The answers that an [`HttpCache`](super::HttpCache) stored.
+/// The responses that an [`HttpCache`](super::HttpCache) stored.
 ///
-/// Opened to be read, any number of processes share it, and crawls over it wait; opened to be changed, or used by a crawl, it
-/// belongs to one process. Answers are read one at a time, in no order.
+/// Opened for reading, any number of processes share it, and crawls that use it wait; opened for writing, or used by a
+/// crawl, it belongs to one process. Responses are read one at a time, in no particular order.
 #[derive(Debug)]
 pub struct HttpCacheDirectory {
     directory: JobDirectory,
     store: Arc<dyn Store>,
-    /// Whether answers may be removed.
+    /// Whether responses may be removed.
     is_writable: bool,
 }
 
-/// How much is stored.
+/// The number and size of the stored responses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUsage {
-    /// Answers.
+    /// Number of responses.
     pub answers: u64,
-    /// Their bytes, compressed, with what is kept about them: what `httpcache_max_bytes` bounds. The
-    /// file takes up to about twice as much.
+    /// Their bytes, compressed, with their metadata: the size that `httpcache_max_bytes` bounds. The file takes up to
+    /// about twice as much.
     pub bytes: u64,
 }
 
-/// One stored answer.
+/// One stored response.
 #[derive(Clone, Debug)]
 pub struct StoredAnswer {
     head: Entry,
     tail: Tail,
-    /// As stored, body included.
+    /// The cache entry as stored, body included.
     bytes: Bytes,
     body_length: usize,
     used: Option<Timestamp>,
 }
 
 impl HttpCacheDirectory {
-    /// Opens a cache to be read. Nothing is made.
+    /// Opens a cache for reading. Nothing is created.
     ///
     /// # Errors
-    /// There is none, a crawl works on it, it is damaged, or of a newer version.
+    /// There is no cache, a crawl uses it, it is damaged, or it was written by a newer version.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let opened = JobDirectory::open_read_only(path, CACHE_BYTES);
         let directory = opened.map_err(|error| Error::from(error).context(DOING))?;
@@ -59,7 +59,7 @@ impl HttpCacheDirectory {
 
     fn of(directory: JobDirectory, is_writable: bool) -> Result<Self> {
         let store = directory.store();
-        // Jobs lie in directories of the same make.
+        // Jobs are in directories of the same format.
         let mut is_cache = true;
         store.scan(b"", &mut |key, _| {
             is_cache = key.first().is_some_and(|kind| b"amstv".contains(kind));
@@ -73,7 +73,7 @@ impl HttpCacheDirectory {
         Ok(Self { directory, store, is_writable })
     }
 
-    /// Opens a cache to be changed, alone. Reads the whole file to verify it.
+    /// Opens a cache for writing, with exclusive access. Reads the whole file to verify it.
     ///
     /// # Errors
     /// As [`HttpCacheDirectory::read`].
@@ -81,17 +81,18 @@ impl HttpCacheDirectory {
         let path = path.as_ref();
         let opened = match JobDirectory::backend_of(path) {
             Ok(Some(backend)) => JobDirectory::open_with_cache(path, backend, CACHE_BYTES),
-            // Tells that there is none.
+            // This returns the error that there is no job.
             Ok(None) => JobDirectory::open_read_only(path, CACHE_BYTES),
             Err(error) => Err(error),
         };
         Self::of(opened.map_err(|error| Error::from(error).context(DOING))?, true)
     }
 
-    /// How much is stored. Counts it one by one if no version that knows of a bound has written the cache yet.
+    /// The number and size of the stored responses. Counts them one by one if the cache was written only by versions
+    /// without a bound.
     ///
     /// # Errors
-    /// The disk fails, or what is stored is damaged.
+    /// The disk fails, or the store is damaged.
     pub fn usage(&self) -> Result<CacheUsage> {
         if let Some(Totals { answers, bytes, .. }) = Totals::stored(&*self.store)? {
             return Ok(CacheUsage { answers, bytes });
@@ -105,7 +106,8 @@ impl HttpCacheDirectory {
         Ok(usage)
     }
 
-    /// Calls `visit` with every answer until it answers `false`; with `None` for one that is damaged. Reads the whole store.
+    /// Calls `visit` with every response until it returns `false`; with `None` for a damaged one. Reads the whole
+    /// store.
     ///
     /// # Errors
     /// As [`HttpCacheDirectory::usage`].
@@ -124,10 +126,11 @@ impl HttpCacheDirectory {
         result
     }
 
-    /// The answers to requests for an address, newest first: one, unless they vary by headers of the request, or were asked
-    /// for with several methods. The fragment of the address does not count.
+    /// The responses to requests for a URL, newest first. There is one, unless they vary by headers of the request, or
+    /// several methods were used. The fragment of the URL is ignored.
     ///
-    /// Looks where a plain `GET` without credentials is stored first; reads the whole store if nothing is there, or if another method is asked for.
+    /// It first looks up the entry of a plain `GET` without credentials; if there is none, or if another method is
+    /// given, it reads the whole store.
     ///
     /// # Errors
     /// As [`HttpCacheDirectory::usage`].
@@ -159,10 +162,11 @@ impl HttpCacheDirectory {
         Ok(found)
     }
 
-    /// Removes the answers that `which` says; it is asked about damaged ones with `None`. Answers with what was removed.
+    /// Removes the responses for which `which` returns true; it is called with `None` for damaged ones. Returns the
+    /// number and size of the removed entries.
     ///
     /// # Errors
-    /// The cache was opened to be read only, the disk fails, or what is stored is damaged.
+    /// The cache was opened for reading only, the disk fails, or the store is damaged.
     pub fn remove(&mut self, mut which: impl FnMut(Option<&StoredAnswer>) -> bool) -> Result<CacheUsage> {
         if !self.is_writable {
             return Err(Error::msg("the HTTP cache was opened to be read only"));
@@ -188,11 +192,11 @@ impl HttpCacheDirectory {
         Ok(CacheUsage { answers: before.0.saturating_sub(after.0), bytes: before.1.saturating_sub(after.1) })
     }
 
-    /// Closes it, and gives room back to the disk if little is left: the file is made as small as what is in it, which takes a
-    /// time that grows with that.
+    /// Closes the cache, and compacts its file if little is left in it; the time for that grows with the size of the
+    /// entries.
     ///
     /// # Errors
-    /// The disk fails; what was written is there.
+    /// The disk fails; everything that was written is stored.
     pub fn close(self) -> Result<()> {
         let left = if self.is_writable { self.usage()?.bytes } else { u64::MAX };
         let Self { mut directory, store, .. } = self;
@@ -205,18 +209,18 @@ impl HttpCacheDirectory {
 }
 
 const DOING: &str = "opening the HTTP cache";
-/// Answers that are removed in one batch.
+/// Number of responses that are removed in one batch.
 const REMOVED: usize = 1_024;
-/// Bytes that are moved together in the time that a command may take.
+/// Maximum bytes that are moved by compaction in the time that a command may take.
 const QUICKLY_COMPACTED: u64 = 128 << 20;
 
 impl StoredAnswer {
-    /// `None` if it is damaged.
+    /// Reads an entry; `None` if it is damaged.
     fn of(store: &dyn Store, tail: &[u8], value: &[u8]) -> Result<Option<Self>> {
         let Ok(Unread { mut head, body_length, .. }) = Entry::unread(value) else { return Ok(None) };
         let used = Weight::stored(store, tail)?.map(|weight| Timestamp(weight.used));
         if head.method.is_none() {
-            // The first form did not tell; a method without a body can be guessed and proved.
+            // The first format had no method; a method without a body can be guessed and verified by the fingerprint.
             let fingerprint = fingerprint_of(tail);
             head.method = [Method::GET, Method::HEAD].into_iter().find(|method| {
                 let request = Request::get(head.url.clone()).method(method.clone());
@@ -227,12 +231,12 @@ impl StoredAnswer {
         Ok(Some(Self { head, tail: tail.to_vec(), bytes, body_length, used }))
     }
 
-    /// The address that was asked for.
+    /// The requested URL.
     pub fn url(&self) -> &Url {
         &self.head.url
     }
 
-    /// The method; `None` for an answer to something else than a plain `GET` or `HEAD` that an early version stored.
+    /// The method; `None` if an early version stored the response and the request was not a plain `GET` or `HEAD`.
     pub fn method(&self) -> Option<&Method> {
         self.head.method.as_ref()
     }
@@ -242,18 +246,18 @@ impl StoredAnswer {
         self.head.status
     }
 
-    /// The version of HTTP in which it came.
+    /// The HTTP version of the response.
     pub fn version(&self) -> Version {
         self.head.version
     }
 
-    /// The headers as they came, without cookies of jars.
+    /// The headers as received, without cookies of jars.
     pub fn headers(&self) -> &HeaderMap {
         &self.head.headers
     }
 
-    /// The request headers by which it varies, with the values that they had; none for headers that were not sent, and for
-    /// credentials and cookies, which are not kept.
+    /// The request headers by which the response varies, with their values; `None` for headers that were not sent, and
+    /// for credentials and cookies, which are not stored.
     pub fn varies_by(&self) -> &[(String, Option<String>)] {
         &self.head.asked
     }
@@ -263,8 +267,8 @@ impl StoredAnswer {
         self.head.stored
     }
 
-    /// When it was last used; up to some thousand uses are forgotten when a crawl is killed. `None` if no version that notes
-    /// uses has written the cache.
+    /// When it was last used; up to a few thousand uses are lost when a crawl is killed. `None` if the cache was
+    /// written only by versions that do not record uses.
     pub fn used(&self) -> Option<Timestamp> {
         self.used
     }
@@ -274,15 +278,15 @@ impl StoredAnswer {
         self.body_length as u64
     }
 
-    /// Bytes that it takes of the bound.
+    /// The bytes that count towards the bound.
     pub fn stored_bytes(&self) -> u64 {
         Weight::of(&self.tail, &self.bytes)
     }
 
-    /// The body as it came, with its content codings.
+    /// The body as received, with its content codings.
     ///
     /// # Errors
-    /// It is damaged.
+    /// The body is damaged.
     pub fn body(&self) -> Result<Bytes> {
         Ok(Entry::unread(&self.bytes)?.body()?)
     }
@@ -292,7 +296,7 @@ impl StoredAnswer {
         self.tail.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Whether it is the answer to a request for an address, whatever the fragments are.
+    /// Whether it is the response to a request for a URL; fragments are ignored.
     pub fn is_of(&self, url: &Url) -> bool {
         self.head.url[..url::Position::AfterQuery] == url[..url::Position::AfterQuery]
     }

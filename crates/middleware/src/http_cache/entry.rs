@@ -1,4 +1,4 @@
-//! A stored answer, and its form on disk.
+//! A cache entry, and its format on disk.
 
 use std::io::Read;
 
@@ -7,14 +7,14 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Version};
 use huntsman_crawler::{CREDENTIALS, Request, Response, Timestamp};
 use url::Url;
 
-/// An answer as it was received, and when.
+/// A response as it was received, and when.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Entry {
     pub(crate) stored: Timestamp,
     pub(crate) url: Url,
-    /// `None` if the first form of it was stored, which has none.
+    /// `None` if the entry has the first format, which lacks it.
     pub(crate) method: Option<Method>,
-    /// The headers of its request by which it varies.
+    /// The request headers by which the response varies.
     pub(crate) asked: Asked,
     pub(crate) status: StatusCode,
     pub(crate) version: Version,
@@ -23,10 +23,10 @@ pub(crate) struct Entry {
     pub(crate) body: Bytes,
 }
 
-/// Names and values of request headers; no value where it is a secret, or where the header was not there.
+/// Names and values of request headers; `None` where the value is a secret, or the header was absent.
 pub(crate) type Asked = Vec<(String, Option<String>)>;
 
-/// An answer whose body is still as it is on disk.
+/// A cache entry whose body has not been decompressed.
 #[derive(Clone, Debug)]
 pub(crate) struct Unread<'a> {
     /// Without its body.
@@ -36,7 +36,7 @@ pub(crate) struct Unread<'a> {
     rest: &'a [u8],
 }
 
-/// What is stored is not what was written.
+/// The stored bytes are corrupt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Damaged(&'static str);
 
@@ -48,13 +48,14 @@ impl std::fmt::Display for Damaged {
 
 impl std::error::Error for Damaged {}
 
-/// The form that is written; the first byte of a value. The first one had neither method nor varying headers, and is read.
+/// The format that is written; the first byte of a value. The first format had neither method nor varying headers, and
+/// can be read.
 const FORMAT: u8 = 2;
-/// Bodies below this do not become smaller by more than their page on disk.
+/// Smaller bodies are not compressed: they would save no page on disk.
 const LEAST_COMPRESSED: usize = 256;
-/// zstd's own default: HTML to about a fifth at some 300 MB/s.
+/// The default level of zstd: compresses HTML to about a fifth at some 300 MB/s.
 const LEVEL: i32 = 3;
-/// Room that is made for a body before its bytes are seen: a length is not believed.
+/// Initial capacity for a body: the stored length is not trusted.
 const FIRST_ROOM: usize = 64 << 10;
 
 impl Entry {
@@ -71,7 +72,7 @@ impl Entry {
         }
     }
 
-    /// The answer, marked `cached`.
+    /// The response, with the flag `cached`.
     pub(crate) fn response(&self) -> Response {
         let mut response = Response::new(self.url.clone(), self.status, self.body.clone());
         response.version = self.version;
@@ -80,7 +81,7 @@ impl Entry {
         response
     }
 
-    /// Notes the headers of the request by which the answer varies. Credentials are kept out of the cache.
+    /// Records the request headers by which the response varies. Credentials are not stored in the cache.
     pub(crate) fn note_asked(&mut self, names: &[String], asked: &HeaderMap) {
         let is_secret = |name: &str| {
             CREDENTIALS.iter().any(|secret| name.eq_ignore_ascii_case(secret.as_str()))
@@ -97,8 +98,9 @@ impl Entry {
         self.asked = names.iter().map(|name| (name.clone(), value(name))).collect();
     }
 
-    /// Format, time in microseconds, status, version; URL, method, varying headers, headers and body with their lengths; the
-    /// body compressed if that makes it smaller. Numbers are little-endian. Checksums are the store's.
+    /// Serializes the entry: format, time in microseconds, status, version; URL, method, varying headers, headers and
+    /// body with their lengths; the body is compressed if that makes it smaller. Numbers are little-endian. Checksums
+    /// are added by the store.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let coded = self.headers.contains_key(http::header::CONTENT_ENCODING);
         let packed = (!coded && self.body.len() >= LEAST_COMPRESSED)
@@ -135,7 +137,7 @@ impl Entry {
         Ok(Self { body: unread.body()?, ..unread.head })
     }
 
-    /// Reads all but the body.
+    /// Reads everything except the body.
     pub(crate) fn unread(bytes: &[u8]) -> Result<Unread<'_>, Damaged> {
         let mut rest = bytes;
         let format = take(&mut rest, 1)?[0];
@@ -172,7 +174,7 @@ impl Entry {
         Ok(Unread { head, body_length, is_packed, rest })
     }
 
-    /// When stored bytes were stored; 0 if they do not tell.
+    /// When an entry was stored; 0 if its bytes cannot be read.
     pub(crate) fn stored_at(bytes: &[u8]) -> Timestamp {
         let time = bytes.get(1..9).and_then(|time| time.try_into().ok());
         Timestamp(time.map_or(0, u64::from_le_bytes))
@@ -194,7 +196,7 @@ fn unpack(packed: &[u8], length: usize) -> Result<Vec<u8>, Damaged> {
     let broken = |_| Damaged("the body does not unpack");
     let mut body = Vec::with_capacity(length.min(FIRST_ROOM));
     let reader = zstd::stream::read::Decoder::with_buffer(packed).map_err(broken)?;
-    // One byte more than there may be shows that there is more.
+    // One byte more than the length shows whether there is more.
     reader.take(length as u64 + 1).read_to_end(&mut body).map_err(broken)?;
     Ok(body)
 }
@@ -303,7 +305,7 @@ mod tests {
             for bit in [1, 0x80] {
                 let mut changed = whole.clone();
                 changed[at] ^= bit;
-                // Some changes are legal values; the store's checksum tells those.
+                // Some changes give valid entries; the store's checksum detects those.
                 let _ = Entry::from_bytes(&changed);
             }
         }

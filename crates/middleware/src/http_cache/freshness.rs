@@ -1,6 +1,6 @@
-//! What RFC 9111 says of storing and using an answer, for a private cache: no state, no clock.
+//! The rules of RFC 9111 for storing and using a response in a private cache, without state or clock.
 //!
-//! `s-maxage` and `private` speak to shared caches and are not looked at.
+//! `s-maxage` and `private` are for shared caches and are ignored.
 
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use huntsman_crawler::{Request, Response, Settings};
@@ -9,16 +9,16 @@ use super::entry::Entry;
 
 use crate::http_cache::HttpCacheSettings;
 
-/// A year: what lasts for ever (RFC 2616, 14.21).
+/// A year in seconds, the longest lifetime (RFC 2616, 14.21).
 const YEAR: f64 = 365.0 * 86_400.0;
-/// Part of the age at the time of the answer for which it is fresh if nothing else tells (RFC 9111, 4.2.2).
+/// Part of the age of the content for which a response is fresh if it has no explicit lifetime (RFC 9111, 4.2.2).
 const HEURISTIC: f64 = 0.1;
 
-/// The rules, with what the settings except from them.
+/// The rules, with the exceptions of the settings.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Freshness {
     always_store: bool,
-    /// Directives of answers that are not obeyed, in lower case.
+    /// Directives of responses that are ignored, in lower case.
     ignored: Vec<String>,
 }
 
@@ -48,14 +48,14 @@ impl Directives {
         self.0.iter().any(|(known, _)| known == name)
     }
 
-    /// The seconds of a directive; what is no number is 0, for nothing that cannot be read makes an answer fresh.
+    /// The seconds of a directive; an invalid number is 0, because an unreadable value must not make a response fresh.
     fn seconds(&self, name: &str) -> Option<f64> {
         let (_, value) = self.0.iter().find(|(known, _)| known == name)?;
         Some(value.as_deref().map_or(0.0, digits))
     }
 }
 
-/// A number of seconds; a negative or unreadable one is 0, and a year is the most.
+/// A number of seconds; a negative or unreadable one is 0, and the maximum is a year.
 fn digits(text: &str) -> f64 {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if is_number { text.parse::<f64>().unwrap_or(0.0).min(YEAR) } else { 0.0 }
@@ -81,13 +81,13 @@ impl Freshness {
         Directives::of(headers, &self.ignored)
     }
 
-    /// Whether the answer to a request may be stored, or come from the store, as far as the request tells.
+    /// Whether the request permits its response to be stored, or taken from the store.
     pub(crate) fn concerns(request: &Request) -> bool {
         matches!(request.method, Method::GET | Method::HEAD)
             && !Directives::of(&request.headers, &[]).has("no-store")
     }
 
-    /// Whether an answer is worth storing.
+    /// Whether a response may be stored.
     pub(crate) fn stores(&self, response: &Response) -> bool {
         let headers = &response.headers;
         let directives = self.directives(headers);
@@ -106,7 +106,7 @@ impl Freshness {
             }
     }
 
-    /// Whether a stored answer may be used for a request without asking, `now` being seconds since the epoch.
+    /// Whether a stored response may be used for a request without revalidation, `now` being seconds since the epoch.
     pub(crate) fn is_fresh(&self, request: &Request, entry: &Entry, now: f64) -> bool {
         let answered = self.directives(&entry.headers);
         let asked = Directives::of(&request.headers, &[]);
@@ -126,20 +126,20 @@ impl Freshness {
             return false;
         }
         match asked.0.iter().find(|(name, _)| name == "max-stale") {
-            // However stale.
+            // `max-stale` without a value accepts any staleness.
             Some((_, None)) => true,
             _ => age < lifetime + asked.seconds("max-stale").unwrap_or(0.0),
         }
     }
 
-    /// Seconds from its date for which an answer is fresh.
+    /// Seconds after its date for which a response is fresh.
     fn lifetime(&self, entry: &Entry, answered: &Directives, date_of_answer: f64) -> f64 {
         let headers = &entry.headers;
         if let Some(seconds) = answered.seconds("max-age") {
             return seconds;
         }
         if headers.contains_key(header::EXPIRES) {
-            // Unreadable means in the past (RFC 9111, 5.3).
+            // An unreadable date is in the past (RFC 9111, 5.3).
             return date(headers, header::EXPIRES).map_or(0.0, |end| (end - date_of_answer).max(0.0));
         }
         match date(headers, header::LAST_MODIFIED) {
@@ -149,13 +149,13 @@ impl Freshness {
         }
     }
 
-    /// Whether a stale answer must not take the place of one that could not be had.
+    /// Whether a stale response must not be used when the server cannot be reached.
     pub(crate) fn must_revalidate(&self, entry: &Entry) -> bool {
         self.directives(&entry.headers).has("must-revalidate")
     }
 }
 
-/// The headers that ask whether a stored answer still holds.
+/// The request headers that revalidate a stored response.
 pub(crate) fn validators(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
     [(header::ETAG, header::IF_NONE_MATCH), (header::LAST_MODIFIED, header::IF_MODIFIED_SINCE)]
         .into_iter()
@@ -163,7 +163,7 @@ pub(crate) fn validators(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> 
         .collect()
 }
 
-/// Takes over what a 304 says of a stored answer (RFC 9111, 3.2); what describes the body stays.
+/// Updates a stored response with the headers of a 304 (RFC 9111, 3.2); headers that describe the body stay.
 pub(crate) fn refresh(entry: &mut Entry, not_modified: &HeaderMap) {
     const KEPT: [HeaderName; 6] = [
         header::CONTENT_ENCODING,
@@ -173,7 +173,7 @@ pub(crate) fn refresh(entry: &mut Entry, not_modified: &HeaderMap) {
         header::CONNECTION,
         header::TRANSFER_ENCODING,
     ];
-    // Of the answer that was validated; without a new date, the time of storing counts.
+    // The age of the validated response is outdated; without a new date, the time of storing counts.
     entry.headers.remove(header::AGE);
     entry.headers.remove(header::DATE);
     for name in not_modified.keys().filter(|name| !KEPT.contains(name)) {
@@ -184,7 +184,7 @@ pub(crate) fn refresh(entry: &mut Entry, not_modified: &HeaderMap) {
     }
 }
 
-/// The request headers by which an answer varies, sorted, in lower case.
+/// The request headers by which a response varies, sorted, in lower case.
 pub(crate) fn varies_by(headers: &HeaderMap) -> Vec<String> {
     let mut names: Vec<String> = headers
         .get_all(header::VARY)

@@ -1,4 +1,5 @@
-//! What stored answers weigh and when each was last used: rows beside the answers, so that memory does not grow with them.
+//! The size and last use of each cache entry, stored as rows next to the entries, so that memory does not grow with
+//! their number.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,22 +7,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use huntsman_crawler::{Error, Result};
 use huntsman_store::{Batch, Store};
 
-/// The end of the key of an answer: its fingerprint, and the hash of what it varies by if it does.
+/// The key of an entry without its prefix: the fingerprint, and a hash of the varying headers if there are any.
 pub(super) type Tail = Vec<u8>;
 
-/// What an answer weighs besides its key and value: its two rows here.
+/// Bytes that an entry takes besides its key and value: its two rows here.
 const ROWS: u64 = 128;
-/// Version of the rows. A cache without them was made before there was a bound.
+/// Version of the rows. A cache without them was created before there was a bound.
 const VERSION: u8 = 1;
 const TOTALS: &[u8] = b"s";
-/// The kind of rows that answers are found in by their last use.
+/// Prefix of the rows that are ordered by last use.
 const BY_USE: u8 = b't';
 
-/// What is known of one answer.
+/// Size and last use of one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Weight {
     pub(super) bytes: u64,
-    /// Microseconds of its last use, moved on where two uses would have the same.
+    /// Last use in microseconds, increased where two uses would be equal.
     pub(super) used: u64,
 }
 
@@ -40,17 +41,17 @@ impl Weight {
     }
 }
 
-/// All answers together.
+/// Number and size of all entries together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     pub(super) answers: u64,
     pub(super) bytes: u64,
-    /// The last use of any.
+    /// The most recent use of any entry.
     pub(super) used: u64,
 }
 
 impl Totals {
-    /// As a store has them; `None` if the cache is new, or was made before there was a bound.
+    /// Reads them from a store; `None` if the cache is new, or was created before there was a bound.
     pub(super) fn stored(store: &dyn Store) -> Result<Option<Self>> {
         let Some(bytes) = store.get(TOTALS)? else { return Ok(None) };
         let (version, rest) = bytes.split_first().ok_or_else(damaged)?;
@@ -84,17 +85,18 @@ fn row_by_use(used: u64, tail: &[u8]) -> Vec<u8> {
     [&[BY_USE], &used.to_be_bytes()[..], tail].concat()
 }
 
-/// Weights that were changed and may not be in the store yet, with the number of the change.
+/// Changed weights that may not be in the store yet, with the number of the change.
 type Pending = HashMap<Tail, (u64, Option<Weight>), foldhash::fast::RandomState>;
 
-/// The totals and what waits to be written of them. Changes are made one at a time and written in their order, each in one
-/// batch with the answers that it is about, so that a crash leaves both or neither.
+/// The totals and the changes to them that are not yet written. Changes are made one at a time and written in order,
+/// each in one batch with the entries it describes, so that a crash leaves both or neither.
 #[derive(Debug)]
 pub(super) struct Ledger {
     store: Arc<dyn Store>,
     pub(super) totals: Totals,
     changes: u64,
-    /// Apart, since the writer's thread takes out of it what is written, also while a change waits for the writer.
+    /// Behind a lock of its own, because the writer's thread removes what it has written, also while a change waits for
+    /// the writer.
     pending: Arc<Mutex<Pending>>,
 }
 
@@ -106,7 +108,7 @@ pub(super) struct Change<'a> {
     changed: Vec<Tail>,
 }
 
-/// What is left to do when a change is in the store.
+/// The follow-up of a change when it is in the store.
 #[derive(Debug)]
 pub(super) struct Written {
     number: u64,
@@ -137,8 +139,8 @@ impl Ledger {
         Weight::stored(&*self.store, tail)
     }
 
-    /// The answers that were not used for the longest time, as far as they are in the store: enough to free so many bytes, at
-    /// most `most`.
+    /// The entries that were unused for the longest time, as far as they are in the store: enough to free the given
+    /// bytes, at most `most`.
     pub(super) fn oldest(&self, bytes: u64, most: u64) -> Result<Vec<Tail>> {
         let (mut tails, mut freed) = (Vec::new(), 0);
         self.store.scan(&[BY_USE], &mut |key, weight| {
@@ -156,7 +158,7 @@ impl Ledger {
 }
 
 impl Change<'_> {
-    /// What is written with it.
+    /// The batch that is written with the change.
     pub(super) fn batch(&mut self) -> &mut Batch {
         &mut self.batch
     }
@@ -166,7 +168,7 @@ impl Change<'_> {
         self.ledger.weight(tail)
     }
 
-    /// Sets the weight of an answer; `None` forgets it.
+    /// Sets the weight of an entry; `None` removes it.
     pub(super) fn set(&mut self, tail: &[u8], weight: Option<Weight>) -> Result<()> {
         let old = self.weight(tail)?;
         let totals = &mut self.ledger.totals;
@@ -191,13 +193,13 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// The batch, and what is to be done when it is written.
+    /// Returns the batch, and the follow-up for when it is written.
     pub(super) fn finish(mut self) -> (Batch, Written) {
         self.batch.put(TOTALS, self.ledger.totals.to_bytes());
         self.finish_part()
     }
 
-    /// As [`Change::finish`], without the totals: the cache does not count as weighed yet.
+    /// As [`Change::finish`], without the totals: the cache does not count as measured yet.
     pub(super) fn finish_part(self) -> (Batch, Written) {
         let pending = Arc::clone(&self.ledger.pending);
         (self.batch, Written { number: self.ledger.changes, changed: self.changed, pending })
@@ -205,7 +207,7 @@ impl Change<'_> {
 }
 
 impl Written {
-    /// The store tells now what was changed, unless a later change did.
+    /// Removes pending weights that the store now has, unless a later change replaced them.
     pub(super) fn done(self) {
         let mut pending = lock(&self.pending);
         for tail in &self.changed {

@@ -19,11 +19,11 @@ pub(crate) struct Shared {
 
 type Open = HashMap<PathBuf, Weak<Shared>>;
 
-/// The storages of this process, by directory; one that is being closed is listed until its directory is free.
+/// The storages of this process, by directory; a storage that is being closed is listed until its directory is free.
 static OPEN: LazyLock<(Mutex<Open>, Condvar)> = LazyLock::new(Default::default);
 
 impl Shared {
-    /// Opens a storage, or shares the one that is open. The lowest bound of all that share it holds.
+    /// Opens a storage, or shares one that is open. The lowest bound of all its users applies.
     pub(crate) fn open(directory: &str, max_bytes: u64) -> Result<Arc<Self>> {
         let path = Self::made(Path::new(directory)).map_err(|error| {
             Error::from(error)
@@ -47,7 +47,7 @@ impl Shared {
         Ok(shared)
     }
 
-    /// The one name that a directory has.
+    /// Creates a directory and returns its canonical name.
     fn made(directory: &Path) -> std::io::Result<PathBuf> {
         huntsman_files::create_dir_all(directory)?;
         directory.canonicalize()

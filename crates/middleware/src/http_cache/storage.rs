@@ -1,4 +1,5 @@
-//! Where answers are stored: one store in one directory, read by key, written by its group-commit thread, and bounded.
+//! The storage of the HTTP cache: one store in one directory, read by key, written by its group-commit thread, and
+//! bounded.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -14,21 +15,21 @@ use xxhash_rust::xxh3::Xxh3;
 use super::entry::Entry;
 use super::ledger::{Ledger, Tail, Totals, Weight};
 
-/// Answers by fingerprint; those that vary, by the values of the varying request headers, too. Numbers are little-endian but in
-/// keys.
+/// Responses by fingerprint; responses that vary also by the values of the varying request headers. Numbers are
+/// little-endian except in keys.
 ///
 /// | key | value |
 /// |---|---|
-/// | `a`, fingerprint | the answer |
+/// | `a`, fingerprint | the response |
 /// | `v`, fingerprint | names of the headers by which it varies, one per line |
-/// | `a`, fingerprint, hash of their values | the answer to these values |
-/// | `m`, as after `a` | bytes and last use of the answer |
-/// | `t`, last use, as after `a` | bytes of the answer |
-/// | `s` | version of the last two, answers, bytes, last use of any |
-/// | `sk` | the secret of the cache, for the keys of answers to requests with credentials |
+/// | `a`, fingerprint, hash of their values | the response for these values |
+/// | `m`, as after `a` | bytes and last use of the response |
+/// | `t`, last use, as after `a` | bytes of the response |
+/// | `s` | version of the last two, number of responses, bytes, last use of any |
+/// | `sk` | the secret of the cache, for the keys of responses to requests with credentials |
 ///
-/// The last use of an answer is noted in memory, and written with those of many others: a hit costs no write. What was not
-/// written when a process dies is forgotten; the answers then count as used when they were used before.
+/// The last use of a response is recorded in memory, and written together with many others: a hit costs no write. Uses
+/// that were not written when a process dies are lost; the responses then keep their earlier last use.
 #[derive(Debug)]
 pub(crate) struct Storage {
     store: Arc<dyn Store>,
@@ -40,7 +41,7 @@ pub(crate) struct Storage {
     last_use: AtomicU64,
     /// 0 is no bound.
     max_bytes: AtomicU64,
-    /// Answers that made room, and were not asked for yet.
+    /// Number of evicted responses that were not reported yet.
     evicted: AtomicU64,
     secret: [u8; SECRET],
 }
@@ -51,15 +52,15 @@ const SECRET_KEY: &[u8] = b"sk";
 
 /// Bytes of the store that are held in memory.
 pub(super) const CACHE_BYTES: usize = 16 << 20;
-/// Uses that are written together; some 100 bytes of memory each.
+/// Number of uses that are written together; each takes about 100 bytes of memory.
 const TOUCHES: usize = 4_096;
-/// Uses that are held in memory while others make room. Beyond them they are forgotten.
+/// Maximum number of uses that are held in memory during an eviction. Further ones are dropped.
 const MOST_TOUCHES: usize = 16 * TOUCHES;
-/// When room is made, this part of the bound more of it: so that not every answer pays for it.
+/// An eviction frees this fraction of the bound in addition, so that not every stored response causes one.
 const SPARE: u64 = 64;
-/// Answers that make room in one batch.
+/// Number of responses that are evicted in one batch.
 const MOST_EVICTED: u64 = 2_048;
-/// Answers of a cache without sizes that get theirs in one batch.
+/// Number of responses whose sizes are added in one batch, for a cache without sizes.
 const WEIGHED: usize = 1_024;
 
 impl Storage {
@@ -91,14 +92,15 @@ impl Storage {
         })
     }
 
-    /// Bounds the bytes of all answers; of several bounds the lowest holds. Room is made when something is stored.
+    /// Bounds the bytes of all responses; of several bounds the lowest applies. Eviction happens when a response is
+    /// stored.
     pub(crate) fn bound(&self, max_bytes: u64) {
         let lower = |old: u64| (max_bytes > 0 && (old == 0 || max_bytes < old)).then_some(max_bytes);
         let _ = self.max_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
     }
 
-    /// The key of a request that is sent with credentials, which are these headers of it: another one for each value of them.
-    /// The values cannot be told from it, not even by trying them, without the secret of the cache.
+    /// The key of a request that is sent with credentials, given by these headers: each value has another key. Without
+    /// the secret of the cache the values cannot be derived from it, not even by trying them.
     pub(crate) fn bound_to(
         &self,
         fingerprint: Fingerprint,
@@ -121,7 +123,7 @@ impl Storage {
         Fingerprint(u128::from_be_bytes(*digest.first_chunk().expect("32 bytes")))
     }
 
-    /// The stored answer to a request; blocks.
+    /// The stored response to a request; blocks.
     pub(crate) fn get(
         &self,
         fingerprint: Fingerprint,
@@ -139,7 +141,7 @@ impl Storage {
         Ok(Some(entry))
     }
 
-    /// Stores an answer; blocks while very much waits to be written, or while room is made.
+    /// Stores a response; blocks while the writer's queue is full, or during an eviction.
     pub(crate) fn put(
         &self,
         fingerprint: Fingerprint,
@@ -153,7 +155,7 @@ impl Storage {
         let weight = Weight::of(&tail, &bytes);
         let max = self.max_bytes.load(Ordering::Relaxed);
         if max > 0 && weight > max {
-            // It has taken the place of an older one at its origin, and would take that of all others here.
+            // It has replaced an older response at its origin, and here it would evict all others.
             return self.remove(fingerprint, asked, varying);
         }
         let mut ledger = self.lock();
@@ -174,7 +176,7 @@ impl Storage {
         let mut change = ledger.change();
         change.set(tail, Some(Weight { bytes: weight, used }))?;
         if varying.is_empty() {
-            // The variants of it would never be found again.
+            // Its variants would never be found again.
             if self.store.get(&names_key(fingerprint))?.is_some() {
                 change.batch().delete(names_key(fingerprint));
                 for variant in self.variants(fingerprint)? {
@@ -195,7 +197,7 @@ impl Storage {
         Ok(())
     }
 
-    /// A change that cannot be made whole is the last one: what is in memory is not what is in the store any more.
+    /// Marks the storage as failed after an incomplete change, because memory and store then differ.
     fn unless_failed(&self, result: Result<()>) -> Result<()> {
         result.inspect_err(|_| self.failed.store(true, Ordering::Relaxed))
     }
@@ -250,7 +252,7 @@ impl Storage {
         Ok(tails)
     }
 
-    /// Makes room if there is too much.
+    /// Evicts responses if the bound is exceeded.
     fn make_room(&self, ledger: &mut Ledger) -> Result<()> {
         let max = self.max_bytes.load(Ordering::Relaxed);
         if max == 0 || ledger.totals.bytes <= max {
@@ -259,7 +261,8 @@ impl Storage {
         self.note_uses(ledger)?;
         let enough = max - max / SPARE;
         while ledger.totals.bytes > enough && ledger.totals.answers > 1 {
-            // So that the store has every weight; what was just stored is the last to go, and stays.
+            // The flush puts every weight in the store; the response that was just stored has the latest use, and
+            // stays.
             self.writer.flush()?;
             let most = MOST_EVICTED.min(ledger.totals.answers - 1);
             let oldest = ledger.oldest(ledger.totals.bytes - enough, most)?;
@@ -281,7 +284,7 @@ impl Storage {
         }
         let is_due = touched.len() >= TOUCHES;
         drop(touched);
-        // Who has the ledger writes them in a moment, or the next hit does.
+        // The current holder of the ledger writes them soon, or the next hit does.
         if is_due
             && let Ok(mut ledger) = self.ledger.try_lock()
             && let Err(error) = self.note_uses(&mut ledger)
@@ -330,7 +333,7 @@ impl Storage {
         });
     }
 
-    /// How many answers made room since this was last asked.
+    /// The number of responses evicted since the last call.
     pub(crate) fn take_evicted(&self) -> u64 {
         self.evicted.swap(0, Ordering::Relaxed)
     }
@@ -388,10 +391,10 @@ fn secret(store: &dyn Store) -> Result<[u8; SECRET]> {
     Ok(secret)
 }
 
-/// Gives every answer of a cache that has no sizes its own; the time when it was stored counts as its last use. The totals are
-/// written at the end: until then the cache is as it was.
+/// Adds sizes to a cache without them; the time when a response was stored counts as its last use. The totals are
+/// written at the end: until then the cache counts as unmeasured.
 fn weigh(store: &Arc<dyn Store>) -> Result<Totals> {
-    // What an earlier attempt left that was killed.
+    // Rows that an earlier, killed attempt left.
     for kind in [b"m", b"t"] {
         forget_rows(&**store, kind)?;
     }

@@ -1,4 +1,4 @@
-//! Single requests against a store, hook by hook.
+//! Single requests with a store, hook by hook.
 
 use super::*;
 use http::Method;
@@ -48,7 +48,8 @@ impl Cache {
         Self { cache, cx: Context::detached(settings), folder }
     }
 
-    /// What the chain would make of a request whose download ends like this: who answered, with which status and body.
+    /// The result of the chain for a request whose download ends like this: the origin of the response, its status and
+    /// body.
     async fn exchange(&self, mut request: Request, answer: Result<Response, FetchError>) -> String {
         let mut response = match self.cache.process_request(&mut request, &self.cx).await.unwrap() {
             OnRequest::Continue => match answer {
@@ -286,7 +287,7 @@ async fn a_stale_answer_helps_out_unless_it_must_be_revalidated() {
         let lost = FetchError::new(FetchErrorKind::Reset, "lost");
         let lost = cache.exchange(request("http://h/a"), Err(lost)).await;
         assert_eq!(lost, if helps { "cached 200 one" } else { "failed connection_reset" }, "{control}");
-        // The guard's word is no failure of the network.
+        // A refusal by the address guard is not a network failure.
         let refused = FetchError::new(FetchErrorKind::AddressRefused, "inside");
         assert_eq!(cache.exchange(request("http://h/a"), Err(refused)).await, "failed address_refused");
         assert_eq!(cache.cx.stats().get("httpcache/errorrecovery"), i64::from(helps));
@@ -401,7 +402,7 @@ async fn answers_of_other_middlewares_are_not_stored() {
     assert_eq!(cache.get(answer(200, &[], "ours")).await, "network 200 ours");
 }
 
-/// What a version of the form wrote, as hexadecimal keys and values.
+/// The entries that a version of the format wrote, as hexadecimal keys and values.
 fn fixture(name: &str) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
@@ -439,7 +440,7 @@ async fn write_the_fixture() {
     std::fs::write(path, format!("[\n{}\n]\n", rows.join(",\n"))).unwrap();
 }
 
-/// A cache as a version of the form left it.
+/// A cache in the format of an earlier version.
 fn old_cache(folder: &TempDir, name: &str) -> std::path::PathBuf {
     let path = folder.path().join("cache");
     let rows: Vec<(String, String)> = serde_json::from_slice(&std::fs::read(fixture(name)).unwrap()).unwrap();
@@ -455,7 +456,7 @@ fn old_cache(folder: &TempDir, name: &str) -> std::path::PathBuf {
 
 #[tokio::test(start_paused = true)]
 async fn caches_of_earlier_forms_open_and_go_on() {
-    // The first one had no sizes, methods and varying headers.
+    // The first format had no sizes, methods and varying headers.
     opens_and_goes_on("httpcache-1.json", false).await;
     opens_and_goes_on("httpcache-2.json", true).await;
 }
@@ -463,7 +464,7 @@ async fn caches_of_earlier_forms_open_and_go_on() {
 async fn opens_and_goes_on(name: &str, is_weighed: bool) {
     let folder = tempfile::tempdir().unwrap();
     let path = old_cache(&folder, name);
-    // To be looked at it need not be changed.
+    // Opening for reading must not change it.
     let looked = |is_weighed: bool| {
         let directory = HttpCacheDirectory::read(&path).unwrap();
         let mut all = Vec::new();
@@ -523,7 +524,7 @@ async fn the_bound_holds_and_what_made_room_is_counted() {
     let body = "x".repeat(200).leak();
     for n in 0..20 {
         cache.exchange(request(&format!("http://h/{n}")), Ok(answer(200, &[], body))).await;
-        // Used again and again, so it stays.
+        // It is used again and again, so it is not evicted.
         let first = cache.exchange(request("http://h/0"), Ok(answer(500, &[], ""))).await;
         assert!(first.starts_with("cached 200"), "{n}: {first}");
     }
@@ -533,7 +534,7 @@ async fn the_bound_holds_and_what_made_room_is_counted() {
     assert!(
         cache.exchange(request("http://h/5"), Ok(answer(200, &[], "again"))).await.starts_with("network")
     );
-    // What alone is more than the bound takes the place of none.
+    // A response larger than the bound evicts no others.
     let mut random = String::new();
     for n in 0..600u32 {
         random.push_str(&n.wrapping_mul(2_654_435_761).to_string());

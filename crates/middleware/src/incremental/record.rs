@@ -1,4 +1,4 @@
-//! What is known of a page from earlier crawls, and its form on disk.
+//! The record of a page from earlier crawls, and its format on disk.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use huntsman_detect::simhash::SimHash;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// One page, as it was at the last fetch that told something.
+/// One page, as of the last fetch that gave information.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -17,29 +17,30 @@ pub(crate) struct Record {
     pub(crate) last_modified: Option<String>,
     /// xxh3-64 of the decoded body.
     pub(crate) hash: u64,
-    /// Fingerprint of the words of the page with that body, by the default features; none of a page without words, and
-    /// none in records of before.
+    /// Fingerprint of the words of the page with that body, by the default features; `None` for a page without words,
+    /// and in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "digits")]
     pub(crate) simhash: Option<SimHash>,
-    /// Status of the last answer that was no 304.
+    /// Status of the last response that was no 304.
     pub(crate) status: u16,
-    /// The last answer, 304 included; microseconds since the epoch.
+    /// Time of the last response, 304 included; microseconds since the epoch.
     pub(crate) fetched: Timestamp,
-    /// The first answer with this content.
+    /// Time of the first response with this content.
     pub(crate) changed: Timestamp,
-    /// Where the callback led: an address for a link that it followed without a look, else the stored form of a request.
+    /// The requests that the callback returned: a URL for a link that was followed automatically, else the stored form
+    /// of a request.
     pub(crate) links: Vec<Value>,
 }
 
-/// The form that is written; the first byte of a value. Behind it is JSON, compressed.
+/// The format that is written; the first byte of a value. Compressed JSON follows it.
 const FORMAT: u8 = 1;
 /// zstd's own default; lists of links become about a tenth.
 const LEVEL: i32 = 3;
-/// JSON of a record at most: `max_links_per_page` long addresses are less.
+/// Maximum size of the JSON of a record; `max_links_per_page` long URLs take less.
 const MOST: u64 = 64 << 20;
 
 impl Record {
-    /// What an answer says of itself.
+    /// Creates a record from the headers of a response.
     pub(crate) fn of(response: &Response, hash: u64, now: Timestamp) -> Self {
         let text = |name: HeaderName| response.header(name).map(str::to_owned);
         Self {
@@ -54,14 +55,14 @@ impl Record {
         }
     }
 
-    /// The headers that ask whether the page changed.
+    /// The request headers that ask the server whether the page changed.
     pub(crate) fn validators(&self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
         [(header::IF_NONE_MATCH, &self.etag), (header::IF_MODIFIED_SINCE, &self.last_modified)]
             .into_iter()
             .filter_map(|(name, value)| Some((name, HeaderValue::from_str(value.as_deref()?).ok()?)))
     }
 
-    /// The requests to which the page leads; what cannot be read any more is left out.
+    /// The requests that the page leads to; those that can no longer be read are left out.
     pub(crate) fn requests(&self) -> Vec<Request> {
         let read = |link: &Value| match link {
             Value::String(url) => Request::parse(url).ok().map(|mut link| {
@@ -107,7 +108,7 @@ mod digits {
     }
 }
 
-/// The stored form of a link: what the engine sets anew from its page is left out.
+/// The stored form of a link, without the fields that the engine sets again from its page.
 pub(crate) fn link(request: &Request) -> Value {
     let mut plain = request.clone();
     plain.depth = 0;

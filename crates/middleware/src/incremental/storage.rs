@@ -1,4 +1,4 @@
-//! Where pages are remembered across crawls: a store in a directory of its own.
+//! The storage of page records across crawls: a store in its own directory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +25,7 @@ pub(crate) struct Storage {
     crawl: u64,
 }
 
-/// What a delta request is known by.
+/// The key of a request for delta crawls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct DeltaKey(u128);
 
@@ -50,7 +50,7 @@ impl From<Fingerprint> for DeltaKey {
 }
 
 impl Storage {
-    /// Opens; nothing is written before the crawl begins, for settings may be looked at without one.
+    /// Opens the storage; nothing is written before the crawl begins, because settings may be inspected without one.
     pub(crate) fn open(directory: &str) -> Result<Self> {
         let opened = JobDirectory::open_with_cache(directory, Backend::Redb, CACHE_BYTES);
         let doing = || format!("opening what is known of pages (setting incremental_dir) in {directory}");

@@ -1,4 +1,4 @@
-//! Files in the job: a restart does not ask for them again before their time.
+//! Saves files in the job, so that a restart does not request them again before they expire.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -9,24 +9,24 @@ use huntsman_crawler::{Change, Component, Persist, Result, Timestamp};
 
 use super::{Entry, Inner, Known, Learnt, RobotsTxt};
 
-/// zstd's own default.
+/// The default level of zstd.
 const LEVEL: i32 = 3;
-/// There is a file; what follows the time is the file, compressed.
+/// Marks a file; the compressed file follows the time.
 const FILE: u8 = b'f';
-/// There is none: everything is allowed.
+/// Marks that there is no file: everything is allowed.
 const NONE: u8 = b'n';
 
-/// A file that is good until then, as it is kept: its kind, the time in microseconds (little-endian), the file.
+/// Serializes a file that is valid until a time: the kind, the time in microseconds (little-endian), the file.
 pub(super) fn file(until: Timestamp, body: &[u8]) -> Vec<u8> {
     let body = &body[..body.len().min(MAX_BYTES + 1)];
     let mut kept = vec![FILE];
     kept.extend_from_slice(&until.0.to_le_bytes());
-    // Compressing in memory fails for lack of memory only; an empty file has the same rules as none.
+    // Compression in memory fails only for lack of memory; an empty file has the same rules as a missing one.
     kept.extend(zstd::bulk::compress(body, LEVEL).unwrap_or_default());
     kept
 }
 
-/// That there is no file, good until then.
+/// Serializes the fact that there is no file, valid until a time.
 pub(super) fn none(until: Timestamp) -> Vec<u8> {
     let mut kept = vec![NONE];
     kept.extend_from_slice(&until.0.to_le_bytes());
@@ -50,7 +50,7 @@ fn read(kept: &[u8], token: &str) -> Option<(Timestamp, RobotsAgent)> {
     }
 }
 
-/// The files of a crawl in its job, an entry each.
+/// Saves the files of a crawl in its job, one entry each.
 impl Persist for RobotsTxt {
     fn name(&self) -> String {
         Self::NAME.to_owned()
@@ -76,7 +76,7 @@ impl Persist for RobotsTxt {
 }
 
 impl Inner {
-    /// Takes a kept file into the cache, unless its time is over or it cannot be read: then it is forgotten, and asked for
+    /// Loads a saved file into the cache, unless it has expired or cannot be read: then it is deleted, and requested
     /// again when it is needed.
     fn restore(&self, key: &[u8], value: &[u8], now: Timestamp) {
         let read = std::str::from_utf8(key).ok().and_then(|name| {
@@ -86,7 +86,7 @@ impl Inner {
         let mut cache = self.cache();
         match read {
             Some((name, (until, rules))) if until > now => {
-                // A clock that was wrong, or a shorter limit than then.
+                // The clock may have been wrong, or the limit may be shorter now than it was then.
                 let until = until.min(now + self.ttl.max(Duration::from_secs(1)));
                 let learnt = Learnt::from(self.judge(rules, until));
                 cache.restore(name, learnt.known);
@@ -101,7 +101,7 @@ impl Inner {
 }
 
 impl super::Cache {
-    /// Puts what an earlier run knew.
+    /// Adds a result of an earlier run to the cache.
     fn restore(&mut self, key: &str, known: Known) {
         self.clock += 1;
         let bytes = known.bytes();

@@ -12,8 +12,8 @@ use crate::sinks::feed::FeedSettings;
 /// Comma-separated values with a header row, UTF-8, RFC 4180 with `\n`.
 ///
 /// The columns are the declared fields, else those of the first item; a warning names fields that have no column, once.
-/// Several values of a field are joined by commas, objects are JSON. Texts that a spreadsheet would take for a formula get
-/// an apostrophe in front (`feed_csv_guard`).
+/// Several values of a field are joined by commas, objects are written as JSON. An apostrophe is put before texts that
+/// a spreadsheet would take for a formula (`feed_csv_guard`).
 pub type Csv<T> = Feed<T, Rows>;
 
 /// The format of [`Csv`].
@@ -33,7 +33,7 @@ impl Default for Rows {
 }
 
 impl<T> Csv<T> {
-    /// What stands between several values of one field (default: a comma).
+    /// The separator between several values of one field (default: a comma).
     pub fn join(mut self, separator: &str) -> Self {
         self.format_mut().separator = separator.to_owned();
         self
@@ -56,8 +56,8 @@ impl Rows {
         }
     }
 
-    /// A cell that begins like a formula is run by spreadsheets, whoever wrote it. Some of them take the full-width signs for
-    /// the usual ones, and pass over tabs and line breaks.
+    /// Neutralises a cell that begins like a formula, which spreadsheets would run whatever its origin. Some of them
+    /// treat full-width signs as the usual ones, and ignore tabs and line breaks before them.
     fn guarded(&self, text: String) -> String {
         const SIGNS: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
         let dangerous = self.guard && text.starts_with(SIGNS);
@@ -68,7 +68,7 @@ impl Rows {
         match value {
             Value::Null => String::new(),
             Value::Bool(_) => value.to_string(),
-            // Ours, and not the web's: a negative number is no formula.
+            // This is a JSON number and not text from a page: a negative number is no formula.
             Value::Number(number) => number.to_string(),
             Value::String(text) => self.guarded(text.clone()),
             Value::Array(list) => {
@@ -103,7 +103,7 @@ impl Format for Rows {
             (None, None) if !head.is_empty() && !self.header => {
                 return Err(Error::usage("a file without a header row needs declared fields to be added to"));
             }
-            // The columns of the first item hold for all files of a crawl.
+            // The columns of the first item are used for all files of a crawl.
             (None, None) => self.header(fields, out)?,
             (Some(declared), None) => {
                 self.columns = Some(declared.clone());
@@ -112,7 +112,7 @@ impl Format for Rows {
                 }
             }
             (None, Some(present)) => {
-                // Titles back to fields.
+                // Maps titles back to fields.
                 let field = |title: String| {
                     fields
                         .0

@@ -1,4 +1,4 @@
-//! DropLog: the record of every request that ended without a page, as `drops.jsonl`.
+//! DropLog: records every request that ended without a page, in `drops.jsonl`.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -15,16 +15,16 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::position::FilePosition;
 use super::target::{Compression, Lines, Writer, explain, open_to_append};
 
-/// Writes one JSON line for every dropped request, and for every address that was refused before it entered the queue, the
-/// latter once.
+/// Writes one JSON line for every dropped request, and one for every URL that was refused before it entered the queue,
+/// however often it was refused.
 ///
-/// Whether a link is too deep, on a `nofollow` page, or beyond the links of one page depends on the page: another page may
-/// lead to the same address. Such records wait until the end of the crawl, and are not written if the address was queued
-/// after all. An address that was queued has its end in this file or among the pages, never both.
+/// Whether a link is too deep, on a `nofollow` page, or beyond the links of one page depends on the page: another page
+/// may link to the same URL. Such records wait until the end of the crawl, and are not written if the URL was queued
+/// after all. A queued URL is recorded either in this file or among the pages, never in both.
 ///
-/// Every line is complete; those of a page are handed to the system before the next one is told of. Clones write to the same
-/// file. Memory: 9 to 18 bytes per queued address, as much for up to two million refused ones, and up to 100,000 records
-/// that wait.
+/// Every line is complete; the lines of one page are flushed to the system before the next page is reported. Clones
+/// write to the same file. Memory: 9 to 18 bytes per queued URL, as much for up to two million refused ones, and up to
+/// 100,000 waiting records.
 #[derive(Clone, Debug)]
 pub struct DropLog(Arc<Mutex<Log>>);
 
@@ -33,27 +33,27 @@ struct Log {
     name: String,
     writer: Option<Out>,
     buffer: Vec<u8>,
-    /// Addresses that were queued.
+    /// Hashes of the URLs that were queued.
     queued: Hashes,
-    /// Addresses whose refusal was written. Two generations, so that the memory is bounded: an address may be written again
-    /// after a million others.
+    /// Hashes of the URLs whose refusal was written. Two generations bound the memory: a URL may be written again after
+    /// a million others.
     refused: [Hashes; 2],
-    /// Refusals that depend on the page, by address.
+    /// Refusals that depend on the page, by the hash of the URL.
     held: HashMap<u64, String>,
     beyond: u64,
     failure: Option<String>,
     key: String,
-    /// Of a file that belongs to a job.
+    /// The position in a file that belongs to a job; `None` for other files.
     position: Option<FilePosition>,
 }
 
 type Hashes = HashSet<u64, foldhash::fast::RandomState>;
 
-/// Records that wait at most.
+/// Maximum number of records that wait.
 const MAX_HELD: usize = 100_000;
-/// Addresses of one generation of refusals.
+/// Number of URLs in one generation of refusals.
 const GENERATION: usize = 1_000_000;
-/// Bytes that are kept before they are written at the latest.
+/// Number of buffered bytes at which they are written.
 const MAX_BUFFER: usize = 64 << 10;
 /// Reasons that depend on the page on which a link was found.
 const CONTEXTUAL: [&str; 4] = ["depth", "depth_guard", "nofollow", "links_cut"];
@@ -68,16 +68,16 @@ impl std::fmt::Debug for Out {
 }
 
 impl DropLog {
-    /// A new file. Its folder must exist.
+    /// Creates a new file. Its folder must exist.
     ///
     /// # Errors
-    /// The file exists or cannot be made; the error says what to do.
+    /// The file exists or cannot be created; the error says what to do.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         Self::open(path, "creating", files::create_new(path), Hashes::default())
     }
 
-    /// A file that is made anew if it exists.
+    /// Creates a file, or overwrites an existing one.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -86,8 +86,8 @@ impl DropLog {
         Self::open(path, "creating", files::open_empty(path), Hashes::default())
     }
 
-    /// A file that is added to, or made, for a crawl that is resumed: a torn last line is cut off, and addresses that are in
-    /// it are not recorded as refused again.
+    /// Appends to a file, or creates it, for a crawl that is resumed: an incomplete last line is cut off, and URLs in
+    /// the file are not recorded as refused again.
     ///
     /// # Errors
     /// The file cannot be read or opened.
@@ -102,10 +102,10 @@ impl DropLog {
         Self::open(path, "opening", file, known)
     }
 
-    /// A file that belongs to a job: as [`DropLog::append`], and a job that goes on cuts off what was written after its last
-    /// commit. It must be given to the builder twice, as observer and with `persist`; nothing is written before the job has
-    /// loaded its state. Refusals that wait for the end of the crawl are not part of the state: of the part of a crawl that was
-    /// interrupted they are not recorded.
+    /// Opens a file that belongs to a job: as [`DropLog::append`], but a resumed job cuts off lines that were written
+    /// after its last commit. It must be given to the builder twice, as observer and with `persist`; nothing is written
+    /// before the job has loaded its state. Refusals that wait for the end of the crawl are not part of the state: if
+    /// the crawl is interrupted, those of its first part are not recorded.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -136,10 +136,10 @@ impl DropLog {
         }))))
     }
 
-    /// Takes the addresses of a `pages.jsonl` of an earlier run as known: they are not recorded as refused.
+    /// Reads the URLs in a `pages.jsonl` of an earlier run: they are not recorded as refused.
     ///
     /// # Errors
-    /// The file cannot be read; one that is not there is no error.
+    /// The file cannot be read; a missing file is not an error.
     pub fn pages(self, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         for field in ["url", "final_url"] {
@@ -152,10 +152,10 @@ impl DropLog {
         Ok(self)
     }
 
-    /// Writes what waits, durably. The crawl does so at its end.
+    /// Writes and syncs the waiting records. The crawl calls this at its end.
     ///
     /// # Errors
-    /// A write failed, now or before: the file lacks records.
+    /// This or an earlier write failed: the file lacks records.
     pub fn finish(&self) -> Result<()> {
         let mut log = self.log();
         log.release();
@@ -221,7 +221,7 @@ impl Observer for DropLog {
             }
             Event::PageDelivered { request, .. } => {
                 let mut log = self.log();
-                // The target of a redirect was not queued under its own name.
+                // The target of a redirect was not queued under its own URL.
                 let key = log.key_of(&request.url);
                 log.is_queued(key);
                 log.write_out();
@@ -235,7 +235,7 @@ impl Observer for DropLog {
             }
             Event::RequestRefused(dropped) => self.log().refuse(dropped),
             Event::EngineStopped => {
-                // What failed was logged, and `finish` tells it.
+                // The error was logged, and `finish` returns it again.
                 let _ = self.finish();
             }
             _ => {}
@@ -292,7 +292,7 @@ impl Log {
         self.buffer.push(b'\n');
     }
 
-    /// Writes the records that waited.
+    /// Writes the waiting records.
     fn release(&mut self) {
         let mut held: Vec<(u64, String)> = self.held.drain().collect();
         held.sort_unstable_by(|a, b| a.1.cmp(&b.1));
@@ -318,7 +318,7 @@ impl Log {
             let error = explain("writing", &self.name, cause).to_string();
             log::error!("{error}; later records are lost");
             self.failure = Some(error);
-            // Half of a file is worse than its beginning.
+            // After a failed write nothing more is written: a file with a gap is worse than one that ends early.
             self.writer = None;
         }
         self.buffer.clear();
@@ -330,7 +330,7 @@ impl Log {
     }
 }
 
-/// The last clone writes what waits, also when the crawl never began.
+/// The last clone writes the waiting records, also when the crawl never began.
 impl Drop for Log {
     fn drop(&mut self) {
         self.release();
@@ -341,7 +341,7 @@ fn json(dropped: &Dropped) -> String {
     serde_json::to_string(dropped).expect("a record is text and numbers")
 }
 
-/// The addresses in one field of a file of JSON lines. A line that is no JSON is passed over: it is torn.
+/// The URLs in one field of a file of JSON lines. A line that is not JSON is incomplete, and is skipped.
 fn urls_of(path: &Path, field: &str) -> std::io::Result<Hashes> {
     let mut known = Hashes::default();
     let mut buffer = String::new();

@@ -19,40 +19,40 @@ use super::target::{Compression, Writer, explain, open_to_append};
 settings! {
     /// Settings of feeds.
     pub struct FeedSettings {
-        /// Feeds are flushed after so many items, and before a page is settled.
+        /// Feeds are flushed after this many items, and before a page is acknowledged.
         feed_flush_items: usize = 1_000;
-        /// Feeds are flushed after so many seconds.
+        /// Feeds are flushed after this many seconds.
         feed_flush_interval: f64 = 1.0;
         /// CSV cells that begin like a formula are neutralised.
         feed_csv_guard: bool = true;
     }
 }
 
-/// Turns items into bytes. Implement it for a format of your own and use [`Feed`] for everything else.
+/// Serializes items. Implement it for your own format and use [`Feed`] for everything else.
 pub trait Format: Default + Send + 'static {
-    /// Name for messages.
+    /// Name of the format in messages.
     const NAME: &'static str;
-    /// Whether a file can be added to.
+    /// Whether a file in this format can be appended to.
     const APPENDS: bool;
 
-    /// Reads the settings, once.
+    /// Reads the settings; called once.
     fn configure(&mut self, settings: &Settings) {
         let _ = settings;
     }
 
-    /// Begins a file. `head` has the first bytes of a file that is added to, and is empty for a new one.
+    /// Begins a file. `head` has the first bytes of a file that is appended to, and is empty for a new one.
     ///
     /// # Errors
-    /// The file has another shape.
+    /// The existing file has other columns or another format.
     fn begin(&mut self, head: &[u8], fields: &FieldChoice<'_>, out: &mut Vec<u8>) -> Result<()>;
 
-    /// One item. What was put into `out` before an error is taken away again.
+    /// Writes one item. After an error, the bytes that were added to `out` are removed again.
     ///
     /// # Errors
-    /// The item cannot be written in this format; it is lost, the file stays whole.
+    /// The item cannot be written in this format; it is lost, the file stays complete.
     fn item(&mut self, item: &impl Serialize, fields: &FieldChoice<'_>, out: &mut Vec<u8>) -> Result<()>;
 
-    /// What closes the file as it is now.
+    /// The bytes that close the document in its present state.
     fn tail(&self) -> &'static [u8] {
         b""
     }
@@ -63,17 +63,17 @@ pub trait Format: Default + Send + 'static {
     }
 }
 
-/// The fields that a feed is to write, for formats.
+/// The fields that a feed writes, passed to the format.
 #[derive(Debug)]
 pub struct FieldChoice<'a>(pub(super) &'a Fields);
 
-/// Writes items. The types are [`JsonLines`](super::JsonLines), [`Json`](super::Json),
-/// [`Csv`](super::Csv) and [`Xml`](super::Xml).
+/// Writes items. The types are [`JsonLines`](super::JsonLines), [`Json`](super::Json), [`Csv`](super::Csv) and
+/// [`Xml`](super::Xml).
 ///
-/// Before a page is settled its items are handed to the system, so a killed process loses none of them; a crash leaves at most
-/// one partial record, which is cut off when the file is added to. A name that ends with `.gz` or `.zst` is compressed.
-/// Names may have parameters: `%(batch_id)05d`, `%(batch_time)s`, `%(time)s`, those of [`Feed::param`] and
-/// the arguments of the spider.
+/// The items of a page are flushed to the system before the page is acknowledged, so a killed process loses none of
+/// them; a crash leaves at most one partial record, which is cut off when the file is appended to. A file whose name
+/// ends with `.gz` or `.zst` is compressed. Names may have parameters: `%(batch_id)05d`, `%(batch_time)s`, `%(time)s`,
+/// those of [`Feed::param`] and the arguments of the spider.
 pub struct Feed<T, F> {
     name: Option<Name>,
     mode: Mode,
@@ -85,16 +85,16 @@ pub struct Feed<T, F> {
     store_empty: bool,
     /// The file that the constructor opened.
     ready: Option<Opened>,
-    /// Of a file that belongs to a job.
+    /// The position in a file that belongs to a job; `None` for other files.
     position: Option<FilePosition>,
     state: State,
     items: PhantomData<fn(T)>,
 }
 
-/// Which items are written.
+/// Selects the items that are written.
 type Filter<T> = Box<dyn Fn(&T) -> bool + Send>;
 
-/// What to do with a file that is there already.
+/// What to do with a file that exists already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Create,
@@ -112,7 +112,7 @@ struct Opened {
 struct State {
     context: Option<Context>,
     writer: Option<Writer>,
-    /// The open file once more, to be synced beside its writing.
+    /// A second handle of the open file, so that it can be synced while it is written.
     file: Option<Arc<File>>,
     /// Name of the open file, for messages.
     current: String,
@@ -122,26 +122,26 @@ struct State {
     batch: u64,
     in_batch: u64,
     written: u64,
-    /// A write failed: nothing more is written, so that the file ends with a whole record.
+    /// Set after a failed write: nothing more is written, so that the file ends with a whole record.
     broken: Option<String>,
 }
 
-/// Bytes that are kept before they are written at the latest.
+/// Number of buffered bytes at which they are written.
 const MAX_BUFFER: usize = 256 << 10;
 
 impl<T, F: Format> Feed<T, F> {
-    /// A new file. Its folder must exist.
+    /// Creates a new file. Its folder must exist.
     ///
     /// # Errors
-    /// The file exists or cannot be made; the error says what to do.
+    /// The file exists or cannot be created; the error says what to do.
     pub fn create(path: impl AsRef<Path>) -> Result<Self> {
         Self::to_file(path.as_ref(), Mode::Create)
     }
 
-    /// A file that is added to, or made.
+    /// Appends to a file, or creates it.
     ///
     /// # Errors
-    /// The file cannot be opened, or the format cannot be added to.
+    /// The file cannot be opened, or the format cannot be appended to.
     pub fn append(path: impl AsRef<Path>) -> Result<Self> {
         if !F::APPENDS {
             let what = format!(
@@ -154,8 +154,9 @@ impl<T, F: Format> Feed<T, F> {
         Self::to_file(path.as_ref(), Mode::Append)
     }
 
-    /// A plain file that belongs to a job: a new job begins it anew, and a job that goes on cuts off what was written after
-    /// its last commit, so that no item is lost or doubled. The position must be given to the builder:
+    /// Opens an uncompressed file that belongs to a job: a new job overwrites it, and a resumed job cuts off items that
+    /// were written after its last commit, so that no item is lost or duplicated. The position must be given to the
+    /// builder:
     ///
     /// ```no_run
     /// # use huntsman_crawler::{CrawlerBuilder, Result, Spider};
@@ -168,7 +169,7 @@ impl<T, F: Format> Feed<T, F> {
     /// ```
     ///
     /// # Errors
-    /// The file cannot be opened, is to be compressed, or the format cannot be added to.
+    /// The file cannot be opened, is to be compressed, or the format cannot be appended to.
     pub fn of_job(path: impl AsRef<Path>) -> Result<(Self, FilePosition)> {
         let path = path.as_ref();
         let shown = path.display();
@@ -189,7 +190,7 @@ impl<T, F: Format> Feed<T, F> {
         Ok((feed, position))
     }
 
-    /// A file that is made anew if it exists.
+    /// Creates a file, or overwrites an existing one.
     ///
     /// # Errors
     /// The file cannot be opened.
@@ -197,7 +198,7 @@ impl<T, F: Format> Feed<T, F> {
         Self::to_file(path.as_ref(), Mode::Overwrite)
     }
 
-    /// Standard output.
+    /// Writes to standard output.
     pub fn stdout() -> Self {
         Self::new(None, Mode::Overwrite)
     }
@@ -208,7 +209,7 @@ impl<T, F: Format> Feed<T, F> {
             .ok_or_else(|| Error::usage(format!("file name {}: not valid Unicode", path.display())))?;
         let mut feed = Self::new(Some(Name::new(template.to_owned())), mode);
         if feed.name.as_ref().is_some_and(Name::is_plain) {
-            // Now, and not after hours of crawling.
+            // The file is opened now, so that an error shows before hours of crawling.
             feed.ready = Some(feed.open_file(template.to_owned())?);
         }
         Ok(feed)
@@ -243,20 +244,20 @@ impl<T, F: Format> Feed<T, F> {
         self
     }
 
-    /// Writes only items for which this holds; the others go on to the next pipeline all the same.
+    /// Writes only items for which the closure returns true; the others are still passed to the next pipeline.
     pub fn filter(mut self, wanted: impl Fn(&T) -> bool + Send + 'static) -> Self {
         self.filter = Some(Box::new(wanted));
         self
     }
 
-    /// Compresses whatever the name says.
+    /// Sets the compression, whatever the file name is.
     pub fn compression(mut self, compression: Compression) -> Self {
         self.compression = Some(compression);
         self
     }
 
-    /// Begins another file after so many items; the name must contain `%(batch_id)05d` or `%(batch_time)s`. Numbers go on
-    /// after the files that are there, unless they are overwritten.
+    /// Begins another file after this many items; the name must contain `%(batch_id)05d` or `%(batch_time)s`. Numbering
+    /// continues after existing files, unless they are overwritten.
     pub fn batch_items(mut self, items: u64) -> Self {
         self.batch_items = Some(items.max(1));
         self
@@ -464,7 +465,7 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
         let closed = self.close_file().and_then(|()| self.check());
         let is_file = self.name.is_some();
         if is_file && !self.store_empty && self.state.written == 0 && self.mode != Mode::Append {
-            // It was made to see whether it can be made.
+            // The file was created only to check that it can be.
             let _ = files::remove_file(&self.state.current);
         }
         if let Some(cx) = &self.state.context {
@@ -537,7 +538,7 @@ mod tests {
             names
         }
 
-        /// Writes items and closes; the texts of errors of single items.
+        /// Writes items and closes the feed; returns the error messages of single items.
         async fn write<F: Format>(&self, mut feed: Feed<Thing, F>, items: &[Value]) -> Vec<String> {
             let mut errors = Vec::new();
             feed.open(&self.cx).await.unwrap();
@@ -702,7 +703,7 @@ mod tests {
                 killed.process_item(Thing(json!({"n": n})), &bench.cx).await.unwrap();
             }
             Pipeline::<Thing>::flush(&mut killed).await.unwrap();
-            // Killed: the encoder never writes its end, and a part of the next record is there.
+            // The process is killed: the encoder never writes its end, and part of the next record is in the file.
             let mut torn = std::fs::read(&path).unwrap();
             std::mem::forget(killed);
             for lost in [0, 20] {

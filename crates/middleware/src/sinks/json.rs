@@ -6,10 +6,10 @@ use serde_json::ser::{PrettyFormatter, Serializer};
 
 use super::feed::{Feed, FieldChoice, Format};
 
-/// One JSON list, an item a line.
+/// One JSON list, with one item per line.
 ///
-/// An uncompressed file is a whole document after every flush, also if the process is killed then. It cannot be added to:
-/// for crawls that are resumed use [`JsonLines`](super::JsonLines).
+/// An uncompressed file is a complete document after every flush, also if the process is killed then. It cannot be
+/// appended to: for crawls that are resumed use [`JsonLines`](super::JsonLines).
 pub type Json<T> = Feed<T, List>;
 
 /// The format of [`Json`].
@@ -20,7 +20,7 @@ pub struct List {
 }
 
 impl<T> Json<T> {
-    /// Spreads each item over lines, indented by so many spaces.
+    /// Formats each item over several lines, indented by this many spaces.
     pub fn indent(mut self, spaces: usize) -> Self {
         self.format_mut().indent = Some(" ".repeat(spaces.min(16)));
         self

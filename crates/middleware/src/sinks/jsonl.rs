@@ -1,4 +1,4 @@
-//! JSON lines: one object a line. The format that a crash cannot spoil.
+//! JSON lines: one object per line, so a crash damages at most the last line.
 
 use huntsman_crawler::Result;
 use serde::Serialize;

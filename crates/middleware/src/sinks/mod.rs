@@ -1,4 +1,4 @@
-//! Sinks: pipelines that write items to files, and the observer that writes the record of drops.
+//! Sinks: pipelines that write items to files, and the observer that records dropped requests.
 
 mod csv;
 mod drops;

@@ -15,7 +15,7 @@ impl Name {
         Self { template, params: vec![("time".to_owned(), time)] }
     }
 
-    /// Sets a parameter; characters that mean something in a path are replaced.
+    /// Sets a parameter; characters with a meaning in paths are replaced.
     pub(super) fn set(&mut self, key: &str, value: &str) {
         self.params.retain(|(known, _)| known != key);
         self.params.push((key.to_owned(), safe(value)));
@@ -92,7 +92,7 @@ fn seconds_of(now: Timestamp) -> String {
     now.to_rfc3339()[..19].to_owned()
 }
 
-/// Letters, digits, dots, dashes and underscores; the rest could lead out of the folder.
+/// Keeps letters, digits, dots, dashes and underscores; other characters could lead out of the folder.
 fn safe(value: &str) -> String {
     let kept = |c: char| if c.is_alphanumeric() || matches!(c, '.' | '-' | '_') { c } else { '-' };
     let safe: String = value.chars().take(100).map(kept).collect();

@@ -1,4 +1,5 @@
-//! How far a file is written, kept in the job: what stands behind it after a crash is of pages that are fetched again.
+//! The position in an output file, saved in the job. Content after it that a crash left belongs to pages that are
+//! fetched again.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,11 +13,11 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::target::explain;
 
-/// The position of a file that belongs to a job. Register it with the builder, so that the job keeps it:
+/// The position of a file that belongs to a job. Register it with the builder, so that the job saves it:
 /// `builder.persist(position)`.
 ///
-/// The job keeps the offset and a hash of what stands before it. Before it knows of an offset, all before that is synced; a
-/// job that goes on finds out if the file was cut or changed since, and says so instead of going on behind a hole.
+/// The job saves the offset and a hash of the bytes before it. The file is synced before its offset is saved. A resumed
+/// job detects whether the file was truncated or changed since, and reports an error instead of appending after a gap.
 #[derive(Clone, Debug)]
 pub struct FilePosition(Arc<Inner>);
 
@@ -25,16 +26,16 @@ struct Inner {
     path: PathBuf,
     file: Mutex<File>,
     written: AtomicU64,
-    /// A write failed: what stands before the position may be of pages that are not settled.
+    /// Set after a failed write: the bytes before the position may belong to pages that are not acknowledged.
     broken: AtomicBool,
 }
 
-/// Bytes before the position that are hashed: a page of the disk, which is what a power cut leaves empty.
+/// Number of bytes before the position that are hashed: one page of the disk, the unit that a power cut leaves empty.
 const TAIL: u64 = 4096;
 
 const ADVICE: &str = "restore it from a copy, or start the job anew with --fresh";
 
-/// What the job keeps: the offset, and the hash in hexadecimal, which an early version did not write.
+/// The saved state: the offset, and the hash in hexadecimal, which an early version did not write.
 struct Kept {
     written: u64,
     tail: Option<u64>,
@@ -52,10 +53,10 @@ impl Kept {
 }
 
 impl FilePosition {
-    /// Of a file, which is made if it is not there.
+    /// Creates the position of a file; the file is created if it does not exist.
     ///
     /// # Errors
-    /// It cannot be opened.
+    /// The file cannot be opened.
     pub fn new(path: impl Into<PathBuf>) -> Result<Self> {
         let path = path.into();
         let file = files::open_append(&path)
@@ -64,12 +65,12 @@ impl FilePosition {
         Ok(Self(Arc::new(Inner { path, file, written, broken })))
     }
 
-    /// All before this offset was handed to the system, and is changed no more.
+    /// Sets the offset. All bytes before it were flushed to the system and will not change.
     pub fn set(&self, written: u64) {
         self.0.written.store(written, Ordering::Release);
     }
 
-    /// A write failed: nothing is committed any more.
+    /// Notes a failed write: nothing more is committed.
     pub fn fail(&self) {
         self.0.broken.store(true, Ordering::Release);
     }
@@ -82,7 +83,7 @@ impl FilePosition {
         self.0.file.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A hash of what stands before an offset.
+    /// A hash of the bytes before an offset.
     fn tail(&self, written: u64) -> io::Result<u64> {
         let start = written.saturating_sub(TAIL);
         let mut file = self.file();
@@ -92,7 +93,7 @@ impl FilePosition {
         Ok(xxh3_64(&tail))
     }
 
-    /// Cuts the file off where the job says that it ended; a new job begins it anew.
+    /// Truncates the file to the offset that the job saved; a new job truncates it to zero.
     fn cut(&self, state: Option<&[u8]>) -> Result<()> {
         let name = self.name_of_file();
         let kept = match state {
@@ -143,7 +144,7 @@ impl Persist for FilePosition {
 
     fn sync(&self) -> Result<()> {
         self.file().sync_data().map_err(|cause| {
-            // What could not be written once may be forgotten by the system, which then tells nothing.
+            // After a failed sync the system may drop the data and report success the next time.
             self.fail();
             explain("syncing", &self.name_of_file(), cause)
         })
@@ -157,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// A file of a job that was written and committed; what the job keeps.
+    /// Creates a file of a job that was written and committed; returns the saved state.
     fn committed(path: &Path, text: &str) -> Vec<u8> {
         fs::write(path, text).unwrap();
         let position = FilePosition::new(path).unwrap();
@@ -178,7 +179,7 @@ mod tests {
             if text.is_empty() {
                 continue;
             }
-            // A power cut leaves the length and zeros, or the end of it, or a byte that flipped.
+            // A power cut leaves a file of full length with zeros, a truncated file, or a flipped byte.
             let cut = &text.as_bytes()[..text.len() - 1];
             let mut flipped = text.clone().into_bytes();
             *flipped.last_mut().unwrap() ^= 1;

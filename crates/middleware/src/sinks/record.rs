@@ -1,4 +1,4 @@
-//! An item as a record: its fields chosen, ordered and renamed.
+//! An item as a record: selects, orders and renames its fields.
 
 use huntsman_crawler::{Error, Result};
 use serde::Serialize;

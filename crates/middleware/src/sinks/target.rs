@@ -1,4 +1,5 @@
-//! Where a feed is written: a file or standard output, plain or compressed, and how a torn file is mended.
+//! The target of a feed: a file or standard output, plain or compressed, and the repair of a file with an incomplete
+//! end.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -23,7 +24,7 @@ pub enum Compression {
 }
 
 impl Compression {
-    /// By the suffix of a file name.
+    /// The compression for the suffix of a file name.
     pub fn of_name(name: &str) -> Self {
         match Path::new(name).extension().and_then(|extension| extension.to_str()) {
             Some("gz") => Self::Gzip,
@@ -33,12 +34,12 @@ impl Compression {
     }
 }
 
-/// An open feed.
+/// The writer of an open feed.
 pub(super) enum Writer {
     File {
         file: File,
-        /// Up to here the file is final; behind it may stand a tail that the next write replaces. `None` for what is no
-        /// regular file (a pipe): there is no way back in it, so it gets its tail at the end only.
+        /// Up to this offset the file is final; after it there may be a tail that the next write replaces. `None` for a
+        /// pipe or another file that is not regular: it cannot be rewound, so its tail is written only at the end.
         end: Option<u64>,
     },
     Gzip(GzEncoder<File>),
@@ -49,7 +50,7 @@ pub(super) enum Writer {
 }
 
 impl Writer {
-    /// Writes to the end of an open file.
+    /// Creates a writer to the end of an open file.
     pub(super) fn new(mut file: File, compression: Compression) -> io::Result<Self> {
         let end = if file.metadata()?.is_file() { Some(file.seek(SeekFrom::End(0))?) } else { None };
         Ok(match compression {
@@ -69,8 +70,8 @@ impl Writer {
         })
     }
 
-    /// Writes bytes and hands them to the system, so that a killed process loses none of them. `tail` closes the document
-    /// for whoever reads it now; the next write replaces it, where the target allows that.
+    /// Writes bytes and flushes them to the system, so that a killed process loses none of them. `tail` closes the
+    /// document for current readers; the next write replaces it, if the target allows that.
     pub(super) fn write(&mut self, bytes: &[u8], tail: &[u8]) -> io::Result<()> {
         fn flushed(out: &mut impl Write, bytes: &[u8]) -> io::Result<()> {
             out.write_all(bytes)?;
@@ -81,7 +82,7 @@ impl Writer {
             Self::File { file, end: Some(end) } => {
                 file.seek(SeekFrom::Start(*end))?;
                 if let Err(error) = file.write_all(bytes) {
-                    // Half a record is worse than none; if this fails too, the first error is the one to tell.
+                    // An incomplete record is removed; if this fails too, the first error is returned.
                     let _ = file.set_len(*end);
                     return Err(error);
                 }
@@ -104,7 +105,7 @@ impl Writer {
         }
     }
 
-    /// Makes durable what was handed to the system.
+    /// Syncs flushed bytes to disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         match self {
             Self::File { file, .. } => files::sync(file),
@@ -128,7 +129,7 @@ impl Writer {
     }
 }
 
-/// Says what failed on which file, and what to do.
+/// An error that names the operation and the file, and says what to do.
 pub(super) fn explain(doing: &str, name: &str, cause: io::Error) -> Error {
     let advice = match cause.kind() {
         io::ErrorKind::NotFound => "make its folder first",
@@ -150,9 +151,10 @@ pub(super) fn explain(doing: &str, name: &str, cause: io::Error) -> Error {
     }
 }
 
-/// Opens a file to append to. A record that a crash tore is cut off; `boundary` finds the end of the last whole one.
+/// Opens a file to append to. An incomplete record left by a crash is cut off; `boundary` finds the end of the last
+/// whole one.
 ///
-/// Answers with the file and the first bytes of its text, for formats with a header.
+/// Returns the file and the first bytes of its text, for formats with a header.
 pub(super) fn open_to_append(
     path: &Path,
     compression: Compression,
@@ -180,7 +182,7 @@ pub(super) fn open_to_append(
     Ok((rewrite(path, compression, keep)?, head))
 }
 
-/// Finds the end of the last whole record in a text that is fed piece by piece.
+/// Finds the end of the last whole record in a text that is passed piece by piece.
 pub(super) trait Boundary {
     fn feed(&mut self, bytes: &[u8]);
     /// Offset behind the last whole record.
@@ -232,10 +234,11 @@ impl Boundary for QuotedLines {
     }
 }
 
-/// Bytes of the text that are kept for the header.
+/// Number of bytes of the text that are kept for the header.
 const HEAD: usize = 64 << 10;
 
-/// Reads a text to its end, or to where it is torn: its first bytes, and whether it ends with a whole record.
+/// Reads a text up to its end or to an incomplete record; returns its first bytes, and whether it ends with a whole
+/// record.
 fn measure(mut text: impl Read, boundary: &mut impl Boundary) -> io::Result<(Vec<u8>, bool)> {
     let mut head = Vec::new();
     let mut buffer = vec![0; 64 << 10];
@@ -255,13 +258,13 @@ fn measure(mut text: impl Read, boundary: &mut impl Boundary) -> io::Result<(Vec
     }
 }
 
-/// A decoder that meets the end of the file, or what a crash left there.
+/// Whether the error is that of a decoder at the end of the file, or at the data that a crash left there.
 fn is_torn(error: &io::Error) -> bool {
     use io::ErrorKind as K;
     matches!(error.kind(), K::UnexpectedEof | K::InvalidData | K::InvalidInput | K::Other)
 }
 
-/// Copies the first `keep` bytes of the text of a compressed file into a new one, which takes its place.
+/// Copies the first `keep` bytes of the text of a compressed file into a new one, which replaces it.
 fn rewrite(path: &Path, compression: Compression, keep: u64) -> io::Result<File> {
     let old = BufReader::new(File::open(path)?);
     files::replace(path, |new| match compression {
@@ -283,7 +286,7 @@ fn copy_exactly(from: impl Read, to: &mut impl Write, bytes: u64) -> io::Result<
     let mut from = from;
     let mut buffer = vec![0; 64 << 10];
     let mut left = bytes;
-    // Never reads past what is kept: behind it the decoder may fail.
+    // It never reads past the kept bytes, because the decoder may fail there.
     while left > 0 {
         let want = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
         let n = from.read(&mut buffer[..want])?;

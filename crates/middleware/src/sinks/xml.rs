@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::feed::{Feed, FieldChoice, Format};
 
-/// `<items>` with one `<item>` a line and one element per field; the values of a list are `<value>` elements.
+/// `<items>` with one `<item>` per line and one element per field; the values of a list are `<value>` elements.
 ///
-/// Characters that XML does not allow are left out, and names that are none get underscores. An uncompressed file is a
-/// whole document after every flush. It cannot be added to.
+/// Characters that XML does not allow are left out, and invalid characters in names become underscores. An uncompressed
+/// file is a complete document after every flush. It cannot be appended to.
 pub type Xml<T> = Feed<T, Elements>;
 
 /// The format of [`Xml`].

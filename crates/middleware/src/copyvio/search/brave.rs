@@ -11,14 +11,14 @@ use super::{Refusal, field_of_each, json_of, unexpected};
 pub(super) const NAME: &str = "Brave Search";
 pub(super) const BASE: &str = "https://api.search.brave.com/res/v1/web/search";
 
-/// Nothing if the key cannot stand in a header.
+/// `None` if the key is not a valid header value.
 pub(super) fn request(base: &Url, key: &str, phrase: &str, results: usize) -> Option<Request> {
     let mut url = base.clone();
     url.query_pairs_mut()
         .append_pair("q", phrase)
         .append_pair("count", &results.to_string())
         .append_pair("result_filter", "web")
-        // Words are to be found as they are.
+        // Words must be found as they are spelled.
         .append_pair("spellcheck", "0");
     let mut request = Request::get(url);
     let mut key = HeaderValue::from_str(key).ok()?;
@@ -51,8 +51,8 @@ pub(super) fn read(answer: &Response, variable: &str) -> Result<Vec<String>, Ref
     }
 }
 
-/// `X-RateLimit-Remaining: 0, 1482` and `X-RateLimit-Reset: 1, 1419704`: a number for each window of the plan, in seconds. The longest of
-/// those that are used up.
+/// Reads `X-RateLimit-Remaining: 0, 1482` and `X-RateLimit-Reset: 1, 1419704`: a number for each window of the plan, in
+/// seconds. Returns the longest reset of the windows that are used up.
 pub(super) fn rest(headers: &HeaderMap) -> Option<Duration> {
     let list = |name: &str| {
         let text = headers.get(name)?.to_str().ok()?;

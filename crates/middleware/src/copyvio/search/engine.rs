@@ -1,4 +1,4 @@
-//! Which engine is asked, where and with which key.
+//! The engines, with their URLs and keys.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use url::Url;
 use super::{Refusal, brave, google, searxng};
 use crate::copyvio::candidates::CandidateError;
 
-/// A search engine, with the key by which it is asked. The key is in no message and not in `Debug`.
+/// A search engine with its key. The key appears in no message and not in `Debug`.
 #[derive(Clone)]
 pub struct Engine {
     protocol: Protocol,
     base: Url,
-    /// The base is not the usual one: somebody named it.
+    /// Whether the user set another base URL than the default.
     is_named: bool,
 }
 
@@ -26,17 +26,17 @@ enum Protocol {
     Google { key: String, engine: String },
 }
 
-/// Where keys are.
+/// Environment variables with the keys.
 const BRAVE_KEY: &str = "BRAVE_API_KEY";
 const GOOGLE_KEY: &str = "GOOGLE_API_KEY";
 const GOOGLE_ENGINE: &str = "GOOGLE_CX";
 
 impl Engine {
-    /// An instance of SearXNG by its address, such as `https://search.example.org/`. `json` must stand among `search.formats` in its
-    /// `settings.yml`. User and password in the address are sent by Basic authentication.
+    /// An instance of SearXNG by its URL, such as `https://search.example.org/`. `json` must be among `search.formats`
+    /// in its `settings.yml`. User and password in the URL are sent by Basic authentication.
     ///
     /// # Errors
-    /// It is no http or https address.
+    /// The text is not an http or https URL.
     pub fn searxng(address: &str) -> Result<Self, CandidateError> {
         Ok(Self { protocol: Protocol::Searxng, base: base("SearXNG", address)?, is_named: true })
     }
@@ -68,10 +68,10 @@ impl Engine {
         Ok(Self::google(variable(google::NAME, GOOGLE_KEY)?, variable(google::NAME, GOOGLE_ENGINE)?))
     }
 
-    /// Asks at another address than the usual one: a proxy of the API, a server for tests.
+    /// Uses another base URL than the default: a proxy of the API, a server for tests.
     ///
     /// # Errors
-    /// It is no http or https address.
+    /// The text is not an http or https URL.
     pub fn at(mut self, address: &str) -> Result<Self, CandidateError> {
         self.base = base(self.name(), address)?;
         self.is_named = true;
@@ -96,7 +96,7 @@ impl Engine {
         self.base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
-    /// Host and port for the address guard, if somebody named them.
+    /// Host and port for the address guard, if the user set the URL.
     pub(super) fn named_address(&self) -> Option<String> {
         let (host, port) = (self.base.host_str()?, self.base.port_or_known_default()?);
         self.is_named.then(|| format!("{host}:{port}"))
@@ -118,7 +118,7 @@ impl Engine {
         }
     }
 
-    /// The addresses that an answer has.
+    /// The URLs in a response.
     pub(super) fn read(&self, answer: &Response) -> Result<Vec<String>, Refusal> {
         match &self.protocol {
             Protocol::Searxng => searxng::read(answer),
@@ -127,7 +127,7 @@ impl Engine {
         }
     }
 
-    /// How long it wants to be left alone, by headers that only this engine has.
+    /// How long the engine asks to wait, by headers that only this engine has.
     pub(super) fn rest(&self, headers: &HeaderMap) -> Option<Duration> {
         match &self.protocol {
             Protocol::Brave { .. } => brave::rest(headers),

@@ -21,7 +21,7 @@ pub(super) fn request(base: &Url, key: &str, engine: &str, phrase: &str, results
         .append_pair("cx", engine)
         .append_pair("q", phrase)
         .append_pair("num", &results.to_string())
-        // Results that are like others are copies, and wanted.
+        // Results similar to others are copies, and wanted.
         .append_pair("filter", "0");
     Request::get(url)
 }

@@ -12,7 +12,7 @@ pub(super) const NAME: &str = "SearXNG";
 
 pub(super) fn request(base: &Url, phrase: &str) -> Request {
     let mut url = base.clone();
-    // An instance may stand below a path; who names its search page means the same.
+    // An instance may be below a path; the URL of its search page is accepted too.
     let path = url.path().trim_end_matches('/').trim_end_matches("/search").to_owned();
     url.set_path(&format!("{path}/search"));
     url.set_fragment(None);
@@ -48,7 +48,7 @@ pub(super) fn read(answer: &Response) -> Result<Vec<String>, Refusal> {
                            name another one";
     match answer.status {
         StatusCode::OK => {}
-        // 403 is what an instance says of a format that is not among its own.
+        // An instance answers 403 if the format is not enabled in its settings.
         StatusCode::FORBIDDEN => return Err(Refusal::Failed(NO_JSON.to_owned())),
         StatusCode::TOO_MANY_REQUESTS => {
             return Err(Refusal::Quota(
@@ -60,7 +60,7 @@ pub(super) fn read(answer: &Response) -> Result<Vec<String>, Refusal> {
     let Some(json) = json_of(answer) else { return Err(Refusal::Failed(NO_JSON.to_owned())) };
     let urls = field_of_each(json.get("results"), "url").ok_or_else(|| unexpected(NAME, answer.status))?;
     match unresponsive(&json) {
-        // No result, since nobody was there to look for one.
+        // This is not an empty result: no engine behind the instance responded.
         Some(engines) if urls.is_empty() => Err(Refusal::Failed(format!(
             "SearXNG found nothing, and of its engines these did not answer: {engines}"
         ))),
@@ -68,7 +68,7 @@ pub(super) fn read(answer: &Response) -> Result<Vec<String>, Refusal> {
     }
 }
 
-/// `unresponsive_engines`: pairs of an engine and its trouble.
+/// Reads `unresponsive_engines`: pairs of an engine and its error.
 fn unresponsive(json: &Value) -> Option<String> {
     const MOST: usize = 5;
     let name = |engine: &Value| {

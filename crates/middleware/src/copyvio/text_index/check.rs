@@ -9,7 +9,7 @@ use super::directory::{self, Kind};
 use super::journal::Journal;
 use super::{TextIndexError, unless_damaged};
 
-/// What a look at all files of a text index found. See [`TextIndex::verify`](super::TextIndex::verify).
+/// The result of verifying a text index. See [`TextIndex::verify`](super::TextIndex::verify).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TextIndexCheck {
@@ -17,9 +17,9 @@ pub struct TextIndexCheck {
     pub pages: u64,
     /// Pages that wait to be committed.
     pub waiting: u64,
-    /// Whether the process that made it was killed before it was made; the next one makes it.
+    /// Whether the creation of the index was interrupted; the next process that opens it completes it.
     pub is_unfinished: bool,
-    /// Files that are missing or are not what was written, with what is wrong.
+    /// Files that are missing or corrupt, with what is wrong.
     pub damage: Vec<(PathBuf, String)>,
 }
 

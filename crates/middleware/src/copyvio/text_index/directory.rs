@@ -1,4 +1,4 @@
-//! The directory of a text index: told apart from others, made once, and never made by opening it.
+//! The directory of a text index: recognised by its marker, created once, and never created by opening it for reading.
 
 use std::fs::{self, TryLockError};
 use std::io;
@@ -14,11 +14,11 @@ use tantivy::{Index, IndexSettings, TantivyError};
 use super::TextIndexError;
 use super::terms::Terms;
 
-/// The file that says what a directory is.
+/// The marker file, which identifies the directory.
 const MARKER: &str = "huntsman-text-index.json";
 /// Locked by the process that makes the index.
 const LOCK: &str = "huntsman-text-index.lock";
-/// What a kill leaves before there is a marker.
+/// Files that a killed process may leave before there is a marker.
 const LEFT: [&str; 2] = [LOCK, "huntsman-text-index.json.new"];
 const FORMAT: &str = "huntsman text index";
 const VERSION: u32 = 1;
@@ -31,17 +31,17 @@ const META: &str = "meta.json";
 struct Marker {
     format: String,
     version: u32,
-    /// Nothing counts that is in the directory: the process that made the index may have died.
+    /// The content of the directory is incomplete: the process that created the index may have died.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     unfinished: bool,
 }
 
-/// What a directory is.
+/// The content of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Missing or empty.
     Nothing,
-    /// An index that is being made, or whose process died before it was.
+    /// An index that is being created, or whose creation was interrupted.
     Unfinished,
     Index,
 }
@@ -90,7 +90,8 @@ fn holds_nothing(directory: &Path) -> Result<bool, TextIndexError> {
     Ok(true)
 }
 
-/// Makes an empty index where there is none. A kill at any moment leaves what [`kind`] tells from an index.
+/// Creates an empty index where there is none. After a kill at any moment, [`kind`] can still tell that the index is
+/// incomplete.
 pub(super) fn make(directory: &Path) -> Result<(Index, Fields), TextIndexError> {
     let failed = io_error(directory);
     huntsman_files::create_dir_all(directory).map_err(&failed)?;

@@ -9,22 +9,23 @@ use huntsman_detect::lang::Lang;
 use super::{IndexedPage, TextIndex, TextIndexError};
 use crate::copyvio::reading::Reading;
 
-/// Adds what every page of a crawl says to a [`TextIndex`], under the address to which redirects led. A plugin.
+/// A plugin that adds the text of every page of a crawl to a [`TextIndex`], under the URL after redirects.
 ///
-/// A page is in the index at the latest when the job of the crawl says that it is done, so a crawl that is killed and goes on loses
-/// none; one that is fetched again takes its own place. Errors, answers without text and sitemaps are passed over. A page that says
-/// `noindex` is added all the same: the index is no public one. If the index fails, as on a full disk, the crawl ends with the next
-/// commit of its job; a crawl without one says so at its end, by [`TextIndex::close`].
+/// A page is in the index at the latest when the job of the crawl marks it as done, so a crawl that is killed and
+/// resumed loses none; a page that is fetched again replaces itself. Errors, responses without text and sitemaps are
+/// ignored. A page with `noindex` is added all the same, because the index is not public. If the index fails, as on a
+/// full disk, the crawl ends with the next commit of its job; a crawl without a job reports it at its end, by
+/// [`TextIndex::close`].
 ///
-/// It reads the text as a check does, which takes about as long as the rest of the work on a page. Stats are `index/pages` and
-/// `index/failed`.
+/// It reads the text as a check does, which takes about as long as the rest of the work on a page. Stats are
+/// `index/pages` and `index/failed`.
 #[derive(Clone, Debug)]
 pub struct IndexPages {
     index: TextIndex,
 }
 
 impl IndexPages {
-    /// Adds to an index, which whoever made it closes after the crawl.
+    /// Adds pages to an index, which the caller must close after the crawl.
     pub fn new(index: TextIndex) -> Self {
         Self { index }
     }
@@ -50,7 +51,7 @@ impl Component for IndexPages {
     type Settings = ();
 
     fn hooks(hooks: Hooks<Self>) -> Hooks<Self> {
-        // Behind the components that leave pages out.
+        // After the components that drop pages.
         hooks.spider(58).persist()
     }
 }
@@ -72,7 +73,7 @@ impl SpiderMiddleware for IndexPages {
     }
 }
 
-/// Nothing is kept in the job: it is asked before every commit whether the pages are safe.
+/// Saves nothing in the job: it only makes pages durable before each commit.
 impl Persist for IndexPages {
     fn name(&self) -> String {
         Self::NAME.to_owned()

@@ -1,4 +1,5 @@
-//! Pages that are not in a commit of the index yet: files that a kill does not take, read again by whoever opens the index next.
+//! Pages that are not yet in a commit of the index: files that survive a killed process and are read by the next one
+//! that opens the index.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
@@ -45,7 +46,7 @@ impl Journal {
         Ok(files)
     }
 
-    /// Writes a record. The end of the process by any means does not take it, a loss of power may.
+    /// Writes a record. It survives a killed process, but maybe not a power cut.
     pub(super) fn append(&mut self, record: &[u8]) -> io::Result<()> {
         let file = match &mut self.file {
             Some(file) => file,
@@ -62,7 +63,7 @@ impl Journal {
         file.write_all(&bytes)
     }
 
-    /// Makes what was written safe from a loss of power.
+    /// Syncs the written records, so that they survive a power cut.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.file.as_ref().map_or(Ok(()), File::sync_data)
     }

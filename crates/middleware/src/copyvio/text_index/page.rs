@@ -11,7 +11,7 @@ use url::Url;
 /// A page of a crawl, for a [`TextIndex`](super::TextIndex).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct IndexedPage {
-    /// Where it is. A page with the same address, compared in canonical form, takes its place.
+    /// Its URL. It replaces a page with the same URL, compared in canonical form.
     pub url: String,
     /// Its title.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -22,7 +22,7 @@ pub struct IndexedPage {
     /// When it was fetched.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fetched_at: Option<Timestamp>,
-    /// What it says. It is indexed without what is boilerplate by its element, and kept as it is.
+    /// Its text. It is indexed without boilerplate elements, and stored as it is.
     pub text: Text,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn body(text: &Text) -> String {
     text.content().collect::<Vec<_>>().join("\n")
 }
 
-/// A page as it is written.
+/// A page in its serialized form.
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) key: String,
@@ -65,7 +65,7 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
-    /// None if the address is too long.
+    /// `None` if the URL is too long.
     pub(super) fn of(page: &IndexedPage) -> Option<Self> {
         const LEVEL: i32 = 1;
         let key = Some(IndexedPage::key_of(&page.url)).filter(|key| key.len() <= MAX_URL_BYTES)?;

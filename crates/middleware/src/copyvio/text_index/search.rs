@@ -15,7 +15,7 @@ use super::terms::terms;
 use super::{Fields, Subject};
 use crate::copyvio::candidates::Candidate;
 
-/// Terms of the article that are looked at.
+/// Maximum number of terms of the article that are used.
 const MOST_TERMS: usize = 50_000;
 /// Terms of a passage, and passages that are asked for; in a longer article they stand further apart.
 const PASSAGE: usize = 60;

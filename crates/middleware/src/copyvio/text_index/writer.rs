@@ -1,4 +1,4 @@
-//! Adding pages: into the journal at once, into the index by a thread that commits from time to time.
+//! Adds pages: to the journal at once, and to the index by a thread that commits from time to time.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -36,7 +36,7 @@ struct Adding {
     /// Of text, since the last commit was ordered.
     bytes: usize,
     ordered: Instant,
-    /// None when it is closed.
+    /// `None` when it is closed.
     orders: Option<SyncSender<Order>>,
 }
 
@@ -49,7 +49,7 @@ enum Order {
     Close,
 }
 
-/// How far the thread is.
+/// The progress of the thread.
 #[derive(Debug, Default)]
 struct Progress {
     state: Mutex<State>,
@@ -101,7 +101,7 @@ impl Writer {
         self.adding.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How often it has committed.
+    /// Number of commits so far.
     pub(super) fn commits(&self) -> u64 {
         self.progress.state().commits
     }
@@ -113,7 +113,7 @@ impl Writer {
         let directory = adding.journal_directory();
         if let Err(cause) = adding.journal.append(&page.record) {
             let error = TextIndexError::Io { path: directory, cause };
-            // A record behind a torn one would not be read.
+            // A record after an incomplete one would not be read.
             self.progress.change(|state| state.failure = Some(error.to_string()));
             return Err(error);
         }
@@ -133,7 +133,7 @@ impl Writer {
             Ok(None) => {}
             Err(cause) => {
                 let error = TextIndexError::Io { path: adding.journal_directory(), cause };
-                // What could not be synced once may be forgotten by the system.
+                // After a failed sync the system may drop the data.
                 self.progress.change(|state| state.failure = Some(error.to_string()));
                 return Err(error);
             }
@@ -180,7 +180,7 @@ impl Writer {
         }
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
-            // Its panic is told as a failure.
+            // A panic of the thread is reported as a failure.
             let _ = thread.join();
         }
     }
@@ -193,7 +193,7 @@ impl Writer {
     }
 }
 
-/// What is not committed stays in the journal.
+/// Uncommitted pages stay in the journal.
 impl Drop for Writer {
     fn drop(&mut self) {
         self.end(None);
@@ -207,7 +207,7 @@ impl Adding {
 
     fn send(&self, order: Order) {
         if let Some(orders) = &self.orders {
-            // A thread that ended has told why.
+            // A thread that ended has reported why.
             let _ = orders.send(order);
         }
     }
@@ -284,7 +284,7 @@ impl Thread {
     }
 }
 
-/// Tells a panic of the thread as a failure: nobody waits for it for ever.
+/// Reports a panic of the thread as a failure, so that no caller waits for it forever.
 struct Failing<'p>(&'p Progress);
 
 impl Drop for Failing<'_> {

@@ -99,7 +99,7 @@ fn what_requests_say_of_storing() {
 fn what_is_fresh() {
     let rules = Freshness::default();
     for (asked, status, row, fresh) in [
-        // No word on freshness: never.
+        // No information on freshness: never fresh.
         ("", 200, "date: -1", false),
         // no-cache on either side.
         ("", 200, "date: -1; cache-control: no-cache, max-age=60", false),
@@ -128,7 +128,7 @@ fn what_is_fresh() {
         ("", 200, "date: -50; expires: +0", false),
         ("", 200, "date: -5; expires: 0", false),
         ("", 200, "date: -5; expires: tomorrow; last-modified: -100000", false),
-        // A tenth of the age that it had.
+        // A tenth of its age at the time of the response.
         ("", 200, "date: -99; last-modified: -1099", true),
         ("", 200, "date: -100; last-modified: -1100", false),
         ("", 200, "date: -5; last-modified: +60", false),
@@ -155,7 +155,7 @@ fn what_is_fresh() {
         ("cache-control: max-stale=x", 200, "date: -600; cache-control: max-age=60", false),
         ("cache-control: max-stale", 200, "date: -600; cache-control: max-age=60, must-revalidate", false),
         ("cache-control: max-stale", 200, "date: -600; cache-control: no-cache", false),
-        // Words to shared caches.
+        // Directives for shared caches.
         ("", 200, "date: -30; cache-control: max-age=60, s-maxage=0", true),
         ("", 200, "date: -30; cache-control: max-age=60, private", true),
         ("", 200, "date: -30; cache-control: s-maxage=60", false),

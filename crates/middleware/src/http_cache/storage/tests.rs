@@ -1,4 +1,4 @@
-//! The bound against a naive model, crashes at every batch, and what is shared.
+//! Compares the bound with a naive model, crashes at every batch, and shares storages.
 
 use std::collections::BTreeMap;
 
@@ -20,13 +20,13 @@ fn entry(bytes: usize) -> Entry {
         asked: Vec::new(),
         status: StatusCode::OK,
         version: Version::HTTP_11,
-        // So that the body is not compressed, and weighs what it has.
+        // With this coding the body is not compressed, so its weight is known.
         headers: [(http::header::CONTENT_ENCODING, HeaderValue::from_static("br"))].into_iter().collect(),
         body: Bytes::from(vec![7; bytes]),
     }
 }
 
-/// A store that keeps every batch, so that it can be had as it was after any of them.
+/// A store that records every batch, so that its state after any of them can be restored.
 #[derive(Debug, Default)]
 struct Recorder {
     store: MemoryStore,
@@ -77,7 +77,7 @@ fn rows(store: &dyn Store, kind: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
     rows
 }
 
-/// Every row agrees with every other, and the totals with all; answers with the totals.
+/// Asserts that all rows are consistent with each other and with the totals; returns the totals.
 fn assert_whole(store: &dyn Store) -> Totals {
     let (answers, weights) = (rows(store, b"a"), rows(store, b"m"));
     assert!(answers.keys().eq(weights.keys()), "every answer has a weight, and nothing else has");
@@ -103,7 +103,7 @@ fn assert_whole(store: &dyn Store) -> Totals {
     totals
 }
 
-/// What the bound means, without any cleverness: answers with bytes and last use.
+/// A naive model of the bound: responses with bytes and last use.
 #[derive(Default)]
 struct Model {
     answers: BTreeMap<(u128, Option<&'static str>), (u64, u64)>,
@@ -130,7 +130,7 @@ impl Model {
             self.answers.remove(&key);
             return;
         }
-        // A plain answer takes the place of variants, and a variant that of a plain answer.
+        // A plain response replaces variants, and a variant replaces a plain response.
         self.answers.retain(|old, _| old.0 != key.0 || (*old != key && old.1.is_some() && key.1.is_some()));
         self.uses += 1;
         self.answers.insert(key, (bytes, self.uses));
@@ -186,12 +186,12 @@ fn the_answers_that_were_not_used_for_the_longest_time_make_room() {
                     let entry = entry(rng.random_range(0..2_500));
                     storage.put(fingerprint, &asked(variant), &varying(variant), &entry, now).unwrap();
                     model.put(key, Weight::of(&tail_of(key), &entry.to_bytes()), max);
-                    // Changes of one address that follow each other within a batch are not what is tested here.
+                    // Several changes of one URL within a batch are not tested here.
                     storage.flush().unwrap();
                 }
                 40..90 => {
                     let found = storage.get(fingerprint, &asked(variant), now).unwrap();
-                    // A plain answer is the answer to every variant.
+                    // A plain response matches every variant.
                     let plain = (key.0, None);
                     let expected = if model.answers.contains_key(&plain) { plain } else { key };
                     assert_eq!(found.is_some(), model.touch(expected), "{step}: {key:?}");
