@@ -128,10 +128,8 @@ impl<S: Spider> CrawlerBuilder<S> {
 
     /// Declares settings that are not read by a component but by a pipeline or a spider.
     pub fn with_settings<G: SettingsGroup>(mut self) -> Self {
-        if let Some(twice) = G::TABLE
-            .iter()
-            .find(|info| self.table.get(info.name).is_some_and(|known| !std::ptr::eq(known, *info)))
-        {
+        let twice = G::TABLE.iter().find(|info| self.table.get(info.name).is_some());
+        if let Some(twice) = twice.filter(|_| !self.table.has::<G>()) {
             let what = format!("setting {}: two parts of the crawl declare it", twice.name);
             self.error.get_or_insert(Error::usage(what));
         }

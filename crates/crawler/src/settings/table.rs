@@ -1,5 +1,7 @@
 //! The table of settings that the parts of a crawl have declared.
 
+use std::any::TypeId;
+
 use serde_json::{Map, Value};
 
 use super::{EngineSettings, Profile, SettingInfo, SettingsGroup};
@@ -26,6 +28,7 @@ type Values = Map<String, Value>;
 
 #[derive(Clone, Copy, Debug)]
 struct Group {
+    id: TypeId,
     table: &'static [SettingInfo],
     /// Reads the group and returns all its values.
     read: fn(&Values) -> Result<Values>,
@@ -43,9 +46,9 @@ impl Default for SettingsTable {
 impl SettingsTable {
     /// Adds a group, unless it was added before.
     pub fn add<G: SettingsGroup>(&mut self) {
-        let is_known = |group: &Group| std::ptr::eq(group.table, G::TABLE);
-        if !G::TABLE.is_empty() && !self.groups.iter().any(is_known) {
+        if !G::TABLE.is_empty() && !self.has::<G>() {
             self.groups.push(Group {
+                id: TypeId::of::<G>(),
                 table: G::TABLE,
                 read: |values| {
                     let group = G::read(values)?;
@@ -54,6 +57,11 @@ impl SettingsTable {
                 },
             });
         }
+    }
+
+    /// Whether a group was added.
+    pub(crate) fn has<G: SettingsGroup>(&self) -> bool {
+        self.groups.iter().any(|group| group.id == TypeId::of::<G>())
     }
 
     /// All settings, group by group.
