@@ -197,6 +197,7 @@ pub fn pdf_reader() -> Option<Arc<dyn PdfText>> {
     Some(Arc::new(huntsman::middleware::copyvio::PdfProcess::new(program, ["pdf-text"])))
 }
 
+/// No reader of PDF files: the command was built without the feature `pdf`.
 #[cfg(not(feature = "pdf"))]
 pub fn pdf_reader() -> Option<Arc<dyn PdfText>> {
     None
