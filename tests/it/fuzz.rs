@@ -1,7 +1,7 @@
 //! Runs the fuzz targets with inputs that a fuzzer found or that are worth keeping, and with as many damaged copies
 //! of them as time allows.
 
-#[path = "fuzz/mod.rs"]
+#[path = "../fuzz/mod.rs"]
 mod targets;
 
 use std::path::Path;

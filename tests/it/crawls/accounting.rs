@@ -6,7 +6,7 @@ use huntsman::middleware::sinks::DropLog;
 use huntsman::{FetchErrorKind, Output, Page, spider_fn};
 use huntsman_testkit::{Answer, Reply, ScriptedDownloader, Site, sites};
 
-use crate::support::{Log, links, on_site, quick};
+use super::support::{Log, links, on_site, quick};
 
 #[tokio::test(start_paused = true)]
 async fn every_queued_url_is_in_exactly_one_of_pages_and_drops() {
@@ -212,7 +212,7 @@ async fn stats_have_scrapys_names() {
 async fn the_report_has_stats_of_the_busiest_hosts() {
     let mut pages = Vec::new();
     for host in 0..5 {
-        pages.extend(crate::support::tree(&format!("h{host}.test"), 3 + host));
+        pages.extend(super::support::tree(&format!("h{host}.test"), 3 + host));
     }
     let web = ScriptedDownloader::pages(pages)
         .respond("http://h4.test/gone", Reply::status(404))

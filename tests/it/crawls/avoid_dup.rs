@@ -7,7 +7,7 @@ use huntsman::store::Backend;
 use huntsman::{CrawlerBuilder, Job, Output, Page, Request, Spider, meta, spider_fn};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-use crate::support::Log;
+use super::support::Log;
 
 /// Pages of the site; each links to the next ones and, with another session id each time, to itself.
 const PAGES: usize = 400;

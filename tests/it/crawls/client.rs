@@ -5,7 +5,7 @@ use std::time::Duration;
 use huntsman::{ClientError, CrawlClient, OnDemand, Request, Response};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-use crate::support::{polite, smallest_gap};
+use super::support::{polite, smallest_gap};
 
 async fn fetch(client: &CrawlClient, url: &str) -> Result<Response, ClientError> {
     client.fetch(Request::parse(url).unwrap()).await

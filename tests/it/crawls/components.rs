@@ -12,7 +12,7 @@ use huntsman::{
 use huntsman_testkit::ScriptedDownloader;
 use serde_json::json;
 
-use crate::support::{links, quick, tree};
+use super::support::{links, quick, tree};
 
 settings! {
     /// Settings of the quota.

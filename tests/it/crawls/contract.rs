@@ -9,7 +9,7 @@ use huntsman::{
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-use crate::support::{Log, links, quick};
+use super::support::{Log, links, quick};
 
 /// Names and orders of a crawl's installed components, in the order of the chain.
 fn placed(infos: &[huntsman::ComponentInfo]) -> Vec<(&'static str, i32)> {

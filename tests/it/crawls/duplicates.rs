@@ -3,7 +3,7 @@
 use huntsman::{Fingerprinter, Output, Page, Request, spider_fn};
 use huntsman_testkit::{Reply, ScriptedDownloader, Site};
 
-use crate::support::{links, on_site, quick};
+use super::support::{links, on_site, quick};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn urls_are_sent_as_written_and_compared_in_canonical_form() {

@@ -6,7 +6,7 @@ use huntsman::store::Backend;
 use huntsman::{Context, FetchErrorKind, Job, OnItem, Pipeline, Request};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-use crate::support::{Log, links, quick, tree};
+use super::support::{Log, links, quick, tree};
 
 #[tokio::test(start_paused = true)]
 async fn retries_wait_in_the_frontier_and_hold_nobody_up() {

@@ -3,7 +3,7 @@
 use huntsman::{LossKind, Output, Page, Request, Spider, spider_fn};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-use crate::support::{Log, links, polite, quick};
+use super::support::{Log, links, polite, quick};
 
 /// Sixty pages of a listing, each with a link to the next one.
 fn listing() -> ScriptedDownloader {

@@ -7,7 +7,7 @@ use huntsman::store::Backend;
 use huntsman::{CrawlerBuilder, Job, Output, Page, Spider, spider_fn};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-use crate::support::{links, polite, quick, tree};
+use super::support::{links, polite, quick, tree};
 
 fn with_job<S: Spider>(builder: CrawlerBuilder<S>, directory: &Path) -> CrawlerBuilder<S> {
     builder.job(Job::open(directory.join("job"), Backend::Redb).unwrap())

@@ -9,7 +9,7 @@ use huntsman::{
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-use crate::support::{Log, links, quick, tree};
+use super::support::{Log, links, quick, tree};
 
 /// Logs when it opens and closes, and fails to open if asked to.
 struct Door(&'static str, Log, bool);

@@ -8,7 +8,7 @@ use huntsman::{
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-use crate::support::{links, quick, tree};
+use super::support::{links, quick, tree};
 
 /// Kind and number of each loss.
 fn lost(report: &CrawlReport) -> Vec<(LossKind, u64)> {

@@ -9,7 +9,7 @@ use huntsman::{CrawlerBuilder, Job, Output, Page, Spider, spider_fn};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 use serde::Serialize;
 
-use crate::support::{Log, quick};
+use super::support::{Log, quick};
 
 const PAGES: usize = 240;
 

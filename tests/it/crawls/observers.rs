@@ -9,7 +9,7 @@ use huntsman::{
 };
 use huntsman_testkit::{Answer, Reply, ScriptedDownloader, Site};
 
-use crate::support::{Log, links, on_site, quick, tree};
+use super::support::{Log, links, on_site, quick, tree};
 
 /// Refuses to queue requests for some paths.
 struct Without(&'static [&'static str]);

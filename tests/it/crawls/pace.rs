@@ -8,7 +8,7 @@ use std::time::Duration;
 use huntsman::{Crawls, Output, Page, Request, Result, Spider, Start, spider_fn};
 use huntsman_testkit::{Answer, Reply, ScriptedDownloader, Site};
 
-use crate::support::{links, most_at_once, on_site, polite, quick, smallest_gap, tree};
+use super::support::{links, most_at_once, on_site, polite, quick, smallest_gap, tree};
 
 /// When fetches started on all hosts.
 fn all_starts(web: &ScriptedDownloader) -> Vec<Duration> {

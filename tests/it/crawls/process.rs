@@ -9,7 +9,7 @@ use huntsman::middleware::sinks::JsonLines;
 use huntsman::{Output, Page, spider_fn};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-use crate::support::quick;
+use super::support::quick;
 
 /// The variables with the directory for the child's files and the number of pages of its site; without them the test
 /// does nothing.
@@ -53,7 +53,7 @@ async fn child() {
 
 fn start(dir: &Path, pages: u64, stderr: Stdio) -> Child {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "process::child", "--ignored", "--nocapture"]);
+    command.args(["--exact", "crawls::process::child", "--ignored", "--nocapture"]);
     command.env(DIR, dir).env(PAGES, pages.to_string());
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap()
 }

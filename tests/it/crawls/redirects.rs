@@ -7,7 +7,7 @@ use std::time::Duration;
 use huntsman::{Error, Output, Page, Request, Result, Spider, Start, spider_fn};
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-use crate::support::{Log, links, polite, quick};
+use super::support::{Log, links, polite, quick};
 
 #[tokio::test(start_paused = true)]
 async fn a_redirect_is_one_record_and_its_target_is_seen() {

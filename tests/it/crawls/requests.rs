@@ -3,7 +3,7 @@
 use huntsman::Request;
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-use crate::support::{links, quick};
+use super::support::{links, quick};
 
 #[test]
 fn a_request_needs_an_absolute_url() {

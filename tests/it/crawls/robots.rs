@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use huntsman_testkit::{Answer, Reply, ScriptedDownloader, Site};
 
-use crate::support::{Log, links, on_site, polite, smallest_gap, tree};
+use super::support::{Log, links, on_site, polite, smallest_gap, tree};
 
 #[tokio::test(start_paused = true)]
 async fn robots_txt_is_asked_for_once_whatever_waits() {

@@ -8,7 +8,7 @@ use huntsman::{CrawlerBuilder, Layer, Layers, Output, Page, Profile, Result, Spi
 use huntsman_testkit::ScriptedDownloader;
 use serde_json::{Value, json};
 
-use crate::support::{Log, quick, smallest_gap, tree};
+use super::support::{Log, quick, smallest_gap, tree};
 
 #[test]
 fn the_profiles_have_the_values_of_their_table() {
@@ -116,7 +116,7 @@ async fn allowed_domains_may_change_during_the_crawl() {
     .latency(Duration::from_millis(10));
     let log = Log::default();
     let spider = Fickle(false.into());
-    let report = crate::support::quick(spider, &web).observer(log.clone()).run().await.unwrap();
+    let report = super::support::quick(spider, &web).observer(log.clone()).run().await.unwrap();
     assert_eq!(log.delivered(), ["http://a.test/", "http://b.test/", "http://sub.a.test/last"]);
     let refused: Vec<String> = log.refused().into_iter().map(|drop| drop.url).collect();
     assert_eq!(refused, ["http://c.test/", "http://nota.test/", "http://b.test/too-late"]);

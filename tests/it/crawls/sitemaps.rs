@@ -8,7 +8,7 @@ use huntsman::store::Backend;
 use huntsman::{Crawler, Job, Output, Page, Sitemaps, Spider, spider_fn};
 use huntsman_testkit::{Answer, Reply, RunningSite, ScriptedDownloader, Site};
 
-use crate::support::{Log, links, on_site, quick};
+use super::support::{Log, links, on_site, quick};
 
 /// A spider that returns callback and path of every page, and follows nothing.
 fn pages() -> impl Spider<Item = String> {

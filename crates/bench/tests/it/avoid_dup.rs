@@ -1,12 +1,10 @@
 //! `huntsman-bench avoid-dup`.
 
-mod common;
-
 use std::collections::HashSet;
 use std::io::Write;
 use std::path::Path;
 
-use common::{Said, huntsman_bench, run};
+use crate::common::{Said, huntsman_bench, run};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use huntsman::detect::avoid::Options;

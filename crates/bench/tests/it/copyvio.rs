@@ -1,11 +1,9 @@
 //! `huntsman-bench copyvio`.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 
-use common::{huntsman_bench, run};
+use crate::common::{huntsman_bench, run};
 use serde_json::{Value, json};
 
 fn bench(directory: &Path, args: &[&str]) -> Value {

@@ -1,10 +1,8 @@
 //! `huntsman-bench simhash`.
 
-mod common;
-
 use std::path::Path;
 
-use common::{Said, huntsman_bench, run};
+use crate::common::{Said, huntsman_bench, run};
 use serde_json::{Value, json};
 
 fn bench(directory: &Path, args: &[&str]) -> Said {

@@ -1,8 +1,6 @@
 //! `huntsman-bench store`.
 
-mod common;
-
-use common::{huntsman_bench, run};
+use crate::common::{huntsman_bench, run};
 use serde_json::{Value, json};
 
 #[test]

@@ -1,8 +1,6 @@
 //! `crawl --avoid-dup`.
 
-mod common;
-
-use common::{crawl, field, lines, report, run};
+use crate::common::{crawl, field, lines, report, run};
 use huntsman_testkit::{RunningSite, Site};
 
 const PAGES: usize = 150;

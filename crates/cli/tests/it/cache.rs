@@ -1,11 +1,9 @@
 //! The HTTP cache and incremental crawls, through settings of the command; and `huntsman cache`.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::path::Path;
 
-use common::{Said, crawl, field, huntsman, lines, report, run};
+use crate::common::{Said, crawl, field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::Value;
 

@@ -1,12 +1,10 @@
 //! Tests of the other commands, run as processes.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use common::{crawl, field, huntsman, lines, report, run};
+use crate::common::{crawl, field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::{Value, json};
 
@@ -159,7 +157,7 @@ fn printing_into_a_closed_pipe_is_no_error() {
     let mut command = huntsman(&std::env::temp_dir());
     let mut child = command.arg("settings").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
-    let said = common::said(child.wait_with_output().unwrap());
+    let said = crate::common::said(child.wait_with_output().unwrap());
     assert_eq!((said.code, said.stderr.as_str()), (Some(0), ""), "{said:?}");
 }
 

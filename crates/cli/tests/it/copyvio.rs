@@ -1,12 +1,10 @@
 //! `copyvio compare` and `check`.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use common::{huntsman, run};
+use crate::common::{huntsman, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::{Value, json};
 

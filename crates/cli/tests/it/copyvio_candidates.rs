@@ -1,12 +1,10 @@
 //! `copyvio check` with candidate sources: indexes of earlier crawls, indexes of near-duplicates, search engines.
 
-mod common;
-
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{crawl, huntsman, run};
+use crate::common::{crawl, huntsman, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::{Value, json};
 
@@ -130,7 +128,7 @@ fn a_crawl_that_is_killed_and_goes_on_has_all_its_pages_in_the_index() {
     }
     let said = run(&mut kept());
     assert_eq!(said.code, Some(0), "{said:?}");
-    assert_eq!(common::lines(dir.path().join("out/pages.jsonl")).len(), PAGES);
+    assert_eq!(crate::common::lines(dir.path().join("out/pages.jsonl")).len(), PAGES);
     // Each article takes from twenty pages, all of which must be found, and no others.
     for from in (0..PAGES).step_by(20) {
         let text =

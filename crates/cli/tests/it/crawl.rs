@@ -1,8 +1,6 @@
 //! `huntsman crawl`, run as a process: records, limits, scope, exit codes.
 
-mod common;
-
-use common::{crawl, field, huntsman, lines, report, run};
+use crate::common::{crawl, field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site, sites};
 use serde_json::{Value, json};
 

@@ -15,9 +15,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-mod common;
-use common::stories::{stories, write};
-use common::{Said, huntsman, lines, run, said};
+use crate::common::stories::{stories, write};
+use crate::common::{Said, huntsman, lines, run, said};
 
 fn hash_of(story: &Value) -> SimHash {
     match story["simhash"].as_str() {
@@ -110,7 +109,7 @@ fn round_trip(index: &[&str], seed: u64) {
     let naive_flags = naive(&stories, 3, false);
     assert!(naive_flags.len() > 50, "the stories have near-duplicates: {}", naive_flags.len());
     assert_eq!(flagged(&flags), naive_flags);
-    let report = common::lines(path.join("report.json")).remove(0);
+    let report = crate::common::lines(path.join("report.json")).remove(0);
     assert_eq!(
         [&report["processed"], &report["flagged"], &report["skipped_short"], &report["errors"]],
         [&json!(stories.len()), &json!(flags.len()), &json!(0), &json!(0)]
@@ -123,7 +122,7 @@ fn round_trip(index: &[&str], seed: u64) {
     let before = std::fs::read(path.join("flags.jsonl")).unwrap();
     go(&add);
     assert_eq!(std::fs::read(path.join("flags.jsonl")).unwrap(), before);
-    let report = common::lines(path.join("report.json")).remove(0);
+    let report = crate::common::lines(path.join("report.json")).remove(0);
     assert_eq!([&report["flagged"], &report["unchanged"]], [&json!(0), &json!(stories.len())]);
 
     let said = go(&with(&["query", "stories.jsonl"]));

@@ -12,9 +12,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
-mod common;
-use common::huntsman;
-use common::stories::stories;
+use crate::common::huntsman;
+use crate::common::stories::stories;
 
 const PATIENCE: Duration = Duration::from_secs(90);
 

@@ -14,9 +14,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::{Value, json};
 
-mod common;
-use common::stories::stories;
-use common::{Said, huntsman, lines, run, said};
+use crate::common::stories::stories;
+use crate::common::{Said, huntsman, lines, run, said};
 
 /// The command with an endpoint and credentials.
 fn at(endpoint: &str, directory: &Path) -> Command {

@@ -1,13 +1,11 @@
 //! The output directory as users see it: finished, unfinished, fresh, shared.
 
-mod common;
-
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use common::{crawl, field, huntsman, lines, report, run};
+use crate::common::{crawl, field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -43,7 +41,7 @@ fn fresh_crawls_anew() {
 #[test]
 fn the_default_directory_is_named_by_the_host() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
-    let mut command = common::huntsman(dir.path());
+    let mut command = crate::common::huntsman(dir.path());
     let address = format!("127.0.0.1:{}", site.port());
     command.args(["crawl", site.url("/").as_str(), "--profile", "test", "--allow-address", &address]);
     assert_eq!(run(&mut command).code, Some(0));

@@ -1,14 +1,12 @@
 //! `huntsman job` on the state of real crawls that were interrupted.
 #![cfg(unix)]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Said, crawl, field, huntsman, lines, report, run};
+use crate::common::{Said, crawl, field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::Value;
 

@@ -1,10 +1,8 @@
 //! `crawl --near-dup`.
 
-mod common;
-
 use std::time::Duration;
 
-use common::{crawl, field, huntsman, lines, report, run};
+use crate::common::{crawl, field, huntsman, lines, report, run};
 use huntsman::detect::simhash::SimHash;
 use huntsman_testkit::{RunningSite, Site};
 use rand::rngs::StdRng;

@@ -1,9 +1,7 @@
 //! Wrong input: the message says what is wrong, where, and what to do; the exit code is right; no files are left
 //! behind.
 
-mod common;
-
-use common::{huntsman, run};
+use crate::common::{huntsman, run};
 use huntsman_testkit::{RunningSite, Site};
 
 fn site() -> RunningSite {

@@ -1,14 +1,12 @@
 //! Crawls that are stopped, killed or damaged, and then continued.
 #![cfg(unix)]
 
-mod common;
-
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{crawl, field, lines, report, run};
+use crate::common::{crawl, field, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site, sites};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -1,13 +1,11 @@
 //! `serve`: the API, the pages, and protection against hostile clients.
 
-mod common;
-
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{huntsman, run};
+use crate::common::{huntsman, run};
 use huntsman_testkit::browser::Browser;
 use huntsman_testkit::prometheus::check_metrics;
 use huntsman_testkit::{Answer, Asked, RunningSite, Site};

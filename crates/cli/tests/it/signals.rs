@@ -1,13 +1,11 @@
 //! Stopping from outside: signals, and a reader of stdout that goes away.
 #![cfg(unix)]
 
-mod common;
-
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{crawl, lines, report, said};
+use crate::common::{crawl, lines, report, said};
 use huntsman_testkit::{Answer, RunningSite, Site};
 
 fn signal(child: &Child, name: &str) {

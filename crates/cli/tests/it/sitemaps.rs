@@ -1,8 +1,6 @@
 //! `huntsman crawl --sitemaps`: which pages it finds, and where the sitemaps themselves are recorded.
 
-mod common;
-
-use common::{crawl, field, huntsman, lines, report, run};
+use crate::common::{crawl, field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::{Value, json};
 

@@ -1,15 +1,13 @@
 //! `sweep`, and `crawl --copyvio`.
 #![cfg(unix)]
 
-mod common;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{field, huntsman, lines, report, run};
+use crate::common::{field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -343,7 +341,7 @@ fn a_crawl_tells_of_every_page_how_much_of_an_article_stands_there() {
     let dir = tempfile::tempdir().unwrap();
     let site = site(&vec![vec![]; 5]);
     fs::write(dir.path().join("essay.txt"), format!("{} {}", article(3), words(80_000, 80_100))).unwrap();
-    let said = run(common::crawl(dir.path(), &site).args(["--copyvio", "essay.txt"]));
+    let said = run(crate::common::crawl(dir.path(), &site).args(["--copyvio", "essay.txt"]));
     assert_eq!(said.code, Some(0), "{said:?}");
     let pages = lines(dir.path().join("out/pages.jsonl"));
     assert_eq!(pages.len(), 6);
@@ -356,10 +354,10 @@ fn a_crawl_tells_of_every_page_how_much_of_an_article_stands_there() {
     }
     let stats = &report(&dir.path().join("out"))["stats"];
     assert_eq!((&stats["copyvio/pages"], &stats["copyvio/suspected"]), (&json!(6), &json!(1)));
-    let said = run(common::crawl(dir.path(), &site).args(["--copyvio", "missing.txt", "--fresh"]));
+    let said = run(crate::common::crawl(dir.path(), &site).args(["--copyvio", "missing.txt", "--fresh"]));
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.stderr.contains("missing.txt"), "{}", said.stderr);
-    run(common::crawl(dir.path(), &site).arg("--fresh"));
+    run(crate::common::crawl(dir.path(), &site).arg("--fresh"));
     let plain = lines(dir.path().join("out/pages.jsonl"));
     assert!(plain[0].get("copyvio").is_none());
     assert_eq!(field(&plain, "url"), field(&pages, "url"));

@@ -12,7 +12,6 @@ use huntsman_crawler::{
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
-#[path = "engine/survival.rs"]
 mod survival;
 
 /// A spider that follows every link and gives the path of every page as an item.

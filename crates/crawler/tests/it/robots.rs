@@ -30,7 +30,7 @@ fn rules(file: &str) -> RobotsAgent {
 
 #[test]
 fn golden_table() {
-    let cases: Vec<Golden> = serde_json::from_str(include_str!("data/robots.json")).unwrap();
+    let cases: Vec<Golden> = serde_json::from_str(include_str!("../data/robots.json")).unwrap();
     let mut wrong = Vec::new();
     for case in &cases {
         let rules = Robots::parse(case.file.as_bytes()).agent(&case.agent);

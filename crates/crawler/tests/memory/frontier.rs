@@ -1,11 +1,9 @@
-//! Measures the bytes of the memory frontier by counting allocations. It is alone in its file, because other tests
-//! would be counted, too.
+//! Measures the bytes of the memory frontier.
 
 use huntsman_crawler::{End, Frontier, Lease, MemoryFrontier, Order, Settled, Timestamp};
-use huntsman_testkit::load::{CountingAllocator, hosts, links_of};
+use huntsman_testkit::load::{hosts, links_of};
 
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator::new();
+use crate::{ALLOCATOR, TURN};
 
 /// Bytes per request while all are queued, and after all are done.
 async fn bytes_per_request(count: usize, order: Order) -> (usize, usize) {
@@ -34,6 +32,7 @@ async fn bytes_per_request(count: usize, order: Order) -> (usize, usize) {
 
 #[tokio::test]
 async fn a_queued_request_takes_less_than_400_bytes_and_one_that_is_done_less_than_40() {
+    let _turn = TURN.lock().await;
     for (hosts, order) in [(1, Order::Dfs), (100, Order::Bfs), (40_000, Order::Bfs)] {
         let (queued, done) = bytes_per_request(hosts, order).await;
         println!("{hosts} hosts, {order:?}: {queued} bytes queued and seen, {done} bytes done");

@@ -1,20 +1,13 @@
-//! Measures the bytes that reading a sitemap takes by counting allocations. It is alone in its file, because other
-//! tests would be counted, too.
+//! Measures the bytes that reading a sitemap takes.
 
 use std::io::Write;
-use std::sync::{Mutex, PoisonError};
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use huntsman_crawler::{Sitemap, SitemapLimits, SitemapReport};
-use huntsman_testkit::load::CountingAllocator;
 use url::Url;
 
-#[global_allocator]
-static ALLOCATOR: CountingAllocator = CountingAllocator::new();
-
-/// Runs one test at a time: in one process each would count the other's bytes.
-static TURN: Mutex<()> = Mutex::new(());
+use crate::{ALLOCATOR, TURN};
 
 const MIB: usize = 1 << 20;
 
@@ -36,7 +29,7 @@ fn gzip(body: &[u8]) -> Vec<u8> {
 
 #[test]
 fn a_sitemap_of_50_mb_is_read_in_pieces() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = TURN.blocking_lock();
     // 50,000 entries of a kilobyte each.
     let mut body = "<?xml version='1.0'?><urlset>".to_owned();
     for n in 0..50_000 {
@@ -62,7 +55,7 @@ fn a_sitemap_of_50_mb_is_read_in_pieces() {
 
 #[test]
 fn hostile_documents_take_no_more() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let _turn = TURN.blocking_lock();
     let nested = "<urlset>".to_owned() + &"<a>".repeat(10_000_000);
     let endless_tag = "<urlset><url ".to_owned() + &"a='b' ".repeat(5_000_000);
     let endless_text = "<urlset><url><loc>".to_owned() + &"x".repeat(40 * MIB);

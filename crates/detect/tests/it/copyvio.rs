@@ -288,7 +288,7 @@ fn golden(table: &str) -> impl Iterator<Item = Golden> {
 fn generated_wiki_pages_are_read_as_the_reference_does() {
     // The table is from 270 pages, 120 of them damaged; pages that are read differently on purpose (overlapping markup) are left out.
     let mut count = 0;
-    for case in golden(include_str!("data/wikitext-mwparserfromhell-0.7.2.jsonl")) {
+    for case in golden(include_str!("../data/wikitext-mwparserfromhell-0.7.2.jsonl")) {
         let page = Wikitext::new(&case.wikitext);
         assert_eq!((page.text(), page.links()), (case.text, case.links.iter().map(|link| &**link).collect()));
         count += 1;
@@ -300,7 +300,7 @@ fn generated_wiki_pages_are_read_as_the_reference_does() {
 fn generated_html_pages_are_read_as_the_reference_does() {
     // The table is from 120 pages; those that HTML 5 parses differently than libxml2 are left out.
     let mut count = 0;
-    for case in golden(include_str!("data/html-lxml-6.1.3.jsonl")) {
+    for case in golden(include_str!("../data/html-lxml-6.1.3.jsonl")) {
         assert_eq!(html_text(&case.html), case.text, "{}", case.html);
         count += 1;
     }

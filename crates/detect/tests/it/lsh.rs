@@ -8,7 +8,9 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 #[test]
 fn bands_and_rows_are_datasketchs() {
     let mut count = 0;
-    for line in include_str!("data/lsh-params-datasketch-1.6.5.tsv").lines().filter(|l| !l.starts_with('#')) {
+    for line in
+        include_str!("../data/lsh-params-datasketch-1.6.5.tsv").lines().filter(|l| !l.starts_with('#'))
+    {
         let row: Vec<f64> = line.split('\t').map(|cell| cell.parse().unwrap()).collect();
         let [threshold, permutations, positives, negatives, b, r] = row[..] else { panic!("{line}") };
         let found = LshParams::weighted(threshold, permutations as usize, positives, negatives).unwrap();
@@ -186,7 +188,7 @@ mod datasketch {
             assert_ne!(ours, found);
             let line =
                 format!("{threshold}\t{permutations}\t{positives}\t{negatives}\t{}\t{}\n", ours.b, ours.r);
-            assert!(include_str!("data/lsh-params-datasketch-1.6.5.tsv").contains(&line), "{line}");
+            assert!(include_str!("../data/lsh-params-datasketch-1.6.5.tsv").contains(&line), "{line}");
         }
     }
 }

@@ -617,7 +617,7 @@ fn saving_and_restoring_changes_no_answer() {
 
 #[test]
 fn format_1_can_be_read() {
-    let saved = include_str!("data/maybedont-gate-1.json");
+    let saved = include_str!("../data/maybedont-gate-1.json");
     let gate: Gate = serde_json::from_str(saved).unwrap();
     let answer = gate.predictor().unwrap().answer("http://h.example/t?n=7&sid=x");
     assert_eq!(answer.best[0].to_string(), "`sid` changes nothing on any path: 5 same, 0 different");
@@ -626,7 +626,8 @@ fn format_1_can_be_read() {
 
 #[test]
 fn what_no_predictor_saved_is_an_error() {
-    let saved: serde_json::Value = serde_json::from_str(include_str!("data/maybedont-gate-1.json")).unwrap();
+    let saved: serde_json::Value =
+        serde_json::from_str(include_str!("../data/maybedont-gate-1.json")).unwrap();
     let refused = |pointer: &str, value: serde_json::Value, message: &str| {
         let mut damaged = saved.clone();
         *damaged.pointer_mut(pointer).unwrap_or_else(|| panic!("no {pointer}")) = value;

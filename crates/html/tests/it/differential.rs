@@ -12,12 +12,12 @@ use scraper::node::Element;
 use scraper::{Html, HtmlTreeSink, Node};
 
 const PAGES: [(&str, &str); 6] = [
-    ("wiki", include_str!("data/wiki.html")),
-    ("forum", include_str!("data/forum.html")),
-    ("docs", include_str!("data/docs.html")),
-    ("news", include_str!("data/news.html")),
-    ("shop", include_str!("data/shop.html")),
-    ("home", include_str!("data/home.html")),
+    ("wiki", include_str!("../data/wiki.html")),
+    ("forum", include_str!("../data/forum.html")),
+    ("docs", include_str!("../data/docs.html")),
+    ("news", include_str!("../data/news.html")),
+    ("shop", include_str!("../data/shop.html")),
+    ("home", include_str!("../data/home.html")),
 ];
 
 const BLOCKS: &str = " address article aside blockquote body caption center dd details dialog dir div dl dt fieldset \

@@ -5,8 +5,6 @@ use huntsman_html::{
     decode_body, sniff, tokenize,
 };
 
-mod hostile;
-
 /// Counts the calls and bytes that a sink receives. Further work would have to be inside the tokenizer, which only
 /// moves forward.
 #[derive(Default)]
@@ -42,7 +40,7 @@ impl Sink for Work {
 
 #[test]
 fn every_byte_reaches_the_sink_at_most_once() {
-    for (name, make) in hostile::inputs() {
+    for (name, make) in crate::hostile::inputs() {
         for size in [1 << 12, 1 << 18] {
             let page = make(size);
             let mut work = Work::default();
@@ -54,7 +52,7 @@ fn every_byte_reaches_the_sink_at_most_once() {
 
 #[test]
 fn hostile_documents_end_within_their_limits() {
-    let inputs = hostile::inputs();
+    let inputs = crate::hostile::inputs();
     assert!(inputs.len() >= 60);
     let options = ScanOptions::everything();
     // The full size is used only in optimised builds, where it takes a second; otherwise it would take a minute.
@@ -91,7 +89,7 @@ fn two_hundred_thousand_nested_elements_are_read_to_the_end() {
 
 #[test]
 fn damage_at_every_byte_does_not_panic() {
-    let page = include_str!("data/news.html");
+    let page = include_str!("../data/news.html");
     let options = ScanOptions::everything();
     let mut scan = Scan::new();
     for end in (0..page.len()).filter(|&end| page.is_char_boundary(end)).step_by(7) {

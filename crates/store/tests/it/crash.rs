@@ -113,7 +113,7 @@ fn what_was_acknowledged_before_a_kill_is_wholly_there() {
         let parent = temporary();
         let mut acknowledged = None;
         for kill in 0..3 {
-            let mut child = child("child_that_writes_until_it_is_killed", "", parent.path(), backend)
+            let mut child = child("crash::child_that_writes_until_it_is_killed", "", parent.path(), backend)
                 .spawn()
                 .expect("the child starts");
             let lines = BufReader::new(child.stdout.take().expect("piped")).lines().map_while(Result::ok);
@@ -175,7 +175,7 @@ fn a_full_disk_is_an_error_and_leaves_a_readable_store() {
         let parent = temporary();
         // The system's limit on the size of files simulates a full disk; a few thousand blocks of 512 bytes or 1 KiB.
         let limit = "trap '' XFSZ; ulimit -f 6000;";
-        let output = child("child_that_writes_until_the_disk_is_full", limit, parent.path(), backend)
+        let output = child("crash::child_that_writes_until_the_disk_is_full", limit, parent.path(), backend)
             .output()
             .expect("the child starts");
         let text = String::from_utf8_lossy(&output.stdout);

@@ -18,7 +18,7 @@ fn golden_pairs() {
         let text = if text.starts_with('/') { format!("http://h.example{text}") } else { text.to_owned() };
         Url::parse(&text).unwrap_or_else(|e| panic!("{text}: {e}"))
     };
-    for row in rows(include_str!("data/canonical.tsv")) {
+    for row in rows(include_str!("../data/canonical.tsv")) {
         let [relation, left, right] = row[..] else { panic!("{row:?}") };
         let (a, b) = (canonical(&parse(left)), canonical(&parse(right)));
         assert_eq!(a == b, relation == "=", "{left} {relation} {right}: {a} and {b}");
@@ -27,7 +27,7 @@ fn golden_pairs() {
 
 #[test]
 fn w3lib_gives_the_same_form() {
-    for row in rows(include_str!("data/w3lib-2.5.0.tsv")) {
+    for row in rows(include_str!("../data/w3lib-2.5.0.tsv")) {
         let [given, expected] = row[..] else { panic!("{row:?}") };
         assert_eq!(canonical(&Url::parse(given).unwrap()), expected, "{given}");
     }

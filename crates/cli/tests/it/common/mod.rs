@@ -1,7 +1,5 @@
 //! Runs the real binary against local sites.
 
-#![allow(dead_code, reason = "every test file uses a part of it")]
-
 pub(crate) mod stories;
 
 use std::path::Path;

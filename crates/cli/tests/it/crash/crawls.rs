@@ -9,9 +9,9 @@ use huntsman::middleware::copyvio::TextIndex;
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::Value;
 
+use super::records::{each_once, field, json, lines, none_twice};
+use super::scenario::{Checked, Moment, Scenario};
 use crate::common::{huntsman, run};
-use crate::records::{each_once, field, json, lines, none_twice};
-use crate::scenario::{Checked, Moment, Scenario};
 
 /// Number of pages of the site; every fifth links to a page that does not exist.
 const PAGES: usize = 24;

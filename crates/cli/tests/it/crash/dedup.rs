@@ -8,10 +8,10 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 use serde_json::Value;
 
+use super::records::{each_once, field, lines};
+use super::scenario::Scenario;
 use crate::common::stories::{stories, write};
 use crate::common::{huntsman, run};
-use crate::records::{each_once, field, lines};
-use crate::scenario::Scenario;
 
 /// `dedup add`, with flags and a report.
 pub(crate) fn add() -> Scenario {

@@ -12,9 +12,9 @@ use huntsman::prelude::*;
 use huntsman::store::Backend;
 use huntsman::{Job, crawl};
 
-use crate::crawls::{addresses, site};
-use crate::records::{each_once, field, lines, none_twice};
-use crate::scenario::{Checked, Moment, Scenario};
+use super::crawls::{addresses, site};
+use super::records::{each_once, field, lines, none_twice};
+use super::scenario::{Checked, Moment, Scenario};
 
 /// The environment variable with the start address; this test binary also runs as the spider.
 const START: &str = "CRASH_TEST_SPIDER_START";
@@ -70,7 +70,10 @@ pub(crate) fn feeds() -> Scenario {
     let (start, [pages, _]) = (site.url("/").to_string(), addresses(&site));
     let command = move |directory: &Path| {
         let mut command = Command::new(std::env::current_exe().expect("the test has a binary"));
-        command.args(["feeds::spider", "--exact", "--nocapture"]).env(START, &start).current_dir(directory);
+        command
+            .args(["crash::feeds::spider", "--exact", "--nocapture"])
+            .env(START, &start)
+            .current_dir(directory);
         command
     };
     let mut scenario = Scenario::new(command, move |directory, moment| {

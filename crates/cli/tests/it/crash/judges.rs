@@ -10,7 +10,7 @@ use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
 
-use crate::scenario::{Moment, Scenario};
+use super::scenario::{Moment, Scenario};
 
 /// A command that takes longer counts as hanging.
 const LIMIT: Duration = Duration::from_secs(60);

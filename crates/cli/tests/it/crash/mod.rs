@@ -12,8 +12,6 @@
 //! | `HUNTSMAN_CRASH_SEED` | the seed, which every test prints |
 #![cfg(target_os = "linux")]
 
-#[path = "../common/mod.rs"]
-mod common;
 mod crawls;
 mod dedup;
 mod feeds;

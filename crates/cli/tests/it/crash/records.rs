@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::scenario::Checked;
+use super::scenario::Checked;
 
 /// The lines of a file; an error if one is incomplete.
 pub(crate) fn lines(path: &Path) -> Result<Vec<Value>, String> {

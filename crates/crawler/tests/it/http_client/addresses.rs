@@ -2,7 +2,7 @@
 
 use huntsman_crawler::{Downloader, FetchErrorKind as K, HttpDownloader, Settings};
 
-use crate::support::{Server, get, page};
+use super::support::{Server, get, page};
 
 fn guarded(change: impl FnOnce(&mut Settings)) -> HttpDownloader {
     let mut settings = Settings::default();

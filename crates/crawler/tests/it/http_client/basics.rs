@@ -1,7 +1,7 @@
 //! Tests of the HTTP client: plain fetches, the request that is sent, the response that is returned, connection
 //! reuse.
 
-use crate::support::{Server, answer, downloader, fetch, get, gzip, page};
+use super::support::{Server, answer, downloader, fetch, get, gzip, page};
 use http::{Method, Version};
 use huntsman_crawler::{FetchErrorKind, Request};
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use huntsman_crawler::{FetchErrorKind, Request, meta};
 
-use crate::support::{Server, answer, downloader, fetch, get, gzip, page};
+use super::support::{Server, answer, downloader, fetch, get, gzip, page};
 
 const MIB: usize = 1 << 20;
 

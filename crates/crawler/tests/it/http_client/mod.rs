@@ -1,5 +1,4 @@
-//! Tests of the HTTP client against scripted servers on loopback. They are one program, because linking takes longer
-//! than running.
+//! Tests of the HTTP client against scripted servers on loopback.
 
 mod addresses;
 mod basics;

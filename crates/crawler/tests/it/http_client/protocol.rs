@@ -2,7 +2,7 @@
 
 use huntsman_crawler::{FetchErrorKind as K, Request, meta};
 
-use crate::support::{Server, answer, downloader, fetch, get, page};
+use super::support::{Server, answer, downloader, fetch, get, page};
 
 #[tokio::test]
 async fn broken_answers_are_failed_by_kind_and_never_delivered() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use huntsman_crawler::{FetchErrorKind as K, HttpDownloader, Request, Settings};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::support::{Server, downloader, fetch, get, page};
+use super::support::{Server, downloader, fetch, get, page};
 
 fn through(proxy: &str, url: &str) -> Request {
     Request::parse(url).expect("a URL").meta("proxy", proxy)
@@ -43,7 +43,7 @@ async fn proxy_credentials_never_reach_a_site() {
 
 #[tokio::test]
 async fn https_goes_through_a_tunnel_that_alone_sees_the_credentials() {
-    let site = crate::secure::site(&["h2", "http/1.1"]).await;
+    let site = super::secure::site(&["h2", "http/1.1"]).await;
     let target = site.address;
     let proxy = Server::start(move |mut peer, _| async move {
         peer.head().await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use huntsman_crawler::{FetchErrorKind as K, Request};
 
-use crate::support::{Server, downloader, fetch, get, page};
+use super::support::{Server, downloader, fetch, get, page};
 
 /// Answers `good` requests on each connection, reads one more request and closes without a response.
 async fn tired_after(good: usize) -> Server {
@@ -154,7 +154,10 @@ async fn idle_connections_are_bounded_over_all_hosts() {
 #[cfg(target_os = "linux")]
 async fn running_out_of_files_waits_instead_of_failing() {
     let program = std::env::current_exe().expect("this program");
-    let script = format!("ulimit -n 48 && '{}' --exact reuse::with_few_files --nocapture", program.display());
+    let script = format!(
+        "ulimit -n 48 && '{}' --exact http_client::reuse::with_few_files --nocapture",
+        program.display()
+    );
     let mut command = std::process::Command::new("sh");
     let output = command.arg("-c").arg(script).env("FEW_FILES", "1").output().expect("a shell");
     let said = String::from_utf8_lossy(&output.stdout);

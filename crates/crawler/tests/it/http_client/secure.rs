@@ -14,7 +14,7 @@ use tokio_rustls::rustls::version::{TLS12, TLS13};
 use tokio_rustls::rustls::{ALL_VERSIONS, ServerConfig, SupportedProtocolVersion, crypto};
 use tokio_rustls::server::TlsStream;
 
-use crate::support::{Server, downloader, fetch, get};
+use super::support::{Server, downloader, fetch, get};
 
 /// An https site that answers every request with its path, over HTTP/2 or HTTP/1.1.
 pub(crate) struct Site {
@@ -213,7 +213,7 @@ async fn a_bad_certificate_is_recorded_with_the_page_where_that_is_asked_for() {
     for protocols in [&["h2", "http/1.1"][..], &["http/1.1"]] {
         let site = site(protocols).await;
         let downloader = trusting(|s| s.download_verify_certificates = VerifyCertificates::Record);
-        let plain = Server::always(crate::support::page(b"")).await;
+        let plain = Server::always(super::support::page(b"")).await;
         assert!(get(&downloader, &plain.url("/")).await.expect("a page").flags.is_empty());
         // The second response uses the connection of the first.
         for _ in 0..2 {
@@ -250,7 +250,7 @@ async fn credentials_are_withheld_from_servers_that_are_not_verified() {
         "{:?}",
         site.seen()
     );
-    let plain = Server::always(crate::support::page(b"")).await;
+    let plain = Server::always(super::support::page(b"")).await;
     fetch(&downloader, request(&plain.url("/"))).await.expect("a page");
     assert_eq!(plain.heads()[0].matches("s3cret").count(), 3, "http never was verified");
 }

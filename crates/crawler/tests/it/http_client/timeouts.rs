@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use huntsman_crawler::{FetchErrorKind as K, Request};
 
-use crate::support::{Server, downloader, fetch, get, page};
+use super::support::{Server, downloader, fetch, get, page};
 
 /// Sends the bytes and then stays silent until the client leaves.
 async fn quiet_after(bytes: &'static str) -> Server {

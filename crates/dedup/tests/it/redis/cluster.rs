@@ -6,7 +6,7 @@ use huntsman_dedup::redis::{HashTag, Layout, RedisIndex};
 use huntsman_detect::near::{IndexErrorKind, NearIndex};
 use huntsman_testkit::redis::Cluster;
 
-use crate::model::{Model, Source, identity, random_steps, settings};
+use super::model::{Model, Source, identity, random_steps, settings};
 
 #[test]
 fn a_cluster_is_the_naive_index_with_every_tag() {

@@ -10,7 +10,7 @@ use huntsman_testkit::conformance::near_index::{self as suite, Opened};
 use huntsman_testkit::near_index_conformance;
 use huntsman_testkit::redis::Server;
 
-use crate::model::settings;
+use super::model::settings;
 
 /// An index, and the server that holds it and is stopped with it.
 #[derive(Debug)]

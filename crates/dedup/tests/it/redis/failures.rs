@@ -8,7 +8,7 @@ use huntsman_detect::near::{Document, IndexErrorKind, NearIndex};
 use huntsman_detect::simhash::SimHash;
 use huntsman_testkit::redis::{Counted, Cuts, Proxy, Server};
 
-use crate::model::{Model, Source, identity, language, open, settings, steps_without_end};
+use super::model::{Model, Source, identity, language, open, settings, steps_without_end};
 
 const LAYOUTS: [Layout; 3] = Layout::ALL;
 

@@ -5,7 +5,7 @@ use huntsman_detect::near::{Document, IndexErrorKind, NearIndex};
 use huntsman_detect::simhash::SimHash;
 use huntsman_testkit::redis::Server;
 
-use crate::model::{Model, Source, identity, language, random_steps, settings};
+use super::model::{Model, Source, identity, language, random_steps, settings};
 
 /// The full text of an error.
 fn told(error: &huntsman_detect::near::IndexError) -> String {

@@ -7,7 +7,7 @@ use huntsman_detect::near::{DocId, Document, Identity, IndexErrorKind, Near, Nea
 use huntsman_detect::simhash::{Features, SimHash};
 use huntsman_testkit::redis::Server;
 
-use crate::model::{Model, Source, identity, language, open, random_steps, settings};
+use super::model::{Model, Source, identity, language, open, random_steps, settings};
 
 #[test]
 fn the_seed_layout_is_the_naive_index() {
