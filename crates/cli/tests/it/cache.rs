@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
-use crate::common::{Said, crawl, field, huntsman, lines, report, run};
-use huntsman_testkit::{Answer, RunningSite, Site};
+use crate::common::{Said, crawl, field, huntsman, lines, report, run, wait_for};
+use huntsman_testkit::{Answer, Gate, RunningSite, Site};
 use serde_json::Value;
 
 fn small() -> RunningSite {
@@ -246,17 +246,12 @@ fn an_exported_archive_has_every_answer_in_a_member_of_its_own() {
 fn a_cache_in_use_is_said() {
     let dir = tempfile::tempdir().unwrap();
     drop(cached(dir.path()));
-    let site = Site::builder()
-        .answer("/", Answer::html("slow").delay(std::time::Duration::from_secs(3)))
-        .start_blocking();
+    let gate = Gate::default();
+    let site = Site::builder().answer("/", Answer::html("slow").behind(&gate)).start_blocking();
     let mut running = crawl(dir.path(), &site);
     running.args(["--set", "httpcache_enabled=true", "--set", "httpcache_dir=cache", "--out", "slow"]);
     let mut child = running.spawn().unwrap();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
-    while site.count("/") == 0 {
-        assert!(std::time::Instant::now() < deadline, "the page was never asked for");
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    wait_for(&site, "/");
     for args in
         [&["ls", "cache"][..], &["rm", "cache", "--all"], &["export-warc", "cache", "--out", "x.warc.gz"]]
     {
@@ -265,6 +260,7 @@ fn a_cache_in_use_is_said() {
         assert!(said.stderr.contains("another process"), "{args:?}: {}", said.stderr);
     }
     assert!(!dir.path().join("x.warc.gz").exists() && !dir.path().join("x.warc.gz.new").exists());
+    gate.open();
     assert_eq!(child.wait().unwrap().code(), Some(0));
     assert_eq!(listed(dir.path(), &[]).len(), 6);
 }

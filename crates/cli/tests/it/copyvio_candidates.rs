@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{crawl, huntsman, run};
+use crate::common::{crawl, huntsman, run, wait_for};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::{Value, json};
 
@@ -172,9 +172,7 @@ fn one_process_at_a_time_adds_pages_and_others_may_look() {
         .route("/slow", |_| Answer::html("late").delay(std::time::Duration::from_secs(60)))
         .start_blocking();
     let mut first = crawl(dir.path(), &slow).args(["--index", "index", "--out", "first"]).spawn().unwrap();
-    while slow.count("/slow") == 0 {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    wait_for(&slow, "/slow");
     let other = site(0);
     let said = run(crawl(dir.path(), &other).args(["--index", "index"]));
     assert_eq!(said.code, Some(1), "{said:?}");

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common::{crawl, field, huntsman, lines, report, run};
-use huntsman_testkit::{Answer, RunningSite, Site};
+use crate::common::{crawl, field, huntsman, lines, report, run, wait_for};
+use huntsman_testkit::{Answer, Gate, RunningSite, Site};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
@@ -60,26 +60,19 @@ fn a_crawl_whose_seed_failed_is_tried_again() {
     assert_eq!(report(&dir.path().join("out"))["pages"], 1);
 }
 
-/// A site whose second page is slow.
-fn slow(delay: Duration) -> RunningSite {
+/// A site whose second page waits for a gate.
+fn slow(gate: &Gate) -> RunningSite {
     Site::builder()
         .page("/", "<a href='/slow'>s</a>")
-        .answer("/slow", Answer::html("<a href='/after'>a</a>").delay(delay))
+        .answer("/slow", Answer::html("<a href='/after'>a</a>").behind(gate))
         .page("/after", "after")
         .start_blocking()
 }
 
-fn wait_for(site: &RunningSite, target: &str) {
-    let deadline = std::time::Instant::now() + Duration::from_secs(20);
-    while site.count(target) == 0 {
-        assert!(std::time::Instant::now() < deadline, "{target} was never asked for: {:?}", site.targets());
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 #[test]
 fn a_killed_crawl_in_memory_cannot_go_on_and_fresh_starts_anew() {
-    let (dir, site) = (tempfile::tempdir().unwrap(), slow(Duration::from_secs(2)));
+    let (dir, gate) = (tempfile::tempdir().unwrap(), Gate::default());
+    let site = slow(&gate);
     let mut child = crawl(dir.path(), &site).spawn().unwrap();
     wait_for(&site, "/slow");
     child.kill().unwrap();
@@ -87,18 +80,21 @@ fn a_killed_crawl_in_memory_cannot_go_on_and_fresh_starts_anew() {
     let said = run(&mut crawl(dir.path(), &site));
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.stderr.contains("unfinished") && said.stderr.contains("--fresh"), "{}", said.stderr);
+    gate.open();
     assert_eq!(run(crawl(dir.path(), &site).arg("--fresh")).code, Some(0));
     assert_eq!(lines(dir.path().join("out/pages.jsonl")).len(), 3);
 }
 
 #[test]
 fn a_second_crawl_into_the_same_directory_refuses() {
-    let (dir, site) = (tempfile::tempdir().unwrap(), slow(Duration::from_secs(2)));
+    let (dir, gate) = (tempfile::tempdir().unwrap(), Gate::default());
+    let site = slow(&gate);
     let mut first = crawl(dir.path(), &site).spawn().unwrap();
     wait_for(&site, "/slow");
     let said = run(&mut crawl(dir.path(), &site));
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.stderr.contains("another huntsman"), "{}", said.stderr);
+    gate.open();
     assert_eq!(first.wait().unwrap().code(), Some(0), "the first one is not disturbed");
     assert_eq!(lines(dir.path().join("out/pages.jsonl")).len(), 3);
 }

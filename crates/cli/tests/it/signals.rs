@@ -3,29 +3,35 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::common::{crawl, lines, report, said};
-use huntsman_testkit::{Answer, RunningSite, Site};
+use crate::common::{crawl, lines, report, said, wait_for};
+use huntsman_testkit::{Answer, Gate, RunningSite, Site};
 
 fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
 }
 
-fn wait_for(site: &RunningSite, target: &str) {
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while site.count(target) == 0 {
-        assert!(Instant::now() < deadline, "{target} was never asked for: {:?}", site.targets());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+/// Reads stderr until the crawl says that it was stopped.
+fn wait_until_stopping(stderr: &mut impl BufRead) {
+    let mut lines = stderr.lines().map(Result::unwrap);
+    assert!(lines.any(|line| line.contains("once more to stop at once")), "it does not say so");
 }
 
-/// An endless site; `/slow` takes two seconds, `/stuck` never ends.
-fn site() -> RunningSite {
+/// The exit code and the rest of stderr.
+fn end(mut child: Child, mut stderr: impl BufRead) -> (Option<i32>, String) {
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert!(!rest.contains("panicked"), "{rest}");
+    (child.wait().unwrap().code(), rest)
+}
+
+/// An endless site; `/slow` waits for a gate, `/stuck` never ends.
+fn site(gate: &Gate) -> RunningSite {
     Site::builder()
         .page("/", "<a href='/slow'>s</a>")
-        .answer("/slow", Answer::html("<a href='/next'>n</a>").delay(Duration::from_millis(1_500)))
+        .answer("/slow", Answer::html("<a href='/next'>n</a>").behind(gate))
         .page("/next", "n")
         .page("/to-stuck", "<a href='/stuck'>s</a>")
         .answer("/stuck", Answer::html("x").delay(Duration::from_secs(60)))
@@ -35,32 +41,38 @@ fn site() -> RunningSite {
 #[test]
 fn the_first_signal_lets_what_is_in_flight_end_and_exits_130() {
     for name in ["INT", "TERM"] {
-        let (dir, site) = (tempfile::tempdir().unwrap(), site());
-        let child = crawl(dir.path(), &site).stderr(Stdio::piped()).spawn().unwrap();
+        let (dir, gate) = (tempfile::tempdir().unwrap(), Gate::default());
+        let site = site(&gate);
+        let mut child = crawl(dir.path(), &site).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
         wait_for(&site, "/slow");
         signal(&child, name);
-        let said = said(child.wait_with_output().unwrap());
-        assert_eq!(said.code, Some(130), "{said:?}");
+        wait_until_stopping(&mut stderr);
+        // The crawl says so just before it stops, and nothing outside of it shows when it has.
+        std::thread::sleep(Duration::from_millis(100));
+        gate.open();
+        let (code, rest) = end(child, stderr);
+        assert_eq!(code, Some(130), "{rest}");
         let pages = lines(dir.path().join("out/pages.jsonl"));
         assert_eq!(pages.len(), 2, "what was in flight was saved");
         assert_eq!(site.count("/next"), 0, "and nothing new was asked for");
         assert_eq!(report(&dir.path().join("out"))["finish_reason"], "shutdown");
-        assert!(said.stderr.contains("once more to stop at once"), "{}", said.stderr);
     }
 }
 
 #[test]
 fn the_second_signal_ends_at_once() {
-    let (dir, site) = (tempfile::tempdir().unwrap(), site());
+    let (dir, site) = (tempfile::tempdir().unwrap(), site(&Gate::default()));
     let mut command = crawl(dir.path(), &site);
-    let child = command.arg(site.url("/to-stuck").as_str()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command.arg(site.url("/to-stuck").as_str()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = BufReader::new(child.stderr.take().unwrap());
     wait_for(&site, "/stuck");
     signal(&child, "INT");
-    std::thread::sleep(Duration::from_millis(300));
+    wait_until_stopping(&mut stderr);
     signal(&child, "INT");
-    let said = said(child.wait_with_output().unwrap());
-    assert_eq!(said.code, Some(130), "{said:?}");
-    assert!(said.stderr.contains("stopping at once"), "{}", said.stderr);
+    let (code, rest) = end(child, stderr);
+    assert_eq!(code, Some(130), "{rest}");
+    assert!(rest.contains("stopping at once"), "{rest}");
     // The page that never ends would have delayed the end by the 15 s of the first signal.
     assert!(!lines(dir.path().join("out/pages.jsonl")).is_empty());
 }

@@ -4,6 +4,7 @@ pub(crate) mod stories;
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use huntsman_testkit::RunningSite;
 use serde_json::Value;
@@ -27,6 +28,15 @@ pub(crate) fn crawl(directory: &Path, site: &RunningSite) -> Command {
     command.arg("crawl").arg(site.url("/").as_str()).args(["--profile", "test", "--out", "out"]);
     command.args(["--allow-address", &format!("127.0.0.1:{}", site.port()), "--set", "log_level=warn"]);
     command
+}
+
+/// Waits until the site was asked for a target.
+pub(crate) fn wait_for(site: &RunningSite, target: &str) {
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while site.count(target) == 0 {
+        assert!(Instant::now() < deadline, "{target} was never asked for: {:?}", site.targets());
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }
 
 /// The output of a finished command.

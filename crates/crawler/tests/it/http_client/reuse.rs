@@ -184,6 +184,7 @@ async fn with_few_files() {
     println!("met the limit");
     let (first, url) = (Arc::clone(&downloader), format!("http://one.example:{port}/"));
     let fetched = tokio::spawn(async move { get(&first, &url).await });
+    // A real wait: the client asks the system again and again, and must not give up.
     tokio::time::sleep(std::time::Duration::from_millis(150)).await;
     assert!(!fetched.is_finished(), "it waits for others to free files");
     drop(others);

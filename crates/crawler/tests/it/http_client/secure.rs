@@ -132,6 +132,7 @@ async fn serve_h2(stream: TlsStream<TcpStream>, log: &Mutex<Vec<String>>) {
             "/cut" => {
                 let _ = body.send_data(Bytes::from_static(b"half"), false);
                 tokio::spawn(async move {
+                    // The pause lets the client read the first half before the reset discards it.
                     tokio::time::sleep(std::time::Duration::from_millis(30)).await;
                     body.send_reset(h2::Reason::INTERNAL_ERROR);
                 });
