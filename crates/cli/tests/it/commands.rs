@@ -2,16 +2,22 @@
 
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use crate::common::{crawl, field, huntsman, lines, report, run};
-use huntsman_testkit::{Answer, RunningSite, Site};
+use crate::common::{crawl, field, huntsman, lines, report, run, wait_for};
+use huntsman_testkit::{Answer, Gate, RunningSite, Site, SiteBuilder};
 use serde_json::{Value, json};
 
-fn site() -> RunningSite {
+/// The pages that are fetched.
+fn pages() -> SiteBuilder {
     Site::builder()
-        .robots("User-agent: *\nDisallow: /private # not you\nAllow: /private/ok\nCrawl-delay: 2.5\nSitemap: /map.xml\n\nUser-agent: other\nDisallow: /\n")
+        .robots("User-agent: *\nDisallow: /private # not you")
         .page("/", "<html lang=en><title>T</title><p>Some text.</p><a href='/a'>a</a> <a href='/a'>again</a>")
+}
+
+/// The same with rules of all kinds. Its delay would be waited for between robots.txt and a page.
+fn site() -> RunningSite {
+    pages()
+        .robots("User-agent: *\nDisallow: /private # not you\nAllow: /private/ok\nCrawl-delay: 2.5\nSitemap: /map.xml\n\nUser-agent: other\nDisallow: /\n")
         .answer("/busy/robots.txt", Answer::status(503))
         .start_blocking()
 }
@@ -25,7 +31,7 @@ fn on(site: &RunningSite, command: &str, args: &[&str]) -> Command {
 
 #[test]
 fn fetch_prints_the_body_as_it_came() {
-    let site = site();
+    let site = pages().start_blocking();
     let said = run(&mut on(&site, "fetch", &[site.url("/").as_str()]));
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.stdout.starts_with("<html lang=en><title>T</title>") && said.stdout.ends_with("again</a>"));
@@ -34,7 +40,7 @@ fn fetch_prints_the_body_as_it_came() {
 
 #[test]
 fn fetch_prints_record_text_links_or_headers() {
-    let site = site();
+    let site = pages().start_blocking();
     let url = site.url("/").to_string();
     let get = |flag: &str| run(&mut on(&site, "fetch", &[&url, flag])).stdout;
     let record: Value = serde_json::from_str(&get("--json")).unwrap();
@@ -46,7 +52,7 @@ fn fetch_prints_record_text_links_or_headers() {
 
 #[test]
 fn fetch_of_an_error_prints_it_and_exits_1() {
-    let site = site();
+    let site = pages().start_blocking();
     let said = run(&mut on(&site, "fetch", &[site.url("/nowhere").as_str()]));
     assert_eq!(said.code, Some(1));
     assert!(said.stdout.contains("not found") && said.stderr.contains("404"), "{said:?}");
@@ -245,9 +251,10 @@ fn bench_measures_the_crawl_against_fetching_alone() {
 
 #[test]
 fn metrics_are_served_while_the_crawl_runs() {
+    let gate = Gate::default();
     let site = Site::builder()
         .page("/", "<a href='/slow'>s</a>")
-        .answer("/slow", Answer::html("x").delay(Duration::from_secs(2)))
+        .answer("/slow", Answer::html("x").behind(&gate))
         .start_blocking();
     let dir = tempfile::tempdir().unwrap();
     let mut command = crawl(dir.path(), &site);
@@ -259,11 +266,7 @@ fn metrics_are_served_while_the_crawl_runs() {
         line.trim().strip_prefix("metrics at http://").and_then(|rest| rest.strip_suffix("/metrics"));
     let address = address.unwrap_or_else(|| panic!("{line}"));
     assert!(address.starts_with("127.0.0.1:"), "{address}");
-    let deadline = std::time::Instant::now() + Duration::from_secs(20);
-    while site.count("/slow") == 0 {
-        assert!(std::time::Instant::now() < deadline);
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for(&site, "/slow");
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
     let mut answer = String::new();
@@ -285,5 +288,6 @@ fn metrics_are_served_while_the_crawl_runs() {
         answer.contains(&format!("\nhuntsman_host_state{{host=\"{host}\",state=\"active\"}} 1\n")),
         "{answer}"
     );
+    gate.open();
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
