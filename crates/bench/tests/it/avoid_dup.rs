@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::io::Write;
 use std::path::Path;
 
-use crate::common::{Said, huntsman_bench, run};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use huntsman::detect::avoid::Options;
 use huntsman::detect::avoid::evaluation::{Case, Simulation};
 use huntsman_testkit::{RunningSite, Site};
 use serde_json::{Value, json};
+
+use crate::common::{Said, huntsman_bench, run};
 
 const ARTICLES: usize = 300;
 

@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{huntsman_bench, run};
 use serde_json::{Value, json};
+
+use crate::common::{huntsman_bench, run};
 
 fn bench(directory: &Path, args: &[&str]) -> Value {
     let said = run(huntsman_bench(directory).args(["copyvio"]).args(args).arg("--json"));

@@ -2,8 +2,9 @@
 
 use std::path::Path;
 
-use crate::common::{Said, huntsman_bench, run};
 use serde_json::{Value, json};
+
+use crate::common::{Said, huntsman_bench, run};
 
 fn bench(directory: &Path, args: &[&str]) -> Said {
     run(huntsman_bench(directory).args(["simhash"]).args(args))

@@ -1,7 +1,8 @@
 //! `huntsman-bench store`.
 
-use crate::common::{huntsman_bench, run};
 use serde_json::{Value, json};
+
+use crate::common::{huntsman_bench, run};
 
 #[test]
 fn bench_store_tells_of_every_store_what_it_costs() {

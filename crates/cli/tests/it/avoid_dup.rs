@@ -1,7 +1,8 @@
 //! `crawl --avoid-dup`.
 
-use crate::common::{crawl, field, lines, report, run};
 use huntsman_testkit::{RunningSite, Site};
+
+use crate::common::{crawl, field, lines, report, run};
 
 const PAGES: usize = 150;
 

@@ -3,9 +3,10 @@
 use std::io::{Read, Write};
 use std::path::Path;
 
-use crate::common::{Said, crawl, field, huntsman, lines, report, run, wait_for};
 use huntsman_testkit::{Answer, Gate, RunningSite, Site};
 use serde_json::Value;
+
+use crate::common::{Said, crawl, field, huntsman, lines, report, run, wait_for};
 
 fn small() -> RunningSite {
     Site::builder().page("/", "<a href='/a'>a</a>").page("/a", "a").start_blocking()

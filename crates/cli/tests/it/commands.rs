@@ -3,9 +3,10 @@
 use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 
-use crate::common::{crawl, field, huntsman, lines, report, run, wait_for};
 use huntsman_testkit::{Answer, Gate, RunningSite, Site, SiteBuilder};
 use serde_json::{Value, json};
+
+use crate::common::{crawl, field, huntsman, lines, report, run, wait_for};
 
 /// The pages that are fetched.
 fn pages() -> SiteBuilder {

@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use crate::common::{huntsman, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::{Value, json};
+
+use crate::common::{huntsman, run};
 
 fn words(from: usize, to: usize) -> String {
     (from..to).map(|n| format!("word{}", (n * 7_919) % 99_991)).collect::<Vec<_>>().join(" ")

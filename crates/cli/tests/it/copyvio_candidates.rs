@@ -4,9 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::common::{crawl, huntsman, run, wait_for};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::{Value, json};
+
+use crate::common::{crawl, huntsman, run, wait_for};
 
 /// Distinct words.
 fn words(from: usize, to: usize) -> String {

@@ -1,8 +1,9 @@
 //! `huntsman crawl`, run as a process: records, limits, scope, exit codes.
 
-use crate::common::{crawl, field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site, sites};
 use serde_json::{Value, json};
+
+use crate::common::{crawl, field, huntsman, lines, report, run};
 
 fn small() -> RunningSite {
     Site::builder()

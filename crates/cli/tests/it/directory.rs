@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::common::{crawl, field, huntsman, lines, report, run, wait_for};
 use huntsman_testkit::{Answer, Gate, RunningSite, Site};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
+
+use crate::common::{crawl, field, huntsman, lines, report, run, wait_for};
 
 fn site() -> RunningSite {
     Site::builder().page("/", "<a href='/a'>a</a>").page("/a", "a").start_blocking()

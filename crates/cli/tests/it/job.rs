@@ -6,9 +6,10 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{Said, crawl, field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::Value;
+
+use crate::common::{Said, crawl, field, huntsman, lines, report, run};
 
 /// Number of pages on each of the two hosts.
 const PAGES: usize = 200;

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::common::{crawl, field, huntsman, lines, report, run};
 use huntsman::detect::simhash::SimHash;
 use huntsman_testkit::{RunningSite, Site};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::Value;
+
+use crate::common::{crawl, field, huntsman, lines, report, run};
 
 const PAGES: usize = 60;
 

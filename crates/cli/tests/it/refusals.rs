@@ -1,8 +1,9 @@
 //! Wrong input: the message says what is wrong, where, and what to do; the exit code is right; no files are left
 //! behind.
 
-use crate::common::{huntsman, run};
 use huntsman_testkit::{RunningSite, Site};
+
+use crate::common::{huntsman, run};
 
 fn site() -> RunningSite {
     Site::builder().page("/", "x").start_blocking()

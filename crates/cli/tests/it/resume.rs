@@ -6,10 +6,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{crawl, field, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site, sites};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
+
+use crate::common::{crawl, field, lines, report, run};
 
 const PAGES: usize = 1_500;
 

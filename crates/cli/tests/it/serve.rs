@@ -5,12 +5,13 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::process::{Child, ChildStderr, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{huntsman, run};
 use huntsman_testkit::browser::Browser;
 use huntsman_testkit::prometheus::check_metrics;
 use huntsman_testkit::{Answer, Asked, RunningSite, Site};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::common::{huntsman, run};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 

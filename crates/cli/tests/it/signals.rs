@@ -5,8 +5,9 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::common::{crawl, lines, report, said, wait_for};
 use huntsman_testkit::{Answer, Gate, RunningSite, Site};
+
+use crate::common::{crawl, lines, report, said, wait_for};
 
 fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();

@@ -1,8 +1,9 @@
 //! `huntsman crawl --sitemaps`: which pages it finds, and where the sitemaps themselves are recorded.
 
-use crate::common::{crawl, field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::{Value, json};
+
+use crate::common::{crawl, field, huntsman, lines, report, run};
 
 fn xml(body: &str) -> Answer {
     Answer::status(200).header("Content-Type", "application/xml").body(body.to_owned())

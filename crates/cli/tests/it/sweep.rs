@@ -7,11 +7,12 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::common::{field, huntsman, lines, report, run};
 use huntsman_testkit::{Answer, RunningSite, Site};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
+
+use crate::common::{field, huntsman, lines, report, run};
 
 fn words(from: usize, to: usize) -> String {
     (from..to).map(|n| format!("word{}", (n * 7_919) % 99_991)).collect::<Vec<_>>().join(" ")
