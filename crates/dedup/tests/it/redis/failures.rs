@@ -14,27 +14,35 @@ const LAYOUTS: [Layout; 3] = Layout::ALL;
 
 #[test]
 fn cuts_at_any_byte_lose_and_double_nothing() {
-    for (layout, seed) in LAYOUTS.into_iter().zip(21..) {
-        // The log layout sends less, so connections are cut after fewer bytes, to get as many cuts.
-        let less = if layout == Layout::Log { 10 } else { 1 };
-        for (most_bytes, counted) in
-            [(15_000 / less, Counted::All), (60_000 / less, Counted::All), (8000 / less, Counted::Answers)]
-        {
-            let server = Server::start();
-            let proxy = Proxy::start(server.port());
-            let url = format!("redis://127.0.0.1:{}", proxy.port());
-            let settings = settings(&url, layout).patience(Duration::from_secs(60));
-            let index = RedisIndex::open(settings, identity(3)).expect("an index");
-            println!("{layout}, seed {seed}, cut within {most_bytes}");
-            proxy.cut(Some(Cuts { seed, most_bytes, counted }));
-            proxy.cut_now();
-            let (mut source, mut model) = (Source::new(seed, 40), Model::default());
-            steps_without_end(&index, &mut model, &mut source, 25);
-            assert!(proxy.count() > 5, "{} cuts", proxy.count());
-            proxy.cut(None);
-            model.check(&index, &source.queries(50), "at the end");
+    // Each waits between its attempts to connect again, so all run at once.
+    std::thread::scope(|scope| {
+        for (layout, seed) in LAYOUTS.into_iter().zip(21..) {
+            // The log layout sends less, so connections are cut after fewer bytes, to get as many cuts.
+            let less = if layout == Layout::Log { 10 } else { 1 };
+            for (most_bytes, counted) in
+                [(15_000, Counted::All), (60_000, Counted::All), (8000, Counted::Answers)]
+            {
+                scope.spawn(move || survive(layout, Cuts { seed, most_bytes: most_bytes / less, counted }));
+            }
         }
-    }
+    });
+}
+
+/// Takes random steps over connections that are cut all the time, and compares the index with the model.
+fn survive(layout: Layout, cuts: Cuts) {
+    let server = Server::start();
+    let proxy = Proxy::start(server.port());
+    let url = format!("redis://127.0.0.1:{}", proxy.port());
+    let settings = settings(&url, layout).patience(Duration::from_secs(60));
+    let index = RedisIndex::open(settings, identity(3)).expect("an index");
+    println!("{layout}: {cuts:?}");
+    proxy.cut(Some(cuts));
+    proxy.cut_now();
+    let (mut source, mut model) = (Source::new(cuts.seed, 40), Model::default());
+    steps_without_end(&index, &mut model, &mut source, 25);
+    assert!(proxy.count() > 5, "{} cuts", proxy.count());
+    proxy.cut(None);
+    model.check(&index, &source.queries(50), "at the end");
 }
 
 #[test]
