@@ -48,7 +48,6 @@ mod index;
 mod input;
 mod manifest;
 mod metrics;
-pub mod metrics_file;
 mod record;
 #[cfg(feature = "redis")]
 pub mod redis;
@@ -64,6 +63,8 @@ pub use batch::{Batch, Batches, Settings, Stop};
 pub use counts::Counts;
 pub use error::Error;
 pub use flags::{FlagLine, Flags};
+/// A file whose counters go on from run to run, for the metrics of [`Telemetry`].
+pub use huntsman_metrics::counter_file as metrics_file;
 pub use index::{Index, Missing, Place, Wanted};
 pub use input::{Broken, Source};
 pub use manifest::Manifest;

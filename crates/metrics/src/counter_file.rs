@@ -1,4 +1,4 @@
-//! A file of metrics, from which a collector serves Prometheus while no run is going on.
+//! A file of metrics whose counters go on from run to run, from which a collector serves Prometheus while no run is going on.
 //!
 //! If counters began anew with every run, Prometheus would misread them: after a run that counts 100, a run that counts 120 would look like
 //! an increase of only 20. Therefore the counters and histograms in the file go on from run to run.
@@ -8,12 +8,13 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// A longer file was not written by this crate, and is replaced.
+/// A longer file was not written by this module, and is replaced.
 const LONGEST: u64 = 16 << 20;
-/// Numbers per metric at most. The input names its languages, and could name others in every run.
+/// Maximum number of series per metric. The input of a run may choose labels, and could choose others in every run.
 const MOST: usize = 50_000;
 
-/// Adds the numbers of a run to those in the file and writes the file.
+/// Adds the numbers of a run to those in the file and writes the file. `run` is the text of the run's [`Families`](crate::Families). A
+/// file that is not one of metrics is replaced.
 ///
 /// # Errors
 /// The file cannot be written.

@@ -1,10 +1,27 @@
-//! Metrics in Prometheus' text format, version 0.0.4: one encoder for the crawl, the server and `dedup`.
+//! Metrics in Prometheus' text format, version 0.0.4: one encoder for everything in Huntsman that writes them.
+//!
+//! [`Families`] are numbers at a moment, which the caller makes anew for each scrape. [`counter_file`] is a file whose counters go on over
+//! the runs of a program. The crate is not a registry, opens no socket (that is `huntsman-serve`), and does not know what is counted.
 //!
 //! The encoder is that of `prometheus-client`. It writes OpenMetrics, which differs from 0.0.4 in four points that
 //! scrapers and `promtool` see: the type of a counter is declared under its name without `_total`, metrics without a
 //! type are `unknown` instead of `untyped`, bounds of histograms are written `5.0` instead of `5` (another label, so
 //! another series), and the text ends with `# EOF`. Counters are encoded under their full names; the other three
 //! points are changed back line by line in [`Families::text`].
+//!
+//! ```
+//! use huntsman_metrics::{Families, Kind};
+//!
+//! let mut families = Families::default();
+//! let by_status = [(vec![("status", "200".to_owned())], 7_u64)];
+//! families.family("requests_total", "Requests by status.", Kind::Counter, by_status);
+//! assert!(families.text().ends_with("requests_total{status=\"200\"} 7\n"));
+//! ```
+
+// Files are written with `huntsman_files`; see clippy.toml.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+pub mod counter_file;
 
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
@@ -20,14 +37,16 @@ use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Registry;
 
 /// Content type of the text format.
-pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The type of a family, which says what may be computed from its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// The numbers only grow. The name ends with `_total`.
     Counter,
+    /// The numbers go up and down.
     Gauge,
+    /// Durations or other amounts, counted by bucket.
     Histogram,
     /// The type is not known.
     Untyped,
@@ -35,16 +54,17 @@ pub(crate) enum Kind {
 
 /// A number in the form in which it is written: counts have no decimal point.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Number {
+pub enum Number {
+    /// A whole number.
     Count(u64),
+    /// Any other number.
     Real(f64),
 }
 
-/// Durations by bucket. All histograms of a family have the same buckets.
+/// Amounts, such as durations in seconds, counted by bucket. All histograms of a family have the same buckets.
 #[derive(Clone, Debug)]
-pub(crate) struct Histogram {
-    /// Upper bounds of the buckets in ascending order, with the number of durations in each; the last bound is
-    /// infinite.
+pub struct Histogram {
+    /// Upper bounds of the buckets in ascending order, with the number of amounts in each; the last bound is infinite.
     classes: Vec<(f64, u64)>,
     sum: f64,
 }
@@ -55,8 +75,8 @@ enum Value {
     Histogram(Histogram),
 }
 
-/// A label and its value.
-type Label = (&'static str, String);
+/// A label and its value; the value may be any text.
+pub type Label = (&'static str, String);
 
 /// The metrics of one name, with a sample for each set of labels.
 #[derive(Debug)]
@@ -67,9 +87,9 @@ struct Family {
     samples: Vec<(Vec<Label>, Value)>,
 }
 
-/// Families of metrics at a moment, in the order in which they are written.
+/// Families of metrics at a moment, in the order in which they are written. A family is a name with one sample for each set of labels.
 #[derive(Debug, Default)]
-pub(crate) struct Families(Vec<Family>);
+pub struct Families(Vec<Family>);
 
 impl From<u64> for Number {
     fn from(count: u64) -> Self {
@@ -99,31 +119,45 @@ impl EncodeGaugeValue for Number {
 }
 
 impl Histogram {
-    /// A histogram with buckets that end at `ends` seconds, in ascending order.
-    pub(crate) fn new(ends: &[f64]) -> Self {
+    /// An empty histogram with buckets that end at `ends`, in ascending order, and one for everything above.
+    pub fn new(ends: &[f64]) -> Self {
         let classes = ends.iter().copied().chain([f64::INFINITY]).map(|end| (end, 0)).collect();
         Self { classes, sum: 0.0 }
     }
 
     /// Adds a number of things that took the same time each.
-    pub(crate) fn observe(&mut self, took: Duration, things: u64) {
+    pub fn observe(&mut self, took: Duration, things: u64) {
         let seconds = took.as_secs_f64();
         if let Some((_, count)) = self.classes.iter_mut().find(|(end, _)| seconds <= *end) {
             *count += things;
         }
         self.sum += seconds * things as f64;
     }
+
+    /// A histogram of amounts that were counted elsewhere. `below` has the upper bounds in ascending order, each with the number of
+    /// amounts up to it; `count` and `sum` are those of all amounts.
+    pub fn of_cumulative(below: impl IntoIterator<Item = (f64, u64)>, count: u64, sum: f64) -> Self {
+        let mut before = 0;
+        let classes = below.into_iter().chain([(f64::INFINITY, count)]);
+        let classes = classes.map(|(end, below)| (end, below - std::mem::replace(&mut before, below)));
+        Self { classes: classes.collect(), sum }
+    }
+
+    /// Number of amounts.
+    pub fn count(&self) -> u64 {
+        self.classes.iter().map(|(_, count)| count).sum()
+    }
 }
 
 impl Families {
     /// Adds a family of one sample without labels.
-    pub(crate) fn single(&mut self, name: &str, help: &str, kind: Kind, number: impl Into<Number>) {
+    pub fn single(&mut self, name: &str, help: &str, kind: Kind, number: impl Into<Number>) {
         self.family(name, help, kind, [(Vec::new(), number)]);
     }
 
     /// Adds a family, even if it has no samples yet. The name must be a valid metric name; help and labels may be any
     /// text.
-    pub(crate) fn family<N: Into<Number>>(
+    pub fn family<N: Into<Number>>(
         &mut self,
         name: &str,
         help: &str,
@@ -135,7 +169,7 @@ impl Families {
     }
 
     /// Adds a family of histograms.
-    pub(crate) fn histograms(
+    pub fn histograms(
         &mut self,
         name: &str,
         help: &str,
@@ -150,12 +184,12 @@ impl Families {
     }
 
     /// Appends the families of `others`.
-    pub(crate) fn extend(&mut self, others: Self) {
+    pub fn extend(&mut self, others: Self) {
         self.0.extend(others.0);
     }
 
     /// The metrics in the text format.
-    pub(crate) fn text(self) -> String {
+    pub fn text(self) -> String {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self));
         let mut encoded = String::new();
@@ -164,8 +198,10 @@ impl Families {
         for line in encoded.lines() {
             if let Some(name) = line.strip_prefix("# TYPE ").and_then(|rest| rest.strip_suffix(" unknown")) {
                 let _ = writeln!(text, "# TYPE {name} untyped");
-            } else if let Some((name, end, rest)) = bucket(line) {
-                let _ = writeln!(text, "{name}_bucket{{le=\"{end}\"{rest}");
+            } else if let Some((name, end, labels, number)) = bucket(line) {
+                let comma = if labels.is_empty() { "" } else { "," };
+                let end = if end.is_finite() { end.to_string() } else { "+Inf".to_owned() };
+                let _ = writeln!(text, "{name}_bucket{{{labels}{comma}le=\"{end}\"}} {number}");
             } else {
                 let _ = writeln!(text, "{line}");
             }
@@ -174,12 +210,13 @@ impl Families {
     }
 }
 
-/// For a bucket line of a histogram: the name, the finite upper bound, and the rest of the line.
-fn bucket(line: &str) -> Option<(&str, f64, &str)> {
+/// For a bucket line of a histogram: the name, the upper bound, the other labels, and the number.
+fn bucket(line: &str) -> Option<(&str, f64, &str, &str)> {
     let (name, rest) = line.split_once("_bucket{le=\"")?;
     let (bound, rest) = rest.split_once('"')?;
+    let (labels, number) = rest.rsplit_once("} ")?;
     let end: f64 = bound.parse().ok()?;
-    (end.is_finite() && !name.contains(['{', '#', ' '])).then_some((name, end, rest))
+    (!name.contains(['{', '#', ' '])).then_some((name, end, labels.trim_start_matches(','), number))
 }
 
 impl Value {
@@ -253,12 +290,31 @@ odd 3
 # TYPE seconds histogram
 seconds_sum{by=\"x\"} 104.1
 seconds_count{by=\"x\"} 3
-seconds_bucket{le=\"0.000001\",by=\"x\"} 0
-seconds_bucket{le=\"0.25\",by=\"x\"} 1
-seconds_bucket{le=\"5\",by=\"x\"} 2
-seconds_bucket{le=\"+Inf\",by=\"x\"} 3
+seconds_bucket{by=\"x\",le=\"0.000001\"} 0
+seconds_bucket{by=\"x\",le=\"0.25\"} 1
+seconds_bucket{by=\"x\",le=\"5\"} 2
+seconds_bucket{by=\"x\",le=\"+Inf\"} 3
 ";
         assert_eq!(families.text(), expected);
+    }
+
+    #[test]
+    fn counts_of_elsewhere_are_a_histogram_as_well() {
+        let mut families = Families::default();
+        families.histograms(
+            "n",
+            "N.",
+            [(Vec::new(), Histogram::of_cumulative([(0.0, 1), (3.0, 4)], 5, 11.0))],
+        );
+        let text = families.text();
+        let numbers = [
+            "n_sum 11.0",
+            "n_count 5",
+            "n_bucket{le=\"0\"} 1",
+            "n_bucket{le=\"3\"} 4",
+            "n_bucket{le=\"+Inf\"} 5",
+        ];
+        assert_eq!(text.lines().skip(2).collect::<Vec<_>>(), numbers);
     }
 
     #[test]

@@ -3,58 +3,62 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use huntsman::detect::avoid::{IdleParameter, Rule, Totals};
-use huntsman::middleware::AvoidDup;
+use huntsman_detect::avoid::{IdleParameter, Rule, Totals};
+use huntsman_middleware::AvoidDup;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 /// The part of `report.json` about AvoidDup.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct AvoidDupReport {
+pub struct AvoidDupReport {
     /// Pages that the model learnt from.
-    pub(crate) learnt: u64,
+    pub learnt: u64,
     /// Requests that were skipped.
-    pub(crate) skipped: u64,
+    pub skipped: u64,
     /// Requests that a rule would have skipped and that were fetched all the same, to estimate the loss.
-    pub(crate) explored: u64,
+    pub explored: u64,
     /// Explored requests whose page had new content.
-    pub(crate) explored_new: u64,
+    pub explored_new: u64,
     /// Share of the skipped requests that would have brought new content, estimated from the explored ones.
-    pub(crate) estimated_loss: Option<f64>,
+    pub estimated_loss: Option<f64>,
     /// Upper end of the 95 % interval of the estimated loss.
-    pub(crate) estimated_loss_most: Option<f64>,
+    pub estimated_loss_most: Option<f64>,
     /// Rules by which requests were skipped; they are in `rules.json`.
-    pub(crate) rules: usize,
+    pub rules: usize,
 }
 
-/// What AvoidDup learnt, ready to be written to files.
-pub(crate) struct Learnt {
-    pub(crate) report: AvoidDupReport,
+/// The rules that AvoidDup learnt, ready to be written to files.
+#[derive(Clone, Debug)]
+pub struct LearntRules {
+    /// The numbers for the report of the crawl.
+    pub report: AvoidDupReport,
     /// The text of `rules.json`.
-    pub(crate) rules: Vec<u8>,
+    pub rules: Vec<u8>,
     /// The text of `canonical.toml`, if any parameter never mattered.
-    pub(crate) canonical: Option<String>,
+    pub canonical: Option<String>,
 }
 
-/// What AvoidDup learnt; `None` if it was off or its model has no rules.
-pub(crate) fn of(avoid_dup: &AvoidDup) -> Option<Learnt> {
-    let totals: Totals = avoid_dup.totals()?;
-    let rules = avoid_dup.rules();
-    let loss = totals.loss();
-    let report = AvoidDupReport {
-        learnt: totals.learnt,
-        skipped: totals.skipped,
-        explored: totals.explored,
-        explored_new: totals.lost,
-        estimated_loss: loss.map(|(estimate, _)| estimate),
-        estimated_loss_most: loss.map(|(_, most)| most),
-        rules: rules.len(),
-    };
-    let listed: Vec<Value> = rules.iter().map(rule).collect();
-    let mut text = serde_json::to_vec_pretty(&json!({ "totals": report, "rules": listed })).ok()?;
-    text.push(b'\n');
-    let canonical = canonical(&avoid_dup.parameters_that_never_mattered());
-    Some(Learnt { report, rules: text, canonical })
+impl LearntRules {
+    /// What AvoidDup learnt in a crawl; `None` if it was off or its model has no rules.
+    pub fn of(avoid_dup: &AvoidDup) -> Option<Self> {
+        let totals: Totals = avoid_dup.totals()?;
+        let rules = avoid_dup.rules();
+        let loss = totals.loss();
+        let report = AvoidDupReport {
+            learnt: totals.learnt,
+            skipped: totals.skipped,
+            explored: totals.explored,
+            explored_new: totals.lost,
+            estimated_loss: loss.map(|(estimate, _)| estimate),
+            estimated_loss_most: loss.map(|(_, most)| most),
+            rules: rules.len(),
+        };
+        let listed: Vec<Value> = rules.iter().map(rule).collect();
+        let mut text = serde_json::to_vec_pretty(&json!({ "totals": report, "rules": listed })).ok()?;
+        text.push(b'\n');
+        let canonical = canonical(&avoid_dup.parameters_that_never_mattered());
+        Some(Self { report, rules: text, canonical })
+    }
 }
 
 /// Settings with which later crawls treat URLs as equal if they differ only in parameters that never mattered.

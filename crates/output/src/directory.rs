@@ -4,29 +4,30 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use huntsman_crawler::{Backend, Error, Result};
 use url::Url;
 
-use super::plan::{Start, Use};
-use super::status::{STATUS, State, Status};
-use super::{
+use crate::plan::{Start, Use};
+use crate::status::{STATUS, State, Status};
+use crate::{
     ARTICLES, LOCK, OWN_FILES, OWN_FOLDERS, PAIRS, REPORT, STATE, UNFINISHED, in_use, job_of, shown,
 };
-use crate::exit::{Failure, Outcome};
 
-/// A directory that belongs to this run.
+/// A directory that belongs to this run. It is locked until this value is dropped: another run in it is refused.
 #[derive(Debug)]
-pub(crate) struct OutputDir {
+pub struct OutputDir {
     path: PathBuf,
     /// Directories that were created for this run, outermost first.
     made: Vec<PathBuf>,
     resumes: bool,
+    store: Backend,
     status: Status,
     /// Held until the end: a second run refuses the directory while it is locked.
     lock: File,
 }
 
 /// One change of a directory. It happens entirely or not at all, and after a kill between two changes
-/// [`Plan::of`](super::Plan::of) can tell the state.
+/// [`Plan::of`](crate::Plan::of) can tell the state.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     /// Sets the state in the status file.
@@ -37,12 +38,13 @@ pub(super) enum Step {
 
 impl Use {
     /// Creates the directory and locks it. A run that does not continue an earlier one is in the state
-    /// [`State::Making`] until [`OutputDir::begin`].
+    /// [`State::Making`] until [`OutputDir::begin`]. `seed` is the first start URL, and `started` the present time in RFC 3339; both are
+    /// recorded in the status file.
     ///
     /// # Errors
     /// The directory cannot be written; then everything that was created is removed again. Or another process locked
     /// it since it was looked at.
-    pub(crate) fn create(self, seed: &Url, started: String) -> Outcome<OutputDir> {
+    pub fn create(self, seed: &Url, started: String) -> Result<OutputDir> {
         let made = missing(&self.path.join(STATE));
         let steps = self.steps();
         let mut dir = self.take(made, seed, started)?;
@@ -57,10 +59,10 @@ impl Use {
     }
 
     /// Creates the directories and takes the lock; nothing in them is changed.
-    pub(super) fn take(self, made: Vec<PathBuf>, seed: &Url, started: String) -> Outcome<OutputDir> {
-        let lock = huntsman::files::create_dir_all(&self.path)
-            .and_then(|()| huntsman::files::create_dir(self.path.join(STATE)))
-            .and_then(|()| huntsman::files::open_append(self.path.join(LOCK)));
+    pub(super) fn take(self, made: Vec<PathBuf>, seed: &Url, started: String) -> Result<OutputDir> {
+        let lock = huntsman_files::create_dir_all(&self.path)
+            .and_then(|()| huntsman_files::create_dir(self.path.join(STATE)))
+            .and_then(|()| huntsman_files::open_append(self.path.join(LOCK)));
         let lock = lock.map_err(|error| {
             remove_made(&made);
             unwritable(&self.path, &error)
@@ -77,7 +79,7 @@ impl Use {
             // deleted with everything else.
             _ if self.seen.is_none() && self.start == Start::Cleared => {}
             Ok(_) => {
-                return Err(Failure::crawl(format!(
+                return Err(Error::msg(format!(
                     "another huntsman worked in {} just now; give the command again",
                     shown(&self.path)
                 )));
@@ -85,18 +87,19 @@ impl Use {
             Err(failure) => return Err(failure),
         }
         let resumes = self.start == Start::Resumed;
+        let store = self.store;
         let status = match self.seen {
             Some(status) if resumes => status,
-            _ => Status::new(self.run, seed, started, self.store),
+            _ => Status::new(self.run, seed, started, store),
         };
-        Ok(OutputDir { path: self.path, made, resumes, status, lock })
+        Ok(OutputDir { path: self.path, made, resumes, store, status, lock })
     }
 
     /// The steps to do before the files of the run are created.
     pub(super) fn steps(&self) -> Vec<Step> {
         match self.start {
             Start::Resumed => Vec::new(),
-            Start::Anew => vec![Step::Enter(State::Making)],
+            Start::New => vec![Step::Enter(State::Making)],
             Start::Cleared => {
                 let mut steps = vec![Step::Enter(State::Clearing)];
                 steps.extend(clearing(&self.path));
@@ -120,18 +123,23 @@ pub(super) fn discarding(path: &Path) -> impl Iterator<Item = Step> {
     clearing(path).chain([STATUS, LOCK].map(|name| Step::Remove(path.join(name))))
 }
 
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::usage(format!("--out {}: cannot be written: {error}", shown(path)))
+fn unwritable(path: &Path, error: &io::Error) -> Error {
+    Error::usage(format!("--out {}: cannot be written: {error}", shown(path)))
 }
 
 impl OutputDir {
     /// The directory.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 
+    /// The store of the run's queue.
+    pub fn store(&self) -> Backend {
+        self.store
+    }
+
     /// A file in it.
-    pub(crate) fn file(&self, name: &str) -> PathBuf {
+    pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
@@ -139,22 +147,22 @@ impl OutputDir {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
-        huntsman::files::write(self.file(name), content)
+    pub fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
+        huntsman_files::write(self.file(name), content)
     }
 
     /// The directory of the queue and the rest of the state.
-    pub(crate) fn job(&self) -> PathBuf {
+    pub fn job(&self) -> PathBuf {
         job_of(&self.path)
     }
 
     /// The directory of the pairs of texts for the report of a sweep.
-    pub(crate) fn pairs(&self) -> PathBuf {
+    pub fn pairs(&self) -> PathBuf {
         self.path.join(PAIRS)
     }
 
     /// The directory of the articles of a sweep that wait to be checked.
-    pub(crate) fn articles(&self) -> PathBuf {
+    pub fn articles(&self) -> PathBuf {
         self.path.join(ARTICLES)
     }
 
@@ -163,29 +171,30 @@ impl OutputDir {
     ///
     /// # Errors
     /// The disk is full or gone.
-    pub(crate) fn begin(&mut self) -> io::Result<()> {
+    pub fn begin(&mut self) -> io::Result<()> {
         self.enter(State::Running)
     }
 
-    /// Writes the report and how the run ended. All other files of the run must be written before.
+    /// Writes the report and how the run ended: the content of `report.json`, the reason, and the number of pages. All other files of the
+    /// run must be written before.
     ///
     /// # Errors
     /// The disk is full or gone.
-    pub(crate) fn finish(&mut self, state: State, reason: &str, pages: u64, report: &[u8]) -> io::Result<()> {
+    pub fn finish(&mut self, state: State, reason: &str, pages: u64, report: &[u8]) -> io::Result<()> {
         self.write(REPORT, report)?;
         self.status.finish_reason = Some(reason.to_owned());
         self.status.pages = pages;
         self.enter(state)?;
         if state == State::Finished {
             // No article waits any more; files of the last ones may be left.
-            let _ = huntsman::files::remove_any(self.articles());
+            let _ = huntsman_files::remove_any(self.articles());
         }
         Ok(())
     }
 
     /// Removes the directory again because the run did not start. If it was to continue an earlier run, the directory
     /// stays as it was.
-    pub(crate) fn discard(mut self) {
+    pub fn discard(mut self) {
         if self.resumes {
             return;
         }
@@ -203,7 +212,7 @@ impl OutputDir {
     pub(super) fn apply(&mut self, step: Step) -> io::Result<()> {
         match step {
             Step::Enter(state) => self.enter(state),
-            Step::Remove(path) => huntsman::files::remove_any(path).map(|_| ()),
+            Step::Remove(path) => huntsman_files::remove_any(path).map(|_| ()),
         }
     }
 }
@@ -219,7 +228,7 @@ fn missing(path: &Path) -> Vec<PathBuf> {
 /// Removes directories, innermost first; a directory that is not empty stays.
 fn remove_made(made: &[PathBuf]) {
     for path in made.iter().rev() {
-        let _ = huntsman::files::remove_dir(path);
+        let _ = huntsman_files::remove_dir(path);
     }
 }
 

@@ -4,17 +4,18 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use super::status::{STATUS, Status};
-use super::{JOB, LOCK, shown};
-use crate::exit::{Failure, Outcome};
+use huntsman_crawler::{Error, Result};
+
+use crate::status::{STATUS, Status};
+use crate::{JOB, LOCK, shown};
 
 /// The state of a crawl on disk.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub struct Found {
     /// The directory with the records, if it is known.
-    pub(crate) out: Option<PathBuf>,
+    pub out: Option<PathBuf>,
     /// Queue, seen set and the rest.
-    pub(crate) job: PathBuf,
+    pub job: PathBuf,
 }
 
 impl Found {
@@ -23,7 +24,7 @@ impl Found {
     ///
     /// # Errors
     /// There is no state.
-    pub(crate) fn of(dir: &Path) -> Outcome<Self> {
+    pub fn of(dir: &Path) -> Result<Self> {
         const FORMAT_FILE: &str = "format.json";
         let is_job = |path: &Path| path.join(FORMAT_FILE).is_file();
         if is_job(&dir.join(JOB)) {
@@ -40,15 +41,15 @@ impl Found {
         Ok(Self { out: out.filter(|out| is_job(&out.join(JOB)) && out.join(STATUS).is_file()), job })
     }
 
-    fn missing(dir: &Path) -> Failure {
+    fn missing(dir: &Path) -> Error {
         let above = dir.join("..");
         let status = [dir, &above].into_iter().find_map(|dir| Status::read(dir).ok().flatten());
         match status {
-            Some(status) if status.is_in_memory() => Failure::usage(format!(
+            Some(status) if status.is_in_memory() => Error::usage(format!(
                 "{}: its crawl had the queue in memory, so nothing of it is left; --store redb keeps it",
                 shown(dir)
             )),
-            _ => Failure::usage(format!(
+            _ => Error::usage(format!(
                 "{}: there is no state of a crawl; name a directory that was given to --out, or the state in it",
                 shown(dir)
             )),
@@ -59,14 +60,14 @@ impl Found {
     ///
     /// # Errors
     /// The file is damaged.
-    pub(crate) fn status(&self) -> Outcome<Option<Status>> {
+    pub fn status(&self) -> Result<Option<Status>> {
         self.out.as_deref().map_or(Ok(None), Status::read)
     }
 }
 
 /// A lock on an output directory: no crawl runs in it until this value is dropped.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub struct Hold {
     _lock: File,
 }
 
@@ -75,13 +76,12 @@ impl Hold {
     ///
     /// # Errors
     /// A crawl is using it, or it cannot be written.
-    pub(crate) fn of(out: &Path) -> Outcome<Self> {
-        let lock = huntsman::files::open_append(out.join(LOCK))?;
+    pub fn of(out: &Path) -> Result<Self> {
+        let lock = huntsman_files::open_append(out.join(LOCK))?;
         match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => Err(Failure::crawl(format!(
-                "another huntsman crawls into {}; wait until it ends",
-                shown(out)
-            ))),
+            Err(TryLockError::WouldBlock) => {
+                Err(Error::msg(format!("another huntsman crawls into {}; wait until it ends", shown(out))))
+            }
             // As for crawls, a file system without locks is accepted.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(Self { _lock: lock }),
         }

@@ -7,15 +7,15 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use huntsman::human_bytes;
+use huntsman_crawler::human_bytes;
 use maud::{Markup, html};
 use serde::Deserialize;
 use url::Url;
 
 use crate::markup::{Web, address, file};
-use crate::output::{DROPS, PAGES};
 use crate::render::{count, duration, shorten};
 use crate::report::Report;
+use crate::{DROPS, PAGES};
 
 /// Maximum number of rows in a table.
 const ROWS: usize = 15;
@@ -90,11 +90,12 @@ struct Numbers {
     failed: Vec<DropLine>,
 }
 
-/// Makes the page from the files of a directory.
+/// The report of a crawl as one HTML page, made from its report and the files `pages.jsonl` and `drops.jsonl` in its directory. The page
+/// has no scripts, loads nothing, and all text from the web in it is escaped. Reads the files once; memory does not grow with them.
 ///
 /// # Errors
 /// A file cannot be read.
-pub(crate) fn of(directory: &Path, report: &Report) -> io::Result<String> {
+pub fn html_report(directory: &Path, report: &Report) -> io::Result<String> {
     let mut numbers = Numbers::default();
     for_lines(&directory.join(PAGES), |line: PageLine| numbers.page(line))?;
     for_lines(&directory.join(DROPS), |line: DropLine| numbers.dropped(line))?;
@@ -426,7 +427,7 @@ a{color:inherit}
 
 #[cfg(test)]
 mod tests {
-    use huntsman::Timestamp;
+    use huntsman_crawler::Timestamp;
 
     use super::*;
 
@@ -452,7 +453,7 @@ mod tests {
         std::fs::write(dir.path().join(PAGES), format!("{page}\n{{\"url\":\"torn")).unwrap();
         std::fs::write(dir.path().join(DROPS), format!("{drop}\n")).unwrap();
         let report = Report::of_failure(evil.into(), 1.0, 1, BTreeMap::new(), &Default::default());
-        let made = of(dir.path(), &report).unwrap();
+        let made = html_report(dir.path(), &report).unwrap();
         assert!(!made.contains("<script") && !made.contains("href=\"javascript:"), "{made}");
         assert!(!made.contains('\u{202e}') && made.contains("&lt;script&gt;"));
         // One unescaped element would make these counts differ.

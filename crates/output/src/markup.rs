@@ -10,11 +10,17 @@ use crate::render::{escape, shorten};
 /// Text from the web, escaped for text and for attributes in double or single quotes. Control characters and
 /// characters that reorder text are shown by their numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Web<'t>(pub(crate) &'t str);
+pub struct Web<'t>(
+    /// The text.
+    pub &'t str,
+);
 
 /// As [`Web`], but keeps line ends. Of a line end of two characters only the last one is kept.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WebLines<'t>(pub(crate) &'t str);
+pub struct WebLines<'t>(
+    /// The text.
+    pub &'t str,
+);
 
 impl Render for Web<'_> {
     fn render_to(&self, out: &mut String) {
@@ -39,7 +45,7 @@ impl Render for WebLines<'_> {
 }
 
 /// An address as text; it is a link only if browsers may safely follow it.
-pub(crate) fn address(url: &str) -> Markup {
+pub fn address(url: &str) -> Markup {
     let shown = shorten(url, 110);
     html! {
         @if url.starts_with("http://") || url.starts_with("https://") {
@@ -51,7 +57,7 @@ pub(crate) fn address(url: &str) -> Markup {
 }
 
 /// A self-contained page: it loads nothing, and its policy forbids everything that it does not need.
-pub(crate) fn file(title: &str, style: &str, content: &Markup) -> Markup {
+pub fn file(title: &str, style: &str, content: &Markup) -> Markup {
     html! {
         (DOCTYPE) "\n"
         html lang="en" {

@@ -4,17 +4,17 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use huntsman::Backend;
+use huntsman_crawler::terminal::escape;
+use huntsman_crawler::{Backend, Error, Result};
 
-use super::directory::is_locked;
-use super::status::{Run, State, Status};
-use super::{OWN_FILES, OWN_FOLDERS, in_use, shown};
-use crate::exit::{Failure, Outcome};
-use crate::render::{counted, escape};
+use crate::directory::is_locked;
+use crate::render::counted;
+use crate::status::{Run, State, Status};
+use crate::{OWN_FILES, OWN_FOLDERS, in_use, shown};
 
 /// What a command may do with a directory.
 #[derive(Debug)]
-pub(crate) enum Plan {
+pub enum Plan {
     /// The directory can be created or used.
     Use(Use),
     /// The run in it is finished; the sentence says so.
@@ -23,7 +23,7 @@ pub(crate) enum Plan {
 
 /// A directory that a run may use.
 #[derive(Debug)]
-pub(crate) struct Use {
+pub struct Use {
     pub(super) path: PathBuf,
     pub(super) start: Start,
     pub(super) run: Run,
@@ -36,7 +36,7 @@ pub(crate) struct Use {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Start {
     /// There are no files of ours.
-    Anew,
+    New,
     /// All our files are deleted first.
     Cleared,
     /// The run continues where the last one ended.
@@ -44,20 +44,21 @@ pub(super) enum Start {
 }
 
 impl Plan {
-    /// Looks at a directory; changes nothing.
+    /// Looks at a directory; changes nothing. With `fresh`, the files of an earlier run may be deleted; otherwise its run is continued. `store`
+    /// is that of the queue.
     ///
     /// # Errors
     /// The path is no directory, another process is using it, it holds something that this run may not overwrite, or
     /// its run can only be continued by another command or store.
-    pub(crate) fn of(path: &Path, fresh: bool, run: Run, store: Backend) -> Outcome<Self> {
+    pub fn of(path: &Path, fresh: bool, run: Run, store: Backend) -> Result<Self> {
         let planned = |start, seen| Ok(Self::Use(Use { path: path.to_owned(), start, run, store, seen }));
         match fs::metadata(path) {
             Ok(meta) if !meta.is_dir() => {
-                return Err(Failure::usage(format!("--out {}: it is a file; name a directory", shown(path))));
+                return Err(Error::usage(format!("--out {}: it is a file; name a directory", shown(path))));
             }
             Ok(_) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return planned(Start::Anew, None),
-            Err(error) => return Err(Failure::usage(format!("--out {}: {error}", shown(path)))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return planned(Start::New, None),
+            Err(error) => return Err(Error::usage(format!("--out {}: {error}", shown(path)))),
         }
         if is_locked(path) {
             return Err(in_use(path));
@@ -68,8 +69,8 @@ impl Plan {
         let Some(status) = Status::read(path)? else {
             let ours = OWN_FILES.iter().chain(&OWN_FOLDERS).find(|name| path.join(name).exists());
             return match ours {
-                None => planned(Start::Anew, None),
-                Some(name) => Err(Failure::usage(format!(
+                None => planned(Start::New, None),
+                Some(name) => Err(Error::usage(format!(
                     "{} holds a {name} without the state of its crawl; \
                      name another directory with --out, or overwrite it with --fresh",
                     shown(path)
@@ -99,13 +100,13 @@ fn finished(path: &Path, status: &Status) -> String {
     )
 }
 
-fn another_run(path: &Path, status: &Status, run: Run) -> Failure {
+fn another_run(path: &Path, status: &Status, run: Run) -> Error {
     let found = status.run().name();
     let (state, go_on) = match status.state {
         State::Finished => ("a finished", String::new()),
         _ => ("an unfinished", format!("go on with it by `huntsman {found}`, ")),
     };
-    Failure::usage(format!(
+    Error::usage(format!(
         "{} holds {state} {found} of {}, which is no {}: {go_on}name another directory with --out, or start anew with --fresh, \
          which deletes it",
         shown(path),
@@ -115,24 +116,24 @@ fn another_run(path: &Path, status: &Status, run: Run) -> Failure {
 }
 
 /// Checks whether an unfinished run can be continued with this store.
-fn may_go_on(path: &Path, status: &Status, store: Backend) -> Outcome<()> {
+fn may_go_on(path: &Path, status: &Status, store: Backend) -> Result<()> {
     let run = status.run().name();
     if status.is_in_memory() {
-        return Err(Failure::usage(format!(
+        return Err(Error::usage(format!(
             "{} holds an unfinished {run} whose queue was in memory and is gone, so it cannot go on; \
              --fresh deletes its files and starts anew",
             shown(path)
         )));
     }
     if status.store != store.name() {
-        return Err(Failure::usage(format!(
+        return Err(Error::usage(format!(
             "{} holds an unfinished {run} with --store {}; go on with that, or start anew with --fresh",
             shown(path),
             escape(&status.store)
         )));
     }
     if !status.can_go_on() {
-        return Err(Failure::usage(format!(
+        return Err(Error::usage(format!(
             "{} holds an unfinished {run} of an earlier version, which does not tell how far its files are written; \
              finish it with that version, or start anew with --fresh",
             shown(path)

@@ -1,12 +1,12 @@
-//! Text for people: escaping, colours, tables, numbers.
+//! Text for people: escaping, colours, tables, numbers. Nothing here prints.
 //!
 //! Everything that came from the web passes [`escape`] before it reaches a terminal or a log.
 
 use std::borrow::Cow;
-use std::io::{self, Write};
+use std::io;
 
-use huntsman::terminal::wants_color;
-pub use huntsman::terminal::{escape, escape_document, escape_json};
+use huntsman_crawler::terminal::wants_color;
+pub use huntsman_crawler::terminal::{escape, escape_document, escape_json};
 
 /// Cuts a text to `length` characters, with an ellipsis in place of the rest.
 pub fn shorten(text: &str, length: usize) -> Cow<'_, str> {
@@ -70,16 +70,6 @@ impl Style {
     pub fn yellow(self, text: &str) -> String {
         self.paint("33", text)
     }
-}
-
-/// Prints a message of the command itself on stderr. If stderr is gone, the message is lost.
-pub fn say(message: &str) {
-    let _ = writeln!(io::stderr(), "{message}");
-}
-
-/// Prints a warning on stderr.
-pub fn warn(message: &str) {
-    say(&format!("{} {}", Style::stderr().yellow("warning:"), escape(message)));
 }
 
 /// Rows with aligned columns, two blanks between them.

@@ -3,75 +3,88 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use huntsman::logging::LogCount;
-use huntsman::{CrawlReport, HostReport, Loss, human_bytes};
+use huntsman_crawler::logging::LogCount;
+use huntsman_crawler::terminal::escape;
+use huntsman_crawler::{CrawlReport, HostReport, Loss, human_bytes};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::avoid_dup::AvoidDupReport;
 use crate::process::{cpu_seconds, peak_rss};
-use crate::render::{Style, Table, count, duration, escape};
+use crate::render::{Style, Table, count, duration};
 
 /// The content of `report.json`; the fields stand in this order in the file.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct Report {
-    pub(crate) finish_reason: String,
-    pub(crate) elapsed_s: f64,
+pub struct Report {
+    /// Why the crawl ended; `error` if it broke off.
+    pub finish_reason: String,
+    /// Seconds from the start to the end.
+    pub elapsed_s: f64,
     /// User plus system seconds of the whole process.
-    pub(crate) cpu_s: Option<f64>,
-    pub(crate) peak_rss_bytes: Option<u64>,
-    pub(crate) pages: u64,
-    pub(crate) requests: u64,
-    pub(crate) wire_bytes: u64,
+    pub cpu_s: Option<f64>,
+    /// Largest resident size of the whole process.
+    pub peak_rss_bytes: Option<u64>,
+    /// Number of pages that were delivered.
+    pub pages: u64,
+    /// Number of requests that were sent.
+    pub requests: u64,
+    /// Bytes of response bodies as transferred.
+    pub wire_bytes: u64,
     /// The stats that are numbers.
-    pub(crate) stats: BTreeMap<String, Value>,
-    pub(crate) hosts: Vec<HostReport>,
-    pub(crate) seed: u64,
-    pub(crate) version: &'static str,
+    pub stats: BTreeMap<String, Value>,
+    /// The busiest hosts.
+    pub hosts: Vec<HostReport>,
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// Version of this crate.
+    pub version: &'static str,
     /// Start URLs that could not be fetched, with the reason.
-    pub(crate) failed_seeds: Vec<FailedSeed>,
+    pub failed_seeds: Vec<FailedSeed>,
     /// Losses, each kind with its first reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) losses: Vec<Loss>,
+    pub losses: Vec<Loss>,
     /// How the crawl ended, for people.
     #[serde(skip)]
-    pub(crate) outcome: String,
+    pub outcome: String,
     /// Why the crawl delivered nothing, if so.
     #[serde(skip)]
-    pub(crate) failure: Option<String>,
+    pub failure: Option<String>,
     /// Set with `--avoid-dup`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) avoid_dup: Option<AvoidDupReport>,
+    pub avoid_dup: Option<AvoidDupReport>,
     /// Set with `--near-dup`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) near_dup: Option<NearDupReport>,
+    pub near_dup: Option<NearDupReport>,
     /// Set with `--copyvio`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) copyvio: Option<CopyvioReport>,
+    pub copyvio: Option<CopyvioReport>,
     /// The error that ended the crawl, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) error: Option<String>,
+    pub error: Option<String>,
 }
 
 /// Near-duplicates: pages that nearly equal earlier ones.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct NearDupReport {
+pub struct NearDupReport {
     /// Pages that were fingerprinted.
-    pub(crate) indexed: u64,
+    pub indexed: u64,
     /// Fingerprinted pages that nearly equal an earlier one.
-    pub(crate) flagged: u64,
+    pub flagged: u64,
     /// Fingerprinted pages that have too few words to be flagged.
-    pub(crate) short: u64,
-    pub(crate) languages: BTreeMap<String, NearDupLanguage>,
+    pub short: u64,
+    /// The same by language.
+    pub languages: BTreeMap<String, NearDupLanguage>,
 }
 
 /// The same numbers for the pages of one language.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct NearDupLanguage {
-    pub(crate) indexed: u64,
-    pub(crate) flagged: u64,
+pub struct NearDupLanguage {
+    /// Pages that were fingerprinted.
+    pub indexed: u64,
+    /// Fingerprinted pages that nearly equal an earlier one.
+    pub flagged: u64,
     /// Flagged pages divided by indexed pages, 0 to 1.
-    pub(crate) rate: f64,
+    pub rate: f64,
 }
 
 impl NearDupReport {
@@ -92,12 +105,13 @@ impl NearDupReport {
 
 /// Pages that were compared with the article of `--copyvio`.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(crate) struct CopyvioReport {
+pub struct CopyvioReport {
     /// Pages whose text was read.
-    pub(crate) pages: u64,
+    pub pages: u64,
     /// Pages that the article seems to be copied from, by the verdict.
-    pub(crate) suspected: u64,
-    pub(crate) possible: u64,
+    pub suspected: u64,
+    /// Pages that the article is possibly copied from.
+    pub possible: u64,
 }
 
 impl CopyvioReport {
@@ -111,14 +125,16 @@ impl CopyvioReport {
 
 /// A start URL that could not be fetched.
 #[derive(Clone, Debug, Serialize)]
-pub(crate) struct FailedSeed {
-    pub(crate) url: String,
-    pub(crate) reason: String,
+pub struct FailedSeed {
+    /// The URL; empty if it is not known.
+    pub url: String,
+    /// Why it could not be fetched.
+    pub reason: String,
 }
 
 impl Report {
-    /// The report of a crawl that ended.
-    pub(crate) fn of(report: CrawlReport, log: &LogCount) -> Self {
+    /// The report of a crawl that ended, with the counts of its log. Processor time and memory are those of the process now.
+    pub fn of(report: CrawlReport, log: &LogCount) -> Self {
         let (outcome, failure) = (report.outcome(), report.failure());
         let failed_seeds =
             report.failed_seeds.into_iter().map(|(url, reason)| FailedSeed { url, reason }).collect();
@@ -148,7 +164,7 @@ impl Report {
     }
 
     /// The report of a crawl that broke off, built from its stats.
-    pub(crate) fn of_failure(
+    pub fn of_failure(
         error: String,
         elapsed_s: f64,
         seed: u64,
@@ -185,19 +201,19 @@ impl Report {
     ///
     /// # Errors
     /// A report of ours cannot cause any.
-    pub(crate) fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+    pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
         Ok(text)
     }
 
     /// Pages a second.
-    pub(crate) fn rate(&self) -> f64 {
+    pub fn rate(&self) -> f64 {
         if self.elapsed_s > 0.0 { self.pages as f64 / self.elapsed_s } else { 0.0 }
     }
 
     /// Whether the crawl ended because of a limit that the user asked for.
-    pub(crate) fn is_limited(&self) -> bool {
+    pub fn is_limited(&self) -> bool {
         self.finish_reason.starts_with("closespider_") || self.finish_reason == "memusage_exceeded"
     }
 
@@ -221,7 +237,7 @@ impl Report {
     }
 
     /// The summary: a few lines for people.
-    pub(crate) fn summary(&self, style: Style) -> String {
+    pub fn summary(&self, style: Style) -> String {
         let outcome = escape(&self.outcome);
         let reason = match self.finish_reason.as_str() {
             "error" | "start_error" => style.red(&outcome),

@@ -5,12 +5,12 @@
 use std::io;
 use std::path::Path;
 
-use huntsman::Backend;
+use huntsman_crawler::terminal::escape;
+use huntsman_crawler::{Backend, Error, Result};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::{SWEEP, shown};
-use crate::exit::{Failure, Outcome};
+use crate::{SWEEP, shown};
 
 /// The path of the status file in the output directory.
 pub(super) const STATUS: &str = "state/crawl.json";
@@ -22,20 +22,24 @@ const TELLS_RUN: u32 = 2;
 
 /// The status of the run in an output directory, stored in `state/crawl.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Status {
+pub struct Status {
     format: u32,
     /// Version of the program that wrote the file.
     version: String,
-    pub(crate) state: State,
+    /// How far the run came.
+    pub state: State,
     /// The kind of run; versions before 2 did not record it.
     run: Option<Run>,
     /// The store of the queue.
     pub(super) store: String,
     /// The first start URL.
-    pub(crate) seed_url: String,
-    pub(crate) started: String,
-    pub(crate) finish_reason: Option<String>,
-    pub(crate) pages: u64,
+    pub seed_url: String,
+    /// When the run started, in RFC 3339.
+    pub started: String,
+    /// Why the run ended; `None` until it did.
+    pub finish_reason: Option<String>,
+    /// Number of pages that the run delivered; 0 until it ended.
+    pub pages: u64,
 }
 
 /// How far a run came, which decides what a later command may do with its directory.
@@ -48,7 +52,7 @@ pub(crate) struct Status {
 /// | `finished` | says so | is refused | clears it and starts |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum State {
+pub enum State {
     /// Its files are being created: their contents do not count yet.
     Making,
     /// The files of an earlier run are being deleted: the remaining ones do not count.
@@ -66,7 +70,7 @@ pub(crate) enum State {
 /// The kind of run that writes into an output directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Run {
+pub enum Run {
     /// `huntsman crawl`, and its benchmark.
     Crawl,
     /// `huntsman sweep`.
@@ -77,7 +81,7 @@ pub(crate) enum Run {
 
 impl Run {
     /// The name of the kind, which is also its command.
-    pub(crate) fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Crawl => "crawl",
             Self::Sweep => "sweep",
@@ -106,24 +110,24 @@ impl Status {
     ///
     /// # Errors
     /// The file cannot be read, is damaged, or was written by a newer version.
-    pub(super) fn read(directory: &Path) -> Outcome<Option<Self>> {
+    pub(super) fn read(directory: &Path) -> Result<Option<Self>> {
         let path = directory.join(STATUS);
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Failure::crawl(format!("reading {}: {error}", shown(&path)))),
+            Err(error) => return Err(Error::msg(format!("reading {}: {error}", shown(&path)))),
         };
         let mut status: Self = serde_json::from_slice(&bytes).map_err(|error| {
-            Failure::crawl(format!(
+            Error::msg(format!(
                 "the state in {} is damaged ({error}); `huntsman verify` tells what is whole, --fresh deletes all and starts anew",
                 shown(&path)
             ))
         })?;
         if status.format > FORMAT {
-            return Err(Failure::crawl(format!(
+            return Err(Error::msg(format!(
                 "the state in {} was written by a newer version, {}; use that one, or --fresh, which deletes all and starts anew",
                 shown(&path),
-                crate::render::escape(&status.version)
+                escape(&status.version)
             )));
         }
         let looks_like = if directory.join(SWEEP).exists() { Run::Sweep } else { Run::Crawl };
@@ -136,12 +140,12 @@ impl Status {
         let mut text = serde_json::to_vec_pretty(self)?;
         text.push(b'\n');
         let path = directory.join(STATUS);
-        huntsman::files::write(&path, text)
+        huntsman_files::write(&path, text)
             .map_err(|error| io::Error::new(error.kind(), format!("writing {}: {error}", shown(&path))))
     }
 
     /// The kind of run.
-    pub(crate) fn run(&self) -> Run {
+    pub fn run(&self) -> Run {
         self.run.unwrap_or(Run::Crawl)
     }
 
@@ -151,7 +155,7 @@ impl Status {
     }
 
     /// Whether its queue was lost with its process.
-    pub(crate) fn is_in_memory(&self) -> bool {
+    pub fn is_in_memory(&self) -> bool {
         self.store == Backend::Memory.name()
     }
 }

@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use huntsman::Backend;
+use huntsman_crawler::{Backend, Result};
 use url::Url;
 
 use super::directory::{Step, discarding};
 use super::*;
-use crate::exit::{Exit, Outcome};
 
 fn seed() -> Url {
     Url::parse("https://example.org/a").unwrap()
@@ -18,7 +17,7 @@ fn seed() -> Url {
 const STARTED: &str = "2026-11-21T00:00:00Z";
 
 /// Locks a directory for a crawl whose files are created next.
-fn make(path: &Path, fresh: bool, store: Backend) -> Outcome<OutputDir> {
+fn make(path: &Path, fresh: bool, store: Backend) -> Result<OutputDir> {
     match Plan::of(path, fresh, Run::Crawl, store)? {
         Plan::Use(plan) => plan.create(&seed(), STARTED.to_owned()),
         Plan::Finished(sentence) => panic!("{sentence}"),
@@ -26,7 +25,7 @@ fn make(path: &Path, fresh: bool, store: Backend) -> Outcome<OutputDir> {
 }
 
 /// Locks a directory for a crawl and begins the run.
-fn create(path: &Path, fresh: bool) -> Outcome<OutputDir> {
+fn create(path: &Path, fresh: bool) -> Result<OutputDir> {
     let mut dir = make(path, fresh, Backend::Memory)?;
     dir.begin()?;
     Ok(dir)
@@ -84,7 +83,7 @@ fn an_interrupted_crawl_in_memory_cannot_go_on() {
     let temp = tempfile::tempdir().unwrap();
     drop(create(temp.path(), false).unwrap());
     let failure = Plan::of(temp.path(), false, Run::Crawl, Backend::Memory).unwrap_err();
-    assert!(failure.message.contains("--fresh"), "{}", failure.message);
+    assert!(failure.to_string().contains("--fresh"), "{failure}");
     assert!(matches!(Plan::of(temp.path(), true, Run::Crawl, Backend::Memory), Ok(Plan::Use(_))));
 }
 
@@ -101,7 +100,7 @@ fn a_second_crawl_refuses_the_directory() {
     let _first = create(temp.path(), false).unwrap();
     for fresh in [false, true] {
         let failure = Plan::of(temp.path(), fresh, Run::Crawl, Backend::Memory).unwrap_err();
-        assert!(failure.message.contains("another huntsman"), "{}", failure.message);
+        assert!(failure.to_string().contains("another huntsman"), "{failure}");
     }
 }
 
@@ -109,7 +108,9 @@ fn a_second_crawl_refuses_the_directory() {
 fn files_of_unknown_origin_are_not_overwritten() {
     let temp = tempfile::tempdir().unwrap();
     fs::write(temp.path().join(PAGES), "precious").unwrap();
-    assert!(Plan::of(temp.path(), false, Run::Crawl, Backend::Memory).unwrap_err().message.contains(PAGES));
+    assert!(
+        Plan::of(temp.path(), false, Run::Crawl, Backend::Memory).unwrap_err().to_string().contains(PAGES)
+    );
 }
 
 #[test]
@@ -118,11 +119,7 @@ fn damaged_state_is_named_and_never_started_over_silently() {
     fs::create_dir(temp.path().join(STATE)).unwrap();
     fs::write(temp.path().join(status::STATUS), "{\"format\":").unwrap();
     let failure = Plan::of(temp.path(), false, Run::Crawl, Backend::Memory).unwrap_err();
-    assert!(
-        failure.message.contains("damaged") && failure.message.contains("--fresh"),
-        "{}",
-        failure.message
-    );
+    assert!(failure.to_string().contains("damaged") && failure.to_string().contains("--fresh"), "{failure}");
 }
 
 #[test]
@@ -131,7 +128,7 @@ fn a_file_in_place_of_a_directory_is_refused() {
     assert!(
         Plan::of(temp.path(), true, Run::Crawl, Backend::Memory)
             .unwrap_err()
-            .message
+            .to_string()
             .contains("it is a file")
     );
     let below = Plan::of(&temp.path().join("x"), false, Run::Crawl, Backend::Memory)
@@ -179,8 +176,8 @@ fn assert_goes_on(path: &Path, before: &Files, what: &str) {
             Ok(Plan::Use(plan)) if plan.steps().is_empty() => assert_eq!(there, *before, "{what}: {run:?}"),
             Ok(Plan::Use(_)) => {}
             Err(failure) => {
-                assert_eq!(failure.exit, Exit::Usage, "{what}: {}", failure.message);
-                assert_eq!(there, *before, "{what}: refused, {}", failure.message);
+                assert!(failure.is_usage(), "{what}: {failure}");
+                assert_eq!(there, *before, "{what}: refused, {failure}");
             }
         }
     }
@@ -276,7 +273,7 @@ fn killed_while_it_is_given_up_a_run_starts_anew() {
         let (temp, _) = directory(Some(State::Making), Run::Crawl);
         for step in discarding(temp.path()).take(at) {
             let Step::Remove(path) = step else { panic!("it only removes") };
-            huntsman::files::remove_any(path).unwrap();
+            huntsman_files::remove_any(path).unwrap();
         }
         let dir = make(temp.path(), false, Backend::Redb);
         assert!(dir.is_ok_and(|dir| files(dir.path()).is_empty()), "killed after {at}");
@@ -299,9 +296,9 @@ fn another_kind_of_run_touches_nothing_that_counts() {
                 Ok(Plan::Use(plan)) => assert!(!counts && !plan.steps().is_empty(), "{state:?} {there:?}"),
                 Ok(Plan::Finished(sentence)) => panic!("{sentence}"),
                 Err(failure) => {
-                    assert!(counts, "{state:?} {there:?}: {}", failure.message);
+                    assert!(counts, "{state:?} {there:?}: {failure}");
                     for word in [there.name(), wanted.name(), "--fresh", "--out"] {
-                        assert!(failure.message.contains(word), "{}", failure.message);
+                        assert!(failure.to_string().contains(word), "{failure}");
                     }
                 }
             }
@@ -331,10 +328,10 @@ fn a_status_of_an_earlier_version_is_read_and_one_of_a_later_version_is_not() {
     assert!(matches!(look(Run::Sweep), Ok(Plan::Finished(_))));
     status(1, "interrupted");
     let failure = look(Run::Sweep).unwrap_err();
-    assert!(failure.message.contains("earlier version"), "{}", failure.message);
+    assert!(failure.to_string().contains("earlier version"), "{failure}");
     status(3, "making");
     let failure = look(Run::Crawl).unwrap_err();
-    assert!(failure.message.contains("newer version"), "{}", failure.message);
+    assert!(failure.to_string().contains("newer version"), "{failure}");
 }
 
 #[test]
@@ -345,5 +342,5 @@ fn a_directory_that_another_process_used_since_it_was_looked_at_is_refused() {
     other.finish(State::Finished, "finished", 1, b"{}\n").unwrap();
     drop(other);
     let failure = plan.create(&seed(), STARTED.to_owned()).unwrap_err();
-    assert!(failure.message.contains("again"), "{}", failure.message);
+    assert!(failure.to_string().contains("again"), "{failure}");
 }

@@ -4,20 +4,18 @@
 mod near_index;
 mod output;
 mod stored;
-#[cfg(feature = "text-index")]
-mod text_index;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use crate::exit::{Exit, Outcome};
-use crate::render::{Style, count, escape, escape_json};
+pub use output::ArticleReader;
+
+use crate::render::{Style, count, escape};
 
 /// The result of checking a directory.
 #[derive(Debug)]
-pub(crate) struct Verdict {
+pub struct Verdict {
     /// What the directory is.
     kind: &'static str,
     path: PathBuf,
@@ -29,40 +27,45 @@ pub(crate) struct Verdict {
 
 /// Something that is missing or differs from what was written.
 #[derive(Debug)]
-pub(crate) struct Problem {
-    pub(crate) file: PathBuf,
+pub struct Problem {
+    /// The file.
+    pub file: PathBuf,
     /// The byte offset at which the damage begins, if it is known.
-    pub(crate) at: Option<u64>,
-    pub(crate) what: String,
+    pub at: Option<u64>,
+    /// What is missing or different.
+    pub what: String,
     /// What to do about it.
-    pub(crate) help: String,
+    pub help: String,
 }
 
 impl Verdict {
-    pub(crate) fn new(kind: &'static str, path: &Path) -> Self {
+    /// A verdict without counts and problems about a directory; `kind` says what the directory is.
+    pub fn new(kind: &'static str, path: &Path) -> Self {
         Self { kind, path: path.to_owned(), counts: Vec::new(), notes: Vec::new(), problems: Vec::new() }
     }
 
-    pub(crate) fn count(&mut self, name: &'static str, number: u64) {
+    /// Adds the number of things of a name, such as pages.
+    pub fn count(&mut self, name: &'static str, number: u64) {
         self.counts.push((name, number));
     }
 
-    pub(crate) fn note(&mut self, note: impl Into<String>) {
+    /// Adds a remark that is no damage.
+    pub fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
 
-    pub(crate) fn problem(&mut self, problem: Problem) {
+    /// Adds damage.
+    pub fn problem(&mut self, problem: Problem) {
         self.problems.push(problem);
     }
 
-    /// Prints the result; the exit code says whether everything is intact.
-    pub(crate) fn print(&self, as_json: bool) -> Outcome {
-        let text = if as_json { format!("{}\n", escape_json(&self.json().to_string())) } else { self.text() };
-        io::stdout().lock().write_all(text.as_bytes())?;
-        Ok(if self.problems.is_empty() { Exit::Done } else { Exit::Crawl })
+    /// Whether the directory has no damage.
+    pub fn is_whole(&self) -> bool {
+        self.problems.is_empty()
     }
 
-    fn json(&self) -> Value {
+    /// The verdict as one JSON object.
+    pub fn json(&self) -> Value {
         let counts: Map<String, Value> =
             self.counts.iter().map(|(name, number)| (name.replace(' ', "_"), json!(number))).collect();
         let problems: Vec<Value> = self
@@ -87,8 +90,8 @@ impl Verdict {
         })
     }
 
-    fn text(&self) -> String {
-        let style = Style::stdout();
+    /// The verdict as lines for people.
+    pub fn text(&self, style: Style) -> String {
         let state = match self.problems.is_empty() {
             true => style.green("whole"),
             false => style.red("damaged"),

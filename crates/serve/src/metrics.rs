@@ -1,4 +1,4 @@
-//! `--metrics`: the stats of a running crawl as Prometheus text at `/metrics`.
+//! The stats of a running crawl as Prometheus text at `/metrics`.
 //!
 //! A metric is named `huntsman_` plus the key of the stat, with every character other than letters and digits
 //! replaced by `_`: `downloader/request_count` becomes `huntsman_downloader_request_count`. Stats that are not
@@ -10,6 +10,8 @@
 //! `_state`, which is 1 for the present `state`. All other hosts together have the label `(rest)`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -17,78 +19,113 @@ use axum::Router;
 use axum::routing::get;
 use http::StatusCode;
 use http::header::CONTENT_TYPE;
-use huntsman::HostReport;
+use huntsman_crawler::{Handle, HostReport};
+use huntsman_metrics::{CONTENT_TYPE as TEXT, Families, Kind, Number};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
-use crate::exit::{Failure, Outcome};
-use crate::prometheus::{self, Families, Kind, Number};
-use crate::server::{Limits, Names, serve_routes};
+use crate::server::{HostNames, Limits, serve_routes};
 
-/// The stats of a crawl at a moment.
-#[derive(Debug, Default)]
-pub(crate) struct Now {
-    pub(crate) stats: BTreeMap<String, Value>,
-    pub(crate) hosts: Vec<HostReport>,
+/// The numbers of a crawl at a moment.
+#[derive(Clone, Debug, Default)]
+pub struct CrawlNumbers {
+    /// The stats by key.
+    pub stats: BTreeMap<String, Value>,
+    /// The busiest hosts.
+    pub hosts: Vec<HostReport>,
 }
 
-/// The socket of the metrics server, bound but not yet serving.
+/// From where a server may be reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Only from this machine.
+    Loopback,
+    /// Also from other machines, which can then read everything that is served.
+    Public,
+}
+
+/// Why a server does not listen.
 #[derive(Debug)]
-pub(crate) struct Metrics {
+pub enum BindError {
+    /// Other machines could reach the address, and [`Reach::Public`] was not asked for.
+    Public,
+    /// The address cannot be bound.
+    Io(io::Error),
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Public => f.write_str("other machines could read this; use an address of 127.0.0.0/8"),
+            Self::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BindError {}
+
+/// A server of metrics that is bound and not yet serving. It serves `/metrics` and, for a crawl, `/stats`; other paths get 404, and
+/// requests for other host names 421.
+#[derive(Debug)]
+pub struct MetricsServer {
     listener: TcpListener,
     address: SocketAddr,
 }
 
-impl Metrics {
+impl MetricsServer {
     /// Binds the address.
     ///
     /// # Errors
-    /// The address is not loopback and `public` is false, or cannot be bound.
-    pub(crate) async fn bind(address: SocketAddr, public: bool) -> Outcome<Self> {
-        if !address.ip().is_loopback() && !public {
-            return Err(Failure::usage(format!(
-                "--metrics {address}: other machines could read this; use 127.0.0.1:{}, or add --metrics-public",
-                address.port()
-            )));
+    /// Other machines could reach the address and `reach` does not allow it, or it cannot be bound.
+    pub async fn bind(address: SocketAddr, reach: Reach) -> Result<Self, BindError> {
+        if !address.ip().is_loopback() && reach == Reach::Loopback {
+            return Err(BindError::Public);
         }
-        let failed = |error| Failure::usage(format!("--metrics {address}: {error}"));
-        let listener = TcpListener::bind(address).await.map_err(failed)?;
-        let address = listener.local_addr().map_err(failed)?;
+        let listener = TcpListener::bind(address).await.map_err(BindError::Io)?;
+        let address = listener.local_addr().map_err(BindError::Io)?;
         Ok(Self { listener, address })
     }
 
     /// The bound address, with the actual port if port 0 was asked for.
-    pub(crate) fn address(&self) -> SocketAddr {
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves the stats of a crawl until the future is dropped.
-    pub(crate) async fn serve<F>(self, now: impl Fn() -> F + Send + Sync + 'static)
-    where
-        F: Future<Output = Now> + Send + 'static,
-    {
-        self.answer(routes(now)).await;
+    /// Serves the stats and the hosts of a crawl until the future is dropped.
+    pub async fn serve_crawl(self, handle: Handle) {
+        let numbers = move || {
+            let handle = handle.clone();
+            async move { CrawlNumbers { stats: handle.stats().snapshot(), hosts: handle.hosts().await } }
+        };
+        self.serve_numbers(numbers).await;
     }
 
-    /// Serves the routes until the future is dropped; requests that name another server are rejected, other paths get
-    /// 404.
-    pub(crate) async fn answer(self, routes: Router) {
+    /// Serves what `numbers` gives at each request, until the future is dropped.
+    pub async fn serve_numbers<F>(self, numbers: impl Fn() -> F + Send + Sync + 'static)
+    where
+        F: Future<Output = CrawlNumbers> + Send + 'static,
+    {
+        self.serve_routes(routes(numbers)).await;
+    }
+
+    /// Serves other routes in the same way, until the future is dropped.
+    pub async fn serve_routes(self, routes: Router) {
         let routes = routes.fallback(async || (StatusCode::NOT_FOUND, "see /metrics\n"));
-        serve_routes(self.listener, Names::of(self.address).guard(routes), Limits::default()).await;
+        serve_routes(self.listener, HostNames::of(self.address).guard(routes), Limits::default()).await;
     }
 }
 
-fn routes<F>(now: impl Fn() -> F + Send + Sync + 'static) -> Router
+fn routes<F>(numbers: impl Fn() -> F + Send + Sync + 'static) -> Router
 where
-    F: Future<Output = Now> + Send + 'static,
+    F: Future<Output = CrawlNumbers> + Send + 'static,
 {
-    let metrics = Arc::new(now);
+    let metrics = Arc::new(numbers);
     let stats = Arc::clone(&metrics);
     let metrics = move || async move {
-        let Now { stats, hosts } = metrics().await;
+        let CrawlNumbers { stats, hosts } = metrics().await;
         let mut families = stats_families(&stats);
         families.extend(host_families(&hosts));
-        ([(CONTENT_TYPE, prometheus::CONTENT_TYPE)], families.text())
+        ([(CONTENT_TYPE, TEXT)], families.text())
     };
     let stats = move || async move {
         let stats: serde_json::Map<String, Value> = stats().await.stats.into_iter().collect();
@@ -97,8 +134,8 @@ where
     Router::new().route("/metrics", get(metrics)).route("/stats", get(stats))
 }
 
-/// Stats that are numbers.
-pub(crate) fn stats_families(stats: &BTreeMap<String, Value>) -> Families {
+/// The stats of a crawl that are numbers, as metrics.
+pub fn stats_families(stats: &BTreeMap<String, Value>) -> Families {
     let (mut families, mut used) = (Families::default(), BTreeSet::new());
     for (key, value) in stats {
         let Value::Number(number) = value else { continue };
@@ -183,21 +220,22 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_that_others_reach_must_be_asked_for() {
-        let refused = Metrics::bind("0.0.0.0:0".parse().unwrap(), false).await.unwrap_err();
-        assert!(refused.message.contains("--metrics-public"), "{}", refused.message);
-        assert!(Metrics::bind("0.0.0.0:0".parse().unwrap(), true).await.is_ok());
-        assert!(Metrics::bind("127.0.0.1:0".parse().unwrap(), false).await.is_ok());
+        let bind = |address: &str, reach| MetricsServer::bind(address.parse().unwrap(), reach);
+        let refused = bind("0.0.0.0:0", Reach::Loopback).await.unwrap_err();
+        assert!(matches!(refused, BindError::Public), "{refused}");
+        assert!(bind("0.0.0.0:0", Reach::Public).await.is_ok());
+        assert!(bind("127.0.0.1:0", Reach::Loopback).await.is_ok());
     }
 
     #[tokio::test]
     async fn only_the_documented_paths_answer() {
-        let metrics = Metrics::bind("127.0.0.1:0".parse().unwrap(), false).await.unwrap();
+        let metrics = MetricsServer::bind("127.0.0.1:0".parse().unwrap(), Reach::Loopback).await.unwrap();
         let address = metrics.address();
         let now = || {
             let stats = BTreeMap::from([("pages".to_owned(), json!(3))]);
-            std::future::ready(Now { stats, hosts: Vec::new() })
+            std::future::ready(CrawlNumbers { stats, hosts: Vec::new() })
         };
-        let server = tokio::spawn(metrics.serve(now));
+        let server = tokio::spawn(metrics.serve_numbers(now));
         let mut statuses = Vec::new();
         for (host, path) in [
             ("localhost", "/metrics"),

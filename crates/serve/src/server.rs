@@ -1,16 +1,16 @@
-//! The HTTP/1.1 server of this program: for `serve`, `--metrics`, the demo's forum and the sites of benches.
+//! The server: its accept loop, and what it adds to axum.
 //!
 //! Routing, extractors and layers are axum's, the protocol is hyper's. `axum::serve` accepts every connection and
-//! waits for every client without limits, so this module adds them. The accept loop gives each connection a place,
-//! and no address may hold more than its share of them ([`Places`]). Connections have deadlines and limits for heads
+//! waits for every client without limits, so this module adds them. The accept loop gives each connection a slot,
+//! and no address may hold more than its share of them (`slots.rs`). Connections have deadlines and limits for heads
 //! and for writes (`connection.rs`, `stream.rs`); hyper has them for heads only. The body of a request has a deadline
-//! and its share of the memory ([`Visit`]); axum limits only its size. There is no TLS.
+//! and its share of the memory ([`ActiveRequest`]); axum limits only its size. There is no TLS.
 
 mod connection;
-mod names;
-mod places;
+mod host_names;
+mod request;
+mod slots;
 mod stream;
-mod visit;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,25 +21,20 @@ use http::{Response, StatusCode, Uri};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-pub(crate) use names::Names;
-pub(crate) use places::Limits;
-pub(crate) use visit::{Untaken, Visit};
+pub use host_names::HostNames;
+pub use request::{ActiveRequest, Rejection};
+pub use slots::Limits;
 
-use connection::converse;
-use places::Places;
+use connection::serve_connection;
+use slots::ConnectionSlots;
 
-/// Time that running requests get to end after the server was told to stop.
-pub(crate) const DRAIN: Duration = Duration::from_secs(15);
+/// Time that running requests get to end after the server was told to stop: 15 seconds.
+pub const DRAIN_TIME: Duration = Duration::from_secs(15);
 
-/// Serves the routes until `stop` says so; requests that are being handled may then end. A panic of a handler closes
-/// only its connection.
-pub(crate) async fn serve(
-    listener: TcpListener,
-    routes: Router,
-    limits: Limits,
-    mut stop: watch::Receiver<bool>,
-) {
-    let places = Places::new(limits);
+/// Serves the routes until the value of `stop` is true; requests that are being handled then have [`DRAIN_TIME`] to end. A panic of a
+/// handler closes only its connection. Dropping the future closes all connections at once.
+pub async fn serve(listener: TcpListener, routes: Router, limits: Limits, mut stop: watch::Receiver<bool>) {
+    let slots = ConnectionSlots::new(limits);
     // The tasks end when this future is dropped, and with them all connections.
     let mut connections = tokio::task::JoinSet::new();
     loop {
@@ -50,7 +45,12 @@ pub(crate) async fn serve(
         match accepted {
             Ok((stream, peer)) => {
                 let _ = stream.set_nodelay(true);
-                connections.spawn(converse(stream, routes.clone(), places.enter(peer.ip()), stop.clone()));
+                connections.spawn(serve_connection(
+                    stream,
+                    routes.clone(),
+                    slots.acquire(peer.ip()),
+                    stop.clone(),
+                ));
             }
             // Either the process is out of file descriptors, or the client is gone already: the loop tries again
             // later, without spinning.
@@ -61,17 +61,17 @@ pub(crate) async fn serve(
     drop(listener);
     let all = async { while connections.join_next().await.is_some() {} };
     // Slower clients are cut off.
-    let _ = tokio::time::timeout(DRAIN, all).await;
+    let _ = tokio::time::timeout(DRAIN_TIME, all).await;
 }
 
 /// Serves the routes until the future is dropped.
-pub(crate) async fn serve_routes(listener: TcpListener, routes: Router, limits: Limits) {
+pub async fn serve_routes(listener: TcpListener, routes: Router, limits: Limits) {
     let (_running, stop) = watch::channel(false);
     serve(listener, routes, limits, stop).await;
 }
 
-/// Serves GET and HEAD requests with a function of the address, until the future is dropped.
-pub(crate) async fn serve_pages(
+/// Serves GET and HEAD requests with a function of the address, until the future is dropped; other methods get 405.
+pub async fn serve_pages(
     listener: TcpListener,
     limits: Limits,
     answer: impl Fn(&Uri) -> Response<String> + Send + Sync + 'static,

@@ -181,7 +181,7 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
         return Err(Failure::crawl("the temporary directory is not empty"));
     };
     let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339())?;
-    let sink = Sink::Directory(directory, Backend::Memory);
+    let sink = Sink::Directory(directory);
     job::run(Job {
         config,
         downloader,

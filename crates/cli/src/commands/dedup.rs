@@ -14,19 +14,20 @@ use huntsman::detect::near::{
 };
 use huntsman::detect::simhash::Features;
 use huntsman::human_bytes;
+use huntsman::output::verify::Verdict;
 use huntsman::signals::Signals;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use crate::commands::verify::print;
 use crate::dedup::{
     AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, QueryArgs, RunArgs,
-    StatsArgs, Stdout, Summary, failure, place, serve, sources, text_at_the_end, told,
+    StatsArgs, Stdout, Summary, at_the_end, failure, place, serve, sources, told,
 };
 use crate::exit::{Exit, Failure, Outcome};
-use crate::metrics::Metrics;
+use crate::metrics;
 use crate::progress::Screen;
 use crate::render::{Table, count, counted, escape, escape_json, say, warn};
-use crate::verify::Verdict;
 
 pub(crate) fn run(what: DedupCommand) -> Outcome {
     match what {
@@ -93,7 +94,7 @@ impl<'a> Run<'a> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::crawl(format!("starting the runtime: {error}")))?;
         if let Some(address) = args.metrics {
-            let metrics = runtime.block_on(Metrics::bind(address, args.metrics_public))?;
+            let metrics = runtime.block_on(metrics::bind(address, args.metrics_public))?;
             say(&format!("metrics at http://{}/metrics", metrics.address()));
             runtime.spawn(serve(Arc::clone(&telemetry), metrics));
         }
@@ -141,7 +142,7 @@ impl<'a> Run<'a> {
             }
         }
         let metrics = self.args.metrics_file.as_deref().map_or(Ok(()), |path| {
-            metrics_file::write(path, &text_at_the_end(&self.telemetry)).map_err(|error| {
+            metrics_file::write(path, &at_the_end(&self.telemetry).text()).map_err(|error| {
                 Failure::crawl(format!("--metrics-file {}: {error}", escape(&path.to_string_lossy())))
             })
         });
@@ -403,7 +404,7 @@ fn directory(index: &IndexArgs) -> Outcome<PathBuf> {
 
 fn verify(args: &StatsArgs) -> Outcome {
     let path = directory(&args.index)?;
-    Verdict::of_near_index(&path, &checked(&path)?).print(args.json)
+    print(&Verdict::of_near_index(&path, &checked(&path)?), args.json)
 }
 
 fn checked(path: &Path) -> Outcome<IndexCheck> {

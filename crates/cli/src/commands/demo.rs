@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::{Args, ValueHint};
 use huntsman::detect::copyvio::Text;
 use huntsman::middleware::copyvio::Copyvio;
+use huntsman::output::html_report;
 use huntsman::{Backend, HttpDownloader};
 use huntsman_testkit::sites::Harbour;
 use serde_json::json;
@@ -15,7 +16,6 @@ use tokio::net::TcpListener;
 use crate::args::SettingsArgs;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::html_report;
 use crate::job::{self, Job, Sink};
 use crate::logging;
 use crate::output::{self, HTML_REPORT, Plan, Run};
@@ -89,7 +89,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     let downloader = HttpDownloader::new(&config.settings)?;
     let seeds = Seeds::of(&[format!("{origin}/")], None)?;
     let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339())?;
-    let sink = Sink::Directory(directory, Backend::Memory);
+    let sink = Sink::Directory(directory);
     let crawled = job::run(Job {
         config,
         downloader,
@@ -111,7 +111,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     drop(servers);
 
     if let Some(directory) = crawled.directory() {
-        let page = html_report::of(directory.path(), crawled.report())
+        let page = html_report(directory.path(), crawled.report())
             .map_err(|error| Failure::crawl(format!("making {HTML_REPORT}: {error}")))?;
         directory.write(HTML_REPORT, page.as_bytes()).map_err(|error| {
             let file = directory.file(HTML_REPORT);

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use huntsman::detect::near::IndexCheck;
+use huntsman_detect::near::IndexCheck;
 
 use super::{Problem, Verdict};
 use crate::render::counted;
 
 impl Verdict {
     /// The result of checking an index of near-duplicates.
-    pub(crate) fn of_near_index(path: &Path, check: &IndexCheck) -> Self {
+    pub fn of_near_index(path: &Path, check: &IndexCheck) -> Self {
         let help = || format!("`huntsman dedup repair --index {}` keeps all that is whole", path.display());
         let mut verdict = Self::new("index of near-duplicates", path);
         verdict.count("documents", check.documents);

@@ -1,72 +1,79 @@
 //! Checks output directories: records of pages and drops, results of a sweep, the report, and the job.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use huntsman::SavedJob;
-use huntsman::middleware::StoredCheck;
+use huntsman_crawler::{Result, SavedJob};
+use huntsman_middleware::StoredCheck;
 use serde_json::Value;
 
 use super::{Problem, Verdict};
-use crate::exit::Outcome;
-use crate::output::{DROPS, HTML_REPORT, PAGES, REPORT, Run, SWEEP, SWEEP_REPORT, State, Status, job_of};
 use crate::render::counted;
-use crate::sweep::whole_articles;
+use crate::{DROPS, HTML_REPORT, PAGES, REPORT, Run, SWEEP, SWEEP_REPORT, State, Status, job_of};
 
 /// Number of problems of each kind that are listed one by one.
-const TOLD: usize = 10;
+const LISTED: usize = 10;
+
+/// Reads the results of a sweep: gives the addresses of the articles of which all lines are there, and the offset in bytes at which the last
+/// of them ends.
+pub type ArticleReader<'a> = &'a dyn Fn(&Path) -> Result<(HashSet<String>, u64)>;
 
 /// A check in progress, with its results.
-struct Look<'a> {
+struct OutputCheck<'a> {
     path: &'a Path,
     status: &'a Status,
+    whole_articles: ArticleReader<'a>,
     verdict: Verdict,
     /// Addresses of pages: `true` if the address has a record of its own, `false` if it only answered for another one.
     seen: HashMap<Box<str>, bool>,
-    told: HashMap<&'static str, usize>,
+    listed: HashMap<&'static str, usize>,
 }
 
 impl Verdict {
-    /// Checks an output directory; changes nothing.
-    pub(crate) fn of_output(path: &Path, status: &Status) -> Outcome<Self> {
-        let mut look = Look {
+    /// Checks an output directory; changes nothing. Reads all its files.
+    ///
+    /// # Errors
+    /// A file cannot be read for a reason that is not damage.
+    pub fn of_output(path: &Path, status: &Status, whole_articles: ArticleReader<'_>) -> Result<Self> {
+        let mut check = OutputCheck {
             path,
             status,
+            whole_articles,
             verdict: Self::new(kind(status.run()), path),
             seen: HashMap::new(),
-            told: HashMap::new(),
+            listed: HashMap::new(),
         };
         match status.state {
             State::Making | State::Clearing => {
-                look.verdict.note(
+                check.verdict.note(
                     "its files are being made or cleared, and none counts; the same command starts anew",
                 );
-                return Ok(look.verdict);
+                return Ok(check.verdict);
             }
-            State::Failed => look.verdict.note("the run delivered no page; the same command starts anew"),
+            State::Failed => check.verdict.note("the run delivered no page; the same command starts anew"),
             State::Running if status.is_in_memory() => {
-                look.verdict.note("the run was killed, and its queue was in memory; --fresh starts anew");
+                check.verdict.note("the run was killed, and its queue was in memory; --fresh starts anew");
             }
-            State::Running => look.verdict.note("the run was killed; the same command goes on"),
-            State::Interrupted => look.verdict.note("the run was stopped; the same command goes on"),
+            State::Running => check.verdict.note("the run was killed; the same command goes on"),
+            State::Interrupted => check.verdict.note("the run was stopped; the same command goes on"),
             State::Finished => {}
         }
-        let pages = look.records(PAGES)?;
-        let drops = look.records(DROPS)?;
-        look.verdict.count("pages", pages);
-        look.verdict.count("drops", drops);
+        let pages = check.records(PAGES)?;
+        let drops = check.records(DROPS)?;
+        check.verdict.count("pages", pages);
+        check.verdict.count("drops", drops);
         if status.run() == Run::Sweep {
-            look.sweep()?;
+            check.sweep()?;
         }
         if status.state == State::Finished {
-            look.finished(pages)?;
+            check.finished(pages)?;
         }
         if !status.is_in_memory() {
-            look.job()?;
+            check.job()?;
         }
-        Ok(look.verdict)
+        Ok(check.verdict)
     }
 }
 
@@ -78,7 +85,7 @@ fn kind(run: Run) -> &'static str {
     }
 }
 
-impl Look<'_> {
+impl OutputCheck<'_> {
     /// Whether there may be records behind the positions in the job: a continued run cuts them off.
     fn is_unfinished(&self) -> bool {
         matches!(self.status.state, State::Running | State::Interrupted)
@@ -91,15 +98,15 @@ impl Look<'_> {
 
     /// As [`problem`](Self::problem), for problems that many records may have.
     fn problem_of(&mut self, kind: &'static str, file: &Path, at: u64, what: impl FnOnce() -> String) {
-        let told = self.told.entry(kind).or_default();
-        *told += 1;
-        if *told <= TOLD {
+        let listed = self.listed.entry(kind).or_default();
+        *listed += 1;
+        if *listed <= LISTED {
             self.problem(file.to_owned(), Some(at), what());
         }
     }
 
     /// Checks the records of a file: each is JSON, and each address has one.
-    fn records(&mut self, name: &'static str) -> Outcome<u64> {
+    fn records(&mut self, name: &'static str) -> Result<u64> {
         let file = self.path.join(name);
         let Some(reader) = opened(&file)? else {
             self.problem(file, None, "it is missing".to_owned());
@@ -140,14 +147,14 @@ impl Look<'_> {
     }
 
     /// Checks the articles of a sweep: all their lines are there, and their pages, too.
-    fn sweep(&mut self) -> Outcome<()> {
+    fn sweep(&mut self) -> Result<()> {
         let file = self.path.join(SWEEP);
         let Some(reader) = opened(&file)? else {
             self.problem(file, None, "it is missing".to_owned());
             return Ok(());
         };
         let length = reader.get_ref().metadata()?.len();
-        match whole_articles(&file) {
+        match (self.whole_articles)(&file) {
             Ok((articles, end)) => {
                 self.verdict.count("articles with sources", articles.len() as u64);
                 if end < length && !self.is_unfinished() {
@@ -165,7 +172,7 @@ impl Look<'_> {
     }
 
     /// Checks the files that a finished run writes at its end.
-    fn finished(&mut self, pages: u64) -> Outcome<()> {
+    fn finished(&mut self, pages: u64) -> Result<()> {
         let further = match self.status.run() {
             Run::Crawl => None,
             Run::Sweep => Some(SWEEP_REPORT),
@@ -191,7 +198,7 @@ impl Look<'_> {
     }
 
     /// Checks every entry of the job, and the queue and counters that the entries form.
-    fn job(&mut self) -> Outcome<()> {
+    fn job(&mut self) -> Result<()> {
         let path = job_of(self.path);
         if !path.join("format.json").is_file() {
             self.problem(path, None, "the job is missing".to_owned());
@@ -210,7 +217,7 @@ impl Look<'_> {
     }
 }
 
-fn opened(path: &Path) -> Outcome<Option<BufReader<File>>> {
+fn opened(path: &Path) -> Result<Option<BufReader<File>>> {
     match File::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         opened => Ok(Some(BufReader::new(opened?))),

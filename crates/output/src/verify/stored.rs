@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use huntsman::middleware::{StoredCheck, StoredKind};
+use huntsman_middleware::{StoredCheck, StoredKind};
 
 use super::{Problem, Verdict};
 
 impl Verdict {
     /// The result of checking all entries of a store.
-    pub(crate) fn of_stored(path: &Path, check: &StoredCheck) -> Self {
+    pub fn of_stored(path: &Path, check: &StoredCheck) -> Self {
         let (kind, records, help) = match check.kind {
             StoredKind::Job => {
                 ("job of a crawl", None, "restore it from a copy, or start the crawl anew with --fresh")

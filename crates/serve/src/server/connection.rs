@@ -18,9 +18,9 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 use tower::ServiceExt;
 
-use super::places::Place;
-use super::stream::Guarded;
-use super::visit::Visit;
+use super::request::ActiveRequest;
+use super::slots::ConnectionSlot;
+use super::stream::MinRateStream;
 
 /// Maximum size of a request's head in bytes, including its URL.
 const MOST_HEAD: usize = 64 << 10;
@@ -29,17 +29,21 @@ const MOST_HEADERS: usize = 100;
 /// Time limit for receiving a head, and for an idle connection; the connection is closed after it.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
-/// Serves the requests of a connection, as long as the connection has its place.
-pub(super) async fn converse<T>(stream: T, routes: Router, place: Place, mut stop: watch::Receiver<bool>)
-where
+/// Serves the requests of a connection, as long as the connection has its slot.
+pub(super) async fn serve_connection<T>(
+    stream: T,
+    routes: Router,
+    slot: ConnectionSlot,
+    mut stop: watch::Receiver<bool>,
+) where
     T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let place = Arc::new(place);
+    let slot = Arc::new(slot);
     let is_sending = Arc::<AtomicBool>::default();
     let service = service_fn(|request| {
-        let visit = Visit::begin(&place, &request);
+        let active = ActiveRequest::begin(&slot, &request);
         let (routes, is_sending) = (routes.clone(), Arc::clone(&is_sending));
-        async move { Ok::<_, Infallible>(respond(routes, request, visit, &is_sending).await) }
+        async move { Ok::<_, Infallible>(respond(routes, request, active, &is_sending).await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -47,14 +51,14 @@ where
         .max_headers(MOST_HEADERS)
         .max_buf_size(MOST_HEAD)
         .title_case_headers(true)
-        .serve_connection(TokioIo::new(Guarded::new(stream, Arc::clone(&is_sending))), service);
+        .serve_connection(TokioIo::new(MinRateStream::new(stream, Arc::clone(&is_sending))), service);
     let mut connection = pin!(connection);
     let mut is_stopping = false;
     loop {
         tokio::select! {
             // If a client breaks off, that is no error of the server.
             _ = connection.as_mut() => return,
-            () = place.lost() => return,
+            () = slot.evicted() => return,
             _ = stop.wait_for(|stop| *stop), if !is_stopping => {
                 is_stopping = true;
                 connection.as_mut().graceful_shutdown();
@@ -66,12 +70,12 @@ where
 async fn respond(
     routes: Router,
     mut request: Request<Incoming>,
-    visit: Visit,
+    active: ActiveRequest,
     is_sending: &AtomicBool,
 ) -> Response {
-    request.extensions_mut().insert(visit.clone());
+    request.extensions_mut().insert(active.clone());
     let Ok(mut response) = routes.oneshot(request).await;
-    if !visit.end() {
+    if !active.end() {
         // After a body that was not read, no further request can be read.
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         is_sending.store(true, Ordering::Relaxed);
@@ -89,39 +93,39 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
     use tokio::time::Instant;
 
-    use super::super::places::{Limits, Places};
-    use super::super::visit::{BODY_TIME, Untaken};
+    use super::super::request::{BODY_TIME, Rejection};
+    use super::super::slots::{ConnectionSlots, Limits};
     use super::*;
 
     /// A handler for tests: it lets a request with the header `Authorization` in, reads the bodies of other requests
     /// that have a `Content-Type`, and responds with the length.
-    async fn length(visit: Visit, headers: HeaderMap, body: Body) -> Result<Response, Untaken> {
+    async fn length(active: ActiveRequest, headers: HeaderMap, body: Body) -> Result<Response, Rejection> {
         let knows = headers.contains_key("authorization");
         if !knows && !headers.contains_key("content-type") {
             return Ok((StatusCode::UNAUTHORIZED, "no\n").into_response());
         }
         if knows {
-            visit.let_in()?;
+            active.let_in()?;
         }
-        Ok(visit.read(body, 1_000).await?.len().to_string().into_response())
+        Ok(active.read(body, 1_000).await?.len().to_string().into_response())
     }
 
-    struct House {
-        places: Places,
+    struct TestServer {
+        slots: ConnectionSlots,
         _running: watch::Sender<bool>,
         stop: watch::Receiver<bool>,
     }
 
-    impl House {
+    impl TestServer {
         fn new(connections: usize, bodies: usize) -> Self {
             let (_running, stop) = watch::channel(false);
-            Self { places: Places::new(Limits { connections, reserved: 1, bodies }), _running, stop }
+            Self { slots: ConnectionSlots::new(Limits { connections, reserved: 1, bodies }), _running, stop }
         }
 
         fn connect(&self) -> DuplexStream {
             let (ours, theirs) = tokio::io::duplex(1 << 10);
-            let place = self.places.enter(Ipv4Addr::LOCALHOST.into());
-            tokio::spawn(converse(theirs, Router::new().fallback(length), place, self.stop.clone()));
+            let slot = self.slots.acquire(Ipv4Addr::LOCALHOST.into());
+            tokio::spawn(serve_connection(theirs, Router::new().fallback(length), slot, self.stop.clone()));
             ours
         }
 
@@ -153,45 +157,45 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_is_not_waited_for_if_the_head_says_enough() {
-        let house = House::new(9, 10_000);
-        let mut stream = house.send(&request("Content-Length: 900\r\n", "abc")).await;
+        let server = TestServer::new(9, 10_000);
+        let mut stream = server.send(&request("Content-Length: 900\r\n", "abc")).await;
         let start = Instant::now();
         let mut answer = [0; 12];
         stream.read_exact(&mut answer).await.unwrap();
         assert_eq!((&answer, start.elapsed()), (b"HTTP/1.1 401", Duration::ZERO));
-        assert_eq!(house.ask(&request(KNOWN, &"a".repeat(900))).await, ("200".to_owned(), 0));
+        assert_eq!(server.ask(&request(KNOWN, &"a".repeat(900))).await, ("200".to_owned(), 0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn heads_and_bodies_that_do_not_come_end_by_their_deadlines() {
-        let house = House::new(9, 10_000);
-        assert_eq!(house.ask("POST / HTTP/1.1\r\nX: ").await.1, HEAD_TIME.as_secs());
+        let server = TestServer::new(9, 10_000);
+        assert_eq!(server.ask("POST / HTTP/1.1\r\nX: ").await.1, HEAD_TIME.as_secs());
         for head in [FORM, KNOWN] {
-            let (status, seconds) = house.ask(&request(head, "abc")).await;
+            let (status, seconds) = server.ask(&request(head, "abc")).await;
             assert_eq!((status.as_str(), seconds), ("408", BODY_TIME.as_secs()));
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn bodies_without_an_end_cost_no_one_else_the_room() {
-        let house = House::new(30, 4_000);
+        let server = TestServer::new(30, 4_000);
         let mut open = Vec::new();
         for _ in 0..20 {
-            open.push(house.send(&request(FORM, &"a".repeat(800))).await);
+            open.push(server.send(&request(FORM, &"a".repeat(800))).await);
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         for head in [FORM, KNOWN] {
-            assert_eq!(house.ask(&request(head, &"a".repeat(900))).await, ("200".to_owned(), 0));
+            assert_eq!(server.ask(&request(head, &"a".repeat(900))).await, ("200".to_owned(), 0));
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn clients_that_pipeline_and_do_not_read_are_closed_and_hold_nobody_up() {
-        let house = House::new(4, 10_000);
+        let server = TestServer::new(4, 10_000);
         let start = Instant::now();
         let mut open = Vec::new();
         for _ in 0..4 {
-            let mut stream = house.connect();
+            let mut stream = server.connect();
             let many = "GET / HTTP/1.1\r\n\r\n".repeat(2_000);
             open.push(tokio::spawn(async move {
                 // The server never reads all of it.
@@ -200,7 +204,7 @@ mod tests {
             }));
         }
         tokio::time::sleep(Duration::from_millis(1)).await;
-        assert_eq!(house.ask(&request(KNOWN, &"a".repeat(900))).await, ("200".to_owned(), 0));
+        assert_eq!(server.ask(&request(KNOWN, &"a".repeat(900))).await, ("200".to_owned(), 0));
         for sent in open {
             assert!(sent.await.unwrap().0);
         }
@@ -209,13 +213,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_that_were_let_in_are_bounded_and_told_to_come_again() {
-        let house = House::new(3, 10_000);
-        let open = [house.send(&request(KNOWN, "abc")).await, house.send(&request(KNOWN, "abc")).await];
+        let server = TestServer::new(3, 10_000);
+        let open = [server.send(&request(KNOWN, "abc")).await, server.send(&request(KNOWN, "abc")).await];
         tokio::time::sleep(Duration::from_millis(1)).await;
-        assert_eq!(house.ask(&request(KNOWN, "")).await.0, "503");
-        assert_eq!(house.ask(&request("", "")).await.0, "401");
+        assert_eq!(server.ask(&request(KNOWN, "")).await.0, "503");
+        assert_eq!(server.ask(&request("", "")).await.0, "401");
         drop(open);
         tokio::time::sleep(Duration::from_millis(1)).await;
-        assert_eq!(house.ask(&request(KNOWN, &"a".repeat(900))).await.0, "200");
+        assert_eq!(server.ask(&request(KNOWN, &"a".repeat(900))).await.0, "200");
     }
 }

@@ -12,9 +12,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 /// How long a client may read nothing of what is written to it.
-const PATIENCE: Duration = Duration::from_secs(20);
+const STALL_TIME: Duration = Duration::from_secs(20);
 /// Reading earns the client time again, at this rate in bytes a second.
-const PACE: f64 = 16_384.0;
+const MIN_RATE: f64 = 16_384.0;
 /// How long the server reads and discards what a client still sends after a response that did not need it: without
 /// this, the connection would be reset and the response could be lost.
 const LINGER: Duration = Duration::from_secs(2);
@@ -23,7 +23,7 @@ const LINGER: Duration = Duration::from_secs(2);
 /// up, and written bytes add to it. So a client that reads a byte now and then is not waited for longer than one that
 /// reads nothing.
 #[derive(Debug)]
-pub(super) struct Guarded<S> {
+pub(super) struct MinRateStream<S> {
     stream: S,
     left: Duration,
     /// Since when a write has been waiting, and the timer of its deadline.
@@ -34,9 +34,9 @@ pub(super) struct Guarded<S> {
     ends: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Guarded<S> {
+impl<S> MinRateStream<S> {
     pub(super) fn new(stream: S, is_sending: Arc<AtomicBool>) -> Self {
-        Self { stream, left: PATIENCE, waits: None, is_sending, ends: None }
+        Self { stream, left: STALL_TIME, waits: None, is_sending, ends: None }
     }
 
     fn pace(&mut self, cx: &mut Context<'_>, wrote: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
@@ -46,7 +46,8 @@ impl<S> Guarded<S> {
                     self.left = self.left.saturating_sub(since.elapsed());
                 }
                 if let Ok(bytes) = wrote {
-                    self.left = (self.left + Duration::from_secs_f64(bytes as f64 / PACE)).min(PATIENCE);
+                    self.left =
+                        (self.left + Duration::from_secs_f64(bytes as f64 / MIN_RATE)).min(STALL_TIME);
                 }
                 Poll::Ready(wrote)
             }
@@ -62,7 +63,7 @@ impl<S> Guarded<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for MinRateStream<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -72,7 +73,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for MinRateStream<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let wrote = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.pace(cx, wrote)
@@ -127,10 +128,9 @@ mod tests {
         for step in [None, Some(1), Some(100)] {
             let (ours, mut theirs) = tokio::io::duplex(1_000);
             let start = Instant::now();
-            let writing =
-                tokio::spawn(
-                    async move { Guarded::new(ours, Arc::default()).write_all(&[0; 1 << 20]).await },
-                );
+            let writing = tokio::spawn(async move {
+                MinRateStream::new(ours, Arc::default()).write_all(&[0; 1 << 20]).await
+            });
             let reading = tokio::spawn(async move {
                 let mut buffer = vec![0; step.unwrap_or(0)];
                 while step.is_some() && theirs.read_exact(&mut buffer).await.is_ok() {
@@ -140,7 +140,7 @@ mod tests {
             });
             assert_eq!(writing.await.unwrap().unwrap_err().kind(), io::ErrorKind::TimedOut);
             let took = start.elapsed();
-            assert!(took >= PATIENCE && took < PATIENCE + Duration::from_secs(2), "{step:?}: {took:?}");
+            assert!(took >= STALL_TIME && took < STALL_TIME + Duration::from_secs(2), "{step:?}: {took:?}");
             reading.abort();
         }
     }
@@ -148,7 +148,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_is_still_sent_is_thrown_away_for_a_while() {
         let (ours, mut theirs) = tokio::io::duplex(1_000);
-        let mut ours = Guarded::new(ours, Arc::new(AtomicBool::new(true)));
+        let mut ours = MinRateStream::new(ours, Arc::new(AtomicBool::new(true)));
         let sending = tokio::spawn(async move {
             let mut sent = 0;
             while theirs.write_all(&[0; 500]).await.is_ok() {
@@ -168,8 +168,10 @@ mod tests {
     async fn a_slow_reader_that_keeps_the_pace_gets_all() {
         let (ours, mut theirs) = tokio::io::duplex(1_000);
         let writing =
-            tokio::spawn(async move { Guarded::new(ours, Arc::default()).write_all(&[0; 4 << 20]).await });
-        let mut buffer = vec![0; 2 * PACE as usize];
+            tokio::spawn(
+                async move { MinRateStream::new(ours, Arc::default()).write_all(&[0; 4 << 20]).await },
+            );
+        let mut buffer = vec![0; 2 * MIN_RATE as usize];
         for _ in 0..(4 << 20) / buffer.len() {
             theirs.read_exact(&mut buffer).await.unwrap();
             tokio::time::sleep(Duration::from_secs(1)).await;

@@ -13,52 +13,52 @@ use http::request::Parts;
 use http::{Request, StatusCode};
 use http_body_util::BodyExt;
 
-use super::places::Place;
+use super::slots::ConnectionSlot;
 
 /// Time limit for a whole body.
 pub(super) const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// A request in progress; all clones stand for the same request. Handlers get it as an extractor.
 #[derive(Clone, Debug)]
-pub(crate) struct Visit {
-    place: Arc<Place>,
+pub struct ActiveRequest {
+    slot: Arc<ConnectionSlot>,
     has_unread_body: Arc<AtomicBool>,
 }
 
-impl Visit {
+impl ActiveRequest {
     /// Begins the next request of a connection.
-    pub(super) fn begin<B: HttpBody>(place: &Arc<Place>, request: &Request<B>) -> Self {
-        place.begin();
+    pub(super) fn begin<B: HttpBody>(slot: &Arc<ConnectionSlot>, request: &Request<B>) -> Self {
+        slot.begin();
         let has_unread_body = Arc::new(AtomicBool::new(!request.body().is_end_stream()));
-        Self { place: Arc::clone(place), has_unread_body }
+        Self { slot: Arc::clone(slot), has_unread_body }
     }
 
     /// Ends the request after the response; its body is freed. Returns false if the client may still be sending it.
     pub(super) fn end(&self) -> bool {
-        self.place.shrink();
+        self.slot.shrink();
         !self.has_unread_body.load(Ordering::Relaxed)
     }
 
     /// Number of open connections of this server, including this one.
-    pub(crate) fn connections(&self) -> usize {
-        self.place.connections()
+    pub fn connections(&self) -> usize {
+        self.slot.connections()
     }
 
     /// Lets the request in: from now on its connection and its body are not given up for new clients.
     ///
     /// # Errors
     /// Too many requests are let in already.
-    pub(crate) fn let_in(&self) -> Result<(), Untaken> {
-        self.place.let_in().then_some(()).ok_or(Untaken::Busy("too many requests at once"))
+    pub fn let_in(&self) -> Result<(), Rejection> {
+        self.slot.admit().then_some(()).ok_or(Rejection::Busy("too many requests at once"))
     }
 
     /// Reads the body of the request. It takes up memory until the response was sent.
     ///
     /// # Errors
     /// The body is larger than `most`, too slow or broken, or there is no memory for it.
-    pub(crate) async fn read(&self, body: Body, most: usize) -> Result<Vec<u8>, Untaken> {
-        let read = tokio::time::timeout(BODY_TIME, read(body, &self.place, most)).await;
-        let bytes = read.unwrap_or(Err(Untaken::TooSlow))?;
+    pub async fn read(&self, body: Body, most: usize) -> Result<Vec<u8>, Rejection> {
+        let read = tokio::time::timeout(BODY_TIME, read(body, &self.slot, most)).await;
+        let bytes = read.unwrap_or(Err(Rejection::TooSlow))?;
         self.has_unread_body.store(false, Ordering::Relaxed);
         Ok(bytes)
     }
@@ -66,7 +66,7 @@ impl Visit {
 
 /// Why the server does not accept a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Untaken {
+pub enum Rejection {
     /// A limit on concurrent use is reached; the text names it.
     Busy(&'static str),
     /// The body did not arrive within its time.
@@ -77,7 +77,7 @@ pub(crate) enum Untaken {
     Broken,
 }
 
-impl IntoResponse for Untaken {
+impl IntoResponse for Rejection {
     fn into_response(self) -> Response {
         match self {
             Self::Busy(what) => {
@@ -93,7 +93,7 @@ impl IntoResponse for Untaken {
     }
 }
 
-impl<S: Sync> FromRequestParts<S> for Visit {
+impl<S: Sync> FromRequestParts<S> for ActiveRequest {
     type Rejection = StatusCode;
 
     async fn from_request_parts(head: &mut Parts, _: &S) -> Result<Self, StatusCode> {
@@ -101,22 +101,22 @@ impl<S: Sync> FromRequestParts<S> for Visit {
     }
 }
 
-async fn read(mut body: Body, place: &Place, most: usize) -> Result<Vec<u8>, Untaken> {
+async fn read(mut body: Body, slot: &ConnectionSlot, most: usize) -> Result<Vec<u8>, Rejection> {
     if body.size_hint().lower() > most as u64 {
-        return Err(Untaken::TooLarge(most));
+        return Err(Rejection::TooLarge(most));
     }
     let mut bytes: Vec<u8> = Vec::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Untaken::Broken)?;
+        let frame = frame.map_err(|_| Rejection::Broken)?;
         let Some(data) = frame.data_ref() else { continue };
         if bytes.len() + data.len() > most {
-            return Err(Untaken::TooLarge(most));
+            return Err(Rejection::TooLarge(most));
         }
         let before = bytes.capacity();
         bytes.reserve(data.len());
         // Memory is reserved for received bytes and not for announced ones, since announcing costs a client nothing.
-        if !place.grow(bytes.capacity() - before) {
-            return Err(Untaken::Busy("too many bodies at once"));
+        if !slot.grow(bytes.capacity() - before) {
+            return Err(Rejection::Busy("too many bodies at once"));
         }
         bytes.extend_from_slice(data);
     }

@@ -9,18 +9,19 @@ use axum::response::{IntoResponse, Response};
 use http::header::HOST;
 use http::{HeaderMap, StatusCode, Uri};
 
-/// The host names of a server.
+/// The host names under which a server may be addressed: those of loopback and its own address. A server that other machines can reach
+/// accepts any name.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Names(SocketAddr);
+pub struct HostNames(SocketAddr);
 
-impl Names {
+impl HostNames {
     /// The host names of a server that listens at an address.
-    pub(crate) fn of(address: SocketAddr) -> Self {
+    pub fn of(address: SocketAddr) -> Self {
         Self(address)
     }
 
     /// Adds a layer that responds with 421 to requests for other host names.
-    pub(crate) fn guard(self, routes: Router) -> Router {
+    pub fn guard(self, routes: Router) -> Router {
         routes.layer(from_fn_with_state(self, Self::check))
     }
 
@@ -68,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_name_of_elsewhere_is_not_answered_on_loopback() {
-        let names = Names::of("127.0.0.2:8765".parse().unwrap());
+        let names = HostNames::of("127.0.0.2:8765".parse().unwrap());
         for (name, is_meant) in [
             ("localhost:8765", true),
             ("LocalHost", true),
@@ -84,7 +85,7 @@ mod tests {
         }
         assert!(!names.are_meant(&Uri::from_static("http://rebound.example/"), &host("localhost")));
         assert!(!names.are_meant(&Uri::from_static("/"), &HeaderMap::new()));
-        let public = Names::of("0.0.0.0:8765".parse().unwrap());
+        let public = HostNames::of("0.0.0.0:8765".parse().unwrap());
         assert!(public.are_meant(&Uri::from_static("/"), &host("copies.example")));
     }
 }

@@ -1,10 +1,10 @@
 //! Open connections: the limit on their number, and the memory for the bodies of their requests.
 //!
-//! A client that has not been let in never keeps another client out. If all places are taken, a new connection gets
-//! the place of another one: of all connections without a request that was let in, the oldest one of the address that
+//! A client that has not been admitted never keeps another client out. If all slots are taken, a new connection gets
+//! the slot of another one: of all connections without a request that was admitted, the oldest one of the address that
 //! has most of them. So no address holds more than its share while others wait, and a client that knows the token
 //! gets through a crowd of others, even from its own address. In the same way, bodies that clients are still sending
-//! without having been let in are given up for others, the oldest first.
+//! without having been admitted are given up for others, the oldest first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -12,15 +12,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// Limits on what all clients together may use.
+/// Limits on what all clients of a server together may use. By default 256 connections, 32 of them reserved, and 48 MiB of bodies.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub struct Limits {
     /// Maximum number of open connections.
-    pub(crate) connections: usize,
-    /// Number of connections that are kept for clients that have not been let in yet.
-    pub(crate) reserved: usize,
+    pub connections: usize,
+    /// Number of connections that are kept for clients that have not been admitted yet.
+    pub reserved: usize,
     /// Maximum size of all bodies together, in bytes.
-    pub(crate) bodies: usize,
+    pub bodies: usize,
 }
 
 impl Default for Limits {
@@ -31,14 +31,14 @@ impl Default for Limits {
 
 impl Limits {
     /// Limits for a benchmark site, whose only client may open as many connections as it likes.
-    pub(crate) fn of_bench() -> Self {
+    pub fn of_bench() -> Self {
         Self { connections: 1 << 16, ..Self::default() }
     }
 }
 
 /// The connections of a server; cheap to clone.
 #[derive(Clone, Debug)]
-pub(super) struct Places(Arc<Shared>);
+pub(super) struct ConnectionSlots(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
@@ -53,79 +53,79 @@ struct Table {
     open: BTreeMap<u64, Entry>,
     /// Bytes of all bodies.
     bytes: usize,
-    /// Connections with a request that was let in.
-    let_in: usize,
+    /// Connections with a request that was admitted.
+    admitted: usize,
 }
 
 #[derive(Debug)]
 struct Entry {
     from: IpAddr,
-    is_let_in: bool,
+    is_admitted: bool,
     bytes: usize,
     end: Arc<Notify>,
 }
 
-/// The place of a connection, which is free again when this is dropped.
+/// The slot of a connection, which is free again when this is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct ConnectionSlot {
     number: u64,
     shared: Arc<Shared>,
     end: Arc<Notify>,
 }
 
-impl Places {
+impl ConnectionSlots {
     pub(super) fn new(limits: Limits) -> Self {
         Self(Arc::new(Shared { limits, table: Mutex::default() }))
     }
 
-    /// Takes a place for a connection from an address.
-    pub(super) fn enter(&self, from: IpAddr) -> Place {
+    /// Takes a slot for a connection from an address.
+    pub(super) fn acquire(&self, from: IpAddr) -> ConnectionSlot {
         let mut table = self.0.table();
-        // Fewer connections than this limit can be let in, so at least one is not.
+        // Fewer connections than this limit can be admitted, so at least one is not.
         while table.open.len() >= self.0.limits.connections
-            && table.evict(None, |entry| usize::from(!entry.is_let_in))
+            && table.evict(None, |entry| usize::from(!entry.is_admitted))
         {}
         table.last += 1;
         let (number, end) = (table.last, Arc::<Notify>::default());
-        let entry = Entry { from: holder(from), is_let_in: false, bytes: 0, end: Arc::clone(&end) };
+        let entry = Entry { from: holder(from), is_admitted: false, bytes: 0, end: Arc::clone(&end) };
         table.open.insert(number, entry);
-        Place { number, shared: Arc::clone(&self.0), end }
+        ConnectionSlot { number, shared: Arc::clone(&self.0), end }
     }
 }
 
-impl Place {
-    /// Completes when the place is given to another connection.
-    pub(super) async fn lost(&self) {
+impl ConnectionSlot {
+    /// Completes when the slot is given to another connection.
+    pub(super) async fn evicted(&self) {
         self.end.notified().await;
     }
 
-    /// Number of connections that have a place.
+    /// Number of connections that have a slot.
     pub(super) fn connections(&self) -> usize {
         self.shared.table().open.len()
     }
 
-    /// Marks that the request of this connection was let in: it keeps its place and the memory of its body until
+    /// Marks that the request of this connection was admitted: it keeps its slot and the memory of its body until
     /// [`begin`](Self::begin). Returns false if there are too many such requests.
-    pub(super) fn let_in(&self) -> bool {
+    pub(super) fn admit(&self) -> bool {
         let most = self.shared.limits.connections - self.shared.limits.reserved;
         let mut table = self.shared.table();
-        let has_room = table.let_in < most;
+        let has_room = table.admitted < most;
         let Some(entry) = table.open.get_mut(&self.number) else { return false };
-        if !entry.is_let_in {
+        if !entry.is_admitted {
             if !has_room {
                 return false;
             }
-            entry.is_let_in = true;
-            table.let_in += 1;
+            entry.is_admitted = true;
+            table.admitted += 1;
         }
         true
     }
 
-    /// Begins the next request: it is not let in yet, and the body of the last one is freed.
+    /// Begins the next request: it is not admitted yet, and the body of the last one is freed.
     pub(super) fn begin(&self) {
         let mut table = self.shared.table();
         if let Some(entry) = table.open.remove(&self.number) {
-            let fresh = Entry { is_let_in: false, bytes: 0, ..table.forget(entry) };
+            let fresh = Entry { is_admitted: false, bytes: 0, ..table.forget(entry) };
             table.open.insert(self.number, fresh);
         }
     }
@@ -134,7 +134,7 @@ impl Place {
     pub(super) fn grow(&self, bytes: usize) -> bool {
         let mut table = self.shared.table();
         while table.bytes + bytes > self.shared.limits.bodies {
-            if !table.evict(Some(self.number), |entry| if entry.is_let_in { 0 } else { entry.bytes }) {
+            if !table.evict(Some(self.number), |entry| if entry.is_admitted { 0 } else { entry.bytes }) {
                 return false;
             }
         }
@@ -152,7 +152,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         let mut table = self.shared.table();
         if let Some(entry) = table.open.remove(&self.number) {
@@ -190,7 +190,7 @@ impl Table {
     /// Releases everything that an entry took.
     fn forget(&mut self, entry: Entry) -> Entry {
         self.bytes -= entry.bytes;
-        self.let_in -= usize::from(entry.is_let_in);
+        self.admitted -= usize::from(entry.is_admitted);
         entry
     }
 }
@@ -209,19 +209,19 @@ mod tests {
 
     use super::*;
 
-    fn places(connections: usize, reserved: usize, bodies: usize) -> Places {
-        Places::new(Limits { connections, reserved, bodies })
+    fn slots(connections: usize, reserved: usize, bodies: usize) -> ConnectionSlots {
+        ConnectionSlots::new(Limits { connections, reserved, bodies })
     }
 
     fn ip(address: &str) -> IpAddr {
         address.parse().unwrap()
     }
 
-    /// The numbers of the connections that have lost their places.
-    async fn lost(places: &[Place]) -> Vec<usize> {
+    /// The numbers of the connections that have lost their slots.
+    async fn lost(slots: &[ConnectionSlot]) -> Vec<usize> {
         let mut lost = Vec::new();
-        for (at, place) in places.iter().enumerate() {
-            if tokio::time::timeout(Duration::ZERO, place.lost()).await.is_ok() {
+        for (at, slot) in slots.iter().enumerate() {
+            if tokio::time::timeout(Duration::ZERO, slot.evicted()).await.is_ok() {
                 lost.push(at);
             }
         }
@@ -230,45 +230,45 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_newcomer_gets_the_place_of_the_oldest_of_the_address_with_the_most() {
-        let all = places(4, 1, 0);
-        let enter = |address: &str| all.enter(ip(address));
+        let all = slots(4, 1, 0);
+        let enter = |address: &str| all.acquire(ip(address));
         let mut open = vec![enter("10.0.0.1"), enter("10.0.0.2"), enter("10.0.0.2"), enter("10.0.0.2")];
         open.push(enter("10.0.0.3"));
         assert_eq!(lost(&open).await, [1]);
         // Two addresses of one IPv6 network count as one.
-        let all = places(3, 1, 0);
-        let enter = |address: &str| all.enter(ip(address));
+        let all = slots(3, 1, 0);
+        let enter = |address: &str| all.acquire(ip(address));
         let open = [enter("10.0.0.1"), enter("2001:db8::1"), enter("2001:db8::2"), enter("::ffff:10.0.0.9")];
         assert_eq!(lost(&open).await, [1]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_request_that_was_let_in_keeps_its_place_and_some_are_kept_for_newcomers() {
-        let all = places(4, 1, 0);
-        let mut open: Vec<Place> = (0..4).map(|_| all.enter(ip("127.0.0.1"))).collect();
-        assert_eq!([0, 1, 2, 3].map(|at: usize| open[at].let_in()), [true, true, true, false]);
-        open.extend((0..3).map(|_| all.enter(ip("127.0.0.1"))));
+        let all = slots(4, 1, 0);
+        let mut open: Vec<ConnectionSlot> = (0..4).map(|_| all.acquire(ip("127.0.0.1"))).collect();
+        assert_eq!([0, 1, 2, 3].map(|at: usize| open[at].admit()), [true, true, true, false]);
+        open.extend((0..3).map(|_| all.acquire(ip("127.0.0.1"))));
         assert_eq!(lost(&open).await, [3, 4, 5]);
-        // A connection that lost its place cannot be let in any more.
-        assert!(!open[3].let_in() && !open[3].grow(0));
-        // The next request has to be let in again.
+        // A connection that lost its slot cannot be admitted any more.
+        assert!(!open[3].admit() && !open[3].grow(0));
+        // The next request has to be admitted again.
         open[1].begin();
-        assert!(open[6].let_in());
-        open.push(all.enter(ip("127.0.0.1")));
+        assert!(open[6].admit());
+        open.push(all.acquire(ip("127.0.0.1")));
         assert_eq!(lost(&open).await, [1]);
-        // A dropped place is free.
+        // A dropped slot is free.
         open.clear();
-        let open: Vec<Place> = (0..4).map(|_| all.enter(ip("127.0.0.1"))).collect();
+        let open: Vec<ConnectionSlot> = (0..4).map(|_| all.acquire(ip("127.0.0.1"))).collect();
         assert_eq!(lost(&open).await, [0_usize; 0]);
     }
 
     #[tokio::test(start_paused = true)]
     async fn bodies_that_were_not_let_in_make_room_and_others_do_not() {
-        let all = places(9, 1, 100);
-        let open: Vec<Place> = (0..5).map(|_| all.enter(ip("127.0.0.1"))).collect();
+        let all = slots(9, 1, 100);
+        let open: Vec<ConnectionSlot> = (0..5).map(|_| all.acquire(ip("127.0.0.1"))).collect();
         assert!(open[0].grow(40) && open[1].grow(40) && open[2].grow(20));
-        assert!(open[0].let_in());
-        assert!(open[3].grow(50), "the oldest that was not let in goes, and one more");
+        assert!(open[0].admit());
+        assert!(open[3].grow(50), "the oldest that was not admitted goes, and one more");
         assert_eq!(lost(&open).await, [1, 2]);
         assert!(!open[4].grow(61), "what is as large as that has no room whoever goes");
         assert!(open[4].grow(60) && !open[4].grow(1));
