@@ -100,7 +100,8 @@ const NETWORK: [&str; 8] =
 #[test]
 fn pure_crates_know_no_network_and_no_runtime() {
     let found = dependencies();
-    for name in ["files", "html", "metrics", "text", "detect", "store"].map(|name| format!("huntsman-{name}")) {
+    for name in ["files", "html", "metrics", "text", "detect", "store"].map(|name| format!("huntsman-{name}"))
+    {
         for banned in NETWORK.into_iter().chain(["clap"]) {
             assert!(!found[&name].contains(banned), "{name} must not depend on {banned}");
         }
