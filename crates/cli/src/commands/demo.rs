@@ -8,7 +8,7 @@ use clap::{Args, ValueHint};
 use huntsman::detect::copyvio::Text;
 use huntsman::middleware::copyvio::Copyvio;
 use huntsman::output::html_report;
-use huntsman::{Backend, HttpDownloader};
+use huntsman::{Backend, HttpDownloader, StartUrls};
 use huntsman_testkit::sites::Harbour;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -21,7 +21,6 @@ use crate::logging;
 use crate::output::{self, HTML_REPORT, Plan, Run};
 use crate::progress::Screen;
 use crate::render::{Style, escape};
-use crate::seeds::Seeds;
 use crate::server::{Limits, serve_pages};
 
 /// Flags of `demo`.
@@ -32,7 +31,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 
-    /// Starts anew where the directory holds an earlier crawl.
+    /// Starts a new crawl if the directory holds an earlier one.
     #[arg(long)]
     pub(crate) fresh: bool,
 }
@@ -87,7 +86,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     let screen = Screen::with_progress();
     let log = logging::start(&config.settings, &screen)?;
     let downloader = HttpDownloader::new(&config.settings)?;
-    let seeds = Seeds::of(&[format!("{origin}/")], None)?;
+    let seeds = StartUrls::of(&[format!("{origin}/")], None)?;
     let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339())?;
     let sink = Sink::Directory(directory);
     let crawled = job::run(Job {

@@ -16,7 +16,7 @@ use crate::sweep::whole_articles;
 /// Flags of `verify`.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The directory.
+    /// Directory to check.
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
 
