@@ -12,7 +12,7 @@ use huntsman::serve::{CrawlNumbers, MetricsServer};
 use huntsman::signals::Signals;
 use huntsman::{
     Backend, Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey,
-    HttpDownloader, Observer, Request, Response, Sitemaps, Spider, Start, seconds,
+    HttpDownloader, Observer, Request, Response, Sitemaps, Spider, Start, StartUrls, seconds,
 };
 use url::Url;
 
@@ -22,7 +22,6 @@ use crate::output::{CANONICAL, OutputDir, RULES, State};
 use crate::progress::{Progress, Rate, Screen};
 use crate::reachable::advice;
 use crate::render::{escape, warn};
-use crate::seeds::Seeds;
 use crate::signals::{self, Interrupted};
 use crate::sink::StdoutLines;
 use crate::spider::{PageRecord, SiteSpider};
@@ -43,7 +42,7 @@ pub(crate) enum Sink {
 pub(crate) struct Job {
     pub(crate) config: Config,
     pub(crate) downloader: HttpDownloader,
-    pub(crate) seeds: Seeds,
+    pub(crate) seeds: StartUrls,
     pub(crate) only: Option<Only>,
     /// Whether records carry text and words.
     pub(crate) text: bool,

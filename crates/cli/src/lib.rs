@@ -35,7 +35,6 @@ mod reachable;
 pub mod render;
 #[cfg(feature = "pdf")]
 mod sandbox;
-mod seeds;
 mod serve;
 mod server;
 mod signals;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use huntsman::middleware::Only;
 use huntsman::middleware::copyvio::Copyvio;
 use huntsman::serve::MetricsServer;
-use huntsman::{Backend, HttpDownloader, Profile};
+use huntsman::{Backend, HttpDownloader, Profile, StartUrls};
 use serde_json::json;
 
 use super::version::stores;
@@ -23,7 +23,6 @@ use crate::output::{self, Plan, Run};
 use crate::progress::Screen;
 use crate::reachable;
 use crate::render::{Style, escape, say};
-use crate::seeds::Seeds;
 use crate::sweep::Sweeping;
 use crate::text_index;
 
@@ -65,7 +64,7 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
     let downloader = HttpDownloader::new(&config.settings)?;
     job::check(&config)?;
     let only = args.reach.only.as_deref().map(Only::from_file).transpose()?;
-    let seeds = Seeds::of(&args.urls, args.seeds.as_deref())?;
+    let seeds = StartUrls::of(&args.urls, args.seeds.as_deref())?;
 
     let to_stdout = args.output.out.as_deref() == Some(Path::new("-"));
     let store = store_of(args.output.store.as_deref(), config.profile, to_stdout)?;
