@@ -71,7 +71,7 @@ pub enum Next {
 /// [`Scheduler::nothing_due`]. If it is dropped, together with the task that held it, the next call of
 /// [`Scheduler::next`] ends it, and it counts as sent.
 ///
-/// The holder calls [`try_send`](Ticket::leaves) right before it sends the request.
+/// The holder calls [`try_send`](Ticket::try_send) right before it sends the request.
 #[derive(Debug)]
 #[must_use = "a ticket takes a place until it is ended"]
 pub struct Ticket {

@@ -124,7 +124,7 @@ impl RedisIndex {
         self.server().used_memory()
     }
 
-    /// The spellings of languages in the input, as written by [`spell`](Self::spell).
+    /// The spellings of languages in the input, as written by [`store_spellings`](Self::store_spellings).
     ///
     /// # Errors
     /// The server cannot be reached, or has data of another kind under that key.

@@ -1,7 +1,7 @@
 //! Objects of a bucket as input, from S3 or a compatible server.
 //!
 //! Listing, fetching and reading overlap: a page of names is listed ahead, and pieces of the next objects are fetched ahead, as many as
-//! [`REQUESTS`] and [`AHEAD`] allow, and read in the order of the names. Each piece has a request of its own, so that an object of any size
+//! [`REQUESTS`] and [`PREFETCH_BYTES`] allow, and read in the order of the names. Each piece has a request of its own, so that an object of any size
 //! is read at the reader's speed without an idle connection.
 
 use std::collections::HashSet;

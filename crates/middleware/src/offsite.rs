@@ -19,7 +19,7 @@ use crate::scope::{LogOnce, RejectReason, ScopeRules};
 ///
 /// As a spider middleware it judges links and records the seeds, which are in the crawl whatever the patterns say. As a
 /// downloader middleware it judges requests that did not come from a page: redirect targets (by
-/// `redirect_out_of_scope`) and pushed requests. Sitemaps are judged by [`ScopeRules::judge_sitemap`]. A request with
+/// `redirect_out_of_scope`) and pushed requests. Sitemaps are judged by [`ScopeRules::check_sitemap`]. A request with
 /// meta `allow_offsite` passes.
 #[derive(Clone, Debug)]
 pub struct Offsite(Arc<Inner>);

@@ -17,7 +17,7 @@ use crate::robots_txt::RobotsSettings;
 /// This is a plugin; the spider must be wrapped in [`Sitemaps`](huntsman_crawler::Sitemaps), which reads the files. If
 /// the crawl obeys robots.txt, that file is fetched anyway, and no further request for it is needed; otherwise it is
 /// requested like a page, and has a record like one. Sitemaps must be in scope themselves, by
-/// [`ScopeRules::judge_sitemap`](crate::ScopeRules::judge_sitemap). If robots.txt forbids every start request of an
+/// [`ScopeRules::check_sitemap`](crate::ScopeRules::check_sitemap). If robots.txt forbids every start request of an
 /// origin, its sitemaps are not requested.
 ///
 /// ```

@@ -55,7 +55,7 @@ pub enum Decision {
         reason: String,
         /// The probability that its content is known.
         probability: f64,
-        /// The evidence, see [`Estimate::best`](super::Answer::best).
+        /// The evidence, see [`Estimate::best`](super::Estimate::best).
         rows: Vec<Row>,
     },
 }

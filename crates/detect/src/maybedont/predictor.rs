@@ -99,7 +99,7 @@ pub struct Learned {
     pub duplicates: usize,
 }
 
-/// The result of [`DupePredictor::answer`].
+/// The result of [`DupePredictor::estimate`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Estimate {
     /// The probability that the content of the address is known. 0 if nothing is known of such addresses; it may be slightly negative, see
@@ -282,7 +282,7 @@ impl DupePredictor {
         }
     }
 
-    /// The probability that the content of the address is known: [`answer`](Self::answer) without its reasons.
+    /// The probability that the content of the address is known: [`estimate`](Self::estimate) without its reasons.
     pub fn duplicate_probability(&self, url: &str) -> f64 {
         self.best(&Address::parse(url)).probability()
     }
@@ -292,7 +292,7 @@ impl DupePredictor {
         self.estimate_for(&Address::parse(url))
     }
 
-    /// As [`answer`](Self::answer), for an address that is parsed already.
+    /// As [`estimate`](Self::estimate), for an address that is parsed already.
     pub fn estimate_for(&self, address: &Address) -> Estimate {
         let best = self.best(address);
         let mut rows: Vec<_> =

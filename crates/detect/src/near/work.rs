@@ -64,7 +64,7 @@ impl Work {
         self.hits.push(Hit { row, distance });
     }
 
-    /// The rows whose upper half is within k bits of the query's. The buffer must be [given back](Self::give_back).
+    /// The rows whose upper half is within k bits of the query's. The buffer must be [returned](Self::return_buffer).
     pub(super) fn scan(&mut self, halves: &[u64], query: SimHash, k: u32) -> Vec<u32> {
         let mut rows = std::mem::take(&mut self.rows);
         rows.clear();
