@@ -25,7 +25,7 @@ mod selector;
 mod tree;
 
 pub use element::{Element, Selection};
-pub use link_extractor::{FoundLink, LinkExtractor, NO_PAGES};
+pub use link_extractor::{FoundLink, IGNORED_EXTENSIONS, LinkExtractor};
 
 /// The page that a spider gets. It lives on one worker thread; expensive values are computed at first use and kept.
 pub struct Page {
@@ -52,12 +52,12 @@ pub struct Page {
 /// A spider middleware puts this value into the extensions of a page to be told of every request that the page leads
 /// to. That includes links that are already queued or done, and it happens before any middleware judges them.
 #[derive(Clone)]
-pub struct GivenRequests(Arc<dyn Fn(&Request) + Send + Sync>);
+pub struct RequestListener(Arc<dyn Fn(&Request) + Send + Sync>);
 
-impl GivenRequests {
+impl RequestListener {
     /// Calls this function, on the worker thread of the page.
-    pub fn new(told: impl Fn(&Request) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(told))
+    pub fn new(listener: impl Fn(&Request) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(listener))
     }
 
     pub(crate) fn tell(&self, request: &Request) {
@@ -65,9 +65,9 @@ impl GivenRequests {
     }
 }
 
-impl std::fmt::Debug for GivenRequests {
+impl std::fmt::Debug for RequestListener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GivenRequests").finish_non_exhaustive()
+        f.debug_struct("RequestListener").finish_non_exhaustive()
     }
 }
 

@@ -326,7 +326,7 @@ pub enum VerifyCertificates {
 
 impl VerifyCertificates {
     /// Whether a response proves the identity of the server; credentials are sent only then.
-    pub fn is_proof(self) -> bool {
+    pub fn proves_identity(self) -> bool {
         self == Self::Yes
     }
 }

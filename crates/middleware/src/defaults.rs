@@ -88,6 +88,6 @@ impl Plugin for Defaults {
             .component(Depth::from_settings)
             .component(MetaCopyDetection::from_settings)
             .with_settings::<FeedSettings>()
-            .built_in()
+            .mark_built_in()
     }
 }

@@ -73,7 +73,7 @@ impl HttpAuth {
             })?;
             Some((normal_domain(domain), basic(&own.httpauth_user, &own.httpauth_pass)))
         };
-        let verified = settings.download_verify_certificates.is_proof();
+        let verified = settings.download_verify_certificates.proves_identity();
         if !verified && (!bound.is_empty() || domain.is_some()) {
             log::warn!("certificates are not verified: credentials of the settings are withheld");
         }
@@ -89,14 +89,14 @@ impl HttpAuth {
         }
         let bound = match request.meta_text(meta::HTTP_AUTH_DOMAIN) {
             Some(domain) => in_domain(request, &normal_domain(domain)),
-            None => began_at(request).is_none_or(|first| origin::same_origin(&first, &request.url)),
+            None => original_url(request).is_none_or(|first| origin::same_origin(&first, &request.url)),
         };
         bound.then(|| basic(user, password))
     }
 }
 
 /// The URL at which the chain of redirects began, if there is one.
-fn began_at(request: &Request) -> Option<Url> {
+fn original_url(request: &Request) -> Option<Url> {
     chain::urls(request).next().and_then(|first| Url::parse(first).ok())
 }
 

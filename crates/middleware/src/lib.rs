@@ -54,7 +54,7 @@ pub use download_timeout::DownloadTimeout;
 pub use downloader_stats::DownloaderStats;
 pub use http_auth::{HttpAuth, HttpAuthSettings};
 pub use http_cache::{
-    CacheUsage, HttpCache, HttpCacheDirectory, HttpCachePolicy, HttpCacheSettings, StoredAnswer,
+    CacheUsage, HttpCache, HttpCacheDirectory, HttpCachePolicy, HttpCacheSettings, StoredResponse,
 };
 pub use http_compression::HttpCompression;
 pub use http_error::{HttpError, HttpErrorSettings};
@@ -65,13 +65,13 @@ pub use meta_refresh::{MetaRefresh, MetaRefreshSettings};
 pub use near_dup::{NearDup, NearDupSettings, NearDuplicate, NearDuplicates, OnNearDuplicate};
 pub use nofollow::{Directives, Nofollow, NofollowSettings};
 pub use offsite::Offsite;
-pub use only::Only;
+pub use only::OnlyUrls;
 pub use redirect::{Redirect, RedirectDupe, RedirectSettings};
 pub use referer::{Referer, RefererSettings};
 pub use retry::{Retry, RetrySettings, retry_request};
 pub use robots_sitemaps::RobotsSitemaps;
 pub use robots_txt::{OnRobotsError, OverCap, RobotsSettings, RobotsTxt, robots_url};
-pub use scope::{OffsiteSettings, OutOf, OutOfScope, Scope, ScopeRules, UrlPattern};
+pub use scope::{OffsiteSettings, OutOfScope, RejectReason, Scope, ScopeRules, UrlPattern};
 pub use stored::{StoredCheck, StoredKind};
 pub use traps::{Guard, Traps, TrapsSettings};
 pub use url_length::{UrlLength, UrlLengthSettings};

@@ -173,7 +173,7 @@ impl NearDup {
 
 impl Pages {
     /// Finds the earlier pages near this one, and adds it to them.
-    fn meet(&mut self, url: &str, language: Language, hash: SimHash) -> Result<Vec<NearDuplicate>> {
+    fn find_and_add(&mut self, url: &str, language: Language, hash: SimHash) -> Result<Vec<NearDuplicate>> {
         let known = match self.numbers.get(&xxh3_64(url.as_bytes())).copied() {
             Some(number) => {
                 let is_same = self.index.get(&language, &[id(number)])?[0] == Some(hash);
@@ -268,7 +268,7 @@ impl SpiderMiddleware for NearDup {
         }
         let language = Language::from(page.lang().lang);
         let url = page.request().requested_url();
-        let mut matches = self.pages().meet(url, language, simhash)?;
+        let mut matches = self.pages().find_and_add(url, language, simhash)?;
         cx.stats().inc("near_dup/indexed");
         cx.stats().inc(&format!("near_dup/indexed/{language}"));
         if words < self.0.min_words {

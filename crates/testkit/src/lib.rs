@@ -56,11 +56,11 @@ pub mod sites;
 #[cfg(feature = "kit")]
 pub use answer::{After, Answer, Part};
 #[cfg(feature = "kit")]
-pub use chaos::{Chaos, ChaosBuilder, Family, Listed, Verdict};
+pub use chaos::{BehaviourInfo, Chaos, ChaosBuilder, Family, Verdict};
 #[cfg(feature = "kit")]
 pub use gate::Gate;
 #[cfg(feature = "kit")]
-pub use record::{Asked, Outcome, Record, Seen};
+pub use record::{Outcome, Record, RecordedRequest, SiteRequest};
 #[cfg(feature = "kit")]
 pub use script::{Fetched, Reply, ScriptedDownloader};
 #[cfg(feature = "kit")]

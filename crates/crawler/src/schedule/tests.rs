@@ -7,7 +7,7 @@ use crate::context::Politeness;
 use crate::host::HostKey;
 use crate::settings::{EngineSettings, SlotSettings};
 
-use super::{Learnt, Next, Outcome, Scheduler, SlotState, Ticket};
+use super::{Next, Outcome, SavedPoliteness, Scheduler, SlotState, Ticket};
 
 mod health;
 mod invariants;

@@ -54,7 +54,7 @@ pub struct SettingInfo {
     #[doc(hidden)]
     pub doc: &'static str,
     #[doc(hidden)]
-    pub words: &'static [&'static str],
+    pub attributes: &'static [&'static str],
     /// The default, which is the value in the polite profile.
     pub default: fn() -> Value,
     /// The value in a profile, if it differs from the default.
@@ -71,7 +71,7 @@ impl SettingInfo {
 
     /// Whether the setting is a table of HTTP header fields, whose names are case-insensitive.
     pub fn is_headers(&self) -> bool {
-        self.words.contains(&"headers")
+        self.attributes.contains(&"headers")
     }
 
     /// A value of the setting for display: credentials are replaced by `***`.
@@ -86,7 +86,7 @@ impl SettingInfo {
                     .for_each(|(_, value)| *value = HIDDEN.into());
                 Value::Object(headers)
             }
-            value if !self.words.contains(&"secret") || value.is_null() => value,
+            value if !self.attributes.contains(&"secret") || value.is_null() => value,
             Value::Array(values) if values.is_empty() => Value::Array(values),
             Value::String(text) if text.is_empty() => Value::String(text),
             _ => HIDDEN.into(),
@@ -160,7 +160,7 @@ macro_rules! settings {
                 name: stringify!($name),
                 kind: stringify!($kind),
                 doc: concat!($($doc, "\n"),+),
-                words: &[$(stringify!($word)),*],
+                attributes: &[$(stringify!($word)),*],
                 default: || {
                     let value: $kind = $default;
                     $crate::__private::json(&value)
