@@ -15,7 +15,10 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::added;
 use crate::chain::CookiesChanged;
-use crate::cookie_jar::{CookieJar, StoredCookie};
+
+mod jar;
+
+pub use jar::{CookieJar, StoredCookie};
 
 settings! {
     /// Settings of [`Cookies`].

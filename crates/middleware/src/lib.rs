@@ -9,7 +9,6 @@
 mod added;
 mod avoid_dup;
 mod chain;
-mod cookie_jar;
 mod cookies;
 pub mod copyvio;
 mod default_headers;
@@ -45,8 +44,7 @@ mod user_agent;
 mod warc;
 
 pub use avoid_dup::{AvoidDup, AvoidDupMode, AvoidDupScope, AvoidDupSettings};
-pub use cookie_jar::{CookieJar, StoredCookie};
-pub use cookies::{CookieJars, Cookies, CookiesSettings};
+pub use cookies::{CookieJar, CookieJars, Cookies, CookiesSettings, StoredCookie};
 pub use default_headers::{DefaultHeaders, DefaultHeadersSettings};
 pub use defaults::Defaults;
 pub use depth::{Depth, DepthSettings};
