@@ -81,6 +81,7 @@ impl Sender {
                 Outcome::Answer {
                     status,
                     latency,
+                    bytes,
                     retry_after: if slows { wait_asked_for(&response.headers, cx.now()) } else { None },
                     adjust_delay: !request.meta_flag(meta::AUTOTHROTTLE_DONT_ADJUST_DELAY),
                 }
