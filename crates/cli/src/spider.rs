@@ -221,7 +221,7 @@ mod tests {
         };
         let line = concat!(
             r#"{"url":"http://a.test/","final_url":"http://a.test/","status":200,"depth":0,"referer":null,"#,
-            r#""content_type":null,"bytes":12,"wire_bytes":0,"title":null,"lang":null,"words":2,"links":0,"#,
+            r#""content_type":null,"bytes":12,"wire_bytes":12,"title":null,"lang":"de","words":2,"links":0,"#,
             r#""fetched_at":"2026-11-22T22:00:00.000Z","elapsed_ms":0.0,"ok":true,"truncated":false,"#,
             r#""text":"eins zwei","simhash":"0f","near_duplicates":[{"url":"http://b.test/","distance":2}],"#,
             r#""copyvio":{"confidence":0.5,"band":"possible","score":0.25,"verdict":"unlikely"}}"#
