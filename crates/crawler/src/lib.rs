@@ -90,8 +90,8 @@ pub use secrets::{CREDENTIALS, is_secret_name, redact, redacted};
 #[doc(hidden)]
 pub use settings::private as __private;
 pub use settings::{
-    EngineSettings, JobSync, LatencyEstimate, Layer, Layers, Profile, SettingInfo, Settings, SettingsGroup,
-    SettingsTable, SlotSettings, VerifyCertificates, check_time, nearest, seconds,
+    EngineSettings, GroupInfo, JobSync, LatencyEstimate, Layer, Layers, Profile, SettingInfo, Settings,
+    SettingsGroup, SettingsTable, SlotSettings, VerifyCertificates, check_time, nearest, seconds,
 };
 pub use simulated::{Delays, Simulated};
 pub use sitemap::{

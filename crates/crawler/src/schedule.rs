@@ -167,6 +167,8 @@ pub enum Outcome {
         status: u16,
         /// Time from sending the request to receiving the headers.
         latency: Duration,
+        /// Bytes of its body, which are only logged.
+        bytes: usize,
         /// Its `Retry-After`, counted from now. It is obeyed on 429, 503 and 3xx, unless it exceeds `retry_after_max`: a
         /// longer one is not believed.
         retry_after: Option<Duration>,
@@ -389,7 +391,7 @@ impl Scheduler {
             slot.active -= 1;
             match outcome {
                 Outcome::Unused => slot.refund(ticket.start),
-                Outcome::Answer { status, latency, retry_after, adjust_delay } => {
+                Outcome::Answer { status, latency, retry_after, adjust_delay, .. } => {
                     let seen = Observation { latency, status, retry_after };
                     slot.answered(rules, ticket.start, seen, adjust_delay, now);
                 }
@@ -475,6 +477,11 @@ impl Scheduler {
     /// The delay between starts that is in force; `None` if the host has no slot.
     pub fn delay_of(&self, host: &HostKey) -> Option<Duration> {
         self.find(host).map(|id| self.slot(id).delay())
+    }
+
+    /// The number of starts of the host that have not ended.
+    pub fn active_of(&self, host: &HostKey) -> u32 {
+        self.find(host).map_or(0, |id| self.slot(id).active)
     }
 
     /// The state of the slot of the host; [`SlotState::Active`] if it has none.

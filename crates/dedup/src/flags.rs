@@ -6,15 +6,16 @@ use std::fs::{File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use huntsman_detect::near::{DocId, Identity, Language, NearMatch};
 use huntsman_detect::simhash::SimHash;
 use huntsman_files as files;
+use huntsman_text::time::rfc3339;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::record::Story;
-use crate::time;
 use crate::warning::{Warning, Warnings};
 
 /// A line of flags: a document, and the indexed documents that are near to it.
@@ -43,6 +44,7 @@ impl<'a> FlagLine<'a> {
     pub fn new(story: &'a Story, near: &'a [NearMatch], identity: &Identity) -> Self {
         let matches: Vec<Match<'_>> =
             near.iter().map(|near| Match { id: &near.id, distance: near.distance }).collect();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             id: &story.document.id,
             lang: &story.lang,
@@ -52,7 +54,7 @@ impl<'a> FlagLine<'a> {
             matches,
             k: identity.k(),
             features: identity.features().name(),
-            ts: time::now(),
+            ts: rfc3339(u64::try_from(now.as_micros()).unwrap_or(u64::MAX)),
         }
     }
 }

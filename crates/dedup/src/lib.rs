@@ -56,7 +56,6 @@ pub mod redis;
 mod s3;
 mod spelling;
 mod text;
-mod time;
 mod warning;
 
 pub use add::Dedup;

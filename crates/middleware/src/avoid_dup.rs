@@ -25,18 +25,19 @@ settings! {
     pub struct AvoidDupSettings {
         /// Learns which parts of URLs do not change the content, and skips downloads that would bring nothing new.
         avoid_dup_content_enabled: bool = false;
-        /// The model that learns: our own, or exactly MaybeDont's rules.
+        /// The model that learns: default (our own) or reference (exactly MaybeDont's rules).
         avoid_dup_content_mode: AvoidDupMode = AvoidDupMode::Default;
-        /// Which requests are judged and learnt from: all, or only those with meta `avoid_dup_content`.
+        /// Which requests are judged and learnt from: all, or marked (only those with meta `avoid_dup_content`).
         avoid_dup_content_scope: AvoidDupScope = AvoidDupScope::All;
         /// Number of pages of a site that are learnt before anything is skipped.
         avoid_dup_content_initial_queue_limit: usize = 300;
         /// A download is skipped if its content is known with more than this probability.
         avoid_dup_content_threshold: f64 = 0.98;
-        /// Share of the skips that are downloaded all the same, as evidence and to estimate how much is lost.
+        /// Share of the skipped requests that are downloaded nevertheless, as evidence and to estimate how much is
+        /// lost.
         avoid_dup_content_exploration: f64 = 0.05;
-        /// Lower bound of that share, which falls with the age of a rule: after 20 explorations that found nothing new
-        /// it is halved. If unset, it does not fall.
+        /// Lower bound of avoid_dup_content_exploration, which falls with the age of a rule: after 20 explorations that
+        /// found nothing new it is halved. If unset, it does not fall.
         avoid_dup_content_exploration_min: Option<f64> = None;
         /// Parameters (`sid`, `utm_*`), path segments (`/2`) and `host` that never matter: a URL that differs from a
         /// known one only in these is skipped.

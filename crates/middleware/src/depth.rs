@@ -12,12 +12,12 @@ settings! {
     pub struct DepthSettings {
         /// Maximum number of links followed from a seed; 0 is no limit.
         depth_limit: u16 = 0;
-        /// Maximum number of links in a row that were followed automatically, without the spider looking at them: a
-        /// guard against endless chains. 0 switches it off.
+        /// Maximum number of links in a row that were followed automatically, without a decision of the spider: a guard
+        /// against endless chains. 0 switches it off.
         depth_guard: u16 = 20;
-        /// priority -= depth * depth_priority.
+        /// Number by which the priority of a request is lowered per level of depth.
         depth_priority: i32 = 0;
-        /// Counts requests per depth.
+        /// Counts the requests of each depth in the stats.
         depth_stats_verbose: bool = false;
     }
 }

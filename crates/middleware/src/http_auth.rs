@@ -14,15 +14,16 @@ use crate::{added, chain};
 settings! {
     /// Settings of [`HttpAuth`].
     pub struct HttpAuthSettings {
-        /// Credentials bound to origins: `https://host[:port]=user:password`.
+        /// Credentials for single origins: `https://host[:port]=user:password`.
         http_auth: Vec<String> = Vec::new(), secret;
-        /// Headers bound to origins: `https://host[:port]=Name: value`.
+        /// Headers for single origins: `https://host[:port]=Name: value`.
         secret_headers: Vec<String> = Vec::new(), secret;
         /// User for Basic authentication.
         httpauth_user: String = String::new();
         /// Password for Basic authentication.
         httpauth_pass: String = String::new(), secret;
-        /// Domain for Basic authentication; must be set, and "" means everywhere.
+        /// Domain to which, with its subdomains, user and password are sent. It must be set if a user is set, and ""
+        /// means every host.
         httpauth_domain: Option<String> = None;
     }
 }

@@ -33,19 +33,19 @@ settings! {
         /// Directory of the HTTP cache; only one process at a time may use it, and the crawls of that process may share
         /// it.
         httpcache_dir: String = ".huntsman/httpcache".to_owned();
-        /// Maximum bytes of stored responses, compressed; those unused for the longest time are evicted. The file takes
-        /// up to about twice as much. 0 is no bound.
+        /// Maximum number of bytes of stored responses, compressed; those unused for the longest time are removed
+        /// first. The file takes up to about twice as much. 0 is no limit.
         httpcache_max_bytes: u64 = 10 << 30;
-        /// Seconds after which a stored response counts as missing; 0 is never.
+        /// Seconds after which a stored response is no longer used; 0 means never.
         httpcache_expiration_secs: f64 = 0.0;
-        /// Status codes that are not stored, in addition to failures, which never are.
+        /// Status codes that are not stored, besides those of failures, which are never stored.
         httpcache_ignore_http_codes: Vec<u16> = Vec::new();
         /// URL schemes that are not stored.
         httpcache_ignore_schemes: Vec<String> = vec!["file".to_owned()];
         /// Drops requests that are not in the cache instead of fetching them: a crawl without a network.
         httpcache_ignore_missing: bool = false;
-        /// Uses a stored response only for requests with the same cookies. false suits sites that change them with
-        /// every response, but also gives a crawl without a session what was fetched with one.
+        /// Uses a stored response only for requests with the same cookies. Off suits sites that change their cookies
+        /// with every response, but a crawl without a session may then get pages that were fetched with one.
         httpcache_bind_cookies: bool = true;
         /// Which stored responses are used: dummy (all of them) or rfc (by RFC 9111, as a private cache).
         httpcache_policy: HttpCachePolicy = HttpCachePolicy::Dummy;

@@ -30,11 +30,12 @@ settings! {
         incremental_enabled: bool = false;
         /// Directory of the page records from earlier crawls; only one crawl at a time may use it.
         incremental_dir: String = ".huntsman/incremental".to_owned();
-        /// What happens to a page that did not change: skip, or call its callback with the flag not_modified and an empty body.
+        /// What happens to a page that did not change: skip (it is dropped), or call (its callback gets it with the
+        /// flag not_modified and an empty body).
         on_not_modified: OnNotModified = OnNotModified::Skip;
         /// Skips requests whose pages gave items in earlier crawls.
         delta_enabled: bool = false;
-        /// Also skips start requests.
+        /// Also skips start requests whose pages gave items.
         delta_include_start: bool = false;
         /// Forgets which pages gave items before the crawl begins.
         delta_reset: bool = false;

@@ -14,7 +14,7 @@ use crate::redirect::{Follower, Step};
 settings! {
     /// Settings of [`MetaRefresh`].
     pub struct MetaRefreshSettings {
-        /// Follows meta refresh.
+        /// Follows redirects by meta refresh elements of pages.
         metarefresh_enabled: bool = true;
         /// A meta refresh of this many seconds or more is not followed.
         metarefresh_maxdelay: f64 = 100.0;

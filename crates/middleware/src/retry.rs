@@ -15,19 +15,19 @@ use crate::{added, chain};
 settings! {
     /// Settings of [`Retry`].
     pub struct RetrySettings {
-        /// Retries failed requests.
+        /// Repeats requests that failed for a temporary reason.
         retry_enabled: bool = true;
-        /// Retries after the first try.
+        /// Maximum number of retries of a request, without the first try.
         retry_times: u32 = 2, broad = 1;
         /// Status codes that are retried.
         retry_http_codes: Vec<u16> = vec![500, 502, 503, 504, 522, 524, 408, 429];
-        /// Added to the priority of a retry.
+        /// Number that is added to the priority of a retry.
         retry_priority_adjust: i32 = -1;
-        /// First wait, seconds; doubles each time, with +-50 % jitter.
+        /// Seconds before the first retry. They double with each retry, with a random deviation of up to 50 %.
         retry_backoff_base: f64 = 1.0;
-        /// Longest wait, seconds.
+        /// Maximum number of seconds before a retry.
         retry_backoff_max: f64 = 60.0;
-        /// Retries POST and PATCH even when the connection was lost after sending.
+        /// Also retries POST and PATCH requests whose connection was lost after sending.
         retry_non_idempotent: bool = false;
     }
 }

@@ -23,9 +23,9 @@ settings! {
     pub struct RobotsSettings {
         /// Obeys robots.txt.
         robotstxt_obey: bool = true, test = false;
-        /// Product token for robots.txt; if unset, the first token of the User-Agent.
+        /// Product token that is looked up in robots.txt; if unset, the first token of the User-Agent.
         robotstxt_user_agent: Option<String> = None;
-        /// What an unreachable robots.txt (5xx, 429, network) means: disallow or allow.
+        /// What an unreachable robots.txt (5xx, 429, network error) means: disallow or allow.
         robots_on_error: OnRobotsError = OnRobotsError::Disallow;
         /// Seconds for which a robots.txt is used before it is fetched again.
         robots_ttl: f64 = 86_400.0;
@@ -35,9 +35,10 @@ settings! {
         robots_retry_delays: Vec<f64> = vec![10.0, 60.0, 300.0];
         /// Longest Crawl-delay that is obeyed, in seconds.
         robots_max_crawl_delay: f64 = 30.0;
-        /// A Crawl-delay above the limit: skip the host, or clamp.
+        /// What happens to a host whose Crawl-delay is longer than robots_max_crawl_delay: skip (its requests are
+        /// dropped) or clamp (the longest obeyed delay is used).
         robots_over_cap: OverCap = OverCap::Skip;
-        /// Number of authorities whose robots.txt is kept.
+        /// Number of authorities whose robots.txt is kept in memory.
         robots_cache_size: usize = 10_000;
     }
 }

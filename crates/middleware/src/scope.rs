@@ -20,9 +20,9 @@ settings! {
         allow_hosts: Vec<String> = Vec::new();
         /// Patterns on the URL, globs or `re:` and a regular expression: if any are given, a URL must match one.
         include: Vec<String> = Vec::new();
-        /// Patterns as in include: a URL that matches one is not followed. Wins over include.
+        /// Patterns as in include: a URL that matches one of them is not followed, even if it matches include.
         exclude: Vec<String> = Vec::new();
-        /// A redirect that leaves the scope: drop, record or follow.
+        /// What happens to a redirect that leaves the scope: drop, record or follow.
         redirect_out_of_scope: OutOfScope = OutOfScope::Drop;
     }
 }

@@ -18,11 +18,12 @@ use crate::scope::LogOnce;
 settings! {
     /// Settings of [`Traps`].
     pub struct TrapsSettings {
-        /// The other trap guards: off, warn or drop.
+        /// What the guards against traps do with a URL beyond one of their limits: off (nothing), warn (log it) or
+        /// drop.
         trap_guards: Guard = Guard::Off, audit = Guard::Warn, broad = Guard::Drop;
-        /// Distinct query strings per path, for the trap guards.
+        /// Number of distinct query strings of one path from which on the trap guards act.
         max_query_variants: usize = 1_000;
-        /// URLs per template of one host, for the trap guards.
+        /// Number of URLs of one template and host from which on the trap guards act.
         max_urls_per_template: usize = 20_000;
     }
 }

@@ -10,11 +10,11 @@ use url::Url;
 settings! {
     /// Settings of [`UrlLength`].
     pub struct UrlLengthSettings {
-        /// Longest URL in bytes; 0 is no limit.
+        /// Maximum length of a URL in bytes; 0 is no limit.
         urllength_limit: usize = 2_048;
         /// Maximum number of path segments in a URL; 0 switches the guard off.
         path_max_segments: usize = 20;
-        /// How often the same segment may occur in a path; 0 switches the guard off.
+        /// Maximum number of times that the same segment may occur in a path; 0 switches the guard off.
         path_max_repeats: usize = 3;
     }
 }

@@ -9,6 +9,7 @@
 //! | objects in an S3 bucket | [`moto`] | real |
 //! | PDF files | [`pdf`] | none |
 //! | metrics as a Prometheus server reads them | [`prometheus`] | real |
+//! | a binary: its exit code and output | [`command`] | real |
 //! | a binary's files after a crash or on a failing disk | [`crash`] | real |
 //! | looks and behaviour of a page in a browser | [`browser`] | real |
 //! | that a crawl keeps its promises through mishaps of all kinds | [`simulation`] | virtual |
@@ -25,6 +26,8 @@ mod answer;
 pub mod browser;
 #[cfg(feature = "kit")]
 mod chaos;
+#[cfg(feature = "kit")]
+pub mod command;
 #[cfg(feature = "kit")]
 pub mod conformance;
 #[cfg(all(feature = "kit", target_os = "linux"))]

@@ -106,6 +106,17 @@ pub struct ComponentInfo {
     pub order: Option<i32>,
 }
 
+/// The usual places of components in the downloader chain and in the spider chain, in their order.
+pub(crate) fn usual_places(registered: &[Registered]) -> (Vec<ComponentInfo>, Vec<ComponentInfo>) {
+    let chain = |order: fn(&Registered) -> Option<i32>| {
+        let placed = |part: &Registered| Some(ComponentInfo { name: part.name, order: Some(order(part)?) });
+        let mut infos: Vec<ComponentInfo> = registered.iter().filter_map(placed).collect();
+        infos.sort_by_key(|info| (info.order, info.name));
+        infos
+    };
+    (chain(|part| part.downloader_order), chain(|part| part.spider_order))
+}
+
 /// All hooks of the components of a crawl.
 pub(crate) struct AssembledComponents {
     pub(crate) downloader_chain: Vec<Ordered<Arc<dyn DynDownloaderMiddleware>>>,

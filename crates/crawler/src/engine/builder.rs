@@ -7,7 +7,7 @@ use std::time::Duration;
 use huntsman_store::Durability;
 use serde_json::Value;
 
-use super::assembly::{AssembledComponents, Registered, assemble};
+use super::assembly::{AssembledComponents, ComponentInfo, Registered, assemble, usual_places};
 use super::commits::Commits;
 use super::crawler::Crawler;
 use crate::component::Component;
@@ -123,23 +123,33 @@ impl<S: Spider> CrawlerBuilder<S> {
     ) -> Self {
         self.registered.retain(|other| !(other.is_component && other.name == C::NAME));
         self.registered.push(Registered::component(make));
-        self.with_settings::<C::Settings>()
+        self.declare::<C::Settings>(Some(C::NAME))
     }
 
     /// Declares settings that are not read by a component but by a pipeline or a spider.
-    pub fn with_settings<G: SettingsGroup>(mut self) -> Self {
+    pub fn with_settings<G: SettingsGroup>(self) -> Self {
+        self.declare::<G>(None)
+    }
+
+    fn declare<G: SettingsGroup>(mut self, component: Option<&'static str>) -> Self {
         let twice = G::TABLE.iter().find(|info| self.table.get(info.name).is_some());
         if let Some(twice) = twice.filter(|_| !self.table.has::<G>()) {
             let what = format!("setting {}: two components of the crawl declare it", twice.name);
             self.error.get_or_insert(Error::usage(what));
         }
-        self.table.add::<G>();
+        self.table.add::<G>(component);
         self
     }
 
     /// The settings that are known: the engine's, and those of the components added so far.
     pub fn settings_table(&self) -> &SettingsTable {
         &self.table
+    }
+
+    /// The downloader middlewares and the spider middlewares added so far, with the places that they have unless a
+    /// setting moves them, in their order.
+    pub fn components(&self) -> (Vec<ComponentInfo>, Vec<ComponentInfo>) {
+        usual_places(&self.registered)
     }
 
     /// Adds a downloader middleware.

@@ -343,10 +343,39 @@ impl<S: Spider> Run<S> {
         Ok(())
     }
 
+    /// Reports the outcome of a start to the scheduler. With `autothrottle_debug` it logs each response and how it
+    /// changed the delay of the slot.
+    fn start_ended(&mut self, ticket: Ticket, outcome: Outcome, now: Timestamp) {
+        let settings = self.core.cx.settings();
+        let (latency, bytes) = match outcome {
+            Outcome::Answer { latency, bytes, .. }
+                if settings.autothrottle_enabled && settings.autothrottle_debug =>
+            {
+                (latency, bytes)
+            }
+            _ => return self.scheduler.ended(ticket, outcome, now),
+        };
+        let slot = ticket.host.clone();
+        let millis = |time: Option<Duration>| time.unwrap_or_default().as_secs_f64() * 1e3;
+        let concurrency = self.scheduler.active_of(&slot);
+        let before = millis(self.scheduler.delay_of(&slot));
+        self.scheduler.ended(ticket, outcome, now);
+        let delay = millis(self.scheduler.delay_of(&slot));
+        log::info!(
+            %slot,
+            concurrency,
+            delay_ms = delay.round() as i64,
+            change_ms = (delay - before).round() as i64,
+            latency_ms = millis(Some(latency)).round() as i64,
+            bytes,
+            "autothrottle"
+        );
+    }
+
     async fn apply(&mut self, message: Message) -> Result<()> {
         let now = self.core.cx.now();
         match message {
-            Message::Ended(ticket, outcome) => self.scheduler.ended(ticket, outcome, now),
+            Message::Ended(ticket, outcome) => self.start_ended(ticket, outcome, now),
             Message::Start(host, reply) => {
                 if self.stop.is_some() {
                     // Dropping the reply cancels the request, which returns to the queue.

@@ -82,6 +82,7 @@ impl Sender {
                 Outcome::Answer {
                     status,
                     latency,
+                    bytes,
                     retry_after: if slows { requested_wait(&response.headers, cx.now()) } else { None },
                     adjust_delay: !request.meta_flag(meta::AUTOTHROTTLE_DONT_ADJUST_DELAY),
                 }

@@ -36,7 +36,11 @@ fn trace(settings: &EngineSettings, answers: &[(f64, u16)]) -> Vec<f64> {
         };
         let latency = Duration::from_secs_f64(latency);
         let started = now;
-        s.ended(ticket, Outcome::Answer { status, latency, retry_after: None, adjust_delay: true }, now);
+        s.ended(
+            ticket,
+            Outcome::Answer { status, latency, bytes: 0, retry_after: None, adjust_delay: true },
+            now,
+        );
         let delay = s.delay_of(&host("a")).unwrap();
         assert!(wait(&mut s, now).since(started) >= delay);
         delays.push((delay.as_secs_f64() * 1e6).round() / 1e6);
@@ -147,6 +151,7 @@ fn a_request_may_keep_its_latency_out_of_it() {
     let outcome = |status| Outcome::Answer {
         status,
         latency: Duration::from_secs(30),
+        bytes: 0,
         retry_after: None,
         adjust_delay: false,
     };
