@@ -48,6 +48,7 @@ pub use huntsman_files as files;
 pub use huntsman_html as html;
 pub use huntsman_middleware as middleware;
 pub use huntsman_store as store;
+pub use huntsman_sweep as sweep;
 pub use huntsman_text as text;
 
 /// The names that most spiders need.

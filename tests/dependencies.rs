@@ -50,6 +50,18 @@ fn crates_depend_only_downwards() {
             ],
         ),
         (
+            "huntsman-sweep",
+            &[
+                "huntsman-middleware",
+                "huntsman-crawler",
+                "huntsman-detect",
+                "huntsman-files",
+                "huntsman-html",
+                "huntsman-store",
+                "huntsman-text",
+            ],
+        ),
+        (
             "huntsman",
             &[
                 "huntsman-middleware",
@@ -59,6 +71,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-files",
                 "huntsman-html",
                 "huntsman-store",
+                "huntsman-sweep",
                 "huntsman-text",
             ],
         ),

@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use huntsman::logging::LogCount;
-use huntsman::middleware::copyvio::Copyvio;
 use huntsman::middleware::sinks::{DropLog, JsonLines};
 use huntsman::middleware::{AvoidDup, Defaults, Only, RobotsSitemaps};
 use huntsman::signals::Signals;
+use huntsman::sweep::Copyvio;
 use huntsman::{
     Backend, Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey,
     HttpDownloader, Observer, Request, Response, Sitemaps, Spider, Start, seconds,

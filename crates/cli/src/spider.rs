@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::detect::lang::Lang;
 use huntsman::detect::words;
-use huntsman::middleware::copyvio::{Copied, Reading, Subject, external_links};
 use huntsman::middleware::{NearDuplicate, NearDuplicates};
+use huntsman::sweep::{Copied, Reading, Subject, external_links};
 use huntsman::{Context, Output, Page, Result, SitemapReport, Spider, Start};
 use serde::Serialize;
 

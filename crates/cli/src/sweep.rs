@@ -7,7 +7,7 @@ mod report;
 use std::sync::Arc;
 use std::time::Instant;
 
-use huntsman::middleware::copyvio::{CandidateSource, CheckPlan, Checked, Subject, Sweep, Workspace};
+use huntsman::sweep::{CandidateSource, CheckPlan, Checked, Subject, Sweep, Workspace};
 use huntsman::{CrawlerBuilder, Spider};
 
 use crate::exit::Outcome;

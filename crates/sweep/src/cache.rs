@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use huntsman_crawler::{Error, Result};
+use huntsman_middleware::StoredKind;
 use huntsman_store::{Backend, Batch, Durability, JobDirectory, Store};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -29,10 +30,10 @@ pub struct CheckCache {
 
 /// How long results are kept.
 const LIFE: Duration = Duration::from_secs(3 * 24 * 60 * 60);
-/// The form that is written; the first byte of a value. Behind it is JSON, compressed.
+/// The version of the format, the first byte of a value. Compressed JSON follows.
 const FORMAT: u8 = 1;
 const LEVEL: i32 = 3;
-/// JSON of a result at most.
+/// Maximum size of the JSON of a result, in bytes.
 const MOST: usize = 32 << 20;
 /// Maximum number of results that are deleted with one write.
 const PURGE: usize = 256;
@@ -95,7 +96,7 @@ impl Key {
 }
 
 impl Row {
-    /// What is stored of a result; none if it is in another form.
+    /// Reads a stored result; `None` if it has another format.
     fn read(value: &[u8]) -> Result<Option<Self>> {
         let Some((&FORMAT, packed)) = value.split_first() else { return Ok(None) };
         let json = zstd::bulk::decompress(packed, MOST)?;
@@ -103,8 +104,8 @@ impl Row {
     }
 }
 
-/// Whether what is stored of a result can be read; one in another form is passed over.
-pub(crate) fn is_whole(value: &[u8]) -> bool {
+/// Whether a stored result can be read; one in another format is ignored.
+fn is_whole(value: &[u8]) -> bool {
     Row::read(value).is_ok()
 }
 
@@ -131,6 +132,15 @@ impl CheckCache {
         self.life = life;
         self
     }
+
+    /// The kind of store that a cache is, for [`StoredCheck`](huntsman_middleware::StoredCheck).
+    pub const STORED: StoredKind = StoredKind {
+        name: "results of checks",
+        records: Some("results"),
+        help: "remove the directory: checks are done again",
+        begins: |key| key.starts_with(b"r"),
+        reads: |key, value| key.starts_with(b"r").then(|| is_whole(value)),
+    };
 
     pub(crate) fn get(&self, key: Key, now: SystemTime) -> Result<Option<Checked>> {
         let Some(value) = self.store.get(&key.row())? else { return Ok(None) };
@@ -181,7 +191,7 @@ mod tests {
     use huntsman_detect::copyvio::{Check, CheckOptions, Text};
     use huntsman_store::MemoryStore;
 
-    use super::super::candidates::{Given, Links};
+    use super::super::candidates::{GivenUrls, Links};
     use super::*;
 
     fn key(text: &str, sources: &[Arc<dyn CandidateSource>], plan: &CheckPlan) -> Key {
@@ -198,7 +208,7 @@ mod tests {
     #[test]
     fn an_edit_other_sources_and_another_plan_are_other_checks() {
         let links: Arc<dyn CandidateSource> = Arc::new(Links);
-        let given = |url: &str| -> Arc<dyn CandidateSource> { Arc::new(Given::new([url])) };
+        let given = |url: &str| -> Arc<dyn CandidateSource> { Arc::new(GivenUrls::new([url])) };
         let plan = CheckPlan::default();
         let mut longer = CheckPlan::default();
         longer.options.min_confidence = 0.9;

@@ -76,9 +76,9 @@ fn wiki_hints(url: &Url) -> Vec<String> {
 pub struct Candidate {
     /// Its address.
     pub url: String,
-    /// Its text, if the finder has it; otherwise it is fetched.
+    /// Its text, if the candidate source has it; otherwise it is fetched.
     pub text: Option<Text>,
-    /// Dates at which that text existed, if the finder knows them.
+    /// Dates at which that text existed, if the candidate source knows them.
     pub dates: Dates,
 }
 
@@ -120,15 +120,15 @@ impl fmt::Display for CandidateError {
 impl std::error::Error for CandidateError {}
 
 /// The future of a query: candidates, the most likely first.
-pub type Finding<'a> = Pin<Box<dyn Future<Output = Result<Vec<Candidate>, CandidateError>> + Send + 'a>>;
+pub type FindFuture<'a> = Pin<Box<dyn Future<Output = Result<Vec<Candidate>, CandidateError>> + Send + 'a>>;
 
 /// Finds pages that an article may be taken from.
 ///
-/// A check asks its sources of candidates one after the other, question by question, while what was found is read; when it is over
-/// it asks no more.
+/// A check sends its queries one after the other and reads the pages that were found meanwhile; when it ends, the query in
+/// progress is dropped and no more are sent.
 ///
 /// ```
-/// use huntsman_middleware::copyvio::{Candidate, CandidateSource, Finding, Subject};
+/// use huntsman_sweep::{Candidate, CandidateSource, FindFuture, Subject};
 ///
 /// /// The same paths on a site that is known to be copied from.
 /// #[derive(Debug)]
@@ -139,12 +139,12 @@ pub type Finding<'a> = Pin<Box<dyn Future<Output = Result<Vec<Candidate>, Candid
 ///         "library"
 ///     }
 ///
-///     fn questions(&self, _: &Subject) -> Vec<String> {
+///     fn queries(&self, _: &Subject) -> Vec<String> {
 ///         vec!["mills".to_owned(), "rivers".to_owned()]
 ///     }
 ///
-///     fn find<'a>(&'a self, _: &'a Subject, question: &'a str) -> Finding<'a> {
-///         let candidates = vec![Candidate::new(format!("https://library.example/{question}"))];
+///     fn find<'a>(&'a self, _: &'a Subject, query: &'a str) -> FindFuture<'a> {
+///         let candidates = vec![Candidate::new(format!("https://library.example/{query}"))];
 ///         Box::pin(async { Ok(candidates) })
 ///     }
 /// }
@@ -158,12 +158,12 @@ pub trait CandidateSource: fmt::Debug + Send + Sync + 'static {
         self.name().to_owned()
     }
 
-    /// The queries for an article, in order. The empty string is not counted as a query; finders that need none (links,
+    /// The queries for an article, in order. The empty string is not counted as a query; sources that need none (links,
     /// given URLs) return it.
-    fn questions(&self, subject: &Subject) -> Vec<String>;
+    fn queries(&self, subject: &Subject) -> Vec<String>;
 
     /// The candidates for one of its queries. The future is dropped when the time of the check is over.
-    fn find<'a>(&'a self, subject: &'a Subject, question: &'a str) -> Finding<'a>;
+    fn find<'a>(&'a self, subject: &'a Subject, query: &'a str) -> FindFuture<'a>;
 }
 
 /// The links of the article to other sites.
@@ -175,20 +175,20 @@ impl CandidateSource for Links {
         "links"
     }
 
-    fn questions(&self, subject: &Subject) -> Vec<String> {
+    fn queries(&self, subject: &Subject) -> Vec<String> {
         if subject.links.is_empty() { Vec::new() } else { vec![String::new()] }
     }
 
-    fn find<'a>(&'a self, subject: &'a Subject, _: &'a str) -> Finding<'a> {
+    fn find<'a>(&'a self, subject: &'a Subject, _: &'a str) -> FindFuture<'a> {
         Box::pin(std::future::ready(Ok(subject.links.iter().map(Candidate::new).collect())))
     }
 }
 
 /// Given URLs, the same for every article.
 #[derive(Clone, Debug, Default)]
-pub struct Given(Vec<String>);
+pub struct GivenUrls(Vec<String>);
 
-impl Given {
+impl GivenUrls {
     /// Creates a list of these URLs without repetitions.
     pub fn new(urls: impl IntoIterator<Item = impl Into<String>>) -> Self {
         let mut seen = HashSet::new();
@@ -196,7 +196,7 @@ impl Given {
     }
 }
 
-impl CandidateSource for Given {
+impl CandidateSource for GivenUrls {
     fn name(&self) -> &str {
         "given"
     }
@@ -205,11 +205,11 @@ impl CandidateSource for Given {
         format!("given {}", self.0.join(" "))
     }
 
-    fn questions(&self, _: &Subject) -> Vec<String> {
+    fn queries(&self, _: &Subject) -> Vec<String> {
         if self.0.is_empty() { Vec::new() } else { vec![String::new()] }
     }
 
-    fn find<'a>(&'a self, _: &'a Subject, _: &'a str) -> Finding<'a> {
+    fn find<'a>(&'a self, _: &'a Subject, _: &'a str) -> FindFuture<'a> {
         Box::pin(std::future::ready(Ok(self.0.iter().map(Candidate::new).collect())))
     }
 }

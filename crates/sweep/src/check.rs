@@ -13,11 +13,11 @@ use super::candidates::{CandidateSource, Subject};
 use super::checked::Checked;
 use super::comparison::{Comparison, Parts};
 use super::plan::CheckPlan;
-use super::questions::{self, Questions};
+use super::queries::{self, Queries};
 use super::source_reader::SourceReader;
 use super::sources::{Source, SourceText, Sources};
 
-/// Compares an article with the sources that `finders` find for it.
+/// Compares an article with the sources that `candidates` find for it.
 ///
 /// Queries run one after the other; meanwhile the sources that were found are read and compared as they arrive. The
 /// check ends when all of that is done, when a violation was found and one is enough, or when the time is over. Work in
@@ -28,21 +28,21 @@ use super::sources::{Source, SourceText, Sources};
 pub(crate) async fn check(
     reader: &SourceReader,
     subject: Arc<Subject>,
-    finders: &[Arc<dyn CandidateSource>],
+    candidates: &[Arc<dyn CandidateSource>],
     plan: &CheckPlan,
 ) -> Result<Checked> {
     let start = Instant::now();
     let mut time_is_over = pin!(tokio::time::sleep(plan.max_time));
     let comparison = Comparison::begin(Arc::clone(&subject), plan.clone()).await?;
     let are_wanted = !comparison.is_too_small();
-    let questions = questions::plan(&subject, finders, if are_wanted { plan.max_queries } else { 0 });
-    let mut questions = Questions::new(&subject, &questions);
+    let planned = queries::plan(&subject, candidates, if are_wanted { plan.max_queries } else { 0 });
+    let mut queries = Queries::new(&subject, &planned);
     let mut sources = Sources::new(&subject, plan);
     let mut comparing = FuturesUnordered::new();
     let mut errors = Vec::new();
     loop {
-        let asks = questions.are_left() && !comparison.has_violation();
-        if !asks && comparing.is_empty() {
+        let has_query = queries.are_left() && !comparison.has_violation();
+        if !has_query && comparing.is_empty() {
             break;
         }
         tokio::select! {
@@ -52,7 +52,7 @@ pub(crate) async fn check(
                 let (number, status) = compared?;
                 sources.settle(number, status);
             }
-            Some(answer) = questions.next(), if asks => match answer.found {
+            Some(answer) = queries.next(), if has_query => match answer.found {
                 Ok(candidates) => for candidate in candidates {
                     let are_wanted = are_wanted && !comparison.has_violation();
                     if let Some(source) = sources.accept(candidate, &answer.by, are_wanted) {
@@ -67,10 +67,10 @@ pub(crate) async fn check(
     let (result, Parts { found, found_by, short_circuit }) = comparison.finish(sources).await?;
     Ok(Checked {
         short_circuit,
-        possible_miss: questions.may_have_missed(),
+        possible_miss: queries.may_have_missed(),
         found,
         found_by,
-        queries: questions.queries(),
+        queries: queries.count(),
         errors,
         time: start.elapsed(),
         ..Checked::of(result)

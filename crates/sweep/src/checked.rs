@@ -20,7 +20,7 @@ pub struct Checked {
     pub result: CheckResult,
     /// By source: the evidence in the sources that were compared.
     pub found: HashMap<String, Found>,
-    /// By source: the finder that found it.
+    /// By source: the name of the candidate source that found it.
     pub found_by: HashMap<String, Arc<str>>,
     /// Number of queries to search engines and indexes.
     pub queries: usize,
@@ -28,7 +28,7 @@ pub struct Checked {
     pub short_circuit: bool,
     /// Whether queries were left out because the check ended before.
     pub possible_miss: bool,
-    /// Queries that failed: the finder, and the reason.
+    /// Queries that failed: the name of the candidate source, and the reason.
     pub errors: Vec<(Arc<str>, String)>,
     /// How long it took.
     pub time: Duration,
@@ -80,7 +80,8 @@ impl Checked {
     }
 }
 
-/// Bytes of memory that a comparison takes for each byte of its two texts, measured with texts of words of one letter, which take most.
+/// Memory that a comparison takes per byte of its two texts, in bytes: measured with texts of one-letter words, which take
+/// the most.
 const BYTES_PER_BYTE: usize = 80;
 
 impl Found {

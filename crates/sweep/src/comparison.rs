@@ -50,7 +50,7 @@ impl Comparison {
         .await
     }
 
-    /// Whether the article has too few words for a check: nothing is asked or read.
+    /// Whether the article has too few words for a check: no query is sent and no source is read.
     pub(crate) fn is_too_small(&self) -> bool {
         self.0.is_too_small
     }
@@ -84,12 +84,12 @@ impl Comparison {
         if known && self.has_violation() {
             return Ok(SourceStatus::Skipped);
         }
-        let room = match &inner.plan.memory {
-            Some(memory) => Some(memory.room(Found::bytes(&inner.subject.text, &source.text)).await),
+        let permit = match &inner.plan.memory {
+            Some(memory) => Some(memory.reserve(Found::bytes(&inner.subject.text, &source.text)).await),
             None => None,
         };
         on_core(move || {
-            let _room = room;
+            let _permit = permit;
             let Some(check) = &mut progress.check else { return };
             check.compare(&*name, source.text.exact());
             inner.has_violation.send_replace(check.is_over());

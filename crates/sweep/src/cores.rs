@@ -11,8 +11,8 @@ use tokio::sync::Semaphore;
 static CORES: LazyLock<Semaphore> =
     LazyLock::new(|| Semaphore::new(available_parallelism().map_or(1, NonZero::get)));
 
-/// Runs work on a blocking thread, at most one piece per core of the machine in this process; others wait. Work that
-/// has begun continues to its end if the future is dropped.
+/// Runs a closure on a blocking thread; at most one closure per core of the machine runs in this process, others wait. A
+/// closure that has begun continues to its end if the future is dropped.
 ///
 /// # Errors
 /// The work panicked.

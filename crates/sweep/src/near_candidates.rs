@@ -9,7 +9,7 @@ use huntsman_detect::simhash::SimHash;
 use huntsman_detect::words::Words;
 use url::Url;
 
-use super::candidates::{Candidate, CandidateError, CandidateSource, Finding, Subject};
+use super::candidates::{Candidate, CandidateError, CandidateSource, FindFuture, Subject};
 
 /// Finds the pages of an index ([`NearIndex`]) that nearly equal the whole article, by its fingerprint. The ids of the
 /// index must be URLs, as in an index made by `huntsman dedup add pages.jsonl`. The index has no texts, so the pages
@@ -98,11 +98,11 @@ impl CandidateSource for NearCandidates {
         "near_index"
     }
 
-    fn questions(&self, _: &Subject) -> Vec<String> {
+    fn queries(&self, _: &Subject) -> Vec<String> {
         vec![String::new()]
     }
 
-    fn find<'a>(&'a self, subject: &'a Subject, _: &'a str) -> Finding<'a> {
+    fn find<'a>(&'a self, subject: &'a Subject, _: &'a str) -> FindFuture<'a> {
         let (inner, subject) = (Arc::clone(&self.0), subject.clone());
         Box::pin(async move {
             let found = tokio::task::spawn_blocking(move || inner.find(&subject)).await;

@@ -22,7 +22,7 @@ use super::reading::Reading;
 /// ```
 /// use huntsman_crawler::{Output, Page, spider_fn};
 /// use huntsman_detect::copyvio::Text;
-/// use huntsman_middleware::copyvio::{Copied, Copyvio};
+/// use huntsman_sweep::{Copied, Copyvio};
 ///
 /// let spider = spider_fn(["https://example.org/"], |page: &Page, out: &mut Output<String>| {
 ///     if let Some(copied) = page.extensions.get::<Copied>() {

@@ -103,7 +103,7 @@ impl PdfProcess {
         }
         let is_done = child.wait().is_ok_and(|status| status.success());
         let _ = reader.join();
-        // What was read until an error is better than nothing, as in the reference.
+        // Text that was read before an error is better than none, as in the reference.
         if is_done || !text.is_empty() { Ok(text) } else { Err(PdfError::Failed) }
     }
 }
@@ -112,14 +112,14 @@ impl PdfProcess {
 /// pdf-text`.
 const AT_ONCE: usize = 2;
 
-/// How many are being read.
+/// Number of files that are being read now.
 static READING: Mutex<usize> = Mutex::new(0);
 static DONE: Condvar = Condvar::new();
 
-/// The right to read a file.
-struct Place;
+/// The permission to read a file, until it is dropped.
+struct ReadPermit;
 
-impl Place {
+impl ReadPermit {
     fn take() -> Self {
         let reading = READING.lock().unwrap_or_else(PoisonError::into_inner);
         let free = DONE.wait_while(reading, |reading| *reading >= AT_ONCE);
@@ -128,7 +128,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for ReadPermit {
     fn drop(&mut self) {
         *READING.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         DONE.notify_one();
@@ -137,7 +137,7 @@ impl Drop for Place {
 
 impl PdfText for PdfProcess {
     fn text(&self, pdf: &[u8]) -> Result<String, PdfError> {
-        let _place = Place::take();
+        let _permit = ReadPermit::take();
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         command.env_clear().envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
@@ -161,7 +161,7 @@ fn joined(text: &str) -> String {
         match stem {
             Some(stem) if stem.ends_with(char::is_alphabetic) && next.is_some_and(char::is_lowercase) => {
                 out.push_str(stem);
-                // The rest of the word stands at the beginning of the next line.
+                // The rest of the word is at the beginning of the next line.
                 if let Some(next) = lines.peek_mut() {
                     *next = next.trim_start();
                 }

@@ -84,7 +84,7 @@ impl Pending {
     pub(crate) fn all(&self) -> Result<Vec<Subject>> {
         let mut there = self.there()?;
         if let Some(job) = self.job() {
-            // The stale ones belong to pages that are fetched again, or were checked.
+            // Stale files belong to pages that are fetched again, or to articles that were checked.
             let (waiting, stale): (Vec<_>, Vec<_>) =
                 there.into_iter().partition(|name| job.waiting.contains(name));
             stale.into_iter().try_for_each(|name| self.remove(name))?;
@@ -157,7 +157,7 @@ impl Persist for PendingArticles {
 
     fn save_entries(&self) -> Result<Vec<Change>> {
         let Some(mut job) = self.0.job() else { return Ok(Vec::new()) };
-        // One commit after the other: what the last one said is written.
+        // Commits do not overlap: when the next one begins, the one before is on disk.
         std::mem::take(&mut job.leaving).into_iter().try_for_each(|name| self.0.remove(name))?;
         let changed = std::mem::take(&mut job.changed);
         job.leaving.extend(changed.iter().filter(|(_, waits)| !**waits).map(|(name, _)| *name));

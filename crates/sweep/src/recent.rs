@@ -13,7 +13,7 @@ pub(crate) struct Recent {
     life: Duration,
     bytes: usize,
     readings: HashMap<Box<str>, (Instant, Arc<Reading>)>,
-    /// The oldest first.
+    /// When each reading was kept, the oldest first.
     order: VecDeque<(Instant, Box<str>)>,
 }
 
@@ -27,7 +27,8 @@ impl Recent {
         (now.duration_since(*at) < self.life).then(|| Arc::clone(reading))
     }
 
-    /// Keeps a reading; the oldest go when there is no room.
+    /// Keeps a reading, and drops the oldest ones beyond the limits. A reading that would take more than a quarter of the
+    /// bytes is not kept.
     pub(crate) fn keep(&mut self, url: &str, reading: &Arc<Reading>, now: Instant) {
         let bytes = weight(url, reading);
         if bytes > self.most_bytes / 4 {
@@ -42,7 +43,7 @@ impl Recent {
             if self.bytes <= self.most_bytes && now.duration_since(*at) < self.life {
                 break;
             }
-            // Of one that was read again meanwhile, this is the older time.
+            // If the page was read again meanwhile, this is the older entry.
             if self.readings.get(url).is_some_and(|(kept, _)| kept == at)
                 && let Some((_, old)) = self.readings.remove(url)
             {
@@ -53,7 +54,7 @@ impl Recent {
     }
 }
 
-/// Bytes of memory, about.
+/// Approximate memory of an entry, in bytes.
 fn weight(url: &str, reading: &Reading) -> usize {
     let text = &reading.text;
     let seen = if std::ptr::eq(text.exact(), text.text()) { 0 } else { text.text().len() };

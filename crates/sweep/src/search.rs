@@ -1,26 +1,22 @@
-//! Search engines as sources of candidates: whole sentences of the article, asked as phrases.
+//! Search engines as sources of candidates: whole sentences of the article are sent as phrase queries.
 
 use std::collections::HashSet;
 use std::fmt;
-use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use governor::middleware::NoOpMiddleware;
-use governor::nanos::Nanos;
-use governor::state::{InMemoryState, NotKeyed};
-use governor::{Quota, RateLimiter, clock::Clock as _};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use huntsman_crawler::{
-    Clock, Downloader, Error, FetchErrorKind, HttpDownloader, Request, Response, Settings, retry_after,
+    Clock, Downloader, Error, FetchErrorKind, HttpDownloader, RateLimit, Request, Response, Settings,
+    retry_after,
 };
+use huntsman_middleware::HttpProxy;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use url::Url;
 
-use super::candidates::{Candidate, CandidateError, CandidateSource, Finding, Subject};
-use crate::http_proxy::{CrawlClock, HttpProxy};
+use super::candidates::{Candidate, CandidateError, CandidateSource, FindFuture, Subject};
 
 mod brave;
 mod engine;
@@ -39,7 +35,7 @@ pub use engine::Engine;
 /// ```no_run
 /// # fn run() -> huntsman_crawler::Result<()> {
 /// use huntsman_crawler::Settings;
-/// use huntsman_middleware::copyvio::{Engine, SearchEngine};
+/// use huntsman_sweep::{Engine, SearchEngine};
 ///
 /// let ours = SearchEngine::new(Engine::searxng("https://search.example.org/")?, &Settings::default())?;
 /// let brave = SearchEngine::new(Engine::brave_from_env()?, &Settings::default())?.budget(100);
@@ -50,29 +46,27 @@ pub struct SearchEngine<D = HttpDownloader> {
     downloader: D,
     user_agent: Option<HeaderValue>,
     proxy: Option<String>,
-    queries: usize,
+    max_queries: usize,
     results: usize,
     budget: usize,
-    asked: AtomicUsize,
-    clock: CrawlClock,
-    limiter: Option<Limiter>,
+    /// Number of queries so far.
+    sent: AtomicUsize,
+    limit: Option<RateLimit>,
     /// Until then the engine gets no queries.
     closed_until: Mutex<Option<Instant>>,
 }
-
-type Limiter = RateLimiter<NotKeyed, InMemoryState, CrawlClock, NoOpMiddleware<Nanos>>;
 
 /// Maximum size of an engine's response.
 const MAX_ANSWER_BYTES: usize = 2 << 20;
 const MAX_ANSWER_TIME: Duration = Duration::from_secs(10);
 /// How long the engine gets no queries after it refused one, unless it says how long; and the maximum.
-const USUAL_REST: Duration = Duration::from_secs(60);
-const LONGEST_REST: Duration = Duration::from_secs(3_600);
+const DEFAULT_BACKOFF: Duration = Duration::from_secs(60);
+const MAX_BACKOFF: Duration = Duration::from_secs(3_600);
 /// Longer URLs among the results are ignored.
 const MAX_URL_BYTES: usize = 8_192;
 
 impl SearchEngine {
-    /// Asks an engine over HTTP, with the proxy, the user agent and the TLS of the settings.
+    /// Queries an engine over HTTP, with the proxy, the user agent and the TLS options of the settings.
     ///
     /// # Errors
     /// A setting for the network cannot be understood.
@@ -89,20 +83,18 @@ impl SearchEngine {
 }
 
 impl<D: Downloader> SearchEngine<D> {
-    /// Asks an engine by a downloader, as tests do.
+    /// Queries an engine through a given downloader, as tests do.
     pub fn with_downloader(engine: Engine, downloader: D) -> Self {
-        let clock = CrawlClock(Clock::start());
         let plain = Self {
             engine,
             downloader,
             user_agent: None,
             proxy: None,
-            queries: 8,
+            max_queries: 8,
             results: 5,
             budget: usize::MAX,
-            asked: AtomicUsize::new(0),
-            clock,
-            limiter: None,
+            sent: AtomicUsize::new(0),
+            limit: None,
             closed_until: Mutex::default(),
         };
         plain.pace(Duration::from_secs(1))
@@ -110,15 +102,14 @@ impl<D: Downloader> SearchEngine<D> {
 
     /// Sets the time between two queries; default one second.
     pub fn pace(mut self, pace: Duration) -> Self {
-        let quota = Quota::with_period(pace).map(|quota| quota.allow_burst(NonZeroU32::MIN));
-        self.limiter = quota.map(|quota| RateLimiter::direct_with_clock(quota, self.clock.clone()));
+        self.limit = RateLimit::every(pace, Clock::start());
         self
     }
 
     /// Sets the number of queries for an article; default 8. If there are fewer, they are spaced evenly over the
     /// article.
-    pub fn queries(mut self, queries: usize) -> Self {
-        self.queries = queries;
+    pub fn max_queries(mut self, queries: usize) -> Self {
+        self.max_queries = queries;
         self
     }
 
@@ -129,26 +120,22 @@ impl<D: Downloader> SearchEngine<D> {
     }
 
     /// Limits the number of queries over all checks; further ones fail. Default: no limit.
-    pub fn budget(mut self, questions: usize) -> Self {
-        self.budget = questions;
+    pub fn budget(mut self, queries: usize) -> Self {
+        self.budget = queries;
         self
     }
 
-    /// Waits until the rate limit permits a query.
-    async fn turn(&self) -> Result<(), CandidateError> {
+    /// Waits until the rate limit and the engine permit a query, and counts it.
+    async fn wait_for_slot(&self) -> Result<(), CandidateError> {
         let name = self.engine.name();
         self.is_open()?;
-        if let Some(limiter) = &self.limiter {
-            while let Err(until) = limiter.check() {
-                // Timers have a grain of a millisecond: round up.
-                let wait = until.wait_time_from(self.clock.now()).max(Duration::from_millis(1));
-                tokio::time::sleep(wait).await;
-            }
+        if let Some(limit) = &self.limit {
+            limit.wait().await;
         }
-        // Another question may have been refused meanwhile.
+        // Another query may have been refused meanwhile.
         self.is_open()?;
-        if self.asked.fetch_add(1, Ordering::Relaxed) >= self.budget {
-            self.asked.fetch_sub(1, Ordering::Relaxed);
+        if self.sent.fetch_add(1, Ordering::Relaxed) >= self.budget {
+            self.sent.fetch_sub(1, Ordering::Relaxed);
             return Err(CandidateError::Quota(format!(
                 "the budget of {} questions to {name} is used up",
                 self.budget
@@ -170,8 +157,9 @@ impl<D: Downloader> SearchEngine<D> {
         }
     }
 
-    async fn ask(&self, phrase: &str) -> Result<Vec<Candidate>, CandidateError> {
-        self.turn().await?;
+    /// Sends one query.
+    async fn query(&self, phrase: &str) -> Result<Vec<Candidate>, CandidateError> {
+        self.wait_for_slot().await?;
         let mut request = self.engine.request(phrase, self.results)?;
         request.headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
         if let Some(agent) = &self.user_agent {
@@ -186,7 +174,7 @@ impl<D: Downloader> SearchEngine<D> {
         let answer = self.fetch(&request).await?;
         match self.engine.read(&answer) {
             Ok(urls) => Ok(self.candidates(urls)),
-            Err(Refusal::Quota(why)) => Err(CandidateError::Quota(self.rest(why, &answer))),
+            Err(Refusal::Quota(why)) => Err(CandidateError::Quota(self.backoff(why, &answer))),
             Err(Refusal::Failed(why)) => Err(CandidateError::Failed(why)),
         }
     }
@@ -205,12 +193,12 @@ impl<D: Downloader> SearchEngine<D> {
     }
 
     /// Pauses queries for as long as the response says; returns a sentence about it.
-    fn rest(&self, why: String, answer: &Response) -> String {
-        let told = self.engine.rest(&answer.headers).or_else(|| told_rest(&answer.headers));
-        let rest = told.unwrap_or(USUAL_REST).min(LONGEST_REST);
-        *self.closed_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + rest);
-        match told {
-            Some(told) => format!("{why}; it can be asked again in {} seconds", told.as_secs()),
+    fn backoff(&self, why: String, answer: &Response) -> String {
+        let stated = self.engine.backoff(&answer.headers).or_else(|| stated_backoff(&answer.headers));
+        let backoff = stated.unwrap_or(DEFAULT_BACKOFF).min(MAX_BACKOFF);
+        *self.closed_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + backoff);
+        match stated {
+            Some(stated) => format!("{why}; it can be asked again in {} seconds", stated.as_secs()),
             None => why,
         }
     }
@@ -231,7 +219,7 @@ impl<D> fmt::Debug for SearchEngine<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SearchEngine")
             .field("engine", &self.engine)
-            .field("asked", &self.asked)
+            .field("sent", &self.sent)
             .finish_non_exhaustive()
     }
 }
@@ -241,45 +229,45 @@ impl<D: Downloader> CandidateSource for SearchEngine<D> {
         self.engine.name()
     }
 
-    fn questions(&self, subject: &Subject) -> Vec<String> {
+    fn queries(&self, subject: &Subject) -> Vec<String> {
         let quoted = |phrase: String| {
             let is_kept = |c: char| c != '"' && !c.is_control();
             let bare: String = phrase.chars().map(|c| if is_kept(c) { c } else { ' ' }).collect();
             bare.split_whitespace().collect::<Vec<_>>().join(" ")
         };
-        let phrases = subject.phrases(self.queries).into_iter().map(quoted);
+        let phrases = subject.phrases(self.max_queries).into_iter().map(quoted);
         phrases.filter(|phrase| !phrase.is_empty()).collect()
     }
 
-    fn find<'a>(&'a self, _: &'a Subject, question: &'a str) -> Finding<'a> {
-        Box::pin(self.ask(question))
+    fn find<'a>(&'a self, _: &'a Subject, query: &'a str) -> FindFuture<'a> {
+        Box::pin(self.query(query))
     }
 }
 
 /// Why a response has no results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Refusal {
-    /// It was asked too often.
+    /// The engine refuses further queries for some time.
     Quota(String),
     /// Anything else.
     Failed(String),
 }
 
 /// How long a server asks clients to wait, by the usual headers.
-fn told_rest(headers: &HeaderMap) -> Option<Duration> {
+fn stated_backoff(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     let now = SystemTime::now();
     text("retry-after")
-        .and_then(|value| retry_after::retry_after(value, now, LONGEST_REST))
-        .or_else(|| retry_after::rate_limit_wait(text, now, LONGEST_REST))
+        .and_then(|value| retry_after::retry_after(value, now, MAX_BACKOFF))
+        .or_else(|| retry_after::rate_limit_wait(text, now, MAX_BACKOFF))
 }
 
-/// The JSON of an answer; nothing if it is something else.
+/// The body as JSON; `None` if it is not JSON.
 fn json_of(answer: &Response) -> Option<Value> {
     serde_json::from_slice(&answer.body).ok()
 }
 
-/// The texts of a field in each object of a list.
+/// The strings of a field in each object of a list; `None` if it is not a list.
 fn field_of_each(list: Option<&Value>, field: &str) -> Option<Vec<String>> {
     let of_one = |result: &Value| result.get(field)?.as_str().map(str::to_owned);
     Some(list?.as_array()?.iter().filter_map(of_one).collect())

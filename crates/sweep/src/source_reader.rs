@@ -7,6 +7,7 @@ use huntsman_crawler::{
     ClientError, Context, CrawlClient, CrawlerBuilder, Fetch, HttpDownloader, OnDemand, Page, Request, Result,
 };
 use huntsman_detect::copyvio::SourceStatus;
+use huntsman_middleware::Defaults;
 use tokio::sync::watch;
 use url::Url;
 
@@ -15,7 +16,6 @@ use super::pdf::PdfText;
 use super::reading::{NoText, Reading};
 use super::recent::Recent;
 use super::text_only::TextOnly;
-use crate::Defaults;
 
 /// The result of fetching a source: its reading, or the reason why it has no text.
 pub type SourceResult = Result<Arc<Reading>, NoText>;
@@ -48,8 +48,8 @@ impl SourceReader {
         let keep = Arc::clone(&recent);
         let reading = move |page: &Page, cx: &Context| {
             let reading = Arc::new(read(page, cx, pdf.as_deref())?);
-            // The reading is kept before the checks get it: a check that asks in between finds the fetch or the text,
-            // and does not fetch it again.
+            // The reading is kept before the checks get it: a check that needs the page in between finds either the
+            // fetch or the reading, and does not fetch the page again.
             locked(&keep).keep(page.request().requested_url(), &reading, Instant::now());
             Ok(reading)
         };
@@ -73,9 +73,9 @@ impl SourceReader {
         time: Duration,
         mut over: watch::Receiver<bool>,
     ) -> Result<Arc<Reading>, SourceStatus> {
-        let mut fetch = match self.ask(Request::get(url.clone()), time) {
-            Asked::Known(reading) => return Ok(reading),
-            Asked::Fetch(fetch) => fetch,
+        let mut fetch = match self.lookup(Request::get(url.clone()), time) {
+            Lookup::Recent(reading) => return Ok(reading),
+            Lookup::Fetch(fetch) => fetch,
         };
         let is_over = async { drop(over.wait_for(|over| *over).await) };
         let fetched = tokio::select! {
@@ -99,9 +99,9 @@ impl SourceReader {
     ) -> Result<Arc<Reading>, SourceStatus> {
         for _ in 0..MOST_STEPS {
             let Ok(Err(NoText::Elsewhere(there))) = fetched else { break };
-            fetched = match self.ask(Request::get(there).callback(FULL_TEXT), time) {
-                Asked::Known(reading) => return Ok(reading),
-                Asked::Fetch(fetch) => fetch.await,
+            fetched = match self.lookup(Request::get(there).callback(FULL_TEXT), time) {
+                Lookup::Recent(reading) => return Ok(reading),
+                Lookup::Fetch(fetch) => fetch.await,
             };
         }
         match fetched {
@@ -116,19 +116,22 @@ impl SourceReader {
         }
     }
 
-    /// A recent reading, or a fetch.
-    fn ask(&self, request: Request, time: Duration) -> Asked {
-        // Until the fetch is asked for, no text is put there.
+    /// A recent reading, or else a fetch of the page.
+    fn lookup(&self, request: Request, time: Duration) -> Lookup {
+        // The lock is held until the fetch has joined the client: a reading that arrives in between would be missed.
         let recent = locked(&self.recent);
         match recent.get(request.url.as_str(), Instant::now()) {
-            Some(reading) => Asked::Known(reading),
-            None => Asked::Fetch(self.client.fetch(request.meta("download_timeout", time.as_secs_f64()))),
+            Some(reading) => Lookup::Recent(reading),
+            None => Lookup::Fetch(self.client.fetch(request.meta("download_timeout", time.as_secs_f64()))),
         }
     }
 }
 
-enum Asked {
-    Known(Arc<Reading>),
+/// Where the reading of a page comes from.
+enum Lookup {
+    /// It was read in the last minutes.
+    Recent(Arc<Reading>),
+    /// The page is fetched.
     Fetch(Fetch<SourceResult>),
 }
 

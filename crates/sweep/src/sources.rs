@@ -95,7 +95,8 @@ impl<'p> Sources<'p> {
         self.all[number].1 = Some(status);
     }
 
-    /// Records in the check the sources that were not compared; those without a status are late. Returns the finder of each source.
+    /// Records in the check the sources that were not compared; those without a status are late. Returns the candidate
+    /// source that found each of them.
     pub(crate) fn record_unread(
         self,
         check: &mut Check,

@@ -34,7 +34,7 @@ use super::workspace::Workspace;
 /// use std::sync::Arc;
 /// use huntsman_crawler::{Output, Page, spider_fn};
 /// use huntsman_middleware::Defaults;
-/// use huntsman_middleware::copyvio::{CheckPlan, Links, Reading, Subject, Sweep, Workspace, external_links};
+/// use huntsman_sweep::{CheckPlan, Links, Reading, Subject, Sweep, Workspace, external_links};
 ///
 /// let spider = spider_fn(["https://example.org/"], |page: &Page, out: &mut Output<Arc<Subject>>| {
 ///     out.follow_links(page);

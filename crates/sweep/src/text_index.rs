@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use tantivy::directory::error::LockError;
 use tantivy::{Index, IndexReader, ReloadPolicy, Searcher, TantivyError};
 
-use super::candidates::{Candidate, CandidateError, CandidateSource, Finding, Subject};
+use super::candidates::{Candidate, CandidateError, CandidateSource, FindFuture, Subject};
 
 mod check;
 mod directory;
@@ -45,7 +45,7 @@ use writer::Writer;
 ///
 /// ```
 /// use huntsman_detect::copyvio::Text;
-/// use huntsman_middleware::copyvio::{IndexedPage, Subject, TextIndex};
+/// use huntsman_sweep::{IndexedPage, Subject, TextIndex};
 ///
 /// # let dir = tempfile::tempdir()?;
 /// # let directory = dir.path().join("index");
@@ -70,16 +70,16 @@ struct Inner {
     writer: Option<Writer>,
 }
 
-/// Which state of the index is looked at.
+/// The state of the index that searches use.
 #[derive(Debug)]
 struct Loaded {
     commits: u64,
     at: Instant,
 }
 
-/// Bytes of a page's text that are kept.
+/// Maximum size of a page's text, in bytes; the rest is left out.
 const MAX_TEXT: usize = 1 << 20;
-/// How old a state may be that is looked at, where another process adds pages.
+/// Maximum age of that state if another process adds pages.
 const MAX_AGE: Duration = Duration::from_secs(5);
 
 /// Why an index cannot be used.
@@ -150,7 +150,7 @@ impl std::error::Error for TextIndexError {
     }
 }
 
-/// For `?` where a file is read record by record; the caller then adds which file it was.
+/// For `?` while a file is read record by record; the caller adds the path with [`at`](TextIndexError::at).
 impl From<io::Error> for TextIndexError {
     fn from(cause: io::Error) -> Self {
         Self::Io { path: PathBuf::new(), cause }
@@ -158,7 +158,7 @@ impl From<io::Error> for TextIndexError {
 }
 
 impl TextIndexError {
-    /// Tells which file an error of reading is about.
+    /// Adds the path of the file to an error of reading.
     fn at(self, path: &Path) -> Self {
         match self {
             Self::Io { cause, .. } if cause.kind() == io::ErrorKind::InvalidData => {
@@ -337,11 +337,11 @@ impl CandidateSource for TextIndex {
         "index"
     }
 
-    fn questions(&self, _: &Subject) -> Vec<String> {
+    fn queries(&self, _: &Subject) -> Vec<String> {
         vec![String::new()]
     }
 
-    fn find<'a>(&'a self, subject: &'a Subject, _: &'a str) -> Finding<'a> {
+    fn find<'a>(&'a self, subject: &'a Subject, _: &'a str) -> FindFuture<'a> {
         let (index, subject) = (self.clone(), subject.clone());
         Box::pin(async move {
             let failed = |error: huntsman_crawler::Error| CandidateError::Failed(error.to_string());
@@ -357,7 +357,7 @@ fn unless_damaged<T>(
     directory: &Path,
     work: impl FnOnce() -> Result<T, TextIndexError>,
 ) -> Result<T, TextIndexError> {
-    // What a panic leaves behind is dropped with its index, or only read.
+    // A panic leaves no inconsistent state: the index is then dropped, or it is only read.
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(TextIndexError::Damaged(directory.to_owned(), "what is in it is not what was written".to_owned()))
     })

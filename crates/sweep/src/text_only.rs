@@ -13,12 +13,12 @@ use huntsman_crawler::{
 use super::full_text::FULL_TEXT;
 use super::reading::{NoText, TextKind};
 
-/// Reads no body of a type that has no text, and none beyond the bytes of its type that are read. Such a request is dropped as skipped,
-/// `download_stopped`; the detail is the [`NoText`].
+/// Ends a download if its media type has no text, or if its body exceeds the limit of its type. The request is then
+/// dropped with the reason `download_stopped` (state skipped); the detail is the [`NoText`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TextOnly;
 
-/// In the extensions of a request: bytes of its body that may still come.
+/// Number of bytes of the body that may still arrive; in the extensions of a request.
 #[derive(Clone, Debug)]
 struct Left(Arc<AtomicUsize>);
 

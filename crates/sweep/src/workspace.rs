@@ -8,7 +8,7 @@ use huntsman_detect::copyvio::SourceStatus;
 use serde_json::{Value, json};
 
 use super::cache::{Key, SAME};
-use super::candidates::{CandidateSource, Given, Subject};
+use super::candidates::{CandidateSource, GivenUrls, Subject};
 use super::check::check;
 use super::checked::Checked;
 use super::pdf::PdfText;
@@ -29,11 +29,11 @@ use super::source_reader::{SourceReader, SourceResult};
 /// # async fn run() -> huntsman_crawler::Result<()> {
 /// use std::sync::Arc;
 /// use huntsman_detect::copyvio::Text;
-/// use huntsman_middleware::copyvio::{CandidateSource, CheckPlan, Given, Subject, Workspace};
+/// use huntsman_sweep::{CandidateSource, CheckPlan, GivenUrls, Subject, Workspace};
 ///
 /// let workspace = Workspace::start(None, |crawler| crawler)?;
 /// let article = Subject::new(Text::new("The old mill stands on the bank of the river."));
-/// let given: Arc<dyn CandidateSource> = Arc::new(Given::new(["https://example.org/mill"]));
+/// let given: Arc<dyn CandidateSource> = Arc::new(GivenUrls::new(["https://example.org/mill"]));
 /// let checked = workspace.check(Arc::new(article), &[given], CheckPlan::default()).await?;
 /// println!("{:?}", checked.result.best());
 /// workspace.finish().await?;
@@ -46,7 +46,7 @@ pub struct Workspace(Arc<SourceReader>);
 const WORKERS: usize = 8;
 
 impl Workspace {
-    /// Starts the crawl that reads sources: with [`Defaults`](crate::Defaults), changed by `configure` (settings,
+    /// Starts the crawl that reads sources: with [`Defaults`](huntsman_middleware::Defaults), changed by `configure` (settings,
     /// another downloader). Without `pdf`, PDF files are not read.
     ///
     /// # Errors
@@ -122,7 +122,7 @@ impl Workspace {
         let Some((url, confidence)) = best.map(|best| (best.url.clone(), best.confidence)) else {
             return Ok(true);
         };
-        let given: Arc<dyn CandidateSource> = Arc::new(Given::new([&url]));
+        let given: Arc<dyn CandidateSource> = Arc::new(GivenUrls::new([&url]));
         let again = self.check_anew(Arc::clone(subject), &[given], plan.clone()).await?;
         let now = again.result.best().map_or(0.0, |best| best.confidence.value());
         let holds = (now - confidence.value()).abs() < SAME;

@@ -10,7 +10,7 @@ use huntsman::dedup::Source;
 use huntsman::detect::copyvio::WindowIndex;
 use huntsman::files;
 use huntsman::human_bytes;
-use huntsman::middleware::copyvio::{CheckPlan, Checked, Workspace};
+use huntsman::sweep::{CheckPlan, Checked, Workspace};
 
 use serde_json::Value;
 

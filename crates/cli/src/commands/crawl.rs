@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use huntsman::middleware::Only;
-use huntsman::middleware::copyvio::Copyvio;
+use huntsman::sweep::Copyvio;
 use huntsman::{Backend, HttpDownloader, Profile};
 use serde_json::json;
 

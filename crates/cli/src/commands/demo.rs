@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 use huntsman::detect::copyvio::Text;
-use huntsman::middleware::copyvio::Copyvio;
+use huntsman::sweep::Copyvio;
 use huntsman::{Backend, HttpDownloader};
 use huntsman_testkit::sites::Harbour;
 use serde_json::json;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use huntsman::middleware::copyvio::Workspace;
 use huntsman::signals::Signals;
+use huntsman::sweep::Workspace;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 

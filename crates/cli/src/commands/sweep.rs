@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use huntsman::middleware::copyvio::{CheckPlan, Workspace};
+use huntsman::sweep::{CheckPlan, Workspace};
 use serde_json::json;
 
 use super::crawl::{Beside, crawl};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueHint};
 use huntsman::detect::near::DiskIndex;
 use huntsman::middleware::StoredCheck;
+use huntsman::sweep::CheckCache;
 
 use crate::exit::{Failure, Outcome};
 use crate::output;
@@ -44,7 +45,7 @@ fn look(dir: &Path) -> Outcome<Verdict> {
     }
     let has = |name: &str| dir.join(name).exists();
     if has("format.json") {
-        return Ok(Verdict::of_stored(dir, &StoredCheck::of(dir)?));
+        return Ok(Verdict::of_stored(dir, &StoredCheck::of(dir, &[CheckCache::STORED])?));
     }
     if has("index.txt") || has("log-0000000001") {
         let check = DiskIndex::verify(dir).map_err(|error| crate::dedup::failure(&error))?;
@@ -61,7 +62,7 @@ fn look(dir: &Path) -> Outcome<Verdict> {
 
 #[cfg(feature = "text-index")]
 fn text_index(dir: &Path) -> Outcome<Verdict> {
-    let check = huntsman::middleware::copyvio::TextIndex::verify(dir).map_err(crate::text_index::failure)?;
+    let check = huntsman::sweep::TextIndex::verify(dir).map_err(crate::text_index::failure)?;
     Ok(Verdict::of_text_index(dir, check))
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use huntsman::dedup::{Body, Raw, Source};
 use huntsman::detect::copyvio::{Band, Boilerplate, Degree, Text, Verdict, WindowIndex};
-use huntsman::middleware::copyvio::{Reading, Subject};
+use huntsman::sweep::{Reading, Subject};
 use serde::Deserialize;
 use serde_json::{Value, json};
 

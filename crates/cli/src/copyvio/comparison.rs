@@ -8,7 +8,7 @@ use huntsman::detect::copyvio::{
     Article, Band, Boilerplate, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus,
     Text, Verdict,
 };
-use huntsman::middleware::copyvio::{Checked, Found, Reading, Subject};
+use huntsman::sweep::{Checked, Found, Reading, Subject};
 use serde_json::{Value, json};
 
 /// An article compared with its sources.

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::detect::copyvio::{Text, Wikitext};
 use huntsman::html::{Scan, ScanOptions};
-use huntsman::middleware::copyvio::{PdfText, Reading, Subject, TextKind, external_links, links_to_others};
+use huntsman::sweep::{PdfText, Reading, Subject, TextKind, external_links, links_to_others};
 use huntsman::{HttpDownloader, Output, Page, Result, Spider, Start};
 use serde_json::json;
 use url::Url;
@@ -194,7 +194,7 @@ pub fn pdf_reader() -> Option<Arc<dyn PdfText>> {
             tracing::debug!("PDF files are read with less of a sandbox: this system has no {missing}");
         }
     });
-    Some(Arc::new(huntsman::middleware::copyvio::PdfProcess::new(program, ["pdf-text"])))
+    Some(Arc::new(huntsman::sweep::PdfProcess::new(program, ["pdf-text"])))
 }
 
 /// No reader of PDF files: the command was built without the feature `pdf`.

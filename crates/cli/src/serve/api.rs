@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use huntsman::Timestamp;
 use huntsman::detect::copyvio::{Chain, Confidence, highlight_html};
-use huntsman::middleware::copyvio::Room;
+use huntsman::sweep::MemoryPermit;
 use serde_json::{Value, json};
 
 use super::article::Named;
@@ -111,7 +111,7 @@ impl Call {
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) value: Value,
-    _room: Option<Room>,
+    _room: Option<MemoryPermit>,
 }
 
 impl From<Value> for Told {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use huntsman::detect::copyvio::{Text, Wikitext};
-use huntsman::middleware::copyvio::Subject;
+use huntsman::sweep::Subject;
 
 use super::order::ArticleOrder;
 use super::reader::{Found, Reader, Unread};

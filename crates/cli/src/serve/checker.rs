@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use huntsman::detect::copyvio::{CheckOptions, Degree, SourceStatus, Text};
-use huntsman::middleware::copyvio::{
-    CandidateSource, CheckPlan, Checked, Found, Given, Memory, Reading, Room, Subject, Workspace,
+use huntsman::sweep::{
+    CandidateSource, CheckPlan, Checked, Found, GivenUrls, Memory, MemoryPermit, Reading, Subject, Workspace,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -63,7 +63,7 @@ pub(crate) struct Done {
     /// Only for a search that is shown as a page: the best sources again, with their texts.
     pub(crate) pairs: Option<Comparison>,
     /// Memory that is reserved until the response was sent.
-    pub(crate) room: Option<Room>,
+    pub(crate) room: Option<MemoryPermit>,
 }
 
 impl Checker {
@@ -160,7 +160,7 @@ impl Checker {
                     boilerplate: self.0.plan.boilerplate.clone(),
                     ..CheckPlan::default()
                 };
-                let given: Arc<dyn CandidateSource> = Arc::new(Given::new([url]));
+                let given: Arc<dyn CandidateSource> = Arc::new(GivenUrls::new([url]));
                 let checked = self.check(place, Arc::new(subject), vec![given], plan).await?;
                 (Comparison::of_check(name, &article.subject, checked), None)
             }
@@ -224,7 +224,7 @@ impl Checker {
         if best.is_empty() {
             return Ok(None);
         }
-        let given: Arc<dyn CandidateSource> = Arc::new(Given::new(best));
+        let given: Arc<dyn CandidateSource> = Arc::new(GivenUrls::new(best));
         let plan = CheckPlan {
             options: CheckOptions::compare(),
             max_time: COMPARE_TIME,
@@ -241,7 +241,7 @@ impl Checker {
     fn sources(&self, order: &SearchOrder) -> Vec<Arc<dyn CandidateSource>> {
         let mut sources: Vec<Arc<dyn CandidateSource>> = Vec::new();
         if !order.sources.is_empty() {
-            sources.push(Arc::new(Given::new(&order.sources)));
+            sources.push(Arc::new(GivenUrls::new(&order.sources)));
         }
         let is_used = |source: &&Arc<dyn CandidateSource>| match source.name() {
             "given" => true,
@@ -285,8 +285,8 @@ impl Checker {
     }
 
     /// Waits for memory.
-    async fn room(&self, memory: &Memory, bytes: usize) -> Result<Room, Refusal> {
-        tokio::time::timeout(self.wait(), memory.room(bytes)).await.map_err(|_| busy())
+    async fn room(&self, memory: &Memory, bytes: usize) -> Result<MemoryPermit, Refusal> {
+        tokio::time::timeout(self.wait(), memory.reserve(bytes)).await.map_err(|_| busy())
     }
 
     /// How long an order may wait for slots and memory that others hold.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use huntsman::detect::copyvio::Text;
-use huntsman::middleware::copyvio::{Reading, TextKind, external_links};
+use huntsman::sweep::{Reading, TextKind, external_links};
 use huntsman::{ClientError, Context, CrawlClient, Layers, OnDemand, Page, Request, Result};
 use url::Url;
 

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huntsman::detect::copyvio::{Band, Verdict};
-use huntsman::middleware::copyvio::{Checked, Subject};
 use huntsman::middleware::sinks::FilePosition;
+use huntsman::sweep::{Checked, Subject};
 use huntsman::{Error, Persist, Result, Timestamp};
 use maud::html;
 use serde::Deserialize;

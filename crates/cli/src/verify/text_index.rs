@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use huntsman::middleware::copyvio::TextIndexCheck;
+use huntsman::sweep::TextIndexCheck;
 
 use super::{Problem, Verdict};
 

@@ -33,7 +33,7 @@ pub(super) fn read(answer: &Response, variable: &str) -> Result<Vec<String>, Ref
         StatusCode::TOO_MANY_REQUESTS => {
             return Err(Refusal::Quota("Brave Search: the quota of this key is used up".to_owned()));
         }
-        // 422 is also what a wrong key is answered with.
+        // A wrong key gets 422 as well.
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::UNPROCESSABLE_ENTITY => {
             let status = answer.status.as_u16();
             return Err(Refusal::Failed(format!(
@@ -45,7 +45,7 @@ pub(super) fn read(answer: &Response, variable: &str) -> Result<Vec<String>, Ref
     let json = json_of(answer).ok_or_else(|| unexpected(NAME, answer.status))?;
     match json.get("web") {
         Some(web) => field_of_each(web.get("results"), "url").ok_or_else(|| unexpected(NAME, answer.status)),
-        // Without results of the web that part is left out.
+        // Without results the response has no `web`.
         None if json.get("type").and_then(|kind| kind.as_str()) == Some("search") => Ok(Vec::new()),
         None => Err(unexpected(NAME, answer.status)),
     }
@@ -53,7 +53,7 @@ pub(super) fn read(answer: &Response, variable: &str) -> Result<Vec<String>, Ref
 
 /// Reads `X-RateLimit-Remaining: 0, 1482` and `X-RateLimit-Reset: 1, 1419704`: a number for each window of the plan, in
 /// seconds. Returns the longest reset of the windows that are used up.
-pub(super) fn rest(headers: &HeaderMap) -> Option<Duration> {
+pub(super) fn backoff(headers: &HeaderMap) -> Option<Duration> {
     let list = |name: &str| {
         let text = headers.get(name)?.to_str().ok()?;
         Some(text.split(',').map(|number| number.trim().parse::<u64>().ok()).collect::<Vec<_>>())

@@ -8,7 +8,7 @@ use huntsman_crawler::{Request, Response};
 use url::Url;
 
 use super::{Refusal, brave, google, searxng};
-use crate::copyvio::candidates::CandidateError;
+use crate::candidates::CandidateError;
 
 /// A search engine with its key. The key appears in no message and not in `Debug`.
 #[derive(Clone)]
@@ -43,7 +43,11 @@ impl Engine {
 
     /// Brave Search, by its web search API.
     pub fn brave(key: impl Into<String>) -> Self {
-        Self { protocol: Protocol::Brave { key: key.into() }, base: usual(brave::BASE), is_named: false }
+        Self {
+            protocol: Protocol::Brave { key: key.into() },
+            base: default_base(brave::BASE),
+            is_named: false,
+        }
     }
 
     /// Brave Search with the key in the environment variable `BRAVE_API_KEY`.
@@ -57,7 +61,7 @@ impl Engine {
     /// Google, by its Custom Search JSON API: a key, and the id of a Programmable Search Engine (`cx`).
     pub fn google(key: impl Into<String>, engine: impl Into<String>) -> Self {
         let protocol = Protocol::Google { key: key.into(), engine: engine.into() };
-        Self { protocol, base: usual(google::BASE), is_named: false }
+        Self { protocol, base: default_base(google::BASE), is_named: false }
     }
 
     /// Google with key and engine in the environment variables `GOOGLE_API_KEY` and `GOOGLE_CX`.
@@ -128,9 +132,9 @@ impl Engine {
     }
 
     /// How long the engine asks to wait, by headers that only this engine has.
-    pub(super) fn rest(&self, headers: &HeaderMap) -> Option<Duration> {
+    pub(super) fn backoff(&self, headers: &HeaderMap) -> Option<Duration> {
         match &self.protocol {
-            Protocol::Brave { .. } => brave::rest(headers),
+            Protocol::Brave { .. } => brave::backoff(headers),
             Protocol::Searxng | Protocol::Google { .. } => None,
         }
     }
@@ -145,7 +149,7 @@ impl fmt::Debug for Engine {
     }
 }
 
-fn usual(base: &str) -> Url {
+fn default_base(base: &str) -> Url {
     Url::parse(base).expect("the address of an API is a URL")
 }
 

@@ -46,7 +46,7 @@ pub(super) fn read(answer: &Response, key: &str, engine: &str) -> Result<Vec<Str
     let json = json.filter(Value::is_object).ok_or_else(|| unexpected(NAME, answer.status))?;
     match json.get("items") {
         Some(items) => field_of_each(Some(items), "link").ok_or_else(|| unexpected(NAME, answer.status)),
-        // Without results there are no items.
+        // Without results the response has no `items`.
         None if json.get("kind").and_then(Value::as_str) == Some("customsearch#search") => Ok(Vec::new()),
         None => Err(unexpected(NAME, answer.status)),
     }

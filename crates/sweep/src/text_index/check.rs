@@ -1,4 +1,4 @@
-//! What is whole of a text index, found without changing anything.
+//! Verifies a text index without changing it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ use super::{TextIndexError, unless_damaged};
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TextIndexCheck {
-    /// Pages that can be found.
+    /// Number of pages that can be found.
     pub pages: u64,
-    /// Pages that wait to be committed.
+    /// Number of pages in the journal, which are not committed yet.
     pub waiting: u64,
     /// Whether the creation of the index was interrupted; the next process that opens it completes it.
     pub is_unfinished: bool,
@@ -43,7 +43,7 @@ impl TextIndexCheck {
         Ok(check)
     }
 
-    /// Files of the index, by their checksums.
+    /// Verifies the checksums of the files of the index.
     fn committed(&mut self, directory: &Path) -> Result<(), TextIndexError> {
         let (index, _) = directory::open(directory)?;
         let failed = |error| TextIndexError::of(directory, &error);

@@ -16,15 +16,15 @@ use super::terms::Terms;
 
 /// The marker file, which identifies the directory.
 const MARKER: &str = "huntsman-text-index.json";
-/// Locked by the process that makes the index.
+/// Locked by the process that creates the index.
 const LOCK: &str = "huntsman-text-index.lock";
-/// Files that a killed process may leave before there is a marker.
+/// Files that a killed process may leave behind before the marker is written.
 const LEFT: [&str; 2] = [LOCK, "huntsman-text-index.json.new"];
 const FORMAT: &str = "huntsman text index";
 const VERSION: u32 = 1;
-/// The directory of tantivy in that of an index.
+/// Tantivy's directory within that of an index.
 const INDEX: &str = "index";
-/// In that, what an index has; without it tantivy takes all other files for garbage.
+/// Tantivy's list of the files of an index; without it, tantivy deletes all other files as garbage.
 const META: &str = "meta.json";
 
 #[derive(Serialize, Deserialize)]
@@ -53,7 +53,7 @@ pub(super) struct Fields {
     pub(super) page: Field,
 }
 
-/// What a directory is; changes nothing.
+/// Determines the content of a directory without changing it.
 ///
 /// # Errors
 /// It is something else, of another version, or cannot be read.
@@ -116,7 +116,7 @@ pub(super) fn make(directory: &Path) -> Result<(Index, Fields), TextIndexError> 
     Ok((with_terms(index), fields))
 }
 
-/// Opens the index in a directory; what is missing in it is not made.
+/// Opens the index in a directory; missing files are an error and are not created.
 pub(super) fn open(directory: &Path) -> Result<(Index, Fields), TextIndexError> {
     let meta = directory.join(INDEX).join(META);
     if let Err(error) = fs::metadata(&meta) {
@@ -130,7 +130,7 @@ pub(super) fn open(directory: &Path) -> Result<(Index, Fields), TextIndexError> 
     Ok((with_terms(index), fields))
 }
 
-/// Where the files of tantivy are.
+/// The path of tantivy's directory.
 pub(super) fn inner(directory: &Path) -> PathBuf {
     directory.join(INDEX)
 }
@@ -150,7 +150,7 @@ fn schema() -> (Schema, Fields) {
     let mut schema = Schema::builder();
     let terms = TextFieldIndexing::default()
         .set_tokenizer(Terms::NAME)
-        // Where words stand is looked up in the text of the few pages that have them.
+        // Positions of words are not indexed: they are looked up in the text of the few pages that are found.
         .set_index_option(IndexRecordOption::WithFreqs);
     let fields = Fields {
         url: schema.add_text_field("url", STRING),

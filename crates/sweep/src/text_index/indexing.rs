@@ -7,7 +7,7 @@ use huntsman_crawler::{
 use huntsman_detect::lang::Lang;
 
 use super::{IndexedPage, TextIndex, TextIndexError};
-use crate::copyvio::reading::Reading;
+use crate::reading::Reading;
 
 /// A plugin that adds the text of every page of a crawl to a [`TextIndex`], under the URL after redirects.
 ///

@@ -7,31 +7,31 @@ use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// `pages-00000012.log` in the directory of an index: records of a length (4 bytes, little-endian), a checksum (8 bytes, XXH3-64) and so
-/// many bytes. A record that was not written to its end ends a file.
+/// Files such as `pages-00000012.log` in the directory of an index. A record is a length (4 bytes, little-endian), a
+/// checksum (8 bytes, XXH3-64) and that many bytes. An incomplete record ends a file.
 #[derive(Debug)]
 pub(super) struct Journal {
     directory: PathBuf,
-    /// That of the next file, or of the one that is written.
+    /// Number of the current file, or of the next one if there is none.
     number: u64,
-    /// That of the first file.
+    /// Number of the first file since the journal was opened.
     first: u64,
     file: Option<File>,
 }
 
-/// No page is larger.
+/// Maximum size of a record; no page is larger.
 const MAX_RECORD: usize = 64 << 20;
-/// Bytes before a record.
+/// Size of the length and the checksum before a record, in bytes.
 const HEAD: usize = 12;
 
 impl Journal {
-    /// Begins behind the files that are there.
+    /// Opens the journal of a directory. New files get numbers after those of the existing files.
     pub(super) fn new(directory: &Path) -> io::Result<Self> {
         let last = Self::files(directory)?.last().map_or(0, |(number, _)| *number);
         Ok(Self { directory: directory.to_owned(), number: last + 1, first: last + 1, file: None })
     }
 
-    /// The files that are there, the oldest first.
+    /// The existing files with their numbers, the oldest first.
     pub(super) fn files(directory: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(directory)? {
@@ -68,8 +68,8 @@ impl Journal {
         self.file.as_ref().map_or(Ok(()), File::sync_data)
     }
 
-    /// Ends the file that is written; its number, if there is one. The next record begins another. What was written is then safe from
-    /// a loss of power, as [`sync`](Self::sync) reaches this file no more.
+    /// Ends the current file and returns its number, if there is one; the next record begins another file. The file is
+    /// synced, because [`sync`](Self::sync) no longer reaches it.
     pub(super) fn rotate(&mut self) -> io::Result<Option<u64>> {
         let Some(file) = self.file.take() else { return Ok(None) };
         file.sync_data()?;
@@ -77,7 +77,7 @@ impl Journal {
         Ok(Some(self.number - 1))
     }
 
-    /// The number of the newest file that was ended; none if there was none since it was opened.
+    /// The number of the newest file that was ended; `None` if there was none since the journal was opened.
     pub(super) fn last(&self) -> Option<u64> {
         (self.number > self.first).then(|| self.number - 1)
     }
@@ -86,7 +86,7 @@ impl Journal {
         &self.directory
     }
 
-    /// Removes files whose pages are in a commit: all up to a number.
+    /// Removes the files up to a number, whose pages are in a commit.
     pub(super) fn forget(directory: &Path, last: u64) -> io::Result<()> {
         for (_, path) in Self::files(directory)?.into_iter().filter(|(number, _)| *number <= last) {
             huntsman_files::remove_file(path)?;
@@ -94,10 +94,11 @@ impl Journal {
         Ok(())
     }
 
-    /// Hands over the records of a file, up to one that was not written to its end.
+    /// Passes each record of a file to `each`, up to an incomplete one.
     ///
     /// # Errors
-    /// The disk or `each` fails; or a record is there to its end and is not what was written: [`InvalidData`](io::ErrorKind::InvalidData).
+    /// The disk or `each` fails; or a complete record does not match its checksum:
+    /// [`InvalidData`](io::ErrorKind::InvalidData).
     pub(super) fn read<E: From<io::Error>>(
         path: &Path,
         mut each: impl FnMut(&[u8]) -> Result<(), E>,

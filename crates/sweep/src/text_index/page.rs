@@ -1,4 +1,4 @@
-//! A page as the index keeps it.
+//! A page as it is stored in the index.
 
 use std::io::Read;
 
@@ -26,23 +26,23 @@ pub struct IndexedPage {
     pub text: Text,
 }
 
-/// Longer addresses cannot be terms of the index.
+/// Maximum size of a URL; longer ones cannot be terms of the index.
 const MAX_URL_BYTES: usize = 32_768;
-/// A record that unpacks to more was not written here.
+/// Maximum size of an unpacked record; a larger one was written by another program.
 const MAX_PAGE_BYTES: u64 = 64 << 20;
 
 impl IndexedPage {
-    /// A page of which only address and text are known.
+    /// A page with only a URL and a text.
     pub fn new(url: impl Into<String>, text: Text) -> Self {
         Self { url: url.into(), title: None, lang: None, fetched_at: None, text }
     }
 
-    /// What it is found again by.
+    /// The key of a page in the index: its URL in canonical form.
     pub(super) fn key_of(url: &str) -> String {
         Url::parse(url).map_or_else(|_| url.to_owned(), |url| canonical(&url))
     }
 
-    /// The page of a record; none if it is none.
+    /// The page of a record; `None` if the record is something else.
     pub(super) fn of_record(record: &[u8]) -> Option<Self> {
         let unpacked = zstd::stream::read::Decoder::new(record).ok()?;
         let mut json = Vec::new();
@@ -51,7 +51,8 @@ impl IndexedPage {
     }
 }
 
-/// What of a text the index knows: what is no boilerplate, in pieces that part words.
+/// The part of a text that is indexed: everything but boilerplate elements. Words do not cross the border of two
+/// elements.
 pub(super) fn body(text: &Text) -> String {
     text.content().collect::<Vec<_>>().join("\n")
 }

@@ -1,4 +1,4 @@
-//! From an article to the pages that it may be taken from.
+//! Finds the pages of an index that an article may be taken from.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, SystemTime};
@@ -13,23 +13,25 @@ use tantivy::{DocAddress, Searcher, TantivyDocument, Term};
 use super::page::{IndexedPage, body};
 use super::terms::terms;
 use super::{Fields, Subject};
-use crate::copyvio::candidates::Candidate;
+use crate::candidates::Candidate;
 
 /// Maximum number of terms of the article that are used.
 const MOST_TERMS: usize = 50_000;
-/// Terms of a passage, and passages that are asked for; in a longer article they stand further apart.
+/// Number of terms in a passage, and maximum number of passages that are searched for; in a longer article the passages
+/// are further apart.
 const PASSAGE: usize = 60;
 const MOST_PASSAGES: usize = 64;
-/// The rarest terms of a passage that are asked for: enough that some are left where words were changed.
-const ASKED: usize = 24;
-/// Pages of a passage's answer, pages whose text is looked at, and candidates.
-const ANSWERS: usize = 10;
+/// Number of terms that are searched for in each passage, the rarest ones: enough that some are left if words were
+/// changed.
+const RAREST: usize = 24;
+/// Maximum number of pages found for a passage, of pages whose text is read, and of candidates.
+const MOST_HITS: usize = 10;
 const MOST_READ: usize = 80;
 const MOST: usize = 20;
-/// Terms that a candidate shares with the article at least, if the article has as many.
+/// Minimum number of terms that a candidate shares with the article; fewer if the article has fewer.
 const FEWEST_TERMS: usize = 4;
 
-/// Pages that share passages with the article, the likeliest first.
+/// Pages that share passages with the article, the most likely source first.
 pub(super) fn find(
     searcher: &Searcher,
     fields: Fields,
@@ -42,17 +44,17 @@ pub(super) fn find(
         Some(own) => searcher.doc_freq(&Term::from_field_text(fields.url, own))? > 0,
         None => false,
     };
-    let asked =
-        Asked { searcher, fields, words: &words, frequencies: frequencies(searcher, fields, &words)? };
+    let query =
+        ArticleQuery { searcher, fields, words: &words, frequencies: frequencies(searcher, fields, &words)? };
     let mut best: HashMap<DocAddress, f32> = HashMap::new();
     for passage in passages(words.len()) {
-        for (score, page) in asked.pages(passage, if has_own { 2 } else { 1 })? {
+        for (score, page) in query.pages(passage, if has_own { 2 } else { 1 })? {
             let known = best.entry(page).or_default();
             *known = known.max(score);
         }
     }
     let mut pages: Vec<(DocAddress, f32)> = best.into_iter().collect();
-    // Equal scores in the order of the index, so that the same question has the same answer.
+    // Pages with equal scores are in the order of the index, so that the same query has the same result.
     pages.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let distinct: HashSet<&str> = words.iter().map(String::as_str).collect();
     let fewest = FEWEST_TERMS.min(distinct.len());
@@ -67,7 +69,7 @@ pub(super) fn find(
         }
         let its: HashSet<String> = terms(&body(&page.text)).into_iter().collect();
         if distinct.iter().filter(|term| its.contains(**term)).count() >= fewest {
-            // Large pages share much with everything; passages tell.
+            // Large pages share many terms with everything, so pages are ranked by shared passages.
             let evidence = prepared.compare(&page.text.document());
             if evidence.matched > 0.0 {
                 ranked.push((evidence.matched, page));
@@ -75,7 +77,7 @@ pub(super) fn find(
         }
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    // It was there when it was crawled, whatever it says of itself.
+    // The page existed when it was crawled, whatever date it states.
     let seen = |at: Timestamp| SystemTime::UNIX_EPOCH + Duration::from_micros(at.0);
     let candidate = |page: IndexedPage| Candidate {
         url: page.url,
@@ -85,7 +87,7 @@ pub(super) fn find(
     Ok(ranked.into_iter().take(MOST).map(|(_, page)| candidate(page)).collect())
 }
 
-/// In how many pages each term is.
+/// Number of pages that have each term.
 fn frequencies<'w>(
     searcher: &Searcher,
     fields: Fields,
@@ -101,7 +103,7 @@ fn frequencies<'w>(
     Ok(frequencies)
 }
 
-/// Where the passages of a text are, by the numbers of its terms: next to each other where that is not too many, overlapping by half.
+/// The passages of a text as ranges of its terms: overlapping by half, or further apart if these would be too many.
 fn passages(terms: usize) -> Vec<std::ops::Range<usize>> {
     let last = terms.saturating_sub(PASSAGE);
     let number = last.div_ceil(PASSAGE / 2).min(MOST_PASSAGES - 1);
@@ -112,21 +114,21 @@ fn passages(terms: usize) -> Vec<std::ops::Range<usize>> {
         .collect()
 }
 
-/// An article that is asked for.
-struct Asked<'a> {
+/// The terms of an article, and how often each occurs in the index.
+struct ArticleQuery<'a> {
     searcher: &'a Searcher,
     fields: Fields,
     words: &'a [String],
     frequencies: HashMap<&'a str, u64>,
 }
 
-impl Asked<'_> {
+impl ArticleQuery<'_> {
     fn frequency(&self, word: &str) -> u64 {
         self.frequencies.get(word).copied().unwrap_or(0)
     }
 
-    /// The pages that have most of the rarest terms of a passage. Terms in fewer pages than `least` are not asked for: those of the
-    /// article's own page find only that.
+    /// The pages that have most of the rarest terms of a passage. Terms in fewer than `least` pages are not searched for:
+    /// if the index has the article's own page, terms in a single page find only that one.
     fn pages(&self, passage: std::ops::Range<usize>, least: u64) -> tantivy::Result<Vec<(f32, DocAddress)>> {
         let distinct: HashSet<&str> = self.words[passage].iter().map(String::as_str).collect();
         let mut rare: Vec<(u64, &str)> =
@@ -135,7 +137,7 @@ impl Asked<'_> {
         rare.sort_unstable();
         let clauses: Vec<(Occur, Box<dyn Query>)> = rare
             .into_iter()
-            .take(ASKED)
+            .take(RAREST)
             .map(|(_, word)| {
                 let term = Term::from_field_text(self.fields.body, word);
                 let query: Box<dyn Query> = Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs));
@@ -145,7 +147,7 @@ impl Asked<'_> {
         if clauses.is_empty() {
             return Ok(Vec::new());
         }
-        self.searcher.search(&BooleanQuery::new(clauses), &TopDocs::with_limit(ANSWERS).order_by_score())
+        self.searcher.search(&BooleanQuery::new(clauses), &TopDocs::with_limit(MOST_HITS).order_by_score())
     }
 }
 

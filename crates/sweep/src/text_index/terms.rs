@@ -1,20 +1,20 @@
-//! What a text is indexed by and asked for: pairs of neighbouring words.
+//! The terms by which a text is indexed and searched for: pairs of neighbouring words.
 
 use std::collections::VecDeque;
 
 use huntsman_detect::words::Words;
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 
-/// A longer word is a mistake: an encoded file, a hash.
+/// Maximum size of a word; a longer one is an encoded file or a hash.
 const MAX_BYTES: usize = 96;
 
-/// The terms of a text, in their order, repeated ones too: each two neighbouring words.
+/// The terms of a text: all pairs of neighbouring words in order, with repetitions.
 ///
-/// Single words would find pages on the same subject, and a word that was put in place of another would find as many as one that was
-/// copied. Two words beside each other are rare, and with a word that was changed they are nowhere.
+/// Single words would find all pages on the same subject, and a word that replaced another one would find as many pages
+/// as a copied one. Pairs of neighbouring words are rare, and a pair with a changed word occurs nowhere else.
 ///
-/// Words are the [`Words`] of all detectors. In scripts without spaces between words those are single characters: there each two
-/// neighbours are a word, so that a term is three characters.
+/// Words are the [`Words`] of all detectors. In scripts without spaces these are single characters: there two
+/// neighbouring characters count as a word, so a term has three characters.
 pub(super) fn terms(text: &str) -> Vec<String> {
     let mut all = Vec::new();
     each_term(text, |term| all.push(term));
@@ -47,7 +47,7 @@ fn each_word(text: &str, mut each: impl FnMut(String)) {
             before = Some(word);
             continue;
         }
-        // A character that stands alone is a term of its own.
+        // A single character between other words counts as a word.
         if let Some(alone) = before.take().filter(|_| !is_paired) {
             each(alone.to_owned());
         }
@@ -74,12 +74,12 @@ fn is_character(word: &str) -> bool {
         })
 }
 
-/// The terms as tantivy wants them.
+/// Makes terms for tantivy.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Terms;
 
 impl Terms {
-    /// The name in the schema. Another way to make terms needs another one.
+    /// The name in the schema. It must change if terms are made in another way.
     pub(super) const NAME: &'static str = "huntsman_pairs_1";
 }
 

@@ -1,4 +1,4 @@
-//! Adds pages: to the journal at once, and to the index by a thread that commits from time to time.
+//! Adds pages: to the journal at once, and to the index on a thread that commits from time to time.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -14,15 +14,16 @@ use super::journal::Journal;
 use super::page::Prepared;
 use super::{Fields, TextIndexError};
 
-/// Pages on their way to the thread.
+/// Capacity of the queue of pages to the thread.
 const WAITING: usize = 32;
-/// A commit is due after so many bytes of text, which tantivy may have in its own queue until then, or so long.
+/// A commit is due after this many bytes of text, which tantivy may hold in its own queue until then, or after this
+/// time.
 const COMMIT_BYTES: usize = 16 << 20;
 const COMMIT_AGE: Duration = Duration::from_secs(30);
-/// What tantivy may take for pages that it has not written.
+/// Memory that tantivy may use for pages that it has not written, in bytes.
 const MEMORY: usize = 50_000_000;
 
-/// Adds pages to an index; the only one that does, by tantivy's lock.
+/// Adds pages to an index. Tantivy's lock makes it the only writer of the index.
 #[derive(Debug)]
 pub(super) struct Writer {
     adding: Mutex<Adding>,
@@ -33,19 +34,22 @@ pub(super) struct Writer {
 #[derive(Debug)]
 struct Adding {
     journal: Journal,
-    /// Of text, since the last commit was ordered.
+    /// Bytes of text since the last commit was requested.
     bytes: usize,
-    ordered: Instant,
-    /// `None` when it is closed.
-    orders: Option<SyncSender<Order>>,
+    /// When the last commit was requested.
+    requested: Instant,
+    /// `None` after the writer was closed.
+    commands: Option<SyncSender<Command>>,
 }
 
+/// A command to the thread.
 #[derive(Debug)]
-enum Order {
+enum Command {
+    /// Adds a page.
     Add(Prepared),
-    /// The journal ends with this file: what came before is committed, then the file is removed.
+    /// Commits all pages added so far, and removes the files of the journal up to this number.
     Commit(u64),
-    /// Merges are waited for, and it is the end.
+    /// Waits for merges, then ends the thread.
     Close,
 }
 
@@ -88,12 +92,12 @@ impl Writer {
         thread.recover()?;
         let io = |cause| TextIndexError::Io { path: directory.to_owned(), cause };
         let journal = Journal::new(directory).map_err(io)?;
-        let (orders, received) = sync_channel(WAITING);
+        let (commands, received) = sync_channel(WAITING);
         let progress = Arc::new(Progress::default());
         let seen = Arc::clone(&progress);
         let spawned = thread::Builder::new().name("text-index".to_owned());
         let thread = spawned.spawn(move || thread.run(&received, &seen)).map_err(io)?;
-        let adding = Adding { journal, bytes: 0, ordered: Instant::now(), orders: Some(orders) };
+        let adding = Adding { journal, bytes: 0, requested: Instant::now(), commands: Some(commands) };
         Ok(Self { adding: Mutex::new(adding), progress, thread: Mutex::new(Some(thread)) })
     }
 
@@ -106,7 +110,7 @@ impl Writer {
         self.progress.state().commits
     }
 
-    /// Adds a page, in place of the one with its address. Waits where more comes than is written.
+    /// Adds a page, which replaces the page with the same URL. Blocks if pages are added faster than they are written.
     pub(super) fn add(&self, page: Prepared) -> Result<(), TextIndexError> {
         self.failed()?;
         let mut adding = self.adding();
@@ -118,18 +122,19 @@ impl Writer {
             return Err(error);
         }
         adding.bytes += page.body.len() + page.record.len();
-        adding.send(Order::Add(page));
-        if adding.bytes >= COMMIT_BYTES || adding.ordered.elapsed() >= COMMIT_AGE {
-            self.order_commit(&mut adding)?;
+        adding.send(Command::Add(page));
+        if adding.bytes >= COMMIT_BYTES || adding.requested.elapsed() >= COMMIT_AGE {
+            self.request_commit(&mut adding)?;
         }
         Ok(())
     }
 
-    /// The number up to which everything is committed then; none if nothing was added since the last time and nothing ever was.
-    fn order_commit(&self, adding: &mut Adding) -> Result<Option<u64>, TextIndexError> {
-        (adding.bytes, adding.ordered) = (0, Instant::now());
+    /// Requests a commit of all pages added so far. Returns the number of the journal's last file, which is committed
+    /// then; `None` if no page was added since the writer was opened.
+    fn request_commit(&self, adding: &mut Adding) -> Result<Option<u64>, TextIndexError> {
+        (adding.bytes, adding.requested) = (0, Instant::now());
         match adding.journal.rotate() {
-            Ok(Some(number)) => adding.send(Order::Commit(number)),
+            Ok(Some(number)) => adding.send(Command::Commit(number)),
             Ok(None) => {}
             Err(cause) => {
                 let error = TextIndexError::Io { path: adding.journal_directory(), cause };
@@ -141,10 +146,11 @@ impl Writer {
         Ok(adding.journal.last())
     }
 
-    /// Whether everything went well so far; with `safe`, what was added is safe from a loss of power.
-    pub(super) fn sync(&self, safe: bool) -> Result<(), TextIndexError> {
+    /// Returns the first error so far. With `from_power_cuts`, syncs the journal, so that added pages survive a power
+    /// cut.
+    pub(super) fn sync(&self, from_power_cuts: bool) -> Result<(), TextIndexError> {
         self.failed()?;
-        if !safe {
+        if !from_power_cuts {
             return Ok(());
         }
         let adding = self.adding();
@@ -152,9 +158,9 @@ impl Writer {
         adding.journal.sync().map_err(|cause| TextIndexError::Io { path, cause })
     }
 
-    /// Waits until what was added can be found.
+    /// Waits until all added pages can be found.
     pub(super) fn commit(&self) -> Result<(), TextIndexError> {
-        let Some(last) = self.order_commit(&mut self.adding())? else { return self.failed() };
+        let Some(last) = self.request_commit(&mut self.adding())? else { return self.failed() };
         let mut state = self.progress.state();
         while state.committed < last && state.failure.is_none() {
             state = self.progress.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -163,20 +169,20 @@ impl Writer {
         self.failed()
     }
 
-    /// Commits, waits for merges, and gives the index to others.
+    /// Commits, waits for merges, and releases the lock of the index.
     pub(super) fn close(&self) -> Result<(), TextIndexError> {
         let committed = self.commit();
-        self.end(Some(Order::Close));
+        self.end(Some(Command::Close));
         committed.and_then(|()| self.failed())
     }
 
-    fn end(&self, last: Option<Order>) {
+    fn end(&self, last: Option<Command>) {
         {
             let mut adding = self.adding();
             if let Some(last) = last {
                 adding.send(last);
             }
-            adding.orders = None;
+            adding.commands = None;
         }
         let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(thread) = thread {
@@ -205,15 +211,15 @@ impl Adding {
         self.journal.directory().to_owned()
     }
 
-    fn send(&self, order: Order) {
-        if let Some(orders) = &self.orders {
-            // A thread that ended has reported why.
-            let _ = orders.send(order);
+    fn send(&self, command: Command) {
+        if let Some(commands) = &self.commands {
+            // If the thread has ended, it has stored its error.
+            let _ = commands.send(command);
         }
     }
 }
 
-/// The thread that works with tantivy.
+/// The thread that writes with tantivy.
 struct Thread {
     directory: PathBuf,
     writer: IndexWriter,
@@ -221,18 +227,18 @@ struct Thread {
 }
 
 impl Thread {
-    fn run(mut self, orders: &Receiver<Order>, progress: &Progress) {
-        let failing = Failing(progress);
-        while let Ok(order) = orders.recv() {
-            let done = match order {
-                Order::Add(page) => self.add(page),
-                Order::Commit(number) => self.commit(number).map(|()| {
+    fn run(mut self, commands: &Receiver<Command>, progress: &Progress) {
+        let guard = PanicGuard(progress);
+        while let Ok(command) = commands.recv() {
+            let done = match command {
+                Command::Add(page) => self.add(page),
+                Command::Commit(number) => self.commit(number).map(|()| {
                     progress.change(|state| {
                         state.committed = number;
                         state.commits += 1;
                     });
                 }),
-                Order::Close => {
+                Command::Close => {
                     let closed = self.writer.wait_merging_threads();
                     if let Err(error) = closed {
                         progress.change(|state| state.failure = Some(error.to_string()));
@@ -245,7 +251,7 @@ impl Thread {
                 return;
             }
         }
-        drop(failing);
+        drop(guard);
     }
 
     fn add(&mut self, page: Prepared) -> Result<(), TextIndexError> {
@@ -259,22 +265,23 @@ impl Thread {
         Ok(())
     }
 
-    /// Commits, and removes the journal up to a file.
+    /// Commits, and removes the files of the journal up to a number.
     fn commit(&mut self, number: u64) -> Result<(), TextIndexError> {
         self.writer.commit().map_err(|error| TextIndexError::of(&self.directory, &error))?;
         let io = |cause| TextIndexError::Io { path: self.directory.clone(), cause };
-        // A commit renames its list of files last, and only a sync of the directory makes that last: before it the journal must stay.
+        // A commit ends with a rename of its list of files, which survives a power cut only after a sync of the
+        // directory: the journal must stay until then.
         huntsman_files::sync_dir(inner(&self.directory)).map_err(io)?;
         Journal::forget(&self.directory, number).map_err(io)
     }
 
-    /// Commits what is left in the journal.
+    /// Commits the pages that are left in the journal.
     fn recover(&mut self) -> Result<(), TextIndexError> {
         let io = |cause| TextIndexError::Io { path: self.directory.clone(), cause };
         for (number, path) in Journal::files(&self.directory).map_err(io)? {
             let read = Journal::read(&path, |record| match Prepared::from_record(record) {
                 Some(page) => self.add(page),
-                // By its checksum it is as it was written, so it was written by something else: no page is lost.
+                // Its checksum is right, so another program wrote it: no page is lost.
                 None => Ok(()),
             });
             read.map_err(|error| error.at(&path))?;
@@ -285,9 +292,9 @@ impl Thread {
 }
 
 /// Reports a panic of the thread as a failure, so that no caller waits for it forever.
-struct Failing<'p>(&'p Progress);
+struct PanicGuard<'p>(&'p Progress);
 
-impl Drop for Failing<'_> {
+impl Drop for PanicGuard<'_> {
     fn drop(&mut self) {
         if thread::panicking() {
             self.0.change(|state| state.failure = Some("the index is damaged".to_owned()));

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use huntsman_crawler::{FetchErrorKind, Settings};
 use huntsman_detect::copyvio::Text;
-use huntsman_middleware::copyvio::{
-    Candidate, CandidateError, CandidateSource, Engine, SearchEngine, Subject,
-};
+use huntsman_sweep::{Candidate, CandidateError, CandidateSource, Engine, SearchEngine, Subject};
 use huntsman_testkit::{Answer, Asked, Reply, RunningSite, ScriptedDownloader, Site};
 use serde_json::{Value, json};
 
@@ -283,7 +281,7 @@ fn questions_are_sentences_without_quotes_or_line_breaks() {
         ScriptedDownloader::new(),
     );
     let text = "He said \"no more of it\" and left.\nThe old mill\nstands on the bank of the river.  Nobody knows why it does.";
-    let questions = engine.questions(&Subject::new(Text::new(text)));
+    let questions = engine.queries(&Subject::new(Text::new(text)));
     assert!(!questions.is_empty());
     assert!(questions.iter().all(|question| !question.contains(['"', '\n'])), "{questions:?}");
     assert!(
@@ -293,7 +291,7 @@ fn questions_are_sentences_without_quotes_or_line_breaks() {
     // Sentences are chosen as in the reference: the first, the last, the one in the middle.
     let sentence = |at: usize| format!("This is the sentence number {at} of an article");
     let text: String = (10..50).map(|at| sentence(at) + ". ").collect();
-    let picked = engine.queries(3).questions(&Subject::new(Text::new(text)));
+    let picked = engine.max_queries(3).queries(&Subject::new(Text::new(text)));
     let numbers = picked.iter().map(|question| question.split(' ').nth(5).unwrap()).collect::<Vec<_>>();
     assert_eq!(numbers, ["10", "49", "30"]);
 }

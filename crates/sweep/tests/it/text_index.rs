@@ -1,5 +1,4 @@
 //! The full-text index: which sources it finds in generated texts, what survives a kill, and what it refuses.
-#![cfg(feature = "text-index")]
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,7 +10,7 @@ use huntsman_crawler::{
 };
 use huntsman_detect::copyvio::Text;
 use huntsman_middleware::Defaults;
-use huntsman_middleware::copyvio::{
+use huntsman_sweep::{
     CandidateError, CandidateSource, IndexPages, IndexedPage, Subject, TextIndex, TextIndexError,
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
@@ -502,7 +501,7 @@ async fn a_crawl_adds_what_its_pages_say() {
     assert_eq!(found("target"), ["http://h/target?x=1"]);
     assert!(found("error").is_empty());
     let source: Arc<dyn CandidateSource> = Arc::new(index);
-    assert_eq!((source.name(), source.questions(&Subject::default())), ("index", vec![String::new()]));
+    assert_eq!((source.name(), source.queries(&Subject::default())), ("index", vec![String::new()]));
 }
 
 #[test]
