@@ -1,125 +1,243 @@
-//! The comparisons of a check: one article with one source after the other.
+//! The result of comparing an article with its sources, for all output formats.
 
-use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use huntsman_crawler::Result;
-use huntsman_detect::copyvio::{Article, Check, CheckResult, SourceStatus};
-use tokio::sync::{Mutex, watch};
+use huntsman::Timestamp;
+use huntsman::detect::copyvio::{
+    Article, Band, Boilerplate, Check, CheckOptions, CheckResult, Degree, Evidence, Source, SourceStatus,
+    Text, Verdict,
+};
+use huntsman::sweep::{Checked, Found, Reading, Subject};
+use serde_json::{Value, json};
 
-use super::candidates::Subject;
-use super::checked::Found;
-use super::cores::on_core;
-use super::plan::CheckPlan;
-use super::reading::Reading;
-use super::sources::Sources;
-
-/// An article that is being compared with its sources. Comparisons of one article run one after the other, in the order
-/// of the calls.
-pub(crate) struct Comparison(Arc<Inner>);
-
-struct Inner {
-    subject: Arc<Subject>,
-    plan: CheckPlan,
-    article: Article<'static>,
-    is_too_small: bool,
-    progress: Arc<Mutex<Progress>>,
-    has_violation: watch::Sender<bool>,
+/// An article compared with its sources.
+#[derive(Debug)]
+pub(crate) struct Comparison {
+    /// The name under which the article was given.
+    pub(crate) name: String,
+    pub(crate) article: Text,
+    words: f64,
+    pub(crate) result: CheckResult,
+    /// The sources in the order in which they were given; those of a check with the most suspicious first.
+    pub(crate) sources: Vec<Compared>,
+    /// The check that found the sources, if there was one.
+    pub(crate) check: Option<Checked>,
 }
 
-struct Progress {
-    /// `None` after the end.
-    check: Option<Check>,
-    found: HashMap<String, Found>,
+/// A source.
+#[derive(Debug)]
+pub(crate) struct Compared {
+    pub(crate) name: String,
+    pub(crate) source: Source,
+    /// The result of the comparison; `None` if the source has no text.
+    pub(crate) found: Option<Found>,
+    /// What found the source.
+    found_by: Option<Arc<str>>,
+    /// Why the source was not read: it was skipped, or it came too late.
+    unread: Option<&'static str>,
 }
 
 impl Comparison {
-    /// Prepares an article.
-    ///
-    /// # Errors
-    /// The preparation panicked.
-    pub(crate) async fn begin(subject: Arc<Subject>, plan: CheckPlan) -> Result<Self> {
-        on_core(move || {
-            let check = Check::new(subject.text.exact(), plan.options);
-            let article = Article::new(subject.text.document().into_owned());
-            let is_too_small = check.is_too_small();
-            let progress = Progress { check: Some(check), found: HashMap::new() };
-            let (progress, has_violation) = (Arc::new(Mutex::new(progress)), watch::Sender::new(false));
-            Self(Arc::new(Inner { subject, plan, article, is_too_small, progress, has_violation }))
-        })
-        .await
-    }
-
-    /// Whether the article has too few words for a check: no query is sent and no source is read.
-    pub(crate) fn is_too_small(&self) -> bool {
-        self.0.is_too_small
-    }
-
-    /// Whether a violation was found and one is enough, so that the outcome cannot change any more.
-    pub(crate) fn has_violation(&self) -> bool {
-        *self.0.has_violation.borrow()
-    }
-
-    /// A receiver that signals the same.
-    pub(crate) fn violation(&self) -> watch::Receiver<bool> {
-        self.0.has_violation.subscribe()
-    }
-
-    /// Compares the article with a source. After a violation, a source whose text was `known` beforehand is skipped;
-    /// one that was being fetched still counts. If this future is dropped before its turn, nothing happens.
-    ///
-    /// # Errors
-    /// The comparison panicked.
-    pub(crate) async fn compare(
-        &self,
+    /// Compares an article with sources, each a text or the reason why there is none.
+    pub(crate) fn of(
         name: String,
-        source: Arc<Reading>,
-        known: bool,
-    ) -> Result<SourceStatus> {
-        if let Some(hint) = source.addresses.mirror(&self.0.subject.mirror_hints) {
-            return Ok(SourceStatus::Excluded(hint.to_string()));
+        subject: &Subject,
+        degree: Degree,
+        boilerplate: Option<&Boilerplate>,
+        sources: Vec<(String, Result<Reading, String>)>,
+    ) -> Self {
+        let mut check = Check::new(subject.text.exact(), CheckOptions { degree, ..CheckOptions::compare() });
+        let prepared = Article::new(subject.text.document());
+        let mut compared = Vec::with_capacity(sources.len());
+        for (name, reading) in sources {
+            let source = match &reading {
+                Ok(reading) => check.compare(name.clone(), reading.text.exact()).clone(),
+                Err(why) => check.fail(name.clone(), why.clone()).clone(),
+            };
+            let found =
+                reading.ok().map(|reading| Found::of(&prepared, subject, &reading, boilerplate, true));
+            compared.push(Compared { name, source, found, found_by: None, unread: None });
         }
-        let inner = Arc::clone(&self.0);
-        let mut progress = Arc::clone(&inner.progress).lock_owned().await;
-        if known && self.has_violation() {
-            return Ok(SourceStatus::Skipped);
+        let words = prepared.document().words();
+        Self {
+            name,
+            words,
+            result: check.finish(),
+            sources: compared,
+            article: subject.text.clone(),
+            check: None,
         }
-        let permit = match &inner.plan.memory {
-            Some(memory) => Some(memory.reserve(Found::bytes(&inner.subject.text, &source.text)).await),
-            None => None,
-        };
-        on_core(move || {
-            let _permit = permit;
-            let Some(check) = &mut progress.check else { return };
-            check.compare(&*name, source.text.exact());
-            inner.has_violation.send_replace(check.is_over());
-            let (boilerplate, keep_text) = (inner.plan.boilerplate.as_deref(), inner.plan.keep_texts);
-            let found = Found::of(&inner.article, &inner.subject, &source, boilerplate, keep_text);
-            progress.found.insert(name, found);
-        })
-        .await?;
-        Ok(SourceStatus::Compared)
     }
 
-    /// The result, with the sources that were not compared: waits for a comparison that has begun.
-    ///
-    /// # Errors
-    /// The last step panicked.
-    pub(crate) async fn finish(self, sources: Sources<'_>) -> Result<(CheckResult, Parts)> {
-        let mut progress = Arc::clone(&self.0.progress).lock_owned().await;
-        let mut check = progress.check.take().expect("a comparison is finished once");
-        let found = std::mem::take(&mut progress.found);
-        let found_by = sources.record_unread(&mut check, &found);
-        // This includes the comparison that was just awaited.
-        let short_circuit = self.has_violation();
-        Ok((on_core(move || check.finish()).await?, Parts { found, found_by, short_circuit }))
+    /// The result of a check, with its sources in the order of that result.
+    pub(crate) fn of_check(name: String, subject: &Subject, mut checked: Checked) -> Self {
+        let skipped = match () {
+            () if checked.short_circuit => "short_circuit",
+            () if checked.result.article_size < CheckOptions::default().min_article => "article_too_small",
+            () => "too_many_sources",
+        };
+        let compared = |source: &Source| Compared {
+            name: source.url.clone(),
+            source: source.clone(),
+            found: checked.found.remove(&source.url),
+            found_by: checked.found_by.remove(&source.url),
+            unread: match source.status {
+                SourceStatus::Skipped => Some(skipped),
+                SourceStatus::Late => Some("time_over"),
+                _ => None,
+            },
+        };
+        let sources = checked.result.sources.iter().map(compared).collect();
+        let words = subject.text.document().words();
+        let result = checked.result.clone();
+        Self { name, words, result, sources, article: subject.text.clone(), check: Some(checked) }
+    }
+
+    /// The sources, the most suspicious first.
+    pub(crate) fn ranked(&self) -> Vec<&Compared> {
+        let score = |compared: &Compared| compared.evidence().map_or(-1.0, |evidence| evidence.score.value());
+        let key = |compared: &Compared| (compared.source.confidence.exact(), score(compared));
+        let mut ranked: Vec<&Compared> = self.sources.iter().collect();
+        ranked.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
+        ranked
+    }
+
+    /// The JSON output of `copyvio compare --json`; its shape is a stable contract.
+    pub(crate) fn json(&self) -> Value {
+        let best = self.result.best();
+        let mut out = json!({
+            "article": {"words": self.words, "size": self.result.article_size},
+            "sources": self.sources.iter().map(Compared::json).collect::<Vec<_>>(),
+            "unified_confidence": self.result.unified.map(|confidence| confidence.value()),
+            "best": best.map(|source| source.url.as_str()),
+            "violation": self.result.violation,
+        });
+        if let Some(checked) = &self.check {
+            let errors = checked.errors.iter().map(|(by, error)| json!({"by": by, "error": error}));
+            out["queries"] = json!(checked.queries);
+            out["possible_miss"] = json!(checked.possible_miss);
+            out["errors"] = errors.collect();
+            out["elapsed_s"] = json!(checked.time.as_secs_f64());
+            out["cached_at"] = json!(checked.cached.map(rfc3339));
+        }
+        out
     }
 }
 
-/// The results of a check besides those of the reference's algorithm; sources by their names.
-pub(crate) struct Parts {
-    pub(crate) found: HashMap<String, Found>,
-    pub(crate) found_by: HashMap<String, Arc<str>>,
-    /// Whether a violation ended the check.
-    pub(crate) short_circuit: bool,
+impl Compared {
+    pub(crate) fn evidence(&self) -> Option<&Evidence> {
+        self.found.as_ref().map(|found| &found.evidence)
+    }
+
+    /// The status of the source, in a word.
+    pub(crate) fn status(&self) -> &'static str {
+        status(&self.source.status)
+    }
+
+    /// The more serious of confidence and verdict: if one of them misses something, the source must not look
+    /// harmless.
+    pub(crate) fn level(&self) -> &'static str {
+        match (self.source.confidence.band(), self.evidence().map(|evidence| evidence.verdict)) {
+            (Band::Suspected, _) | (_, Some(Verdict::Suspected)) => "suspected",
+            (Band::Possible, _) | (_, Some(Verdict::Possible)) => "possible",
+            (Band::None, _) => "none",
+        }
+    }
+
+    /// Whether the text of the source was kept.
+    pub(crate) fn has_text(&self) -> bool {
+        self.found.as_ref().is_some_and(|found| found.text.is_some())
+    }
+
+    /// Why the source was not compared.
+    pub(crate) fn reason(&self) -> String {
+        match &self.source.status {
+            SourceStatus::Failed(why) | SourceStatus::Excluded(why) => {
+                format!("{}: {why}", status(&self.source.status))
+            }
+            other => self.unread.map_or(status(other).to_owned(), |why| format!("{}: {why}", status(other))),
+        }
+    }
+
+    /// The source's part of the JSON output.
+    pub(crate) fn json(&self) -> Value {
+        let mut out = json!({
+            "source": self.name,
+            "status": status(&self.source.status),
+            "size": self.source.size,
+            "delta": self.source.shared,
+            "confidence": self.source.confidence.value(),
+            "band": self.source.confidence.band().to_string(),
+            "evidence": evidence(self.evidence()),
+            "spans": self.evidence().map_or_else(Vec::new, spans),
+        });
+        if let Some(found) = &self.found {
+            out["direction"] = json!(found.direction);
+            out["licence"] = json!(found.licence);
+        }
+        if let Some(by) = &self.found_by {
+            out["found_by"] = json!(by);
+        }
+        if let SourceStatus::Failed(reason) | SourceStatus::Excluded(reason) = &self.source.status {
+            out["reason"] = json!(reason);
+        } else if let Some(reason) = self.unread {
+            out["reason"] = json!(reason);
+        }
+        out
+    }
+}
+
+fn rfc3339(at: SystemTime) -> String {
+    let micros = at.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_micros();
+    Timestamp(u64::try_from(micros).unwrap_or(u64::MAX)).to_rfc3339()
+}
+
+fn status(status: &SourceStatus) -> &'static str {
+    match status {
+        SourceStatus::Compared => "compared",
+        SourceStatus::Excluded(_) => "excluded",
+        SourceStatus::Skipped => "skipped",
+        SourceStatus::Failed(_) => "failed",
+        SourceStatus::Late => "late",
+    }
+}
+
+/// What a source has in common with the article; null if the source was not read.
+fn evidence(evidence: Option<&Evidence>) -> Value {
+    let Some(evidence) = evidence else {
+        return json!({
+            "score": 0.0, "verdict": "none", "coverage": 0.0, "longest_run": 0.0, "quoted_share": 0.0,
+            "boilerplate_share": 0.0,
+        });
+    };
+    let share = |is: fn(&huntsman::detect::copyvio::Passage) -> bool| {
+        let words: f64 =
+            evidence.passages.iter().filter(|passage| is(passage)).map(|passage| passage.words).sum();
+        if words > 0.0 { words / evidence.matched } else { 0.0 }
+    };
+    json!({
+        "score": evidence.score.value(),
+        "verdict": evidence.verdict.to_string(),
+        "coverage": evidence.coverage,
+        "longest_run": evidence.passages.iter().map(|passage| passage.longest).fold(0.0, f64::max),
+        "quoted_share": share(|passage| passage.is_quoted),
+        "boilerplate_share": share(|passage| passage.is_boilerplate),
+        "score_with_excused": evidence.score_with_excused.value(),
+        "runs": evidence.passages.len(),
+        "manipulated": evidence.is_manipulated,
+    })
+}
+
+fn spans(evidence: &Evidence) -> Vec<Value> {
+    let span = |passage: &huntsman::detect::copyvio::Passage| {
+        json!({
+            "article": [passage.article.chars.start, passage.article.chars.end],
+            "source": [passage.source.chars.start, passage.source.chars.end],
+            "quoted": passage.is_quoted,
+            "cited": passage.is_cited,
+            "boilerplate": passage.is_boilerplate,
+        })
+    };
+    evidence.passages.iter().map(span).collect()
 }
