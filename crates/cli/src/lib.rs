@@ -39,8 +39,6 @@ mod prometheus;
 mod reachable;
 pub mod render;
 mod report;
-#[cfg(feature = "pdf")]
-mod sandbox;
 mod seeds;
 mod serve;
 mod server;

@@ -2,8 +2,6 @@
 //! them, and the programs that it starts.
 
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{Read, Seek};
 use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -90,26 +88,7 @@ pub fn peak_rss() -> Option<u64> {
 
 /// Current resident size, in bytes; `None` on systems other than Linux.
 pub fn resident() -> Option<u64> {
-    Resident::open()?.bytes()
-}
-
-/// Reads the resident size repeatedly without opening a file each time.
-#[derive(Debug)]
-pub struct Resident(File);
-
-impl Resident {
-    /// Opens the system's file about this process; `None` if there is none.
-    pub fn open() -> Option<Self> {
-        File::open("/proc/self/status").ok().map(Self)
-    }
-
-    /// The resident size now.
-    pub fn bytes(&mut self) -> Option<u64> {
-        let mut status = String::new();
-        self.0.rewind().ok()?;
-        self.0.read_to_string(&mut status).ok()?;
-        status_bytes(&status, "VmRSS:")
-    }
+    status_bytes(&std::fs::read_to_string("/proc/self/status").ok()?, "VmRSS:")
 }
 
 fn status_bytes(status: &str, key: &str) -> Option<u64> {

@@ -11,9 +11,9 @@ use huntsman_detect::copyvio::SourceStatus;
 
 use super::candidates::{CandidateSource, Subject};
 use super::checked::Checked;
-use super::comparison::{Comparison, Parts};
 use super::plan::CheckPlan;
 use super::queries::{self, Queries};
+use super::running_check::{Parts, RunningCheck};
 use super::source_reader::SourceReader;
 use super::sources::{Source, SourceText, Sources};
 
@@ -21,7 +21,7 @@ use super::sources::{Source, SourceText, Sources};
 ///
 /// Queries run one after the other; meanwhile the sources that were found are read and compared as they arrive. The
 /// check ends when all of that is done, when a violation was found and one is enough, or when the time is over. Work in
-/// progress is then dropped: a query, a source that waits for its host or for its comparison.
+/// progress is then dropped: a query, a source that waits for its host or for its running.
 ///
 /// # Errors
 /// A comparison panicked.
@@ -33,15 +33,15 @@ pub(crate) async fn check(
 ) -> Result<Checked> {
     let start = Instant::now();
     let mut time_is_over = pin!(tokio::time::sleep(plan.max_time));
-    let comparison = Comparison::begin(Arc::clone(&subject), plan.clone()).await?;
-    let are_wanted = !comparison.is_too_small();
+    let running = RunningCheck::begin(Arc::clone(&subject), plan.clone()).await?;
+    let are_wanted = !running.is_too_small();
     let planned = queries::plan(&subject, candidates, if are_wanted { plan.max_queries } else { 0 });
     let mut queries = Queries::new(&subject, &planned);
     let mut sources = Sources::new(&subject, plan);
     let mut comparing = FuturesUnordered::new();
     let mut errors = Vec::new();
     loop {
-        let has_query = queries.are_left() && !comparison.has_violation();
+        let has_query = queries.are_left() && !running.has_violation();
         if !has_query && comparing.is_empty() {
             break;
         }
@@ -54,9 +54,9 @@ pub(crate) async fn check(
             }
             Some(answer) = queries.next(), if has_query => match answer.found {
                 Ok(candidates) => for candidate in candidates {
-                    let are_wanted = are_wanted && !comparison.has_violation();
+                    let are_wanted = are_wanted && !running.has_violation();
                     if let Some(source) = sources.accept(candidate, &answer.by, are_wanted) {
-                        comparing.push(compare(source, reader, &comparison, plan));
+                        comparing.push(compare(source, reader, &running, plan));
                     }
                 },
                 Err(error) => errors.push((answer.by, error.to_string())),
@@ -64,7 +64,7 @@ pub(crate) async fn check(
         }
     }
     drop(comparing);
-    let (result, Parts { found, found_by, short_circuit }) = comparison.finish(sources).await?;
+    let (result, Parts { found, found_by, short_circuit }) = running.finish(sources).await?;
     Ok(Checked {
         short_circuit,
         possible_miss: queries.may_have_missed(),
@@ -81,16 +81,16 @@ pub(crate) async fn check(
 async fn compare(
     source: Source,
     reader: &SourceReader,
-    comparison: &Comparison,
+    running: &RunningCheck,
     plan: &CheckPlan,
 ) -> Result<(usize, SourceStatus)> {
     let Source { number, name, text } = source;
     let (reading, known) = match text {
         SourceText::Known(reading) => (Ok(reading), true),
-        SourceText::At(url) => (reader.read(&url, plan.source_time, comparison.violation()).await, false),
+        SourceText::At(url) => (reader.read(&url, plan.source_time, running.violation()).await, false),
     };
     let status = match reading {
-        Ok(reading) => comparison.compare(name, reading, known).await?,
+        Ok(reading) => running.compare(name, reading, known).await?,
         Err(status) => status,
     };
     Ok((number, status))

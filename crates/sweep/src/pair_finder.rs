@@ -1,141 +1,168 @@
-//! Finds texts among many that share passages: an index of windows tells which pairs are worth comparing.
+//! Finds the pairs among many texts that share passages.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use huntsman::dedup::{Body, Raw, Source};
-use huntsman::detect::copyvio::{Band, Boilerplate, Degree, Text, Verdict, WindowIndex};
-use huntsman::sweep::{Reading, Subject};
-use serde::Deserialize;
+use huntsman_crawler::{Error, Result};
+use huntsman_detect::copyvio::{Boilerplate, Degree, Text, WindowIndex};
 use serde_json::{Value, json};
 
-use super::comparison::Comparison;
-use crate::exit::{Failure, Outcome};
+use super::candidates::Subject;
+use super::comparison::{Compared, Comparison};
+use super::reading::Reading;
 
-/// The documents whose texts were added, with their index.
-pub(crate) struct Among {
+/// Finds the pairs among many texts that share passages: each text with those added before it, or each of some texts
+/// with those that were added.
+///
+/// An index of windows of words tells which pairs are worth comparing; only those are compared. It takes about
+/// `8,000 / (run - 4)` windows for 1,000 texts of 1,000 words; the texts themselves are in a temporary file.
+///
+/// ```
+/// use huntsman_detect::copyvio::Text;
+/// use huntsman_sweep::{FoundPair, PairFinder};
+///
+/// # fn main() -> huntsman_crawler::Result<()> {
+/// let mill = "The old mill on the bank of the river ground corn for nine villages until the flood of the year 1923.";
+/// let mut finder = PairFinder::new(8, 1, false, None)?;
+/// finder.add("first", &Text::new(mill))?;
+/// finder.add("second", &Text::new(format!("Nobody knows more than this. {mill} The rest was lost.")))?;
+/// let mut pairs = Vec::new();
+/// finder.compare_all(&mut |pair: FoundPair<'_>| -> huntsman_crawler::Result<()> {
+///     pairs.push((pair.article.to_owned(), pair.compared.name.clone()));
+///     Ok(())
+/// })?;
+/// assert_eq!(pairs, [("second".to_owned(), "first".to_owned())]);
+/// # Ok(()) }
+/// ```
+#[derive(Debug)]
+pub struct PairFinder {
     index: WindowIndex,
     spool: Spool,
     min_shared: usize,
-    tells_all: bool,
+    reports_all: bool,
     boilerplate: Option<Arc<Boilerplate>>,
-    pub(crate) totals: Totals,
+    counts: PairCounts,
 }
 
-/// Counters of a run.
-#[derive(Debug, Default)]
-pub(crate) struct Totals {
-    pub(crate) texts: u64,
-    pub(crate) compared: u64,
-    pub(crate) told: u64,
-    pub(crate) errors: u64,
-    /// Texts with windows that were left out of the index because they stand in very many texts.
-    pub(crate) common: u64,
-    pub(crate) index_bytes: u64,
+/// The counts of a [`PairFinder`].
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct PairCounts {
+    /// Number of pairs that were compared.
+    pub compared: u64,
+    /// Number of pairs that were reported.
+    pub reported: u64,
+    /// Number of texts with windows that were left out of the index because they occur in very many texts
+    /// ([`WindowIndex::MAX_TEXTS`]).
+    pub common: u64,
+    /// Size of the index in bytes.
+    pub index_bytes: u64,
 }
 
-/// The fields that are read from a line of input; all others are ignored.
-#[derive(Deserialize)]
-struct Line {
-    #[serde(default)]
-    id: Value,
-    /// The id in the records of a crawl.
-    url: Option<String>,
-    text: Option<String>,
-    html: Option<String>,
+/// A pair of texts that share passages.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundPair<'p> {
+    /// The id of the text that may be a copy.
+    pub article: &'p str,
+    /// The other text, by its id, with the shared passages.
+    pub compared: &'p Compared,
 }
 
-/// Number of errors that are printed one by one.
-const TOLD: u64 = 20;
+impl FoundPair<'_> {
+    /// The pair as a JSON object: `article`, and the fields of [`Compared::json`] except `direction` and `licence`,
+    /// which texts without metadata do not have.
+    pub fn json(&self) -> Value {
+        let mut line = json!({"article": self.article});
+        if let (Some(line), Value::Object(fields)) = (line.as_object_mut(), self.compared.json()) {
+            let has = |name: &str| !matches!(name, "direction" | "licence");
+            line.extend(fields.into_iter().filter(|(name, _)| has(name)));
+        }
+        line
+    }
+}
 
-impl Among {
-    /// Starts without documents. It finds shared passages of at least `run` words; with `tells_all` it also reports
-    /// pairs that are probably harmless.
+impl PairFinder {
+    /// Starts without texts. It finds shared passages of at least `run` words in texts that share at least `min_shared`
+    /// windows of five words; with `reports_all` it also reports pairs that are probably harmless. `boilerplate` is text
+    /// that is known to occur on many sites.
     ///
     /// # Errors
     /// A temporary file cannot be created.
-    pub(crate) fn new(
+    pub fn new(
         run: usize,
         min_shared: usize,
-        tells_all: bool,
+        reports_all: bool,
         boilerplate: Option<Arc<Boilerplate>>,
-    ) -> Outcome<Self> {
+    ) -> Result<Self> {
         let degree = Degree::default();
         let winnow = (run + 1).saturating_sub(degree.get()).max(1);
-        let spool = Spool::new().map_err(|error| Failure::crawl(format!("a temporary file: {error}")))?;
         Ok(Self {
             index: WindowIndex::new(degree, winnow),
-            spool,
+            spool: Spool::new().map_err(failed)?,
             min_shared,
-            tells_all,
+            reports_all,
             boilerplate,
-            totals: Totals::default(),
+            counts: PairCounts::default(),
         })
     }
 
-    /// Adds the texts of a source.
+    /// The counts so far.
+    pub fn counts(&self) -> PairCounts {
+        self.counts
+    }
+
+    /// Adds a text.
     ///
     /// # Errors
-    /// The disk is full.
-    pub(crate) fn add(
+    /// The disk is full, or there are more than 4,294,967,294 texts.
+    pub fn add(&mut self, id: &str, text: &Text) -> Result<()> {
+        let number = self.spool.push(id, text).map_err(failed)?;
+        self.index.add(number, &text.document());
+        Ok(())
+    }
+
+    /// Compares the added texts with each other: each one with those added before it. `report` gets each pair.
+    ///
+    /// # Errors
+    /// The disk fails, or `report` returned an error.
+    pub fn compare_all<E: From<Error>>(
         &mut self,
-        source: &Source,
-        max_document: u64,
-        warn: &mut dyn FnMut(&str),
-    ) -> Outcome<()> {
-        self.each(source, max_document, warn, &mut |this, id, text| {
-            let number = this
-                .spool
-                .push(id, text)
-                .map_err(|error| Failure::crawl(format!("a temporary file: {error}")))?;
-            this.index.add(number, &text.document());
-            Ok(())
-        })
-    }
-
-    /// Compares the added texts with each other: each one with those added before it.
-    ///
-    /// # Errors
-    /// The disk fails, or `tell` returned an error.
-    pub(crate) fn with_each_other(&mut self, tell: &mut dyn FnMut(Value) -> Outcome<()>) -> Outcome<()> {
+        report: &mut dyn FnMut(FoundPair<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         self.index.compact();
         for number in 0..self.spool.len() {
             let (id, text) = self.spool.get(number)?;
-            self.compare(&id, text, number, tell)?;
+            self.compare_with_earlier(&id, text, number, report)?;
         }
         Ok(())
     }
 
-    /// Compares the texts of a source with those that were added.
+    /// Compares a text with those that were added.
     ///
     /// # Errors
-    /// As [`with_each_other`](Self::with_each_other).
-    pub(crate) fn with(
+    /// As [`compare_all`](Self::compare_all).
+    pub fn compare<E: From<Error>>(
         &mut self,
-        source: &Source,
-        max_document: u64,
-        warn: &mut dyn FnMut(&str),
-        tell: &mut dyn FnMut(Value) -> Outcome<()>,
-    ) -> Outcome<()> {
-        self.each(source, max_document, warn, &mut |this, id, text| {
-            let all = this.spool.len();
-            this.compare(id, text.clone(), all, tell)
-        })
+        id: &str,
+        text: Text,
+        report: &mut dyn FnMut(FoundPair<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let all = self.spool.len();
+        self.compare_with_earlier(id, text, all, report)
     }
 
-    /// Compares a text with those texts of smaller numbers that share windows with it.
-    fn compare(
+    /// Compares a text with the texts of smaller numbers that share windows with it.
+    fn compare_with_earlier<E: From<Error>>(
         &mut self,
         id: &str,
         text: Text,
         before: u32,
-        tell: &mut dyn FnMut(Value) -> Outcome<()>,
-    ) -> Outcome<()> {
+        report: &mut dyn FnMut(FoundPair<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let found = self.index.candidates(&text.document(), self.min_shared);
-        self.totals.common += u64::from(found.common > 0);
-        self.totals.index_bytes = self.index.bytes() as u64;
+        self.counts.common += u64::from(found.common > 0);
+        self.counts.index_bytes = self.index.bytes() as u64;
         let mut sources = Vec::new();
         for candidate in found.texts.iter().filter(|candidate| candidate.id < before) {
             let (source, text) = self.spool.get(candidate.id)?;
@@ -143,86 +170,26 @@ impl Among {
                 sources.push((source, Ok(Reading { text, ..Reading::default() })));
             }
         }
-        self.totals.compared += sources.len() as u64;
+        self.counts.compared += sources.len() as u64;
         let subject = Subject::new(text);
         let comparison =
             Comparison::of(id.to_owned(), &subject, Degree::default(), self.boilerplate.as_deref(), sources);
         for compared in comparison.ranked() {
-            let is_flagged = compared.source.confidence.band() != Band::None
-                || compared.evidence().is_some_and(|evidence| evidence.verdict != Verdict::None);
-            if !is_flagged && !self.tells_all {
-                continue;
+            if compared.is_flagged() || self.reports_all {
+                self.counts.reported += 1;
+                report(FoundPair { article: id, compared })?;
             }
-            let mut line = json!({"article": id});
-            if let (Some(line), Value::Object(fields)) = (line.as_object_mut(), compared.json()) {
-                line.extend(
-                    fields.into_iter().filter(|(name, _)| !matches!(name.as_str(), "direction" | "licence")),
-                );
-            }
-            self.totals.told += 1;
-            tell(line)?;
         }
         Ok(())
     }
-
-    /// Reads the texts of a source; a text that cannot be read is reported and skipped.
-    fn each(
-        &mut self,
-        source: &Source,
-        max_document: u64,
-        warn: &mut dyn FnMut(&str),
-        take: &mut dyn FnMut(&mut Self, &str, &Text) -> Outcome<()>,
-    ) -> Outcome<()> {
-        let mut failure = None;
-        let _ = source.read(None, max_document, &mut |raw| {
-            let document = raw.map_err(|broken| broken.to_string()).and_then(|raw| {
-                let place = raw.place.to_string();
-                document(raw).map_err(|why| format!("{place}: {why}"))
-            });
-            match document {
-                Ok((id, text)) => {
-                    self.totals.texts += 1;
-                    if let Err(error) = take(self, &id, &text) {
-                        failure = Some(error);
-                        return ControlFlow::Break(());
-                    }
-                }
-                Err(why) => {
-                    self.totals.errors += 1;
-                    if self.totals.errors <= TOLD {
-                        warn(&why);
-                    }
-                }
-            }
-            ControlFlow::Continue(())
-        });
-        failure.map_or(Ok(()), Err)
-    }
 }
 
-/// The id of a document and its text.
-pub(super) fn document(raw: Raw) -> Result<(String, Text), String> {
-    match raw.body {
-        Body::Unreadable(why) => Err(why),
-        Body::File { path, is_html: true, bytes } => Ok((path, Text::html(&bytes, None))),
-        Body::File { path, is_html: false, bytes } => Ok((path, Text::plain(&bytes, None))),
-        Body::Line(bytes) => {
-            let line: Line = serde_json::from_slice(&bytes).map_err(|error| error.to_string())?;
-            let id = match (line.id, line.url) {
-                (Value::String(id), _) | (Value::Null, Some(id)) => id,
-                (Value::Null, None) => return Err("neither id nor url".to_owned()),
-                (other, _) => other.to_string(),
-            };
-            match (line.html, line.text) {
-                (Some(html), _) => Ok((id, Text::html(html.as_bytes(), Some("utf-8")))),
-                (None, Some(text)) => Ok((id, Text::new(text))),
-                (None, None) => Err("neither text nor html; a crawl has text with --text".to_owned()),
-            }
-        }
-    }
+fn failed(error: io::Error) -> Error {
+    Error::from(error).context("a temporary file")
 }
 
 /// Texts with their ids in a temporary file, which leaves the memory to the index.
+#[derive(Debug)]
 struct Spool {
     file: File,
     /// The offset at which each text begins, and the end of the last one.
@@ -255,7 +222,7 @@ impl Spool {
         Ok(number)
     }
 
-    fn get(&mut self, number: u32) -> Outcome<(String, Text)> {
+    fn get(&mut self, number: u32) -> Result<(String, Text)> {
         let [from, to] = [0, 1].map(|end| self.places[number as usize + end]);
         self.buffer.resize(usize::try_from(to - from).unwrap_or(usize::MAX), 0);
         let mut read = || -> io::Result<(Arc<str>, Text)> {
@@ -263,7 +230,7 @@ impl Spool {
             self.file.read_exact(&mut self.buffer)?;
             Ok(serde_json::from_slice(&zstd::bulk::decompress(&self.buffer, MOST)?)?)
         };
-        let (id, text) = read().map_err(|error| Failure::crawl(format!("a temporary file: {error}")))?;
+        let (id, text) = read().map_err(failed)?;
         Ok((id.as_ref().to_owned(), text))
     }
 }

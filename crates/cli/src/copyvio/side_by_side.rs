@@ -6,9 +6,9 @@ use std::ops::Range;
 use huntsman::detect::copyvio::{Evidence, Passage};
 use maud::{Markup, html};
 
-use super::comparison::{Compared, Comparison};
 use crate::markup::{Web, WebLines, address, file};
 use crate::render::{counted, shorten};
+use huntsman::sweep::{Compared, Comparison};
 
 /// The page.
 pub(crate) fn page(comparison: &Comparison) -> String {

@@ -4,16 +4,14 @@ use std::time::SystemTime;
 
 use huntsman::Timestamp;
 use huntsman::detect::copyvio::{Chain, Confidence, highlight_html};
-use huntsman::sweep::MemoryPermit;
+use huntsman::sweep::service::{NamedPage, OrderResult, PASTED, Refusal};
+use huntsman::sweep::{Compared, MemoryPermit};
 use serde_json::{Value, json};
 
-use super::article::Named;
-use super::checker::{Checker, Done, PASTED};
-use super::order::{CompareOrder, SearchOrder};
+use super::metrics::Action;
+use super::order;
 use super::params::Params;
-use super::refusal::Refusal;
-use super::wiki::Wikis;
-use crate::copyvio::Compared;
+use super::site::Service;
 
 /// The format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,45 +76,41 @@ impl Call {
     ///
     /// # Errors
     /// Those of orders and of the checker.
-    pub(crate) async fn answer(
-        self,
-        params: Params,
-        checker: &Checker,
-        wikis: &Wikis,
-    ) -> Result<Told, Refusal> {
-        let (done, has_detail) = match self {
+    pub(crate) async fn answer(self, params: Params, service: &Service) -> Result<ApiResponse, Refusal> {
+        let (checker, wikis, telemetry) = (&service.checker, &service.wikis, &service.telemetry);
+        let (result, has_detail) = match self {
             Call::Sites => {
                 let (langs, projects) = (wikis.languages(), wikis.projects());
                 return Ok(json!({"status": "ok", "langs": langs, "projects": projects}).into());
             }
             Call::Compare => {
-                let order = CompareOrder::read(&params, wikis)?;
+                let order = order::compare(&params, wikis)?;
+                let has_detail = params.flag("detail", false);
                 // The parameters may be as large as the order, and the order may have to wait.
                 drop(params);
-                let has_detail = order.detail;
-                (checker.compare(order).await?, has_detail)
+                (telemetry.observe(Action::Compare, checker.compare(order)).await?, has_detail)
             }
             Call::Search => {
-                let order = SearchOrder::read(&params, wikis)?;
+                let order = order::search(&params, wikis)?;
                 drop(params);
-                (checker.search(order, false).await?, false)
+                (telemetry.observe(Action::Search, checker.search(order, false)).await?, false)
             }
         };
-        let told = move || Told { value: ok(&done, has_detail), _room: done.room };
-        tokio::task::spawn_blocking(told).await.map_err(Refusal::of_task)
+        let response = move || ApiResponse { value: ok(&result, has_detail), _memory: result.memory };
+        tokio::task::spawn_blocking(response).await.map_err(Refusal::of_task)
     }
 }
 
 /// A response together with the memory reserved for it.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ApiResponse {
     pub(crate) value: Value,
-    _room: Option<MemoryPermit>,
+    _memory: Option<MemoryPermit>,
 }
 
-impl From<Value> for Told {
+impl From<Value> for ApiResponse {
     fn from(value: Value) -> Self {
-        Self { value, _room: None }
+        Self { value, _memory: None }
     }
 }
 
@@ -125,14 +119,14 @@ pub(crate) fn error(refusal: &Refusal) -> Value {
     json!({"status": "error", "error": {"code": refusal.code, "info": refusal.info}})
 }
 
-fn ok(done: &Done, has_detail: bool) -> Value {
-    let checked = done.comparison.check.as_ref();
+fn ok(result: &OrderResult, has_detail: bool) -> Value {
+    let checked = result.comparison.check.as_ref();
     let cached = checked.and_then(|checked| checked.cached);
     let mut meta = json!({
-        "time": done.time.as_secs_f64(),
+        "time": result.time.as_secs_f64(),
         "queries": checked.map_or(0, |checked| checked.queries),
         "cached": cached.is_some(),
-        "redirected": done.article.original.is_some(),
+        "redirected": result.article.original.is_some(),
     });
     if let Some(since) = cached.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()) {
         let micros = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
@@ -143,11 +137,11 @@ fn ok(done: &Done, has_detail: bool) -> Value {
         meta["possible_miss"] = json!(checked.possible_miss);
         meta["errors"] = errors.collect();
     }
-    let mut out = json!({"status": "ok", "meta": meta, "page": named(&done.article.page)});
-    if let Some(original) = &done.article.original {
+    let mut out = json!({"status": "ok", "meta": meta, "page": named(&result.article.page)});
+    if let Some(original) = &result.article.original {
         out["original_page"] = named(original);
     }
-    let comparison = &done.comparison;
+    let comparison = &result.comparison;
     out["best"] = match comparison.result.best() {
         Some(best) => {
             let is_pasted = best.url == PASTED;
@@ -159,12 +153,12 @@ fn ok(done: &Done, has_detail: bool) -> Value {
     out["violation"] = json!(comparison.result.violation);
     out["unified_confidence"] = json!(comparison.result.unified.map(|confidence| confidence.value()));
     if has_detail {
-        out["detail"] = detail(done);
+        out["detail"] = detail(result);
     }
     out
 }
 
-fn named(page: &Named) -> Value {
+fn named(page: &NamedPage) -> Value {
     json!({"title": page.title, "url": page.url})
 }
 
@@ -189,12 +183,12 @@ fn source(compared: &Compared) -> Value {
 }
 
 /// The texts of the article and of the best source, with the shared passages marked.
-fn detail(done: &Done) -> Value {
-    let text = done.comparison.sources.first().and_then(|best| best.found.as_ref()?.text.as_ref());
+fn detail(result: &OrderResult) -> Value {
+    let text = result.comparison.sources.first().and_then(|best| best.found.as_ref()?.text.as_ref());
     let Some(source) = text else { return Value::Null };
-    let article = done.comparison.article.exact();
+    let article = result.comparison.article.exact();
     json!({
-        "article": highlight_html(article, &Chain::of(source.exact(), done.degree)),
-        "source": highlight_html(source.exact(), &Chain::of(article, done.degree)),
+        "article": highlight_html(article, &Chain::of(source.exact(), result.degree)),
+        "source": highlight_html(source.exact(), &Chain::of(article, result.degree)),
     })
 }

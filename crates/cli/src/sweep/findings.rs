@@ -8,14 +8,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use huntsman::detect::copyvio::{Band, Verdict};
 use huntsman::middleware::sinks::FilePosition;
-use huntsman::sweep::{Checked, Subject};
+use huntsman::sweep::{Checked, Compared, Comparison, Subject};
 use huntsman::{Error, Persist, Result, Timestamp};
 use maud::html;
 use serde::Deserialize;
 use serde_json::json;
 
 use super::report::Pair;
-use crate::copyvio::{Compared, Comparison, pair};
+use crate::copyvio::pair;
 use crate::exit::{Failure, Outcome};
 use crate::markup::address;
 use crate::output::{OutputDir, SWEEP};

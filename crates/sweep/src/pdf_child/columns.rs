@@ -1,4 +1,4 @@
-//! The text of PDF pages, column by column, even if the file writes the lines across columns.
+//! Writes the text of PDF pages column by column, even if the file has the lines across columns.
 //!
 //! By default the text of a page keeps the order in which it was written, which for most programs is the reading
 //! order. If columns of prose stand side by side and their lines alternate in the file, the left column is printed

@@ -1,29 +1,33 @@
-//! Articles that were read, by any of the ways to name them.
+//! Articles of orders, read from wherever the order says.
 
 use std::sync::Arc;
 
-use huntsman::detect::copyvio::{Text, Wikitext};
-use huntsman::sweep::Subject;
+use huntsman_detect::copyvio::{Text, Wikitext};
 
 use super::order::ArticleOrder;
-use super::reader::{Found, Reader, Unread};
+use super::reader::{ArticleReader, FetchedArticle, ReadError};
 use super::refusal::Refusal;
 use super::wiki::{self, Wiki};
+use crate::candidates::Subject;
 
-/// A page, as responses describe it.
+/// A page by its title and its URL; both are empty for a text without a page.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Named {
-    pub(crate) title: String,
-    pub(crate) url: Option<String>,
+pub struct NamedPage {
+    /// The title; the URL if the page has none.
+    pub title: String,
+    /// The URL of the page for people.
+    pub url: Option<String>,
 }
 
-/// An article that is to be checked or compared.
+/// The article of an order.
 #[derive(Debug)]
-pub(crate) struct Article {
-    pub(crate) subject: Subject,
-    pub(crate) page: Named,
+pub struct Article {
+    /// Its text, links and metadata.
+    pub subject: Subject,
+    /// The page that it was read from.
+    pub page: NamedPage,
     /// The page that redirected to the article.
-    pub(crate) original: Option<Named>,
+    pub original: Option<NamedPage>,
 }
 
 impl Article {
@@ -31,18 +35,20 @@ impl Article {
     ///
     /// # Errors
     /// `bad_title` and `bad_oldid` if the wiki has no such page, `timeout`, `bad_article`.
-    pub(crate) async fn read(order: ArticleOrder, reader: &Reader) -> Result<Self, Refusal> {
+    pub(crate) async fn read(order: ArticleOrder, reader: &ArticleReader) -> Result<Self, Refusal> {
         match order {
-            ArticleOrder::Text(text) => {
-                Ok(Self { subject: Subject::new(Text::new(text)), page: Named::default(), original: None })
-            }
+            ArticleOrder::Text(text) => Ok(Self {
+                subject: Subject::new(Text::new(text)),
+                page: NamedPage::default(),
+                original: None,
+            }),
             ArticleOrder::Page(url) => {
                 let name = url.to_string();
-                let found = reader.page(url).await.map_err(|unread| refusal(&name, &unread))?;
-                let Found { read, title } = Arc::unwrap_or_clone(found);
-                let subject = Subject::of_page(name.clone(), read.reading, read.links);
+                let found = reader.page(url).await.map_err(|error| refusal(&name, &error))?;
+                let FetchedArticle { text, title } = Arc::unwrap_or_clone(found);
+                let subject = Subject::of_page(name.clone(), text.reading, text.links);
                 let title = title.unwrap_or_else(|| name.clone());
-                Ok(Self { subject, page: Named { title, url: Some(name) }, original: None })
+                Ok(Self { subject, page: NamedPage { title, url: Some(name) }, original: None })
             }
             ArticleOrder::Wiki { wiki, oldid: Some(oldid), title, .. } => {
                 let url = wiki
@@ -50,24 +56,24 @@ impl Article {
                     .ok_or_else(|| Refusal::unhandled("the wiki has no address"))?;
                 let source = reader.source(url).await;
                 let name = title.clone().unwrap_or_else(|| format!("Special:PermanentLink/{oldid}"));
-                let source = source.map_err(|unread| match unread.status {
+                let source = source.map_err(|error| match error.status {
                     Some(404) => Refusal::new("bad_oldid", format!("the wiki has no revision {oldid}")),
-                    _ => refusal(&name, &unread),
+                    _ => refusal(&name, &error),
                 })?;
-                let page = Named { title: name, url: Some(wiki.revision(oldid)) };
+                let page = NamedPage { title: name, url: Some(wiki.revision(oldid)) };
                 let mirror_hints = title.map_or_else(Arc::default, |title| wiki.mirror_hints(&title));
                 Self::of_source(source, page, None, mirror_hints).await
             }
             ArticleOrder::Wiki { wiki, oldid: None, title, follows } => {
                 let title = title.unwrap_or_default();
                 let source = source_of(&wiki, &title, reader).await?;
-                let page = Named { url: Some(wiki.page(&title)), title };
+                let page = NamedPage { url: Some(wiki.page(&title)), title };
                 match wiki::redirect(&source).filter(|_| follows) {
                     Some(target) => {
                         let source = source_of(&wiki, &target, reader).await?;
                         let hints = wiki.mirror_hints(&target);
-                        let led = Named { url: Some(wiki.page(&target)), title: target };
-                        Self::of_source(source, led, Some(page), hints).await
+                        let led_to = NamedPage { url: Some(wiki.page(&target)), title: target };
+                        Self::of_source(source, led_to, Some(page), hints).await
                     }
                     None => {
                         let hints = wiki.mirror_hints(&page.title);
@@ -80,8 +86,8 @@ impl Article {
 
     async fn of_source(
         source: String,
-        page: Named,
-        original: Option<Named>,
+        page: NamedPage,
+        original: Option<NamedPage>,
         mirror_hints: Arc<[String]>,
     ) -> Result<Self, Refusal> {
         let read = move || {
@@ -94,15 +100,15 @@ impl Article {
     }
 }
 
-async fn source_of(wiki: &Wiki, title: &str, reader: &Reader) -> Result<String, Refusal> {
+async fn source_of(wiki: &Wiki, title: &str, reader: &ArticleReader) -> Result<String, Refusal> {
     let url = wiki.source_of(title).ok_or_else(|| Refusal::unhandled("the wiki has no address"))?;
-    reader.source(url).await.map_err(|unread| match unread.status {
+    reader.source(url).await.map_err(|error| match error.status {
         Some(404) => Refusal::new("bad_title", format!("the wiki has no page '{title}'")),
-        _ => refusal(title, &unread),
+        _ => refusal(title, &error),
     })
 }
 
-fn refusal(name: &str, unread: &Unread) -> Refusal {
-    let code = if unread.is_late { "timeout" } else { "bad_article" };
-    Refusal::new(code, format!("{name} could not be read: {}", unread.why))
+fn refusal(name: &str, error: &ReadError) -> Refusal {
+    let code = if error.is_late { "timeout" } else { "bad_article" };
+    Refusal::new(code, format!("{name} could not be read: {}", error.why))
 }

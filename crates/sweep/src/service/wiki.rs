@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use huntsman::detect::copyvio::mirror_hints;
+use huntsman_crawler::{Error, Result};
+use huntsman_detect::copyvio::mirror_hints;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use url::Url;
-
-use crate::exit::{Failure, Outcome};
 
 /// Projects that have a wiki for each language at `{lang}.{project}.org`.
 const PROJECTS: [(&str, &str); 8] = [
@@ -98,13 +97,14 @@ const REDIRECTS: [&str; 26] = [
     "הפניה",
 ];
 
-/// The wikis whose pages may be requested.
+/// The wikis whose pages may be requested, by project and language. The default has those of Wikimedia: any language of
+/// Wikipedia, Wiktionary, Wikibooks, Wikinews, Wikiquote, Wikisource, Wikiversity and Wikivoyage.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Wikis(BTreeMap<(String, String), Wiki>);
+pub struct Wikis(BTreeMap<(String, String), Wiki>);
 
 /// A MediaWiki wiki.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Wiki {
+pub struct Wiki {
     /// The address of its scripts, without a slash at the end: `https://en.wikipedia.org/w`.
     script: String,
     /// The address of its pages, with a slash at the end, if it is known.
@@ -115,16 +115,17 @@ pub(crate) struct Wiki {
 }
 
 impl Wikis {
-    /// The wikis that the operator names as `PROJECT:LANG=SCRIPT_URL`, in addition to those of Wikimedia.
+    /// The wikis that the operator names as `PROJECT:LANG=SCRIPT_URL`, such as `manual:en=https://wiki.example/w`, in
+    /// addition to those of Wikimedia.
     ///
     /// # Errors
-    /// A name does not have this form.
-    pub(crate) fn new(named: &[String]) -> Outcome<Self> {
+    /// A name does not have this form; the error is one of usage and begins with the name.
+    pub fn new(named: &[String]) -> Result<Self> {
         let mut wikis = Self::default();
         for text in named {
             let wrong = |why: &str| {
-                Failure::usage(format!(
-                    "--wiki {text}: {why}; use PROJECT:LANG=URL such as manual:en=https://wiki.example/w"
+                Error::usage(format!(
+                    "{text}: {why}; use PROJECT:LANG=URL such as manual:en=https://wiki.example/w"
                 ))
             };
             let (name, url) = text.split_once('=').ok_or_else(|| wrong("there is no ="))?;
@@ -140,8 +141,8 @@ impl Wikis {
         Ok(wikis)
     }
 
-    /// The wiki of a project in a language.
-    pub(crate) fn find(&self, project: &str, lang: &str) -> Option<Wiki> {
+    /// The wiki of a project in a language; case and surrounding blanks are ignored. `None` if there is none.
+    pub fn find(&self, project: &str, lang: &str) -> Option<Wiki> {
         let (project, lang) = (project.trim().to_ascii_lowercase(), lang.trim().to_ascii_lowercase());
         if let Some(wiki) = self.0.get(&(project.clone(), lang.clone())) {
             return Some(wiki.clone());
@@ -151,7 +152,7 @@ impl Wikis {
     }
 
     /// Languages with their names, as in the response to `action=sites`.
-    pub(crate) fn languages(&self) -> Vec<(String, String)> {
+    pub fn languages(&self) -> Vec<(String, String)> {
         let known = LANGUAGES.iter().map(|(code, name)| ((*code).to_owned(), format!("{code} ({name})")));
         let mut all: BTreeMap<String, String> = known.collect();
         for (_, lang) in self.0.keys() {
@@ -160,8 +161,8 @@ impl Wikis {
         all.into_iter().collect()
     }
 
-    /// Projects with their names.
-    pub(crate) fn projects(&self) -> Vec<(String, String)> {
+    /// Projects with their names, as in the response to `action=sites`.
+    pub fn projects(&self) -> Vec<(String, String)> {
         let known = PROJECTS.iter().map(|(code, name)| ((*code).to_owned(), (*name).to_owned()));
         let mut all: BTreeMap<String, String> = known.collect();
         for (project, _) in self.0.keys() {
@@ -172,6 +173,17 @@ impl Wikis {
 }
 
 impl Wiki {
+    /// Normalises the title of a page: blanks instead of underscores, and none at the ends. `None` if no page of
+    /// MediaWiki can have the title: it is empty, has more than 255 bytes, or a character such as `[`.
+    pub fn title(text: &str) -> Option<String> {
+        let title = text.replace('_', " ").split_whitespace().collect::<Vec<_>>().join(" ");
+        let is_bad = |c: char| {
+            c.is_control() || matches!(c, '#' | '<' | '>' | '[' | ']' | '|' | '{' | '}' | '\u{fffd}')
+        };
+        let is_good = !title.is_empty() && title.len() <= MOST_TITLE && !title.contains(is_bad);
+        is_good.then_some(title)
+    }
+
     fn of_wikimedia(host: &str) -> Self {
         Self {
             script: format!("https://{host}/w"),
@@ -229,16 +241,6 @@ impl Wiki {
     }
 }
 
-/// Normalises a title: blanks instead of underscores, none at the ends. `None` if the title is not valid in
-/// MediaWiki.
-pub(crate) fn title(text: &str) -> Option<String> {
-    let title = text.replace('_', " ").split_whitespace().collect::<Vec<_>>().join(" ");
-    let is_bad =
-        |c: char| c.is_control() || matches!(c, '#' | '<' | '>' | '[' | ']' | '|' | '{' | '}' | '\u{fffd}');
-    let is_good = !title.is_empty() && title.len() <= MOST_TITLE && !title.contains(is_bad);
-    is_good.then_some(title)
-}
-
 /// The title that a page redirects to, if the page is a redirect.
 pub(crate) fn redirect(wikitext: &str) -> Option<String> {
     let rest = wikitext.trim_start().strip_prefix('#')?;
@@ -250,7 +252,7 @@ pub(crate) fn redirect(wikitext: &str) -> Option<String> {
     let (target, _) = rest.split_once("]]")?;
     let target = target.split('|').next().unwrap_or_default();
     let target = target.split('#').next().unwrap_or_default();
-    title(target.trim().trim_start_matches(':'))
+    Wiki::title(target.trim().trim_start_matches(':'))
 }
 
 fn underscored(title: &str) -> String {
@@ -310,20 +312,16 @@ mod tests {
             "m:en=ftp://a.example/w",
             "m:en=https://a.example/w?x",
         ] {
-            let refused = Wikis::new(&[text.to_owned()]).unwrap_err();
-            assert!(
-                refused.message.contains("--wiki") && refused.message.contains("wiki.example"),
-                "{}",
-                refused.message
-            );
+            let refused = Wikis::new(&[text.to_owned()]).unwrap_err().to_string();
+            assert!(refused.starts_with(text) && refused.contains("wiki.example"), "{refused}");
         }
     }
 
     #[test]
     fn titles_are_those_of_mediawiki() {
-        assert_eq!(title(" Old__mill ").as_deref(), Some("Old mill"));
+        assert_eq!(Wiki::title(" Old__mill ").as_deref(), Some("Old mill"));
         for bad in ["", " _ ", "a[b", "a|b", "a\nb\u{1}", "#x", &"x".repeat(256)] {
-            assert_eq!(title(bad), None, "{bad:?}");
+            assert_eq!(Wiki::title(bad), None, "{bad:?}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! The comparisons of a check: one article with one source after the other.
+//! The comparisons of a running check: the article with one source after the other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use super::sources::Sources;
 
 /// An article that is being compared with its sources. Comparisons of one article run one after the other, in the order
 /// of the calls.
-pub(crate) struct Comparison(Arc<Inner>);
+pub(crate) struct RunningCheck(Arc<Inner>);
 
 struct Inner {
     subject: Arc<Subject>,
@@ -33,7 +33,7 @@ struct Progress {
     found: HashMap<String, Found>,
 }
 
-impl Comparison {
+impl RunningCheck {
     /// Prepares an article.
     ///
     /// # Errors
