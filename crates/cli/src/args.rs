@@ -48,7 +48,7 @@ pub(crate) enum Command {
         printf 'https://example.org/\\n' | huntsman crawl --seeds - --max-depth 1 --out -")]
     Crawl(Box<CrawlArgs>),
 
-    /// Fetches one page through the whole chain and prints it.
+    /// Fetches one page with all middlewares and prints it.
     #[command(before_help = "Examples:\n  \
         huntsman fetch https://example.org/ --text\n  \
         huntsman fetch https://example.org/ --json")]
@@ -66,7 +66,7 @@ pub(crate) enum Command {
         huntsman settings --get download_delay --explain")]
     Settings(SettingsCommandArgs),
 
-    /// Shows, prints, removes and exports what an HTTP cache has (setting httpcache_dir).
+    /// Lists, prints, removes and exports the responses in an HTTP cache (setting httpcache_dir).
     #[command(before_help = "Examples:\n  \
         huntsman cache ls .huntsman/httpcache 'https://example.org/*'\n  \
         huntsman cache get .huntsman/httpcache https://example.org/ > page.html\n  \
@@ -76,7 +76,7 @@ pub(crate) enum Command {
         what: CacheCommand,
     },
 
-    /// Shows and changes the state of a crawl that does not run.
+    /// Shows and changes the state of a crawl that is not running.
     #[command(before_help = "Examples:\n  \
         huntsman job info example.org-crawl\n  \
         huntsman job ls-queue example.org-crawl --limit 20\n  \
@@ -86,9 +86,9 @@ pub(crate) enum Command {
         what: JobCommand,
     },
 
-    /// Checks a directory that a command wrote, and changes nothing: the output of a crawl, a sweep or a demo, a job, a text index, an
-    /// index of near-duplicates, an HTTP cache, known pages, results of checks. Tells what is missing and what is not what was
-    /// written. Exit 0 if all is whole, 1 if it is damaged, 2 if it is no such directory.
+    /// Checks a directory that a command wrote, without changing it: the output of a crawl, a sweep or a demo, a job, a text index, an
+    /// index of near-duplicates, an HTTP cache, known pages, or results of checks. Reports what is missing or damaged. Exits with 0 if
+    /// the directory is whole, 1 if it is damaged, 2 if no command wrote it.
     #[command(before_help = "Examples:\n  \
         huntsman verify example.org-crawl\n  \
         huntsman verify stories --json")]
@@ -104,7 +104,7 @@ pub(crate) enum Command {
         what: Box<DedupCommand>,
     },
 
-    /// Tells whether texts were copied from others.
+    /// Checks whether texts were copied from others.
     #[command(
         before_help = "Example:\n  huntsman copyvio compare essay.txt https://example.org/page book.html"
     )]
@@ -113,25 +113,25 @@ pub(crate) enum Command {
         what: CopyvioCommand,
     },
 
-    /// Answers questions about copies over HTTP: pages to paste texts into, an API of the shape of Earwig's, metrics.
+    /// Serves checks for copied texts over HTTP: forms for a browser, a JSON API in the shape of Earwig's, and metrics.
     #[command(before_help = "Examples:\n  \
         huntsman serve\n  \
         huntsman serve --listen 8080 --exclude mirrors.txt --wiki manual:en=https://wiki.example/w\n  \
         HUNTSMAN_TOKEN=... huntsman serve --listen 0.0.0.0:8765")]
     Serve(Box<ServeArgs>),
 
-    /// Crawls a site, and checks every page with text against what it links to and what an index or a search finds.
+    /// Crawls a site, and compares every page with text with the pages that it links to and those that an index or a search engine finds.
     #[command(before_help = "Examples:\n  \
         huntsman sweep https://example.org/articles/ --scope prefix --max-pages 200\n  \
         huntsman sweep https://example.org/ --no-links --index crawled --exclude-sources mirrors.txt\n  \
         huntsman sweep https://example.org/ --search searxng=https://search.example.org --max-queries 4")]
     Sweep(Box<SweepArgs>),
 
-    /// Crawls a built-in forum on this machine and writes a report: no network needed.
+    /// Crawls a built-in forum on this machine and writes a report; it needs no network.
     #[command(before_help = "Example:\n  huntsman demo --out demo-crawl")]
     Demo(DemoArgs),
 
-    /// Measures this machine and this build.
+    /// Measures the speed of this build on this machine.
     #[command(before_help = "Example:\n  huntsman bench crawl --pages 2000")]
     Bench {
         #[command(subcommand)]
@@ -141,7 +141,7 @@ pub(crate) enum Command {
     /// Prints the version.
     #[command(before_help = "Example:\n  huntsman version -v")]
     Version {
-        /// Also prints what the build has and which machine it is for.
+        /// Also prints the kind of build, its stores and the machine.
         #[arg(short, long)]
         verbose: bool,
     },

@@ -13,7 +13,7 @@ pub(crate) use args::{
     StatsArgs, distance, features,
 };
 pub(crate) use failure::{failure, sources, told};
-pub(crate) use metrics::{serve, text_at_the_end};
+pub(crate) use metrics::{at_the_end, serve};
 pub(crate) use place::place;
 pub(crate) use stdout::Stdout;
 pub(crate) use summary::Summary;

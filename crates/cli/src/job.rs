@@ -1,31 +1,27 @@
 //! Runs one crawl from its start to its report; `crawl`, `demo` and `bench` share this code.
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use huntsman::logging::LogCount;
-use huntsman::middleware::sinks::{DropLog, JsonLines};
 use huntsman::middleware::{AvoidDup, Defaults, Only, RobotsSitemaps};
+use huntsman::output::{LearntRules, Report};
+use huntsman::serve::{CrawlNumbers, MetricsServer};
 use huntsman::signals::Signals;
 use huntsman::sweep::Copyvio;
 use huntsman::{
     Backend, Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey,
-    HttpDownloader, Observer, Request, Response, Sitemaps, Spider, Start, seconds,
+    HttpDownloader, Observer, Request, Response, Sitemaps, Spider, Start, StartUrls, seconds,
 };
 use url::Url;
 
-use crate::avoid_dup;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::metrics::{Metrics, Now};
-use crate::output::{CANONICAL, DROPS, OutputDir, PAGES, RULES, State};
+use crate::output::{CANONICAL, OutputDir, RULES, State};
 use crate::progress::{Progress, Rate, Screen};
 use crate::reachable::advice;
 use crate::render::{escape, warn};
-use crate::report::Report;
-use crate::seeds::Seeds;
 use crate::signals::{self, Interrupted};
 use crate::sink::StdoutLines;
 use crate::spider::{PageRecord, SiteSpider};
@@ -36,7 +32,7 @@ use crate::text_index::{self, TextIndex};
 #[derive(Debug)]
 pub(crate) enum Sink {
     /// Files in a directory, with drops and report.
-    Directory(OutputDir, Backend),
+    Directory(OutputDir),
     /// Lines on stdout; no files are written.
     Stdout,
 }
@@ -46,7 +42,7 @@ pub(crate) enum Sink {
 pub(crate) struct Job {
     pub(crate) config: Config,
     pub(crate) downloader: HttpDownloader,
-    pub(crate) seeds: Seeds,
+    pub(crate) seeds: StartUrls,
     pub(crate) only: Option<Only>,
     /// Whether records carry text and words.
     pub(crate) text: bool,
@@ -55,7 +51,7 @@ pub(crate) struct Job {
     /// Whether the sitemaps of the start URLs' sites are read.
     pub(crate) sitemaps: bool,
     pub(crate) sink: Sink,
-    pub(crate) metrics: Option<Metrics>,
+    pub(crate) metrics: Option<MetricsServer>,
     pub(crate) screen: Screen,
     pub(crate) log: LogCount,
     /// A URL for which the crawl explains at its end what the AvoidDup model predicts.
@@ -72,9 +68,9 @@ pub(crate) struct Job {
 /// mark: if the process is killed between them, the same command completes the run.
 #[derive(Debug)]
 #[must_use = "the directory is not finished"]
-pub(crate) struct Unfinished(Ended);
+pub(crate) struct CompletedCrawl(Ended);
 
-impl Unfinished {
+impl CompletedCrawl {
     /// How the crawl ended.
     pub(crate) fn report(&self) -> &Report {
         &self.0.report
@@ -153,13 +149,13 @@ impl Ended {
 /// A component rejects its settings.
 pub(crate) fn check(config: &Config) -> Outcome<Crawler<impl Spider>> {
     let spider = SiteSpider::new(Start::none(), false, false);
-    Ok(huntsman::crawl(spider).layers(config.layers.clone()).downloader(Nothing).build()?)
+    Ok(huntsman::crawl(spider).layers(config.layers.clone()).downloader(NoDownloader).build()?)
 }
 
 /// A downloader for crawlers that are never run.
-struct Nothing;
+struct NoDownloader;
 
-impl Downloader for Nothing {
+impl Downloader for NoDownloader {
     async fn fetch(&self, _: &Request) -> Result<Response, FetchError> {
         Err(FetchError::new(FetchErrorKind::Cancelled, "this crawler is not meant to run"))
     }
@@ -170,7 +166,7 @@ impl Downloader for Nothing {
 /// # Errors
 /// The crawl could not be set up; the output directory is removed again. A crawl that broke off is no error here: its
 /// report says so.
-pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
+pub(crate) async fn run(job: Job) -> Outcome<CompletedCrawl> {
     let Job {
         config,
         downloader,
@@ -216,18 +212,20 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
     if screen.has_progress() {
         builder = builder.observer(hosts.clone());
     }
-    let (mut directory, store) = match sink {
-        Sink::Directory(directory, store) => (Some(directory), store),
-        Sink::Stdout => (None, Backend::Memory),
+    let mut directory = match sink {
+        Sink::Directory(directory) => Some(directory),
+        Sink::Stdout => None,
     };
     let built = match &directory {
-        Some(directory) if store != Backend::Memory => with_job(builder, directory, store),
-        Some(directory) => with_files(builder, directory.path()),
+        Some(directory) => {
+            directory.attach(builder).map(|(builder, drops)| (builder, Some(drops))).map_err(Failure::from)
+        }
         None => Ok((builder.pipeline(StdoutLines::new()), None)),
     };
     let swept = built.and_then(|(builder, drops)| match (sweep, &directory) {
         (Some(sweep), Some(directory)) => {
-            Ok((sweep.install(builder, directory, store != Backend::Memory)?, drops))
+            let has_job = directory.store() != Backend::Memory;
+            Ok((sweep.install(builder, directory, has_job)?, drops))
         }
         _ => Ok((builder, drops)),
     });
@@ -250,8 +248,8 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
     let learnt = crawler.component::<AvoidDup>();
     let interrupted = Interrupted::default();
     // All these tasks end when the set is dropped.
-    let mut beside = tokio::task::JoinSet::new();
-    beside.spawn(signals::watch(
+    let mut tasks = tokio::task::JoinSet::new();
+    tasks.spawn(signals::watch(
         Signals::listen(),
         handle.clone(),
         interrupted.clone(),
@@ -259,21 +257,21 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
         drain,
     ));
     if time_limit > 0.0 {
-        beside.spawn(end_in_time(handle.clone(), seconds(time_limit)));
+        tasks.spawn(end_in_time(handle.clone(), seconds(time_limit)));
     }
     if let Some(metrics) = metrics {
         let (handle, log) = (handle.clone(), log.clone());
-        beside.spawn(metrics.serve(move || {
+        tasks.spawn(metrics.serve_numbers(move || {
             let (handle, log) = (handle.clone(), log.clone());
             async move {
                 let mut stats = handle.stats().snapshot();
                 stats.extend(log.stats().map(|(key, number)| (key, number.into())));
-                Now { stats, hosts: handle.hosts().await }
+                CrawlNumbers { stats, hosts: handle.hosts().await }
             }
         }));
     }
     if screen.has_progress() {
-        beside.spawn(show_progress(handle.clone(), hosts, screen.clone()));
+        tasks.spawn(show_progress(handle.clone(), hosts, screen.clone()));
     }
     let started = Instant::now();
     let result = crawler.run().await;
@@ -284,7 +282,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
         let closed = text_index::close(index, interrupted.get()).await;
         result = result.and_then(|report| closed.map(|()| report));
     }
-    beside.shutdown().await;
+    tasks.shutdown().await;
     screen.clear();
 
     let report = match result {
@@ -301,7 +299,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
         }
     };
     let mut ended = Ended { report, interrupted: interrupted.get(), directory };
-    if let Some(learnt) = learnt.as_deref().and_then(avoid_dup::of) {
+    if let Some(learnt) = learnt.as_deref().and_then(LearntRules::of) {
         ended.report.avoid_dup = Some(learnt.report);
         let canonical = learnt.canonical.map(String::into_bytes);
         let files = [(RULES, Some(learnt.rules)), (CANONICAL, canonical)];
@@ -318,7 +316,7 @@ pub(crate) async fn run(job: Job) -> Outcome<Unfinished> {
         let believed = believed.unwrap_or_else(|| "nothing that was fetched is akin to it".to_owned());
         eprintln!("{}: {}", escape(url.as_str()), escape(&believed));
     }
-    Ok(Unfinished(ended))
+    Ok(CompletedCrawl(ended))
 }
 
 /// Writes the report into the directory.
@@ -336,23 +334,6 @@ fn finish(ended: &mut Ended) -> Outcome<()> {
             Err(Failure::crawl(format!("writing the report into {path}: {error}")))
         }
     }
-}
-
-type Builder = CrawlerBuilder<Sitemaps<SiteSpider>>;
-
-/// Lets the output files continue at the positions of the job's last commit.
-fn with_job(builder: Builder, directory: &OutputDir, store: Backend) -> Outcome<(Builder, Option<DropLog>)> {
-    let job = huntsman::Job::open(directory.job(), store)?;
-    let (pages, position) = JsonLines::of_job(directory.path().join(PAGES))?;
-    let drops = DropLog::of_job(directory.path().join(DROPS))?;
-    let builder = builder.job(job).pipeline(pages).persist(position);
-    Ok((builder.observer(drops.clone()).persist(drops.clone()), Some(drops)))
-}
-
-fn with_files(builder: Builder, path: &Path) -> Outcome<(Builder, Option<DropLog>)> {
-    let pages = JsonLines::create(path.join(PAGES))?;
-    let drops = DropLog::create(path.join(DROPS))?;
-    Ok((builder.pipeline(pages).observer(drops.clone()), Some(drops)))
 }
 
 /// The time limit stops the crawl by itself. This ends requests that are still in flight after that; a silent server

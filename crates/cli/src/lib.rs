@@ -20,26 +20,19 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
-mod avoid_dup;
 mod commands;
 mod config;
 mod copyvio;
 mod dedup;
 pub mod exit;
-mod html_report;
 mod job;
 mod logging;
-mod markup;
 mod metrics;
-mod output;
 mod panics;
 pub mod process;
 pub mod progress;
-mod prometheus;
 mod reachable;
 pub mod render;
-mod report;
-mod seeds;
 mod serve;
 mod server;
 mod signals;
@@ -47,7 +40,9 @@ mod sink;
 mod spider;
 mod sweep;
 mod text_index;
-mod verify;
+
+use huntsman::metrics as prometheus;
+use huntsman::output::{self, markup};
 
 /// A page makes hundreds of small allocations on one thread and frees some on another; with the system's allocator
 /// these would take a sixth of the processor time of a crawl.

@@ -48,6 +48,7 @@ pub mod signals;
 mod simulated;
 mod sitemap;
 mod spider;
+mod start_urls;
 mod state;
 mod stats;
 pub mod terminal;
@@ -97,5 +98,6 @@ pub use sitemap::{
     Alternate, Sitemap, SitemapEntry, SitemapFiles, SitemapKind, SitemapLimits, SitemapReport, Sitemaps,
 };
 pub use spider::{Spider, SpiderFn, Start, spider_fn};
+pub use start_urls::{StartUrls, parse_web_url};
 pub use state::State;
 pub use stats::{Counter, Stats};

@@ -1,10 +1,12 @@
-//! The counts of a run.
+//! The counts of a run, and its report.
+
+use serde::Serialize;
 
 use crate::batch::Batch;
 use crate::record::is_unknown;
 
 /// The counts of a run.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Counts {
     /// Documents that were read and fingerprinted.
@@ -24,10 +26,45 @@ pub struct Counts {
     /// Documents whose language could not be recognised.
     pub unknown_language: u64,
     /// Sources that could not be read to their end.
+    #[serde(skip)]
     pub broken: u64,
 }
 
+/// The report of a run for machines, as JSON in this order.
+#[derive(Clone, Debug, Serialize)]
+pub struct RunReport<'a> {
+    /// What was done.
+    #[serde(flatten)]
+    pub counts: &'a Counts,
+    /// Seconds from the start to the end.
+    pub elapsed_s: f64,
+    /// Processor time of the process in seconds.
+    pub cpu_s: Option<f64>,
+    /// Largest resident size of the process.
+    pub peak_rss_bytes: Option<u64>,
+    /// Number of documents in the index.
+    pub documents: Option<u64>,
+    /// Size of the index.
+    pub index_bytes: Option<u64>,
+    /// How the run ended: see [`Counts::finish_reason`].
+    pub finish_reason: &'static str,
+    /// Why the run failed, if it did.
+    pub failure: Option<&'a str>,
+    /// Version of the program.
+    pub version: &'static str,
+}
+
 impl Counts {
+    /// How a run ended: `failed`, `interrupted`, `input_broken` if a source could not be read to its end, or `finished`.
+    pub fn finish_reason(&self, is_failed: bool, is_stopped: bool) -> &'static str {
+        match () {
+            () if is_failed => "failed",
+            () if is_stopped => "interrupted",
+            () if self.broken > 0 => "input_broken",
+            () => "finished",
+        }
+    }
+
     /// Adds the counts of a batch that was read.
     pub fn read(&mut self, batch: &Batch) {
         self.errors += (batch.bad.len() + batch.broken.len()) as u64;

@@ -8,6 +8,8 @@ use huntsman_detect::near::{DiskIndex, Document, Identity, NearIndex};
 use huntsman_detect::near::{IndexError, IndexErrorKind};
 use huntsman_detect::simhash::Features;
 
+use serde_json::{Map, Value, json};
+
 use crate::error::Error;
 #[cfg(feature = "redis")]
 use crate::redis::{RedisIndex, RedisSettings};
@@ -72,6 +74,38 @@ impl Index {
             #[cfg(feature = "redis")]
             Self::Redis(index) => index.used_memory().ok().flatten(),
         }
+    }
+
+    /// The size and the properties of the index as JSON, in total and by language. Blocks on the server of the index.
+    ///
+    /// # Errors
+    /// The disk or the server fails.
+    pub fn stats_json(&self) -> Result<Value, Error> {
+        let stats = self.near().stats()?;
+        let (documents, bytes) = (stats.documents(), stats.total_bytes());
+        let per =
+            |bytes: u64, documents: u64| if documents == 0 { 0.0 } else { bytes as f64 / documents as f64 };
+        let languages: Map<String, Value> = stats
+            .languages
+            .iter()
+            .map(|(language, of)| {
+                let bytes: u64 = of.bytes.values().sum();
+                let each = per(bytes, of.documents);
+                let json = json!({"documents": of.documents, "bytes": bytes, "bytes_per_document": each, "parts": of.bytes});
+                (language.to_string(), json)
+            })
+            .collect();
+        let identity = self.near().identity();
+        Ok(json!({
+            "documents": documents,
+            "bytes": bytes,
+            "bytes_per_document": per(bytes, documents),
+            "k": identity.k(),
+            "features": identity.features().name(),
+            "languages": languages,
+            "parts": stats.bytes,
+            "server_memory_bytes": self.server_memory(),
+        }))
     }
 }
 

@@ -44,11 +44,11 @@ mod batch;
 mod counts;
 mod error;
 mod flags;
+mod hash_line;
 mod index;
 mod input;
 mod manifest;
 mod metrics;
-pub mod metrics_file;
 mod record;
 #[cfg(feature = "redis")]
 pub mod redis;
@@ -61,9 +61,12 @@ mod warning;
 
 pub use add::Dedup;
 pub use batch::{Batch, Batches, Settings, Stop};
-pub use counts::Counts;
+pub use counts::{Counts, RunReport};
 pub use error::Error;
 pub use flags::{FlagLine, Flags};
+pub use hash_line::HashLine;
+/// A file whose counters go on from run to run, for the metrics of [`Telemetry`].
+pub use huntsman_metrics::counter_file as metrics_file;
 pub use index::{Index, Missing, Place, Wanted};
 pub use input::{Broken, Source};
 pub use manifest::Manifest;

@@ -1,11 +1,11 @@
 //! The metrics of a run for Prometheus: counters and histograms per language, and the size of the index.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use huntsman_detect::near::IndexStats;
+use huntsman_metrics::{Families, Histogram, Kind};
 
 use crate::index::Index;
 use crate::record::Story;
@@ -54,31 +54,19 @@ const REST: &str = "(rest)";
 /// The size of the index is looked up at most this often.
 const FRESH: Duration = Duration::from_secs(5);
 
-#[derive(Clone, Debug, Default)]
-struct Histogram {
-    counts: [u64; CLASSES.len() + 1],
-    sum: f64,
-}
-
-impl Histogram {
-    fn observe(&mut self, took: Duration, times: u64) {
-        let seconds = took.as_secs_f64();
-        let class = CLASSES.iter().position(|end| seconds <= *end).unwrap_or(CLASSES.len());
-        self.counts[class] += times;
-        self.sum += seconds * times as f64;
-    }
-
-    fn count(&self) -> u64 {
-        self.counts.iter().sum()
-    }
-}
-
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct OfLanguage {
     processed: u64,
     flagged: u64,
     skipped: BTreeMap<&'static str, u64>,
     stages: [Histogram; Stage::ALL.len()],
+}
+
+impl Default for OfLanguage {
+    fn default() -> Self {
+        let stages = Stage::ALL.map(|_| Histogram::new(&CLASSES));
+        Self { processed: 0, flagged: 0, skipped: BTreeMap::new(), stages }
+    }
 }
 
 /// The metrics that are updated during a run.
@@ -166,99 +154,61 @@ impl Telemetry {
         }
     }
 
-    /// All metrics in the text format of Prometheus, version 0.0.4. May send a request to the server of the index, and blocks on it.
-    pub fn text(&self) -> String {
+    /// All metrics of the run at this moment. May send a request to the server of the index, and blocks on it.
+    pub fn families(&self) -> Families {
         let now = self.now();
-        let mut out = String::new();
+        let mut all = Families::default();
         let languages = self.languages.lock().expect("no thread panics with it");
-        let mut counter = |name: &str, help: &str, of: &dyn Fn(&OfLanguage) -> Vec<(String, u64)>| {
-            head(&mut out, name, help, "counter");
-            for (language, counts) in languages.iter() {
-                for (labels, value) in of(counts) {
-                    let _ = writeln!(out, "{name}{{lang=\"{language}\"{labels}}} {value}");
-                }
-            }
-        };
-        counter("huntsman_docs_processed_total", "Documents that were read and fingerprinted.", &|of| {
-            vec![(String::new(), of.processed)]
+        let lang = |language: &str| ("lang", language.to_owned());
+        let processed = languages.iter().map(|(language, of)| (vec![lang(language)], of.processed));
+        let help = "Documents that were read and fingerprinted.";
+        all.family("huntsman_docs_processed_total", help, Kind::Counter, processed);
+        let flagged = languages.iter().map(|(language, of)| (vec![lang(language)], of.flagged));
+        let help = "Documents that were flagged as near-duplicates.";
+        all.family("huntsman_docs_flagged_total", help, Kind::Counter, flagged);
+        let skipped = languages.iter().flat_map(|(language, of)| {
+            of.skipped
+                .iter()
+                .map(move |(reason, n)| (vec![lang(language), ("reason", (*reason).to_owned())], *n))
         });
-        counter("huntsman_docs_flagged_total", "Documents that were flagged as near-duplicates.", &|of| {
-            vec![(String::new(), of.flagged)]
+        let help = "Documents that were skipped, by reason.";
+        all.family("huntsman_docs_skipped_total", help, Kind::Counter, skipped);
+        let stages = languages.iter().flat_map(|(language, of)| {
+            let stages = Stage::ALL.iter().zip(&of.stages).filter(|(_, histogram)| histogram.count() > 0);
+            stages.map(move |(stage, histogram)| {
+                (vec![lang(language), ("stage", stage.name().to_owned())], histogram.clone())
+            })
         });
-        counter("huntsman_docs_skipped_total", "Documents that were skipped, by reason.", &|of| {
-            of.skipped.iter().map(|(reason, n)| (format!(",reason=\"{reason}\""), *n)).collect()
-        });
-        head(&mut out, "huntsman_stage_seconds", "Time per document and stage.", "histogram");
-        for (language, of) in languages.iter() {
-            for (stage, histogram) in Stage::ALL.iter().zip(&of.stages) {
-                if histogram.count() > 0 {
-                    let labels = format!("lang=\"{language}\",stage=\"{}\"", stage.name());
-                    histogram_text(&mut out, &labels, histogram);
-                }
-            }
-        }
+        all.histograms("huntsman_stage_seconds", "Time per document and stage.", stages);
         drop(languages);
-        now.text(&mut out);
-        out
+        now.add_to(&mut all);
+        all
     }
 }
 
 impl Now {
-    fn text(&self, out: &mut String) {
+    fn add_to(&self, all: &mut Families) {
         if let Some(bytes) = self.server_memory {
-            head(
-                out,
-                "huntsman_redis_used_memory_bytes",
-                "Memory that the Redis server uses in all.",
-                "gauge",
-            );
-            let _ = writeln!(out, "huntsman_redis_used_memory_bytes {bytes}");
+            let help = "Memory that the Redis server uses in all.";
+            all.single("huntsman_redis_used_memory_bytes", help, Kind::Gauge, bytes);
         }
         let Some(stats) = &self.index else { return };
-        head(out, "huntsman_index_docs", "Documents in the index.", "gauge");
-        for (language, of) in &stats.languages {
-            let _ = writeln!(out, "huntsman_index_docs{{lang=\"{language}\"}} {}", of.documents);
-        }
-        head(out, "huntsman_index_bytes", "Bytes of the index, by what they are for.", "gauge");
-        for (language, of) in &stats.languages {
-            for (part, bytes) in &of.bytes {
-                let _ = writeln!(out, "huntsman_index_bytes{{lang=\"{language}\",part=\"{part}\"}} {bytes}");
-            }
-        }
-        for (part, bytes) in &stats.bytes {
-            let _ = writeln!(out, "huntsman_index_bytes{{lang=\"\",part=\"{part}\"}} {bytes}");
-        }
-        head(out, "huntsman_heavy_bucket_total", "Queries that compared all documents.", "counter");
-        let _ = writeln!(out, "huntsman_heavy_bucket_total {}", stats.heavy_buckets);
-        head(out, "huntsman_candidates_per_query", "Documents that a query compared.", "histogram");
-        for (end, count) in stats.candidates.buckets() {
-            let _ = writeln!(out, "huntsman_candidates_per_query_bucket{{le=\"{end}\"}} {count}");
-        }
-        let (queries, sum) = (stats.candidates.queries(), stats.candidates.sum());
-        let _ = writeln!(
-            out,
-            "huntsman_candidates_per_query_bucket{{le=\"+Inf\"}} {queries}\n\
-             huntsman_candidates_per_query_sum {sum}\n\
-             huntsman_candidates_per_query_count {queries}"
-        );
+        let documents =
+            stats.languages.iter().map(|(language, of)| (vec![("lang", language.to_string())], of.documents));
+        all.family("huntsman_index_docs", "Documents in the index.", Kind::Gauge, documents);
+        let labels = |language: String, part: &str| vec![("lang", language), ("part", part.to_owned())];
+        let of_languages = stats.languages.iter().flat_map(|(language, of)| {
+            of.bytes.iter().map(move |(part, bytes)| (labels(language.to_string(), part), *bytes))
+        });
+        let of_all = stats.bytes.iter().map(|(part, bytes)| (labels(String::new(), part), *bytes));
+        let help = "Bytes of the index, by what they are for.";
+        all.family("huntsman_index_bytes", help, Kind::Gauge, of_languages.chain(of_all));
+        let help = "Queries that compared all documents.";
+        all.single("huntsman_heavy_bucket_total", help, Kind::Counter, stats.heavy_buckets);
+        let compared = &stats.candidates;
+        let below = compared.buckets().map(|(end, count)| (end as f64, count));
+        let histogram = Histogram::of_cumulative(below, compared.queries(), compared.sum() as f64);
+        let help = "Documents that a query compared.";
+        all.histograms("huntsman_candidates_per_query", help, [(Vec::new(), histogram)]);
     }
-}
-
-fn head(out: &mut String, name: &str, help: &str, kind: &str) {
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
-}
-
-fn histogram_text(out: &mut String, labels: &str, histogram: &Histogram) {
-    let mut below = 0;
-    for (end, count) in CLASSES.iter().zip(histogram.counts) {
-        below += count;
-        let _ = writeln!(out, "huntsman_stage_seconds_bucket{{{labels},le=\"{end}\"}} {below}");
-    }
-    let (count, sum) = (histogram.count(), histogram.sum);
-    let _ = writeln!(
-        out,
-        "huntsman_stage_seconds_bucket{{{labels},le=\"+Inf\"}} {count}\n\
-         huntsman_stage_seconds_sum{{{labels}}} {sum}\n\
-         huntsman_stage_seconds_count{{{labels}}} {count}"
-    );
 }

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use http::{StatusCode, header};
-use huntsman_crawler::robots::{MAX_BYTES, Robots, RobotsAgent, product_token};
+use http::header;
+use huntsman_crawler::robots::{MAX_BYTES, Meaning, Robots, RobotsAgent, product_token};
 use huntsman_crawler::{
     Change, Component, Context, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind, Hooks,
     OnRequest, Politeness, Request, Response, Result, Settings, Timestamp, log, meta, seconds, settings,
@@ -212,15 +212,15 @@ impl Inner {
                 let status = response.status;
                 cx.stats().inc("robotstxt/response_count");
                 cx.stats().inc(&format!("robotstxt/response_status_count/{}", status.as_u16()));
-                if status.is_success() {
-                    return self.read(&authority, &response, token, cx);
+                match Meaning::of_status(status) {
+                    Meaning::Parsed => return self.read(&authority, &response, token, cx),
+                    Meaning::AllowAll => {
+                        let until = now + self.good_for(&response);
+                        let known = Known::rules(RobotsAgent::allow_all(), Duration::ZERO, until);
+                        return Learnt { known, kept: Some(kept::none(until)) };
+                    }
+                    Meaning::DisallowAll => format!("robots.txt of {authority} answered {status}"),
                 }
-                if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS {
-                    let until = now + self.good_for(&response);
-                    let known = Known::rules(RobotsAgent::allow_all(), Duration::ZERO, until);
-                    return Learnt { known, kept: Some(kept::none(until)) };
-                }
-                format!("robots.txt of {authority} answered {status}")
             }
             Err(error) => {
                 cx.stats().inc(&format!("robotstxt/exception_count/{}", error.kind().name()));
@@ -499,6 +499,8 @@ pub fn robots_url(url: &Url) -> Option<Url> {
 
 #[cfg(test)]
 mod tests {
+    use http::StatusCode;
+
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
 

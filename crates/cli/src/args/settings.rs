@@ -12,11 +12,11 @@ use super::values::positive_seconds;
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Settings")]
 pub(crate) struct SettingsArgs {
-    /// Bundle of settings to start from [default: polite].
+    /// Profile: a named set of settings to start from [default: polite].
     #[arg(long, value_name = "NAME", value_parser = ["polite", "audit", "broad", "test"])]
     pub(crate) profile: Option<String>,
 
-    /// Any setting (repeatable); `huntsman settings` lists them.
+    /// Sets any setting (repeatable); `huntsman settings` lists all settings.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
 
@@ -34,7 +34,7 @@ pub(crate) struct NetworkArgs {
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) allow_address: Vec<String>,
 
-    /// Fixed address for a name (repeatable; setting resolve).
+    /// Fixed address for a host name, instead of a DNS lookup (repeatable; setting resolve).
     #[arg(long, value_name = "HOST:PORT:ADDR")]
     pub(crate) resolve: Vec<String>,
 
@@ -46,15 +46,15 @@ pub(crate) struct NetworkArgs {
     #[arg(long, value_name = "ORIGIN=NAME: VALUE")]
     pub(crate) secret_header: Vec<String>,
 
-    /// Ignores robots.txt, and nofollow in meta elements, headers and links.
+    /// Ignores robots.txt, and `nofollow` in meta elements, headers and links.
     #[arg(long)]
     pub(crate) ignore_robots: bool,
 
-    /// Keeps no cookies (setting cookies_enabled).
+    /// Stores and sends no cookies (setting cookies_enabled).
     #[arg(long)]
     pub(crate) no_cookies: bool,
 
-    /// Seconds for a whole request (setting download_timeout).
+    /// Time limit for a whole request in seconds (setting download_timeout).
     #[arg(long, value_name = "SECS", value_parser = positive_seconds)]
     pub(crate) timeout: Option<f64>,
 }

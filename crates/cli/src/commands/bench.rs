@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
-use huntsman::{Backend, HttpDownloader, human_bytes};
+use huntsman::{Backend, HttpDownloader, StartUrls, human_bytes};
 use huntsman_testkit::sites::Uniform;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -25,10 +25,9 @@ use crate::output::{Plan, Run};
 use crate::process::{BUILD, cpu_seconds, program};
 use crate::progress::Screen;
 use crate::render::{Table, count, say};
-use crate::seeds::Seeds;
 use crate::server::{Limits, serve_pages};
 
-/// What is measured.
+/// The benchmarks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
     /// Crawls a generated site on this machine; the server is a process of its own, so the CPU seconds are the
@@ -45,7 +44,7 @@ pub(crate) struct BenchCrawlArgs {
     #[command(flatten)]
     pub(crate) site: BenchSite,
 
-    /// Requests in flight.
+    /// Maximum number of requests in flight.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = positive)]
     pub(crate) concurrency: u64,
 
@@ -61,20 +60,20 @@ pub(crate) struct BenchCrawlArgs {
 /// The generated site of `bench crawl`.
 #[derive(Clone, Copy, Debug, Args)]
 pub(crate) struct BenchSite {
-    /// Pages of the site.
+    /// Number of pages of the site.
     #[arg(long, value_name = "N", default_value_t = 5_000, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub(crate) pages: u64,
 
-    /// Kilobytes of a page.
+    /// Size of a page in kilobytes.
     #[arg(long, value_name = "KB", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..=8_192))]
     pub(crate) kb: u64,
 
-    /// Links of a page.
+    /// Number of links on a page.
     #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u64).range(3..=10_000))]
     pub(crate) links: u64,
 }
 
-/// What one way of fetching the site cost.
+/// The cost of one way of fetching the site.
 #[derive(Clone, Copy, Debug)]
 struct Cost {
     pages: u64,
@@ -176,12 +175,12 @@ async fn crawl_once(args: &BenchCrawlArgs, port: u16) -> Outcome<job::Ended> {
     let log = logging::start(&config.settings, &screen)?;
     let downloader = HttpDownloader::new(&config.settings)?;
     let temporary = tempfile::tempdir()?;
-    let seeds = Seeds::of(&[format!("http://127.0.0.1:{port}{}", Uniform::path(0))], None)?;
+    let seeds = StartUrls::of(&[format!("http://127.0.0.1:{port}{}", Uniform::path(0))], None)?;
     let Plan::Use(plan) = Plan::of(temporary.path(), false, Run::Crawl, Backend::Memory)? else {
         return Err(Failure::crawl("the temporary directory is not empty"));
     };
     let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339())?;
-    let sink = Sink::Directory(directory, Backend::Memory);
+    let sink = Sink::Directory(directory);
     job::run(Job {
         config,
         downloader,

@@ -14,7 +14,6 @@ use url::Url;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::render::{Style, counted, escape, escape_document, escape_json, say, warn};
-use crate::seeds;
 
 pub(crate) use args::CacheCommand;
 
@@ -138,7 +137,7 @@ fn line_of(answer: &StoredAnswer, style: Style) -> String {
 }
 
 fn get(args: &CacheGetArgs) -> Outcome {
-    let url = seeds::parse(&args.url)?;
+    let url = huntsman::parse_web_url(&args.url)?;
     let method = match &args.method {
         Some(method) => Some(
             method
@@ -207,7 +206,7 @@ fn body_of(answer: &StoredAnswer, as_it_came: bool) -> Outcome<Vec<u8>> {
 }
 
 fn rm(dir: &Path, url: Option<&str>, older_than: Option<Duration>) -> Outcome {
-    let url: Option<Url> = url.map(seeds::parse).transpose()?;
+    let url: Option<Url> = url.map(huntsman::parse_web_url).transpose()?;
     require(dir)?;
     let mut cache = HttpCacheDirectory::open(dir)?;
     let now = Timestamp::wall();

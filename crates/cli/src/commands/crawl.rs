@@ -6,8 +6,9 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use huntsman::middleware::Only;
+use huntsman::serve::MetricsServer;
 use huntsman::sweep::Copyvio;
-use huntsman::{Backend, HttpDownloader, Profile};
+use huntsman::{Backend, HttpDownloader, Profile, StartUrls};
 use serde_json::json;
 
 use super::version::stores;
@@ -15,22 +16,21 @@ use crate::args::Flags;
 use crate::config::Config;
 use crate::copyvio::{Input, Inputs, pdf_reader};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::job::{self, Job, Sink, Unfinished};
+use crate::job::{self, CompletedCrawl, Job, Sink};
 use crate::logging;
-use crate::metrics::Metrics;
+use crate::metrics;
 use crate::output::{self, Plan, Run};
 use crate::progress::Screen;
 use crate::reachable;
 use crate::render::{Style, escape, say};
-use crate::seeds::Seeds;
 use crate::sweep::Sweeping;
 use crate::text_index;
 
 pub(crate) use args::{CrawlArgs, SiteArgs};
 
-/// What a command adds to the plain crawl.
+/// Additions of a command to the plain crawl.
 #[derive(Debug, Default)]
-pub(super) struct Beside {
+pub(super) struct CrawlExtras {
     pub(super) copyvio: Option<Copyvio>,
     pub(super) sweep: Option<Sweeping>,
     pub(super) index: Option<PathBuf>,
@@ -43,7 +43,8 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
         Some(article) => Some(compared_with(article, &site).await?),
         None => None,
     };
-    let Some(crawled) = crawl(site, Beside { copyvio, index: index.index, ..Beside::default() }).await?
+    let Some(crawled) =
+        crawl(site, CrawlExtras { copyvio, index: index.index, ..CrawlExtras::default() }).await?
     else {
         return Ok(Exit::Done);
     };
@@ -56,18 +57,18 @@ pub(crate) async fn run(args: CrawlArgs) -> Outcome {
 }
 
 /// Crawls as the flags say. Returns `None` if the directory holds a finished crawl; a message says so.
-pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Unfinished>> {
+pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option<CompletedCrawl>> {
     let mut flags = args.settings();
     flags.push(("page_text", json!(args.output.text)));
     let config = Config::load(&args.settings, defaults(), flags)?;
     let downloader = HttpDownloader::new(&config.settings)?;
     job::check(&config)?;
     let only = args.reach.only.as_deref().map(Only::from_file).transpose()?;
-    let seeds = Seeds::of(&args.urls, args.seeds.as_deref())?;
+    let seeds = StartUrls::of(&args.urls, args.seeds.as_deref())?;
 
     let to_stdout = args.output.out.as_deref() == Some(Path::new("-"));
     let store = store_of(args.output.store.as_deref(), config.profile, to_stdout)?;
-    let run = if beside.sweep.is_some() { Run::Sweep } else { Run::Crawl };
+    let run = if extras.sweep.is_some() { Run::Sweep } else { Run::Crawl };
     let path = args.output.out.clone().unwrap_or_else(|| output::default_dir(&seeds.first, run));
     let plan = match to_stdout {
         true => None,
@@ -79,9 +80,9 @@ pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Unfi
             Plan::Use(plan) => Some(plan),
         },
     };
-    let index = beside.index.as_deref().map(text_index::open_or_create).transpose()?;
+    let index = extras.index.as_deref().map(text_index::open_or_create).transpose()?;
     let metrics = match args.output.metrics {
-        Some(address) => Some(Metrics::bind(address, args.output.metrics_public).await?),
+        Some(address) => Some(metrics::bind(address, args.output.metrics_public).await?),
         None => None,
     };
     // If records and the progress line go to the same terminal, they would overwrite each other.
@@ -96,11 +97,11 @@ pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Unfi
     let sink = match plan {
         Some(plan) => {
             let started = huntsman::Timestamp::wall().to_rfc3339();
-            Sink::Directory(plan.create(&seeds.first, started)?, store)
+            Sink::Directory(plan.create(&seeds.first, started)?)
         }
         None => Sink::Stdout,
     };
-    if let Some(address) = metrics.as_ref().map(Metrics::address) {
+    if let Some(address) = metrics.as_ref().map(MetricsServer::address) {
         screen.line(&format!("metrics at http://{address}/metrics\n"));
     }
     let follow = args.reach.max_depth != Some(0);
@@ -117,8 +118,8 @@ pub(super) async fn crawl(args: SiteArgs, beside: Beside) -> Outcome<Option<Unfi
         screen,
         log,
         explain: args.avoid_dup.explain,
-        copyvio: beside.copyvio,
-        sweep: beside.sweep,
+        copyvio: extras.copyvio,
+        sweep: extras.sweep,
         index,
     };
     job::run(job).await.map(Some)

@@ -6,27 +6,27 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use huntsman::dedup::{
-    Batches, Counts, Dedup, Error, Flags, Manifest, Missing, Place, Settings, Source, Spellings, Stop, Story,
-    Telemetry, Warnings, metrics_file,
+    Batches, Counts, Dedup, Error, Flags, HashLine, Manifest, Missing, Place, Settings, Source, Spellings,
+    Stop, Story, Telemetry, Warnings, metrics_file,
 };
 use huntsman::detect::near::{
-    DiskIndex, DocId, Document, Identity, IndexCheck, IndexError, IndexErrorKind, Language,
+    DiskIndex, Document, Identity, IndexCheck, IndexError, IndexErrorKind, Language,
 };
 use huntsman::detect::simhash::Features;
 use huntsman::human_bytes;
+use huntsman::output::verify::Verdict;
 use huntsman::signals::Signals;
-use serde::Serialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use crate::commands::verify::print;
 use crate::dedup::{
     AddArgs, BuildArgs, DedupCommand, ExportArgs, HashArgs, IndexArgs, InputArgs, QueryArgs, RunArgs,
-    StatsArgs, Stdout, Summary, failure, place, serve, sources, text_at_the_end, told,
+    StatsArgs, Stdout, Summary, at_the_end, failure, place, serve, sources, told,
 };
 use crate::exit::{Exit, Failure, Outcome};
-use crate::metrics::Metrics;
+use crate::metrics;
 use crate::progress::Screen;
 use crate::render::{Table, count, counted, escape, escape_json, say, warn};
-use crate::verify::Verdict;
 
 pub(crate) fn run(what: DedupCommand) -> Outcome {
     match what {
@@ -39,19 +39,6 @@ pub(crate) fn run(what: DedupCommand) -> Outcome {
         DedupCommand::Verify(args) => verify(&args),
         DedupCommand::Repair(args) => repair(&args),
     }
-}
-
-/// The output line for one fingerprint.
-#[derive(Serialize)]
-struct HashLine<'a> {
-    id: &'a DocId,
-    lang: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lang_confidence: Option<f64>,
-    simhash: String,
-    /// Set only for a text that has too few words to be flagged, so that later runs do not flag it either.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    words: Option<usize>,
 }
 
 /// A run over documents: its input, its counters and its output.
@@ -93,7 +80,7 @@ impl<'a> Run<'a> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = runtime.map_err(|error| Failure::crawl(format!("starting the runtime: {error}")))?;
         if let Some(address) = args.metrics {
-            let metrics = runtime.block_on(Metrics::bind(address, args.metrics_public))?;
+            let metrics = runtime.block_on(metrics::bind(address, args.metrics_public))?;
             say(&format!("metrics at http://{}/metrics", metrics.address()));
             runtime.spawn(serve(Arc::clone(&telemetry), metrics));
         }
@@ -141,7 +128,7 @@ impl<'a> Run<'a> {
             }
         }
         let metrics = self.args.metrics_file.as_deref().map_or(Ok(()), |path| {
-            metrics_file::write(path, &text_at_the_end(&self.telemetry)).map_err(|error| {
+            metrics_file::write(path, &at_the_end(&self.telemetry).text()).map_err(|error| {
                 Failure::crawl(format!("--metrics-file {}: {error}", escape(&path.to_string_lossy())))
             })
         });
@@ -159,14 +146,7 @@ fn hash(args: &HashArgs) -> Outcome {
                 run.summary.counts.skipped_short += u64::from(story.is_empty());
                 let is_short = story.is_shorter_than(args.input.min_words);
                 run.summary.counts.short += u64::from(is_short && !story.is_empty());
-                let line = HashLine {
-                    id: &story.document.id,
-                    lang: &story.lang,
-                    lang_confidence: story.lang_confidence,
-                    simhash: story.document.hash.to_string(),
-                    words: story.words.filter(|_| is_short),
-                };
-                serde_json::to_writer(&mut lines, &line)?;
+                serde_json::to_writer(&mut lines, &HashLine::of_story(story, args.input.min_words))?;
                 lines.push(b'\n');
             }
             out.write_all(&lines)?;
@@ -309,33 +289,14 @@ impl Iterator for Documents<'_, '_> {
 
 fn stats(args: &StatsArgs) -> Outcome {
     let index = place(&args.index)?.open_any(args.index.wanted(), &told(&Screen::plain()))?;
+    if args.json {
+        writeln!(io::stdout(), "{}", index.stats_json()?)?;
+        return Ok(Exit::Done);
+    }
     let stats = index.near().stats().map_err(|error| failure(&error))?;
     let (documents, bytes) = (stats.documents(), stats.total_bytes());
     let per = |bytes: u64, documents: u64| if documents == 0 { 0.0 } else { bytes as f64 / documents as f64 };
     let identity = index.near().identity();
-    if args.json {
-        let languages: Map<String, Value> = stats
-            .languages
-            .iter()
-            .map(|(language, of)| {
-                let bytes: u64 = of.bytes.values().sum();
-                let json = json!({"documents": of.documents, "bytes": bytes, "bytes_per_document": per(bytes, of.documents), "parts": of.bytes});
-                (language.to_string(), json)
-            })
-            .collect();
-        let json = json!({
-            "documents": documents,
-            "bytes": bytes,
-            "bytes_per_document": per(bytes, documents),
-            "k": identity.k(),
-            "features": identity.features().name(),
-            "languages": languages,
-            "parts": stats.bytes,
-            "server_memory_bytes": index.server_memory(),
-        });
-        writeln!(io::stdout(), "{json}")?;
-        return Ok(Exit::Done);
-    }
     let mut table = Table::right(&[1, 2, 3]);
     table.row(["language", "documents", "bytes", "bytes a document"]);
     for (language, of) in &stats.languages {
@@ -373,13 +334,7 @@ fn export(args: &ExportArgs) -> Outcome {
         if only.is_some_and(|only| only != document.language) {
             return ControlFlow::Continue(());
         }
-        let line = HashLine {
-            id: &document.id,
-            lang: spellings.spelt(&document.language),
-            lang_confidence: None,
-            simhash: document.hash.to_string(),
-            words: None,
-        };
+        let line = HashLine::of_document(document, spellings.spelt(&document.language));
         written = serde_json::to_writer(&mut out, &line)
             .map_err(Failure::from)
             .and_then(|()| Ok(out.write_all(b"\n")?));
@@ -403,7 +358,7 @@ fn directory(index: &IndexArgs) -> Outcome<PathBuf> {
 
 fn verify(args: &StatsArgs) -> Outcome {
     let path = directory(&args.index)?;
-    Verdict::of_near_index(&path, &checked(&path)?).print(args.json)
+    print(&Verdict::of_near_index(&path, &checked(&path)?), args.json)
 }
 
 fn checked(path: &Path) -> Outcome<IndexCheck> {

@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 use huntsman::detect::copyvio::Text;
+use huntsman::output::html_report;
 use huntsman::sweep::Copyvio;
-use huntsman::{Backend, HttpDownloader};
+use huntsman::{Backend, HttpDownloader, StartUrls};
 use huntsman_testkit::sites::Harbour;
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -15,13 +16,11 @@ use tokio::net::TcpListener;
 use crate::args::SettingsArgs;
 use crate::config::Config;
 use crate::exit::{Exit, Failure, Outcome};
-use crate::html_report;
 use crate::job::{self, Job, Sink};
 use crate::logging;
 use crate::output::{self, HTML_REPORT, Plan, Run};
 use crate::progress::Screen;
 use crate::render::{Style, escape};
-use crate::seeds::Seeds;
 use crate::server::{Limits, serve_pages};
 
 /// Flags of `demo`.
@@ -32,7 +31,7 @@ pub(crate) struct DemoArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 
-    /// Starts anew where the directory holds an earlier crawl.
+    /// Starts a new crawl if the directory holds an earlier one.
     #[arg(long)]
     pub(crate) fresh: bool,
 }
@@ -87,9 +86,9 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     let screen = Screen::with_progress();
     let log = logging::start(&config.settings, &screen)?;
     let downloader = HttpDownloader::new(&config.settings)?;
-    let seeds = Seeds::of(&[format!("{origin}/")], None)?;
+    let seeds = StartUrls::of(&[format!("{origin}/")], None)?;
     let directory = plan.create(&seeds.first, huntsman::Timestamp::wall().to_rfc3339())?;
-    let sink = Sink::Directory(directory, Backend::Memory);
+    let sink = Sink::Directory(directory);
     let crawled = job::run(Job {
         config,
         downloader,
@@ -111,7 +110,7 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     drop(servers);
 
     if let Some(directory) = crawled.directory() {
-        let page = html_report::of(directory.path(), crawled.report())
+        let page = html_report(directory.path(), crawled.report())
             .map_err(|error| Failure::crawl(format!("making {HTML_REPORT}: {error}")))?;
         directory.write(HTML_REPORT, page.as_bytes()).map_err(|error| {
             let file = directory.file(HTML_REPORT);

@@ -15,13 +15,12 @@ use crate::logging;
 use crate::progress::Screen;
 use crate::reachable::{self, advice};
 use crate::render::{escape, escape_document, escape_json, warn};
-use crate::seeds;
 use crate::spider::PageRecord;
 
 /// Flags of `fetch`.
 #[derive(Debug, Args)]
 pub(crate) struct FetchArgs {
-    /// The page.
+    /// URL of the page.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: String,
 
@@ -29,11 +28,11 @@ pub(crate) struct FetchArgs {
     #[arg(long, group = "what")]
     pub(crate) json: bool,
 
-    /// Prints the text that a reader sees.
+    /// Prints the text that is visible to a reader.
     #[arg(long, group = "what")]
     pub(crate) text: bool,
 
-    /// Prints the links, one a line.
+    /// Prints the links, one per line.
     #[arg(long, group = "what")]
     pub(crate) links: bool,
 
@@ -48,7 +47,7 @@ pub(crate) struct FetchArgs {
     pub(crate) settings: SettingsArgs,
 }
 
-/// What is printed of the page.
+/// The part of the page that is printed.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     Body,
@@ -80,39 +79,39 @@ pub(crate) async fn run(args: FetchArgs) -> Outcome {
     ];
     let config = Config::load(&args.settings, command, args.network.settings())?;
     logging::start(&config.settings, &Screen::plain())?;
-    let got = fetch(config, seeds::parse(&args.url)?, part).await?;
+    let fetched = fetch(config, huntsman::parse_web_url(&args.url)?, part).await?;
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
-        let text = String::from_utf8_lossy(&got.output);
+        let text = String::from_utf8_lossy(&fetched.output);
         let shown = if args.json { escape_json(&text) } else { escape_document(&text) };
         stdout.write_all(shown.as_bytes())?;
     } else {
-        stdout.write_all(&got.output)?;
+        stdout.write_all(&fetched.output)?;
     }
     stdout.flush()?;
-    if got.status.is_success() {
+    if fetched.status.is_success() {
         return Ok(Exit::Done);
     }
-    warn(&format!("{} answered {}", args.url, got.status));
+    warn(&format!("{} answered {}", args.url, fetched.status));
     Ok(Exit::Crawl)
 }
 
 /// The parts of the page that are to be printed.
 #[derive(Debug)]
-struct Got {
+struct FetchedPage {
     status: http::StatusCode,
     output: Vec<u8>,
 }
 
-async fn fetch(config: Config, url: Url, part: Part) -> Outcome<Got> {
+async fn fetch(config: Config, url: Url, part: Part) -> Outcome<FetchedPage> {
     let downloader = HttpDownloader::new(&config.settings)?;
     reachable::look_at(std::slice::from_ref(&url), &config.settings, &downloader).await?;
-    let got = Arc::new(Mutex::new(None));
-    let spider = OnePage { url: url.clone(), part, got: Arc::clone(&got) };
+    let fetched = Arc::new(Mutex::new(None));
+    let spider = OnePage { url: url.clone(), part, fetched: Arc::clone(&fetched) };
     let crawler = huntsman::crawl(spider).layers(config.layers).downloader(downloader).build()?;
     let report = crawler.run().await?;
-    if let Some(got) = got.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        return Ok(got);
+    if let Some(fetched) = fetched.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        return Ok(fetched);
     }
     let reason = report.failed_seeds.into_iter().next().map_or(report.finish_reason, |(_, reason)| reason);
     Err(Failure::crawl(format!("{url} could not be fetched: {reason}{}", advice(&reason, &url))))
@@ -121,7 +120,7 @@ async fn fetch(config: Config, url: Url, part: Part) -> Outcome<Got> {
 struct OnePage {
     url: Url,
     part: Part,
-    got: Arc<Mutex<Option<Got>>>,
+    fetched: Arc<Mutex<Option<FetchedPage>>>,
 }
 
 impl Spider for OnePage {
@@ -148,8 +147,8 @@ impl Spider for OnePage {
             Part::Links => page.links().iter().map(|url| format!("{url}\n")).collect::<String>().into_bytes(),
             Part::Headers => headers(page).into_bytes(),
         };
-        let got = Got { status: page.response().status, output };
-        *self.got.lock().unwrap_or_else(PoisonError::into_inner) = Some(got);
+        let fetched = FetchedPage { status: page.response().status, output };
+        *self.fetched.lock().unwrap_or_else(PoisonError::into_inner) = Some(fetched);
         Ok(())
     }
 }

@@ -48,7 +48,7 @@ pub async fn crawl(arguments: Vec<OsString>) -> Outcome<Option<Exit>> {
         Ok(_) => unreachable!("the command is named above"),
         Err(error) => return Err(Failure::usage(error.to_string())),
     };
-    let Some(crawled) = crawl::crawl(args, crawl::Beside::default()).await? else { return Ok(None) };
+    let Some(crawled) = crawl::crawl(args, crawl::CrawlExtras::default()).await? else { return Ok(None) };
     Ok(Some(crawled.finish()?.exit(false)))
 }
 

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::{Args, ValueHint};
+use http::StatusCode;
 use huntsman::middleware::RobotsSettings;
-use huntsman::robots::{Group, MAX_BYTES, Robots, RobotsAgent, product_token};
+use huntsman::robots::{Group, MAX_BYTES, Meaning, PathVerdict, Robots, RobotsAgent, product_token};
 use huntsman::{HttpDownloader, Output, Page, Request, Result, Spider, Start, human_bytes, meta};
 use serde_json::{Value, json};
 use url::{Position, Url};
@@ -18,7 +19,6 @@ use crate::logging;
 use crate::progress::Screen;
 use crate::reachable::{self, advice};
 use crate::render::{Style, Table, escape};
-use crate::seeds;
 
 /// Flags of `robots`.
 #[derive(Debug, Args)]
@@ -27,7 +27,7 @@ pub(crate) struct RobotsArgs {
     #[arg(value_name = "URL|FILE", value_hint = ValueHint::AnyPath)]
     pub(crate) source: String,
 
-    /// Paths (or URLs of the site) to judge, besides the path of the URL.
+    /// Paths or URLs of the site to check, in addition to the path of the URL.
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<String>,
 
@@ -57,36 +57,6 @@ struct Source {
     meaning: Meaning,
 }
 
-/// What an HTTP response to a request for robots.txt means (RFC 9309, 2.3.1).
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Meaning {
-    /// The rules in the file apply.
-    Parsed,
-    /// 4xx: there are no rules.
-    AllowAll,
-    /// 429, 5xx or no response: everything is forbidden for now.
-    DisallowAll,
-}
-
-impl Meaning {
-    fn of(status: u16) -> Self {
-        match status {
-            200..=299 => Self::Parsed,
-            429 => Self::DisallowAll,
-            400..=499 => Self::AllowAll,
-            _ => Self::DisallowAll,
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Parsed => "parsed",
-            Self::AllowAll => "allow_all",
-            Self::DisallowAll => "disallow_all",
-        }
-    }
-}
-
 pub(crate) async fn run(args: RobotsArgs) -> Outcome {
     let command = vec![
         ("download_delay", json!(0.0)),
@@ -108,11 +78,7 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
     let agent = agent.unwrap_or_else(|| product_token(&settings.user_agent).to_owned());
     let (source, own_path) = read(&args.source, config).await?;
     let robots = Robots::parse(if source.meaning == Meaning::Parsed { &source.body } else { b"" });
-    let rules = match source.meaning {
-        Meaning::Parsed => robots.agent(&agent),
-        Meaning::AllowAll => RobotsAgent::allow_all(),
-        Meaning::DisallowAll => RobotsAgent::deny_all(),
-    };
+    let rules = source.meaning.rules(&robots, &agent);
     let mut paths: Vec<String> = own_path.into_iter().filter(|own| !args.paths.contains(own)).collect();
     paths.extend(args.paths.clone());
     if paths.is_empty() {
@@ -126,7 +92,7 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
             robots.sitemaps(&base).iter().filter(|url| absolute(url)).map(Url::to_string).collect()
         }),
     };
-    let verdicts: Vec<Verdict> = paths.iter().map(|path| Verdict::of(path, &rules)).collect();
+    let verdicts: Vec<PathVerdict> = paths.iter().map(|path| PathVerdict::of(path, &rules)).collect();
     let text = if args.json {
         as_json(&source, &agent, &rules, &sitemaps, &verdicts).to_string() + "\n"
     } else {
@@ -134,26 +100,6 @@ pub(crate) async fn run(args: RobotsArgs) -> Outcome {
     };
     io::stdout().lock().write_all(text.as_bytes())?;
     Ok(if source.meaning == Meaning::DisallowAll { Exit::Crawl } else { Exit::Done })
-}
-
-struct Verdict {
-    path: String,
-    allowed: bool,
-    /// Number and text of the deciding line.
-    line: Option<(u32, String)>,
-}
-
-impl Verdict {
-    fn of(path: &str, rules: &RobotsAgent) -> Self {
-        let target = match Url::parse(path) {
-            Ok(url) if url.has_host() => url[Position::BeforePath..Position::AfterQuery].to_owned(),
-            _ if path.starts_with('/') => path.to_owned(),
-            _ => format!("/{path}"),
-        };
-        let decision = rules.decide(&target);
-        let line = decision.line.map(|line| (line.number, line.to_string()));
-        Self { path: path.to_owned(), allowed: decision.allowed, line }
-    }
 }
 
 /// Reads the robots.txt, and returns the path of the URL as well if the URL does more than name the site.
@@ -165,7 +111,7 @@ async fn read(source: &str, config: Config) -> Outcome<(Source, Option<String>)>
             Source { shown: source.to_owned(), base: None, status: None, body, meaning: Meaning::Parsed };
         return Ok((file, None));
     }
-    let url = seeds::parse(source).map_err(|failure| {
+    let url = huntsman::parse_web_url(source).map_err(|failure| {
         if source.contains("://") { failure } else { failure.context("neither a file nor a URL") }
     })?;
     let path = match &url[Position::BeforePath..Position::AfterQuery] {
@@ -179,11 +125,11 @@ async fn read(source: &str, config: Config) -> Outcome<(Source, Option<String>)>
 async fn fetch(address: Url, config: Config) -> Outcome<Source> {
     let downloader = HttpDownloader::new(&config.settings)?;
     reachable::look_at(std::slice::from_ref(&address), &config.settings, &downloader).await?;
-    let got = Got::default();
-    let spider = OneFile { address: address.clone(), got: Arc::clone(&got) };
+    let fetched = FetchedFile::default();
+    let spider = OneFile { address: address.clone(), fetched: Arc::clone(&fetched) };
     let crawler = huntsman::crawl(spider).layers(config.layers).downloader(downloader).build()?;
     let report = crawler.run().await?;
-    let Some((status, body)) = got.lock().unwrap_or_else(PoisonError::into_inner).take() else {
+    let Some((status, body)) = fetched.lock().unwrap_or_else(PoisonError::into_inner).take() else {
         let reason =
             report.failed_seeds.into_iter().next().map_or(report.finish_reason, |(_, reason)| reason);
         return Err(Failure::crawl(format!(
@@ -192,15 +138,16 @@ async fn fetch(address: Url, config: Config) -> Outcome<Source> {
         )));
     };
     let shown = address.to_string();
-    Ok(Source { shown, base: Some(address), status: Some(status), body, meaning: Meaning::of(status) })
+    let meaning = Meaning::of_status(status);
+    Ok(Source { shown, base: Some(address), status: Some(status.as_u16()), body, meaning })
 }
 
-/// Status and body, once they have arrived.
-type Got = Arc<Mutex<Option<(u16, Vec<u8>)>>>;
+/// Status and body of the file, once they have arrived.
+type FetchedFile = Arc<Mutex<Option<(StatusCode, Vec<u8>)>>>;
 
 struct OneFile {
     address: Url,
-    got: Got,
+    fetched: FetchedFile,
 }
 
 impl Spider for OneFile {
@@ -219,8 +166,8 @@ impl Spider for OneFile {
 
     fn parse(&self, page: &Page, _: &mut Output<()>) -> Result<()> {
         let response = page.response();
-        let got = (response.status.as_u16(), response.body.to_vec());
-        *self.got.lock().unwrap_or_else(PoisonError::into_inner) = Some(got);
+        let file = (response.status, response.body.to_vec());
+        *self.fetched.lock().unwrap_or_else(PoisonError::into_inner) = Some(file);
         Ok(())
     }
 }
@@ -238,13 +185,13 @@ fn as_json(
     agent: &str,
     rules: &RobotsAgent,
     sitemaps: &[String],
-    verdicts: &[Verdict],
+    verdicts: &[PathVerdict],
 ) -> Value {
     let paths: Vec<Value> = verdicts
         .iter()
         .map(|verdict| {
             let (number, rule) = verdict.line.clone().unzip();
-            json!({"path": verdict.path, "allowed": verdict.allowed, "line": number, "rule": rule})
+            json!({"path": verdict.path, "allowed": verdict.is_allowed, "line": number, "rule": rule})
         })
         .collect();
     let rate = rules.request_rate();
@@ -268,7 +215,7 @@ fn as_text(
     agent: &str,
     rules: &RobotsAgent,
     sitemaps: &[String],
-    verdicts: &[Verdict],
+    verdicts: &[PathVerdict],
 ) -> String {
     let mut head = Table::default();
     let size = human_bytes(source.body.len() as u64);
@@ -304,7 +251,7 @@ fn as_text(
             None => "no rule matches".to_owned(),
         };
         let rule = if source.meaning == Meaning::Parsed { rule } else { String::new() };
-        table.row([if verdict.allowed { "allowed" } else { "forbidden" }, &verdict.path, &rule]);
+        table.row([if verdict.is_allowed { "allowed" } else { "forbidden" }, &verdict.path, &rule]);
     }
     let style = Style::stdout();
     let colored: String = table

@@ -20,7 +20,7 @@ pub(crate) struct SettingsCommandArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) get: Option<String>,
 
-    /// Says which layers set a value; the last one wins.
+    /// Shows which layers set each value; the last one wins.
     #[arg(long)]
     pub(crate) explain: bool,
 

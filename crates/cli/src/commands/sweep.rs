@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use huntsman::sweep::{CheckPlan, Workspace};
 use serde_json::json;
 
-use super::crawl::{Beside, crawl};
+use super::crawl::{CrawlExtras, crawl};
 use crate::args::Flags;
 use crate::config::Config;
 use crate::copyvio::{Inputs, pdf_reader};
@@ -42,8 +42,8 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
         min_words: checks.min_words,
         until: max_time.map(|limit| Instant::now() + Duration::from_secs_f64(limit)),
     };
-    let beside = Beside { sweep: Some(sweeping), ..Beside::default() };
-    let Some(crawled) = crawl(site, beside).await? else { return Ok(Exit::Done) };
+    let extras = CrawlExtras { sweep: Some(sweeping), ..CrawlExtras::default() };
+    let Some(crawled) = crawl(site, extras).await? else { return Ok(Exit::Done) };
     let totals = match crawled.directory() {
         Some(directory) => Some(write_reports(directory, &name, checks.html.as_deref())?),
         None => None,

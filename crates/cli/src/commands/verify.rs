@@ -1,21 +1,22 @@
 //! `huntsman verify`: checks whether a directory that a command wrote is intact.
 
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueHint};
 use huntsman::detect::near::DiskIndex;
 use huntsman::middleware::StoredCheck;
-use huntsman::sweep::CheckCache;
+use huntsman::output::verify::Verdict;
+use huntsman::sweep::{CheckCache, whole_articles};
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
-use crate::render::escape;
-use crate::verify::Verdict;
+use crate::render::{Style, escape, escape_json};
 
 /// Flags of `verify`.
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
-    /// The directory.
+    /// Directory to check.
     #[arg(value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
 
@@ -25,11 +26,21 @@ pub(crate) struct VerifyArgs {
 }
 
 pub(crate) fn run(args: &VerifyArgs) -> Outcome {
-    look(&args.dir)?.print(args.json)
+    print(&verified(&args.dir)?, args.json)
+}
+
+/// Prints a verdict; the exit code says whether everything is intact.
+pub(super) fn print(verdict: &Verdict, as_json: bool) -> Outcome {
+    let text = match as_json {
+        true => format!("{}\n", escape_json(&verdict.json().to_string())),
+        false => verdict.text(Style::stdout()),
+    };
+    io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(if verdict.is_whole() { Exit::Done } else { Exit::Crawl })
 }
 
 /// Checks a directory of any kind.
-fn look(dir: &Path) -> Outcome<Verdict> {
+fn verified(dir: &Path) -> Outcome<Verdict> {
     if !dir.is_dir() {
         let what = if dir.exists() { "it is no directory" } else { "there is no such directory" };
         return Err(Failure::usage(format!("{}: {what}", escape(&dir.to_string_lossy()))));
@@ -40,7 +51,7 @@ fn look(dir: &Path) -> Outcome<Verdict> {
         if (out == dir || dir.join(output::STATUS_NAME).is_file())
             && let Some(status) = output::held(out)?
         {
-            return Verdict::of_output(out, &status);
+            return Ok(Verdict::of_output(out, &status, &whole_articles)?);
         }
     }
     let has = |name: &str| dir.join(name).exists();
@@ -62,8 +73,20 @@ fn look(dir: &Path) -> Outcome<Verdict> {
 
 #[cfg(feature = "text-index")]
 fn text_index(dir: &Path) -> Outcome<Verdict> {
+    use huntsman::output::verify::Problem;
+
     let check = huntsman::sweep::TextIndex::verify(dir).map_err(crate::text_index::failure)?;
-    Ok(Verdict::of_text_index(dir, check))
+    let mut verdict = Verdict::new("text index", dir);
+    verdict.count("pages", check.pages);
+    verdict.count("pages that wait to be committed", check.waiting);
+    if check.is_unfinished {
+        verdict.note("it was not made to its end; the next `huntsman crawl --index` makes it");
+    }
+    for (file, what) in check.damage {
+        let help = "put the file back from a copy, or crawl into another index".to_owned();
+        verdict.problem(Problem { file, at: None, what, help });
+    }
+    Ok(verdict)
 }
 
 #[cfg(not(feature = "text-index"))]

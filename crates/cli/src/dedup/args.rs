@@ -8,7 +8,7 @@ use huntsman::dedup::redis::Layout;
 use huntsman::detect::near::Identity;
 use huntsman::detect::simhash::Features;
 
-/// What is done with near-duplicates.
+/// The commands about near-duplicates.
 #[derive(Debug, Subcommand)]
 pub(crate) enum DedupCommand {
     /// Prints the fingerprint of each document: {"id","lang","simhash"}, which is an INPUT of the other commands.
@@ -17,25 +17,25 @@ pub(crate) enum DedupCommand {
         huntsman dedup hash folder-of-texts --features char5")]
     Hash(HashArgs),
 
-    /// The daily run: flags documents that are near-duplicates of indexed ones, then indexes them. The same documents again
-    /// change nothing and are not flagged again.
+    /// Flags documents that are near-duplicates of indexed ones, then indexes them, as for the documents of each day.
+    /// Adding the same documents again changes nothing and flags nothing twice.
     #[command(before_help = "Examples:\n  \
         huntsman dedup add today.jsonl --index stories --flags flags.jsonl\n  \
         huntsman dedup add s3://news/2026-01-31 --index stories --flags flags.jsonl\n  \
         huntsman dedup add today.jsonl.gz --index redis://localhost:6379/2 --flags flags.jsonl --report report.json")]
     Add(AddArgs),
 
-    /// The first build of an index, or a large addition; with --flags, flags are written as `add` writes them.
+    /// Builds an index, or adds many documents to one at once; with --flags, flags are written as `add` writes them.
     #[command(before_help = "Examples:\n  \
         huntsman dedup build stories.jsonl.zst --index stories\n  \
         huntsman dedup build stories.jsonl.zst --index stories --k 7 --flags pairs.jsonl")]
     Build(BuildArgs),
 
-    /// Prints which indexed documents each document is near to; indexes nothing.
+    /// Prints which indexed documents each document is near to, and indexes nothing.
     #[command(before_help = "Example:\n  huntsman dedup query suspects.jsonl --index stories")]
     Query(QueryArgs),
 
-    /// Shows how much an index has: documents and bytes, per language.
+    /// Shows the size of an index: documents and bytes, per language.
     #[command(before_help = "Examples:\n  \
         huntsman dedup stats --index stories\n  \
         huntsman dedup stats --index redis://localhost --layout seed --json")]
@@ -45,15 +45,17 @@ pub(crate) enum DedupCommand {
     #[command(before_help = "Example:\n  huntsman dedup export --index stories > hashes.jsonl")]
     Export(ExportArgs),
 
-    /// Checks an index in a directory: every write in its log by its checksum, what is missing, how many documents there are. Changes
-    /// nothing. Exit 0 if it is whole, 1 if it is damaged, 2 if there is none.
+    /// Checks an index in a directory without changing it: verifies the checksum of every write in its log, reports
+    /// missing files, and counts documents. Exits with 0 if the index is whole, 1 if it is damaged, 2 if there is
+    /// none.
     #[command(before_help = "Examples:\n  \
         huntsman dedup verify --index stories\n  \
         huntsman dedup verify --index stories --json")]
     Verify(StatsArgs),
 
-    /// Repairs a damaged index in a directory: keeps all that is whole, tells what is lost and where it was, and keeps the damaged
-    /// files beside the repaired ones as `.damaged`. Documents that are lost come back by `dedup add` of the same input.
+    /// Repairs a damaged index in a directory: keeps every whole write, reports what is lost and where it was, and
+    /// keeps the damaged files beside the repaired ones as `.damaged`. `dedup add` of the same input restores lost
+    /// documents.
     #[command(before_help = "Example:\n  huntsman dedup repair --index stories")]
     Repair(StatsArgs),
 }
@@ -64,7 +66,7 @@ pub(crate) struct HashArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,
 
-    /// What texts are seen as: words-log, char5, words3 or words-tf.
+    /// Feature set of the fingerprints: words-log, char5, words3 or words-tf.
     #[arg(long, value_name = "NAME", default_value = "words-log", value_parser = features)]
     pub(crate) features: Features,
 
@@ -81,7 +83,7 @@ pub(crate) struct AddArgs {
     #[command(flatten)]
     pub(crate) index: IndexArgs,
 
-    /// File that gets a line for each document with near-duplicates; what it has is kept, and not written again
+    /// File to which one line per document with near-duplicates is appended; lines that it has are not written again
     /// [default: stdout].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) flags: Option<PathBuf>,
@@ -99,8 +101,8 @@ pub(crate) struct BuildArgs {
     #[command(flatten)]
     pub(crate) index: IndexArgs,
 
-    /// File that gets a line for each document that is near to an earlier one: all pairs, each once. What it has is kept, and
-    /// not written again; `-` is stdout. Without it no pairs are looked for.
+    /// File to which one line per document that is near to an earlier one is appended, so that each pair is written once. Lines
+    /// that it has are not written again; `-` is stdout. Without this flag, no pairs are searched.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) flags: Option<PathBuf>,
 
@@ -117,7 +119,7 @@ pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) index: IndexArgs,
 
-    /// File that gets the lines, in place of what it has [default: stdout].
+    /// File that is overwritten with the lines [default: stdout].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) flags: Option<PathBuf>,
 
@@ -142,85 +144,87 @@ pub(crate) struct ExportArgs {
     #[command(flatten)]
     pub(crate) index: IndexArgs,
 
-    /// Only this language.
+    /// Prints only documents in this language.
     #[arg(long, value_name = "LANG")]
     pub(crate) lang: Option<String>,
 }
 
-/// Which index, and what it is made for.
+/// The index and its properties.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Index")]
 pub(crate) struct IndexArgs {
-    /// A directory, or a Redis server: `redis://[USER@]HOST[:PORT][/DB]`, `rediss://` for TLS. The password may stand in
-    /// HUNTSMAN_REDIS_PASSWORD.
+    /// Directory of the index, or a Redis server: `redis://[USER@]HOST[:PORT][/DB]`, `rediss://` for TLS. The
+    /// password may be given in HUNTSMAN_REDIS_PASSWORD.
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) index: String,
 
-    /// How an index lies in a Redis server: compact, seed or log [default: compact].
+    /// Layout of an index in a Redis server: compact, seed or log [default: compact].
     #[arg(long, value_name = "NAME", value_parser = layout)]
     pub(crate) layout: Option<Layout>,
 
-    /// In how many of 128 bits near-duplicates differ at most, 0 to 7 [default: 3, or what the index is made for].
+    /// Maximum number of differing bits, of 128, between near-duplicates, 0 to 7 [default: that of the index, or 3].
     #[arg(long, value_name = "N", value_parser = distance)]
     pub(crate) k: Option<u32>,
 
-    /// What texts are seen as: words-log, char5, words3 or words-tf [default: words-log, or what the index is made for].
+    /// Feature set of the fingerprints: words-log, char5, words3 or words-tf [default: that of the index, or
+    /// words-log].
     #[arg(long, value_name = "NAME", value_parser = features)]
     pub(crate) features: Option<Features>,
 }
 
-/// What is read.
+/// The input.
 #[derive(Debug, Args)]
 pub(crate) struct InputArgs {
-    /// Files of JSON lines (also packed with gzip or zstd) with id, lang and text, html or simhash; folders of .txt and .html
-    /// files; `s3://BUCKET/PREFIX` and `s3://BUCKET/KEY` for the same in a bucket, as the variables AWS_* of the environment
-    /// say; `-` for JSON lines on stdin.
+    /// Files of JSON lines (also compressed with gzip or zstd) with id, lang and text, html or simhash; folders of
+    /// .txt and .html files; `s3://BUCKET/PREFIX` and `s3://BUCKET/KEY` for the same in a bucket, configured by the
+    /// environment variables AWS_*; `-` for JSON lines on stdin.
     #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<String>,
 
-    /// Language of documents that name none [default: recognised from the text].
+    /// Language of documents that do not name one [default: detected from the text].
     #[arg(long, value_name = "LANG", help_heading = "Input")]
     pub(crate) lang: Option<String>,
 
-    /// CSV file with a head line and a column `id`: only these documents are read. A column `lang` names languages, a column
-    /// `path` tells which file of a folder has an id.
+    /// CSV file with a header line and a column `id`: only these documents are read. A column `lang` gives their
+    /// languages, and a column `path` the file in a folder that has an id.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Input")]
     pub(crate) ids: Option<PathBuf>,
 
-    /// Longest document in bytes, be it a line or a file; a longer one is an error of its own.
+    /// Maximum size of a document (a line or a file) in bytes; a larger one is counted as an error.
     #[arg(long, value_name = "BYTES", default_value_t = 32 << 20, value_parser = clap::value_parser!(u64).range(1..=1 << 31), help_heading = "Input")]
     pub(crate) max_document: u64,
 
-    /// Texts with fewer words are indexed, but not flagged.
+    /// Minimum number of words of a text that is flagged; shorter texts are only indexed.
     #[arg(long, value_name = "N", default_value_t = 50, help_heading = "Input")]
     pub(crate) min_words: usize,
 }
 
-/// How it is done, and what is told about it.
+/// How the command runs, and what it reports.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Run")]
 pub(crate) struct RunArgs {
-    /// Threads that fingerprint [default: as many as processors].
+    /// Number of threads that compute fingerprints [default: the number of processors].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
 
-    /// Prometheus text at http://ADDR/metrics while the command runs.
+    /// Serves metrics as Prometheus text at http://ADDR/metrics while the command runs.
     #[arg(long, value_name = "ADDR")]
     pub(crate) metrics: Option<SocketAddr>,
 
-    /// Lets --metrics listen where other machines can read.
+    /// Allows --metrics to listen on an address that other machines can reach.
     #[arg(long, requires = "metrics")]
     pub(crate) metrics_public: bool,
 
-    /// File that gets the metrics at the end, added to those of earlier runs, for a collector that reads files.
+    /// File to which the metrics are added at the end; its counters go on from run to run, for a collector that reads
+    /// files.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) metrics_file: Option<PathBuf>,
 
-    /// File that gets the summary as JSON.
+    /// File for the summary as JSON.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
 
-    /// File that gets a JSON line for each document that could not be read; only the first ones are shown.
+    /// File for one JSON line per document that could not be read; the terminal shows only the first ones.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) errors: Option<PathBuf>,
 }

@@ -5,10 +5,10 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use huntsman::dedup::{Bad, Batch, Counts, Index, Telemetry};
+use huntsman::dedup::{Bad, Batch, Counts, Index, RunReport, Telemetry};
 use huntsman::files::{self, Output};
 use huntsman::human_bytes;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::failure::show;
 use crate::exit::{Exit, Failure, Outcome};
@@ -147,7 +147,7 @@ impl Summary {
         }
         let failure = run.as_ref().err().map(|failure| failure.message.clone());
         if let Some(path) = report {
-            let json = Value::Object(self.report(failure.as_deref(), is_stopped)).to_string() + "\n";
+            let json = serde_json::to_string(&self.report(failure.as_deref(), is_stopped))? + "\n";
             let written = Output::new(path).and_then(|mut file| {
                 file.write_all(json.as_bytes())?;
                 file.finish()
@@ -170,34 +170,17 @@ impl Summary {
         Ok(Exit::Done)
     }
 
-    fn report(&self, failure: Option<&str>, is_stopped: bool) -> Map<String, Value> {
-        let finish_reason = match failure {
-            Some(_) => "failed",
-            None if is_stopped => "interrupted",
-            None if self.counts.broken > 0 => "input_broken",
-            None => "finished",
-        };
-        let json = json!({
-            "processed": self.counts.processed,
-            "flagged": self.counts.flagged,
-            "skipped_short": self.counts.skipped_short,
-            "errors": self.counts.errors,
-            "short": self.counts.short,
-            "unchanged": self.counts.unchanged,
-            "replaced": self.counts.replaced,
-            "unknown_language": self.counts.unknown_language,
-            "elapsed_s": self.started.elapsed().as_secs_f64(),
-            "cpu_s": process::cpu_seconds(),
-            "peak_rss_bytes": process::peak_rss(),
-            "documents": self.documents,
-            "index_bytes": self.index_bytes,
-            "finish_reason": finish_reason,
-            "failure": failure,
-            "version": env!("CARGO_PKG_VERSION"),
-        });
-        match json {
-            Value::Object(map) => map,
-            _ => Map::new(),
+    fn report<'a>(&'a self, failure: Option<&'a str>, is_stopped: bool) -> RunReport<'a> {
+        RunReport {
+            counts: &self.counts,
+            elapsed_s: self.started.elapsed().as_secs_f64(),
+            cpu_s: process::cpu_seconds(),
+            peak_rss_bytes: process::peak_rss(),
+            documents: self.documents,
+            index_bytes: self.index_bytes,
+            finish_reason: self.counts.finish_reason(failure.is_some(), is_stopped),
+            failure,
+            version: env!("CARGO_PKG_VERSION"),
         }
     }
 }

@@ -1,8 +1,8 @@
 //! robots.txt: whether a file allows a path to our crawler, and which line decides.
 //!
 //! [`Robots::parse`] reads a whole file once; [`Robots::agent`] extracts the rules of one crawler as a compact,
-//! indexed [`RobotsAgent`], which a crawl keeps per host. Fetching, caching and the meaning of status codes are
-//! implemented elsewhere.
+//! indexed [`RobotsAgent`], which a crawl keeps per host. [`Meaning`] is that of the
+//! status of a response. Fetching and caching are implemented elsewhere.
 //!
 //! The rules are those of RFC 9309. Where the RFC leaves room, they follow the documentation of Google's parser:
 //! frequent typing errors of `Disallow` are accepted, a missing colon is forgiven, and unknown lines are ignored.
@@ -28,6 +28,8 @@
 mod normal;
 mod parse;
 mod rules;
+mod site;
 
 pub use parse::{MAX_BYTES, RequestRate, Robots, product_token};
 pub use rules::{Decision, Group, RobotsAgent, RuleLine};
+pub use site::{Meaning, PathVerdict};

@@ -7,10 +7,10 @@ use clap::{Args, Subcommand, ValueHint};
 
 use crate::args::{positive, span};
 
-/// What is done with an HTTP cache.
+/// The commands about an HTTP cache.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
-    /// Lists what is stored, in no order; --json for one object a line, with the headers by which an answer varies.
+    /// Lists the stored responses, in no order; --json prints one object per line, with the headers by which a response varies.
     #[command(before_help = "Examples:\n  \
         huntsman cache ls .huntsman/httpcache\n  \
         huntsman cache ls .huntsman/httpcache 'https://example.org/*' --json")]
@@ -18,7 +18,7 @@ pub(crate) enum CacheCommand {
         /// Directory of the cache.
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: PathBuf,
-        /// Glob on the URL, or after re: a regular expression.
+        /// Glob that URLs must match, or a regular expression after `re:`.
         #[arg(value_name = "PATTERN")]
         pattern: Option<String>,
         /// Prints JSON lines.
@@ -26,13 +26,13 @@ pub(crate) enum CacheCommand {
         json: bool,
     },
 
-    /// Prints the stored answer for a URL: its body, decoded. Exits with 1 if there is none.
+    /// Prints the decoded body of the stored response for a URL. Exits with 1 if there is none.
     #[command(before_help = "Examples:\n  \
         huntsman cache get .huntsman/httpcache https://example.org/ > page.html\n  \
         huntsman cache get .huntsman/httpcache https://example.org/ --headers")]
     Get(CacheGetArgs),
 
-    /// Removes answers: of a URL, old ones, or all.
+    /// Removes the responses for a URL, old ones, or all.
     #[command(before_help = "Examples:\n  \
         huntsman cache rm .huntsman/httpcache https://example.org/\n  \
         huntsman cache rm .huntsman/httpcache --older-than 30d")]
@@ -40,18 +40,18 @@ pub(crate) enum CacheCommand {
         /// Directory of the cache.
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: PathBuf,
-        /// Answers for this URL, whatever the method and the headers were.
+        /// Removes the responses for this URL, with any method and any headers.
         #[arg(value_name = "URL", value_hint = ValueHint::Url, required_unless_present_any = ["older_than", "all"])]
         url: Option<String>,
-        /// Answers that were stored, or last confirmed by their server, longer ago: 90s, 15m, 12h, 30d, 2w.
+        /// Removes responses that were stored, or last confirmed by their server, longer ago than this: 90s, 15m, 12h, 30d, 2w.
         #[arg(long, value_name = "TIME", value_parser = span, conflicts_with_all = ["url", "all"])]
         older_than: Option<Duration>,
-        /// Everything.
+        /// Removes all responses.
         #[arg(long, conflicts_with = "url")]
         all: bool,
     },
 
-    /// Writes the answers to GET requests as a WARC 1.1 file, one gzip member per record.
+    /// Writes the responses to GET requests into a WARC 1.1 file, one gzip member per record.
     #[command(
         name = "export-warc",
         before_help = "Example:\n  \
@@ -61,10 +61,10 @@ pub(crate) enum CacheCommand {
         /// Directory of the cache.
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: PathBuf,
-        /// Glob on the URL, or after re: a regular expression.
+        /// Glob that URLs must match, or a regular expression after `re:`.
         #[arg(value_name = "PATTERN")]
         pattern: Option<String>,
-        /// The file, which must not exist; `-` is stdout.
+        /// The file to write, which must not exist; `-` is stdout.
         #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
         out: PathBuf,
     },
@@ -77,7 +77,7 @@ pub(crate) struct CacheGetArgs {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
 
-    /// The page.
+    /// URL of the page.
     #[arg(value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: String,
 
@@ -85,19 +85,19 @@ pub(crate) struct CacheGetArgs {
     #[arg(long, group = "what")]
     pub(crate) headers: bool,
 
-    /// Prints the body (the default).
+    /// Prints the decoded body (the default).
     #[arg(long, group = "what")]
     pub(crate) body: bool,
 
-    /// Prints the body as it came, with its content codings.
+    /// Prints the body as it was received, with its content codings.
     #[arg(long, group = "what")]
     pub(crate) raw: bool,
 
-    /// Answers to requests with this method [default: GET, else whatever there is].
+    /// Method of the request [default: GET, or any method if there is no response to GET].
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
 
-    /// Of several answers the Nth, newest first; they differ by headers of the request.
+    /// Number of the response, newest first, if there are several for different request headers.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = positive)]
     pub(crate) variant: u64,
 }

@@ -21,8 +21,8 @@ pub(crate) struct CrawlArgs {
     #[command(flatten)]
     pub(crate) site: SiteArgs,
 
-    /// Compares every page with this article, a file (.txt, .html, .pdf, .wiki) or a URL: how sure one can be that it is copied from
-    /// there.
+    /// Article that every page is compared with: a .txt, .html, .pdf or .wiki file, or a URL. Records then say how
+    /// likely it is that the article was copied from the page.
     #[arg(long, value_name = "ARTICLE", value_hint = ValueHint::AnyPath)]
     pub(crate) copyvio: Option<String>,
 
@@ -33,11 +33,11 @@ pub(crate) struct CrawlArgs {
 /// What is crawled, and how: the same for all commands that crawl sites.
 #[derive(Debug, Args)]
 pub(crate) struct SiteArgs {
-    /// Where to start.
+    /// Start URLs.
     #[arg(value_name = "URL", required_unless_present = "seeds", value_hint = ValueHint::Url)]
     pub(crate) urls: Vec<String>,
 
-    /// File of start URLs, one a line, `#` begins a comment; `-` reads stdin.
+    /// File of start URLs, one per line; `#` begins a comment, and `-` reads stdin.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) seeds: Option<PathBuf>,
 
@@ -67,37 +67,38 @@ pub(crate) struct SiteArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Duplicate contents")]
 pub(crate) struct AvoidDupArgs {
-    /// Learns which parts of URLs do not change the content, and skips downloads that would bring nothing new: `default`, our
-    /// own model, or `reference`, MaybeDont's rules. What was learnt is in rules.json.
+    /// Learns which parts of URLs do not change the content, and skips requests for content that is already known.
+    /// MODE is `default` (Huntsman's own model) or `reference` (MaybeDont's rules). The learnt rules are written to
+    /// rules.json.
     #[arg(long, value_name = "MODE", num_args = 0..=1, require_equals = true, default_missing_value = "default")]
     pub(crate) avoid_dup: Option<AvoidDupArg>,
 
-    /// Pages of a site that are fetched before anything is skipped [default: 300].
+    /// Number of pages of a site that are fetched before any request is skipped [default: 300].
     #[arg(long, value_name = "PAGES", requires = "avoid_dup")]
     pub(crate) avoid_dup_warmup: Option<u64>,
 
-    /// Skips what is known with more than this probability [default: 0.98].
+    /// Skips a request if its content is known with more than this probability [default: 0.98].
     #[arg(long, value_name = "P", requires = "avoid_dup", value_parser = share)]
     pub(crate) avoid_dup_threshold: Option<f64>,
 
-    /// Share of the skips that is fetched all the same [default: 0.05].
+    /// Share of skippable requests that are fetched nevertheless, to test the rules [default: 0.05].
     #[arg(long, value_name = "SHARE", requires = "avoid_dup", value_parser = share)]
     pub(crate) avoid_dup_exploration: Option<f64>,
 
-    /// Lets that share fall with the age of a rule, down to this.
+    /// Lowest share of that kind: the share falls with the age of a rule down to this value.
     #[arg(long, value_name = "SHARE", requires = "avoid_dup", value_parser = share)]
     pub(crate) avoid_dup_exploration_min: Option<f64>,
 
-    /// Never matters: a parameter (`sid`, `utm_*`), a path segment (`/2`, from 0) or `host`. What differs in it only is skipped
-    /// from the start; may be repeated.
+    /// Part of URLs that never changes the content: a parameter (`sid`, `utm_*`), a path segment (`/2`, counted from
+    /// 0) or `host`. URLs that differ only in it are skipped from the start (repeatable).
     #[arg(long, value_name = "NAME", requires = "avoid_dup")]
     pub(crate) avoid_dup_pin: Vec<String>,
 
-    /// Always matters: nothing is skipped because of it; may be repeated.
+    /// Part of URLs that always changes the content: no request is skipped because of it (repeatable).
     #[arg(long, value_name = "NAME", requires = "avoid_dup")]
     pub(crate) avoid_dup_forbid: Vec<String>,
 
-    /// Says at the end what is believed of this URL, and why.
+    /// Prints at the end what the model predicts for this URL, and why.
     #[arg(long, value_name = "URL", requires = "avoid_dup", value_hint = ValueHint::Url)]
     pub(crate) explain: Option<url::Url>,
 }
@@ -106,21 +107,21 @@ pub(crate) struct AvoidDupArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Near-duplicates")]
 pub(crate) struct NearDupArgs {
-    /// Fingerprints the text of every page, and tells which earlier pages of its language it nearly equals: those that differ in
-    /// at most K of 128 bits, 0 to 7 [default K: 3].
+    /// Fingerprints the text of every page, and records which earlier pages in its language it nearly equals: those
+    /// whose fingerprints differ in at most K of 128 bits, 0 to 7 [default K: 3].
     #[arg(long, value_name = "K", num_args = 0..=1, require_equals = true, default_missing_value = "3", value_parser = distance)]
     pub(crate) near_dup: Option<u32>,
 
-    /// What texts are seen as: words-log, char5, words3 or words-tf [default: words-log].
+    /// Feature set of the fingerprints: words-log, char5, words3 or words-tf [default: words-log].
     #[arg(long, value_name = "NAME", requires = "near_dup", value_parser = features)]
     pub(crate) near_dup_features: Option<Features>,
 
-    /// Pages with fewer words are not flagged [default: 50].
+    /// Minimum number of words of a page that is flagged as a near-duplicate [default: 50].
     #[arg(long, value_name = "N", requires = "near_dup")]
     pub(crate) near_dup_min_words: Option<usize>,
 
-    /// What happens to a near-duplicate of an earlier page: its record says so (the default), its links are not followed either, or it
-    /// is skipped.
+    /// What to do with a near-duplicate of an earlier page: flag it in its record (the default), also ignore its
+    /// links, or skip it.
     #[arg(long, value_name = "WHAT", requires = "near_dup")]
     pub(crate) on_near_duplicate: Option<OnNearDuplicateArg>,
 }
@@ -129,8 +130,8 @@ pub(crate) struct NearDupArgs {
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct TextIndexArgs {
-    /// Adds what every page says to the full-text index in this directory, which is made if there is none; any number of crawls may
-    /// add to one, one after the other. Its pages are sources for `copyvio check --index`.
+    /// Adds the text of every page to the full-text index in this directory, and creates the index if there is none.
+    /// Several crawls may add to one index, one after another. `copyvio check --index` finds sources in it.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) index: Option<PathBuf>,
 }
@@ -138,11 +139,11 @@ pub(crate) struct TextIndexArgs {
 /// What happens to a near-duplicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnNearDuplicateArg {
-    /// Its record says so.
+    /// Its record says which pages it nearly equals.
     Flag,
-    /// That, and its links are not followed.
+    /// Its record says so, and its links are not followed.
     NoFollow,
-    /// A drop record with reason near_duplicate takes the place of its page record.
+    /// It gets a drop record with the reason near_duplicate instead of a page record.
     Skip,
 }
 
@@ -185,30 +186,30 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
 
-    /// Starts anew where the directory holds an earlier crawl, whose files are deleted.
+    /// Starts a new crawl if the directory holds an earlier one, whose files are deleted.
     #[arg(long)]
     pub(crate) fresh: bool,
 
-    /// Adds the text of each page, counts its words, and detects its language if none is declared. Without it, `words`
-    /// is null and `lang` is what the page declares.
+    /// Adds the text of each page, counts its words, and detects its language if none is declared. Without this flag,
+    /// `words` is null and `lang` is the declared language.
     #[arg(long)]
     pub(crate) text: bool,
 
-    /// Where the queue lives: `redb` or `sled` in the directory, so that an interrupted crawl goes on, or `memory`, where it starts
-    /// anew [default: redb; memory with --profile test and with --out -].
+    /// Store of the queue: `redb` or `sled` on disk, so that an interrupted crawl can be continued, or `memory`,
+    /// which is lost with the process [default: redb; memory with --profile test and with --out -].
     #[arg(long, value_name = "STORE")]
     pub(crate) store: Option<String>,
 
-    /// Exits with 3 when a limit (pages, time, errors) stopped the crawl.
+    /// Exits with code 3 if a limit (pages, time, errors) stopped the crawl.
     #[arg(long)]
     pub(crate) fail_on_limit: bool,
 
-    /// Serves Prometheus text at /metrics while the crawl runs. A port alone means 127.0.0.1. A metric is named
-    /// huntsman_ and the key of its stat, with _ for everything but letters and digits.
+    /// Serves metrics as Prometheus text at /metrics while the crawl runs. A port alone means 127.0.0.1. The name of
+    /// a metric is huntsman_ and the key of its stat, with _ for every character other than letters and digits.
     #[arg(long, value_name = "ADDR", value_parser = listen_address)]
     pub(crate) metrics: Option<SocketAddr>,
 
-    /// Lets --metrics listen on an address that other machines reach.
+    /// Allows --metrics to listen on an address that other machines can reach.
     #[arg(long, requires = "metrics")]
     pub(crate) metrics_public: bool,
 
@@ -221,41 +222,44 @@ pub(crate) struct OutputArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Reach")]
 pub(crate) struct ReachArgs {
-    /// Which links are followed, compared with the start URLs [default: host] (setting scope).
+    /// Which links are followed, relative to the start URLs [default: host] (setting scope).
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Option<ScopeArg>,
 
-    /// Host that is in scope as well (repeatable; IPv6 in brackets; setting allow_hosts).
+    /// Another host that is in scope (repeatable; IPv6 in brackets; setting allow_hosts).
     #[arg(long, value_name = "HOST[:PORT]")]
     pub(crate) allow_host: Vec<String>,
 
-    /// Follows only URLs that match this glob, or after re: this regular expression (repeatable; setting include).
+    /// Follows only URLs that match this glob, or a regular expression after `re:` (repeatable; setting include).
     #[arg(long, value_name = "GLOB")]
     pub(crate) include: Vec<String>,
 
-    /// Does not follow URLs that match this glob or re:expression; wins over --include (repeatable; setting exclude).
+    /// Does not follow URLs that match this glob, or a regular expression after `re:`; takes precedence over
+    /// --include (repeatable; setting exclude).
     #[arg(long, value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
 
-    /// Fetches only URLs of this list, compared in canonical form; others are skipped as not_listed.
+    /// Fetches only the URLs in this file, one per line, compared in canonical form; other URLs are skipped as
+    /// not_listed.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) only: Option<PathBuf>,
 
-    /// Also reads the sitemaps that robots.txt of each start URL's site names (/sitemap.xml if it names none), and fetches
-    /// the pages in them that are in scope. A sitemap is a page of its own, with the number of its entries as `links`.
+    /// Also reads the sitemaps that robots.txt of each start URL's site names (/sitemap.xml if it names none), and
+    /// fetches the pages in them that are in scope. A sitemap gets a page record of its own; its `links` is the
+    /// number of its entries.
     #[arg(long)]
     pub(crate) sitemaps: bool,
 
-    /// Delivers exactly so many pages at most (setting closespider_pagecount).
+    /// Maximum number of delivered pages, which is never exceeded (setting closespider_pagecount).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_pages: Option<u64>,
 
-    /// Follows so many links from a start URL or a sitemap at most; 0 fetches the start URLs, and with --sitemaps what the
-    /// sitemaps list, only (setting depth_limit).
+    /// Maximum number of links from a start URL or a sitemap to a page; 0 fetches only the start URLs and, with
+    /// --sitemaps, the pages in the sitemaps (setting depth_limit).
     #[arg(long, value_name = "N")]
     pub(crate) max_depth: Option<u16>,
 
-    /// Stops after so many seconds (setting closespider_timeout).
+    /// Maximum duration of the crawl in seconds (setting closespider_timeout).
     #[arg(long, value_name = "SECS", value_parser = positive_seconds)]
     pub(crate) max_time: Option<f64>,
 }
@@ -264,19 +268,19 @@ pub(crate) struct ReachArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Pace")]
 pub(crate) struct PaceArgs {
-    /// Seconds between the starts of two requests of one host (setting download_delay).
+    /// Minimum seconds between the starts of two requests to one host (setting download_delay).
     #[arg(long, value_name = "SECS", value_parser = seconds)]
     pub(crate) delay: Option<f64>,
 
-    /// Requests in flight per host (setting concurrent_requests_per_domain).
+    /// Maximum number of requests in flight per host (setting concurrent_requests_per_domain).
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) per_host: Option<u64>,
 
-    /// Requests in flight in all (setting concurrent_requests).
+    /// Maximum number of requests in flight in total (setting concurrent_requests).
     #[arg(long, value_name = "N", value_parser = positive)]
     pub(crate) concurrency: Option<u64>,
 
-    /// Quota of the whole crawl (setting requests_per_second).
+    /// Maximum number of requests per second of the whole crawl (setting requests_per_second).
     #[arg(long, value_name = "N", value_parser = positive_seconds)]
     pub(crate) requests_per_second: Option<f64>,
 }

@@ -6,10 +6,10 @@ use clap::{Subcommand, ValueHint};
 
 use crate::args::positive;
 
-/// What is done with the state of a crawl. DIR is what was given to `crawl --out`, or the `state` in it.
+/// The commands about the state of a crawl. DIR is the directory that was given to `crawl --out`, or the `state` in it.
 #[derive(Debug, Subcommand)]
 pub(crate) enum JobCommand {
-    /// Shows how far the crawl came, and what is queued.
+    /// Shows the progress of the crawl, and which requests are queued.
     #[command(before_help = "Example:\n  huntsman job info example.org-crawl")]
     Info {
         /// Directory of the crawl, or the state in it.
@@ -31,19 +31,19 @@ pub(crate) enum JobCommand {
         /// Directory of the crawl, or the state in it.
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: PathBuf,
-        /// Only those of one host, by the name that `job info` has for it.
+        /// Lists only URLs of this host, by its name in `job info`.
         #[arg(long, value_name = "HOST", value_hint = ValueHint::Hostname)]
         host: Option<String>,
         /// Prints JSON lines.
         #[arg(long)]
         json: bool,
-        /// So many at most.
+        /// Maximum number of URLs.
         #[arg(long, value_name = "N", value_parser = positive)]
         limit: Option<u64>,
     },
 
-    /// Prints what was seen, one a line and in no order. URLs are not kept: each line is a fingerprint, the 128-bit hash of
-    /// method, URL in canonical form and body in hexadecimal, as `ls-queue --json` has it.
+    /// Prints the fingerprints of all requests that were seen, one per line and in no order. URLs are not stored: a fingerprint is
+    /// the 128-bit hash of method, URL in canonical form and body in hexadecimal, as in `ls-queue --json`.
     #[command(
         name = "export-seen",
         before_help = "Example:\n  huntsman job export-seen example.org-crawl > seen.txt"
@@ -54,8 +54,8 @@ pub(crate) enum JobCommand {
         dir: PathBuf,
     },
 
-    /// Takes the requests of a host out of the queue; they are recorded in drops.jsonl as dropped_by_user, and the crawl goes
-    /// on without them. Links to the host that are found later are queued all the same: see `crawl --exclude`.
+    /// Removes the requests of a host from the queue and records them in drops.jsonl as dropped_by_user; the crawl goes on without
+    /// them. Links to the host that are found later are queued again; `crawl --exclude` prevents that.
     #[command(
         name = "drop-host",
         before_help = "Example:\n  huntsman job drop-host example.org-crawl slow.example.org"
@@ -64,7 +64,7 @@ pub(crate) enum JobCommand {
         /// Directory of the crawl, or the state in it.
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
         dir: PathBuf,
-        /// The host, by the name that `job info` has for it.
+        /// The host, by its name in `job info`.
         #[arg(value_name = "HOST", value_hint = ValueHint::Hostname)]
         host: String,
     },

@@ -1,0 +1,132 @@
+//! The directory that a crawl writes: its state, its records, its reports.
+//!
+//! A run has a directory of its own. [`Plan::of`] says what may be done with what is there, and [`Use::create`] makes and locks the
+//! directory; the two are apart so that a program can find all its errors between them and leaves no half-made directory behind. From
+//! [`OutputDir::begin`] on the files count, and a run that is killed can be continued; [`OutputDir::finish`] writes the report.
+//! [`OutputDir::attach`] makes a crawl write its records. [`html_report`] is a report for people, and [`verify`] checks directories.
+//!
+//! The crate is not a sink for records of one's own (those are in `huntsman_middleware::sinks`), prints nothing, and parses no flags. Its
+//! messages name the flags of the command `huntsman`, which writes all its directories by this crate.
+//!
+//! ```
+//! use huntsman_crawler::{Backend, Timestamp};
+//! use huntsman_output::{OutputDir, Plan, Run, State};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("example.org-crawl");
+//! let seed = "https://example.org/".parse()?;
+//! let planned = |path| Plan::of(path, false, Run::Crawl, Backend::Memory).map_err(|error| error.into_boxed());
+//! if let Plan::Use(plan) = planned(&path)? {
+//!     let mut directory = plan.create(&seed, Timestamp::wall().to_rfc3339()).map_err(|error| error.into_boxed())?;
+//!     directory.begin()?;
+//!     // Here is the crawl.
+//!     directory.finish(State::Finished, "finished", 0, b"{}\n")?;
+//! }
+//! assert!(matches!(planned(&path)?, Plan::Finished(_)));
+//! # Ok(())
+//! # }
+//! ```
+
+// Files are written with `huntsman_files`; see clippy.toml.
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
+
+mod avoid_dup;
+mod directory;
+mod found;
+mod html_report;
+pub mod markup;
+mod plan;
+pub mod process;
+mod records;
+pub mod render;
+mod report;
+mod status;
+pub mod verify;
+
+use std::path::{Path, PathBuf};
+
+use huntsman_crawler::terminal::escape;
+use huntsman_crawler::{Error, Result};
+use url::Url;
+
+pub use avoid_dup::{AvoidDupReport, LearntRules};
+pub use directory::OutputDir;
+pub use found::{Found, Hold};
+pub use html_report::html_report;
+pub use plan::{Plan, Use};
+pub use report::{CopyvioReport, FailedSeed, NearDupLanguage, NearDupReport, Report};
+pub use status::{Run, State, Status};
+
+/// Records of pages.
+pub const PAGES: &str = "pages.jsonl";
+/// Records of requests that ended without a page.
+pub const DROPS: &str = "drops.jsonl";
+/// The report of the crawl.
+pub const REPORT: &str = "report.json";
+/// The rules that AvoidDup learnt.
+pub const RULES: &str = "rules.json";
+/// Settings that make later crawls treat URLs as equal, as AvoidDup learnt them.
+pub const CANONICAL: &str = "canonical.toml";
+/// The report for people; only `demo` writes it.
+pub const HTML_REPORT: &str = "report.html";
+/// The results of a sweep: a pair of an article and a source in each line.
+pub const SWEEP: &str = "sweep.jsonl";
+/// The results of a sweep for people.
+pub const SWEEP_REPORT: &str = "sweep.html";
+/// The directory for the state that later runs need.
+const STATE: &str = "state";
+/// The name of the status file in the state directory.
+pub const STATUS_NAME: &str = "crawl.json";
+const LOCK: &str = "state/lock";
+/// Queue, seen set, positions of files and everything else that is needed to continue a crawl.
+const JOB: &str = "state/job";
+/// Pairs of texts for the report of a sweep.
+const PAIRS: &str = "state/pairs";
+/// Articles of a sweep that wait to be checked.
+const ARTICLES: &str = "state/articles";
+/// Directories that a run creates, and that `--fresh` deletes.
+const OWN_FOLDERS: [&str; 3] = [JOB, PAIRS, ARTICLES];
+/// Files that a run creates, and that `--fresh` deletes. Nothing else in the directory is ever touched.
+const OWN_FILES: [&str; 8] = [PAGES, DROPS, REPORT, HTML_REPORT, RULES, CANONICAL, SWEEP, SWEEP_REPORT];
+
+/// Suffix of the temporary file with which a file is replaced; a kill may leave such a file behind.
+const UNFINISHED: &str = ".new";
+
+/// The directory of a run from this URL if the user names none, in the working directory: `example.org-crawl`.
+pub fn default_dir(seed: &Url, run: Run) -> PathBuf {
+    let host = seed.host_str().unwrap_or("site");
+    let word = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' };
+    let name: String = host.trim_matches(['[', ']', '.']).chars().map(word).take(200).collect();
+    PathBuf::from(format!("{name}-{}", run.name()))
+}
+
+/// The status of an output directory that no process is using; `None` if it is not an output directory.
+///
+/// # Errors
+/// Another process is using it, or its state is damaged.
+pub fn held(path: &Path) -> Result<Option<Status>> {
+    if directory::is_locked(path) {
+        return Err(Error::msg(format!("another huntsman crawls into {}; wait until it ends", shown(path))));
+    }
+    Status::read(path)
+}
+
+/// The directory of the job in an output directory.
+pub fn job_of(path: &Path) -> PathBuf {
+    path.join(JOB)
+}
+
+fn shown(path: &Path) -> String {
+    escape(&path.to_string_lossy()).into_owned()
+}
+
+fn in_use(path: &Path) -> Error {
+    Error::msg(format!(
+        "another huntsman crawls into {}; wait for it, or name another directory with --out",
+        shown(path)
+    ))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,33 @@
+//! The records that a crawl writes into its directory.
+
+use huntsman_crawler::{Backend, CrawlerBuilder, Job, Result, Spider};
+use huntsman_middleware::sinks::{DropLog, JsonLines};
+use serde::Serialize;
+
+use crate::{DROPS, OutputDir, PAGES};
+
+impl OutputDir {
+    /// Makes a crawl write its items into `pages.jsonl` and its drops into `drops.jsonl`. Unless the queue is in memory, the crawl gets the
+    /// job of this directory, and the files continue at the positions of the job's last commit. The log of drops has to be finished after
+    /// the crawl ([`DropLog::finish`]): a missing record of a drop is as bad as a missing page.
+    ///
+    /// # Errors
+    /// The job cannot be opened, or a file cannot be written.
+    pub fn attach<S>(&self, builder: CrawlerBuilder<S>) -> Result<(CrawlerBuilder<S>, DropLog)>
+    where
+        S: Spider,
+        S::Item: Serialize,
+    {
+        let (pages, drops) = (self.file(PAGES), self.file(DROPS));
+        if self.store() == Backend::Memory {
+            let builder = builder.pipeline(JsonLines::create(pages)?);
+            let drops = DropLog::create(drops)?;
+            return Ok((builder.observer(drops.clone()), drops));
+        }
+        let job = Job::open(self.job(), self.store())?;
+        let (pages, position) = JsonLines::of_job(pages)?;
+        let drops = DropLog::of_job(drops)?;
+        let builder = builder.job(job).pipeline(pages).persist(position);
+        Ok((builder.observer(drops.clone()).persist(drops.clone()), drops))
+    }
+}
