@@ -66,6 +66,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-detect",
                 "huntsman-files",
                 "huntsman-html",
+                "huntsman-output",
                 "huntsman-store",
                 "huntsman-text",
             ],

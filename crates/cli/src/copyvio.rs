@@ -6,7 +6,6 @@ mod common;
 mod documents;
 mod input;
 mod plan;
-mod side_by_side;
 
 pub(crate) use args::{AmongArgs, CheckArgs, CompareArgs, CopyvioCommand, ShowArgs};
 pub(crate) use candidates::CandidateArgs;
@@ -14,4 +13,3 @@ pub(crate) use documents::Documents;
 pub use input::pdf_reader;
 pub(crate) use input::{Input, Inputs};
 pub(crate) use plan::{EachCheckArgs, PlanArgs};
-pub(crate) use side_by_side::{STYLE, page, pair, table};

@@ -1,33 +1,36 @@
-//! `sweep.jsonl`: the results of a sweep, with support for continuing after a kill.
+//! The file of the results of a sweep, which continues after a kill.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use huntsman::detect::copyvio::{Band, Verdict};
-use huntsman::middleware::sinks::FilePosition;
-use huntsman::sweep::{Checked, Compared, Comparison, Subject};
-use huntsman::{Error, Persist, Result, Timestamp};
+use huntsman_crawler::terminal::escape;
+use huntsman_crawler::{Error, Persist, Result, Timestamp};
+use huntsman_middleware::sinks::FilePosition;
+use huntsman_output::markup::address;
 use maud::html;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::report::Pair;
-use crate::copyvio::pair;
-use crate::exit::{Failure, Outcome};
-use crate::markup::address;
-use crate::output::{OutputDir, SWEEP};
-use crate::render::{escape, warn};
+use super::candidates::Subject;
+use super::checked::Checked;
+use super::comparison::{Compared, Comparison};
+use super::report::PairFile;
+use super::side_by_side::pair;
 
-/// Writes the results of each article, all its lines at once. The job commits the position in the file together with
-/// the list of waiting articles, so a continued run finds the results of exactly the articles that it does not check
+/// Writes the results of each article to a file, all its lines at once: a JSON object for each pair of the article and a
+/// source ([`Compared::json`] with `article`, `rank`, `of`, `unified_confidence`, `possible_miss` and `checked_at`). Cheap
+/// to clone; clones share the file.
+///
+/// In a job, register it with the builder: `builder.persist(findings)`. The job commits the position in the file together
+/// with the list of waiting articles, so a resumed run finds the results of exactly the articles that it does not check
 /// again.
-#[derive(Clone, Debug)]
-pub(super) struct Findings(Arc<Mutex<Inner>>);
+#[derive(Clone)]
+pub struct Findings(Arc<Mutex<Inner>>);
 
-#[derive(Debug)]
 struct Inner {
     path: PathBuf,
     file: File,
@@ -36,13 +39,15 @@ struct Inner {
     pairs: PathBuf,
     done: HashSet<String>,
     /// Errors of candidate sources that were already reported.
-    told: HashSet<String>,
+    reported: HashSet<String>,
+    /// Gets a message about a failed query.
+    warn: Arc<dyn Fn(&str) + Send + Sync>,
 }
 
-/// Maximum number of such errors that are reported.
-const TOLD: usize = 20;
+/// Maximum number of such messages.
+const MAX_REPORTED: usize = 20;
 
-/// The fields that tell to which article a line belongs, and whether all its lines are there.
+/// The fields that tell to which article a line belongs, and how many lines the article has.
 #[derive(Deserialize)]
 struct Line {
     article: String,
@@ -50,32 +55,38 @@ struct Line {
 }
 
 impl Findings {
-    /// Opens the file of a directory. The file counts as empty until the job says how far it was written.
+    /// Opens a file of results, or creates it, and creates the folder `pairs` for pairs of texts side by side. The file
+    /// counts as empty until the job says how far it was written. `warn` gets each error of a query once, at most 20.
     ///
     /// # Errors
-    /// The file cannot be written.
-    pub(super) fn open(directory: &OutputDir) -> Outcome<Self> {
-        let path = directory.file(SWEEP);
-        let failed =
-            |error: io::Error| Failure::crawl(format!("{}: {error}", escape(&path.to_string_lossy())));
-        let pairs = directory.pairs();
-        huntsman::files::create_dir_all(&pairs).map_err(failed)?;
-        let file = huntsman::files::open_append(&path).map_err(failed)?;
-        let position = FilePosition::new(&path)?;
-        let (done, told) = (HashSet::new(), HashSet::new());
-        Ok(Self(Arc::new(Mutex::new(Inner { path, file, written: 0, position, pairs, done, told }))))
+    /// The file or the folder cannot be written.
+    pub fn open(results: &Path, pairs: &Path, warn: Arc<dyn Fn(&str) + Send + Sync>) -> Result<Self> {
+        let failed = |error: io::Error| Error::from(error).context(shown(results));
+        huntsman_files::create_dir_all(pairs).map_err(failed)?;
+        let file = huntsman_files::open_append(results).map_err(failed)?;
+        let position = FilePosition::new(results)?;
+        Ok(Self(Arc::new(Mutex::new(Inner {
+            path: results.to_owned(),
+            file,
+            written: 0,
+            position,
+            pairs: pairs.to_owned(),
+            done: HashSet::new(),
+            reported: HashSet::new(),
+            warn,
+        }))))
     }
 
-    /// Whether an earlier run wrote the results of an article.
-    pub(super) fn is_done(&self, article: &str) -> bool {
+    /// Whether an earlier run wrote the results of an article, by its URL.
+    pub fn is_done(&self, article: &str) -> bool {
         self.inner().done.contains(article)
     }
 
-    /// Writes the results of an article.
+    /// Writes the results of an article, and both texts of each suspicious pair.
     ///
     /// # Errors
     /// The disk is full or gone.
-    pub(super) fn write(&self, subject: &Subject, checked: Checked) -> Result<()> {
+    pub fn write(&self, subject: &Subject, checked: Checked) -> Result<()> {
         self.inner().write(subject, checked)
     }
 
@@ -92,7 +103,7 @@ impl Persist for Findings {
     fn load(&self, state: Option<&[u8]>) -> Result<()> {
         let mut inner = self.inner();
         inner.position.load(state)?;
-        let (done, end) = whole(&inner.path)?;
+        let (done, end) = whole_articles(&inner.path)?;
         inner.written = inner.file.metadata()?.len();
         if end != inner.written {
             return Err(Error::msg(format!(
@@ -117,9 +128,9 @@ impl Persist for Findings {
 impl Inner {
     fn write(&mut self, subject: &Subject, checked: Checked) -> Result<()> {
         for (by, error) in &checked.errors {
-            let trouble = format!("{}: {}", escape(by), escape(error));
-            if self.told.len() < TOLD && self.told.insert(trouble.clone()) {
-                warn(&trouble);
+            let message = format!("{by}: {error}");
+            if self.reported.len() < MAX_REPORTED && self.reported.insert(message.clone()) {
+                (self.warn)(&message);
             }
         }
         let article = subject.url.clone().unwrap_or_default();
@@ -139,13 +150,13 @@ impl Inner {
             serde_json::to_writer(&mut lines, &line)?;
             lines.push(b'\n');
         }
-        for compared in comparison.sources.iter().filter(|compared| is_flagged(compared)) {
+        for compared in comparison.sources.iter().filter(|compared| compared.is_flagged()) {
             self.keep_pair(&article, comparison.article.text(), compared)?;
         }
         if let Err(error) = self.file.write_all(&lines) {
             // The file may end with half an article, so no position behind it may be committed.
             self.position.fail();
-            return Err(Error::from(error).context(format!("writing {SWEEP}")));
+            return Err(Error::from(error).context(format!("writing {}", file_name(&self.path))));
         }
         self.written += lines.len() as u64;
         self.position.set(self.written);
@@ -154,23 +165,35 @@ impl Inner {
 
     /// Stores two texts side by side for the report.
     fn keep_pair(&self, article: &str, text: &str, compared: &Compared) -> Result<()> {
-        let pair_of = Pair::of(article, &compared.name);
+        let pair_file = PairFile::of(article, &compared.name);
         let heading = html! { (address(article)) " and " (address(&compared.name)) };
-        let html = pair(pair_of.number(), &heading, text, compared).into_string();
-        let path = self.pairs.join(pair_of.file());
-        let written = huntsman::files::write(&path, html);
+        let html = pair(pair_file.number(), &heading, text, compared).into_string();
+        let path = self.pairs.join(pair_file.name());
+        let written = huntsman_files::write(&path, html);
         written.map_err(|error| Error::from(error).context(format!("writing {}", path.display())))
     }
 }
 
-fn is_flagged(compared: &Compared) -> bool {
-    compared.source.confidence.band() != Band::None
-        || compared.evidence().is_some_and(|evidence| evidence.verdict != Verdict::None)
+impl fmt::Debug for Findings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Findings").field("path", &self.inner().path).finish_non_exhaustive()
+    }
 }
 
-/// The articles whose lines are complete, and the offset at which the last of them ends.
-pub(crate) fn whole(path: &Path) -> Result<(HashSet<String>, u64)> {
-    let name = escape(&path.to_string_lossy()).into_owned();
+fn shown(path: &Path) -> String {
+    escape(&path.to_string_lossy()).into_owned()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(|| shown(path), |name| escape(&name.to_string_lossy()).into_owned())
+}
+
+/// The articles of a file of results whose lines are complete, and the offset in bytes at which the last of them ends.
+///
+/// # Errors
+/// The file cannot be read, or a complete line of it is damaged; the error names the line.
+pub fn whole_articles(path: &Path) -> Result<(HashSet<String>, u64)> {
+    let name = shown(path);
     let failed = |error: &dyn std::fmt::Display| Error::msg(format!("reading {name}: {error}"));
     let mut reader = BufReader::new(File::open(path).map_err(|error| failed(&error))?);
     let (mut done, mut end, mut at) = (HashSet::new(), 0, 0);
@@ -206,10 +229,7 @@ pub(crate) fn whole(path: &Path) -> Result<(HashSet<String>, u64)> {
 mod tests {
     use std::fs;
 
-    use huntsman::Backend;
-
     use super::*;
-    use crate::output::{Plan, Run};
 
     #[test]
     fn whole_articles_are_done_and_what_is_torn_is_told_apart() {
@@ -221,12 +241,12 @@ mod tests {
         for torn in ["", "{\"article\": \"c\", \"o", &line("c", 3), &[line("c", 2), "{".to_owned()].concat()]
         {
             fs::write(&path, format!("{kept}{torn}")).unwrap();
-            let (done, end) = whole(&path).unwrap();
+            let (done, end) = whole_articles(&path).unwrap();
             assert_eq!(done, ["a", "b"].map(str::to_owned).into());
             assert_eq!(end, kept.len() as u64, "{torn}");
         }
         fs::write(&path, format!("{kept}nonsense\n{kept}")).unwrap();
-        assert!(whole(&path).unwrap_err().to_string().contains("line 4"));
+        assert!(whole_articles(&path).unwrap_err().to_string().contains("line 4"));
     }
 
     #[test]
@@ -234,26 +254,22 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let line = |article: &str, of: usize| format!("{}\n", json!({"article": article, "of": of}));
         let (known, unknown) = (line("a", 1), [line("b", 2), line("b", 2), line("c", 3)].concat());
-        let Plan::Use(plan) = Plan::of(dir.path(), false, Run::Sweep, Backend::Redb).unwrap() else {
-            panic!()
-        };
-        let seed = url::Url::parse("https://example.org/").unwrap();
-        let directory = plan.create(&seed, "2026-11-21T00:00:00Z".to_owned()).unwrap();
-        let path = directory.file(SWEEP);
+        let path = dir.path().join("sweep.jsonl");
+        let open = || Findings::open(&path, &dir.path().join("pairs"), Arc::new(|_: &str| {})).unwrap();
         // The state at the last commit before a kill.
-        let findings = Findings::open(&directory).unwrap();
+        let findings = open();
         findings.load(None).unwrap();
         findings.inner().file.write_all(known.as_bytes()).unwrap();
         findings.inner().position.set(known.len() as u64);
         let state = findings.save().unwrap().unwrap();
         findings.inner().file.write_all(unknown.as_bytes()).unwrap();
         drop(findings);
-        let findings = Findings::open(&directory).unwrap();
+        let findings = open();
         findings.load(Some(&state)).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), known);
         assert!(findings.is_done("a") && !findings.is_done("b") && !findings.is_done("c"));
         // If the job has no position yet, the file starts from the beginning.
-        let findings = Findings::open(&directory).unwrap();
+        let findings = open();
         findings.load(None).unwrap();
         assert!(fs::read(&path).unwrap().is_empty() && !findings.is_done("a"));
     }

@@ -2,7 +2,8 @@
 //!
 //! A [`CandidateSource`] finds pages that an article may be taken from: its own links, given URLs, search engines, a
 //! full-text index of earlier crawls, an index of near-duplicates. A [`Workspace`] reads these pages with a polite crawl
-//! and compares each with the article ([`Checked`]). A [`Sweep`] does that for every article that a crawl finds.
+//! and compares each with the article ([`Checked`]). A [`Sweep`] does that for every article that a crawl finds, and a [`SiteSweep`] writes
+//! the results to files, with a report in HTML.
 //!
 //! This crate is not the comparison (that is [`huntsman_detect::copyvio`]): it brings both texts together. It is not a
 //! command and prints nothing; `huntsman copyvio`, `huntsman sweep` and `huntsman serve` are command lines around it. It
@@ -56,6 +57,7 @@ mod check;
 mod checked;
 mod comparison;
 mod cores;
+mod findings;
 mod full_text;
 mod linked_text;
 mod memory;
@@ -70,9 +72,12 @@ mod plan;
 mod queries;
 mod reading;
 mod recent;
+mod report;
 mod running_check;
 mod search;
 pub mod service;
+pub mod side_by_side;
+mod site_sweep;
 mod source_reader;
 mod sources;
 mod sweep;
@@ -85,6 +90,7 @@ pub use cache::CheckCache;
 pub use candidates::{Candidate, CandidateError, CandidateSource, FindFuture, GivenUrls, Links, Subject};
 pub use checked::{Checked, Found};
 pub use comparison::{Compared, Comparison};
+pub use findings::{Findings, whole_articles};
 pub use linked_text::LinkedText;
 pub use memory::{Memory, MemoryPermit};
 pub use near_candidates::NearCandidates;
@@ -94,7 +100,9 @@ pub use pdf::{PdfError, PdfProcess, PdfText};
 pub use pending::PendingArticles;
 pub use plan::CheckPlan;
 pub use reading::{NoText, Reading, TextKind, external_links, links_to_others};
+pub use report::{SweepTotals, write_report};
 pub use search::{Engine, SearchEngine};
+pub use site_sweep::{SiteSweep, SweepFiles, article_of};
 pub use source_reader::SourceResult;
 pub use sweep::Sweep;
 #[cfg(feature = "text-index")]

@@ -21,12 +21,12 @@
 mod columns;
 mod sandbox;
 
-use std::fs::File;
-use std::io::{BufWriter, Read, Seek, Write};
+use std::io::{BufWriter, Write};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 use std::{fmt, panic, process, thread};
 
+use huntsman_output::process::Resident;
 use pdf_extract::{Document, OutputError};
 
 use self::columns::Columns;
@@ -68,15 +68,14 @@ pub fn missing_protections() -> Vec<&'static str> {
 /// takes longer than 60 s. Panics print nothing from now on.
 pub fn limit() {
     // This has to be opened while files can still be opened.
-    let mut memory = ResidentSize::open();
+    let mut memory = Resident::open();
     sandbox::give_up_files();
     let (send, started) = mpsc::channel();
     // Without this thread, the parent process ends this one in time.
     let watch = thread::Builder::new().spawn(move || {
         let start = Instant::now();
         let _ = send.send(());
-        let mut is_small =
-            || memory.as_mut().and_then(ResidentSize::bytes).is_none_or(|bytes| bytes < MEMORY);
+        let mut is_small = || memory.as_mut().and_then(Resident::bytes).is_none_or(|bytes| bytes < MEMORY);
         while start.elapsed() < TIME && is_small() {
             thread::sleep(WATCH);
         }
@@ -119,25 +118,6 @@ fn extract(pdf: &[u8], output: impl Write) -> Result<(), OutputError> {
     pdf_extract::output_doc(&document, &mut Columns::new(BufWriter::new(output)))
 }
 
-/// The resident size of this process, read repeatedly from one open file.
-struct ResidentSize(File);
-
-impl ResidentSize {
-    /// `None` on systems other than Linux.
-    fn open() -> Option<Self> {
-        File::open("/proc/self/status").ok().map(Self)
-    }
-
-    fn bytes(&mut self) -> Option<u64> {
-        let mut status = String::new();
-        self.0.rewind().ok()?;
-        self.0.read_to_string(&mut status).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-        let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-        Some(kilobytes * 1_024)
-    }
-}
-
 #[cfg(unix)]
 fn limit_resources() {
     use rustix::process::{Resource, Rlimit, setrlimit};
@@ -149,15 +129,3 @@ fn limit_resources() {
 
 #[cfg(not(unix))]
 fn limit_resources() {}
-
-#[cfg(all(test, target_os = "linux"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_resident_size_is_read_again_and_again() {
-        let mut size = ResidentSize::open().unwrap();
-        assert!(size.bytes().unwrap() > 100 << 10);
-        assert!(size.bytes().is_some());
-    }
-}

@@ -1,4 +1,4 @@
-//! `sweep.html`: the results of a sweep in order of rank, with texts side by side.
+//! The results of a sweep as an HTML page: in order of rank, with texts side by side.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -6,13 +6,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
+use huntsman_output::markup::{Web, address, file};
+use huntsman_output::render::{count, shorten};
 use maud::{Markup, PreEscaped, html};
 use serde::{Deserialize, Serialize};
 
-use crate::copyvio::STYLE;
-use crate::markup::{Web, address, file};
-use crate::output::{OutputDir, SWEEP};
-use crate::render::{count, shorten};
+use super::side_by_side::STYLE;
+use super::site_sweep::SweepFiles;
 
 /// Maximum number of rows in the list.
 const ROWS: usize = 500;
@@ -20,11 +20,11 @@ const ROWS: usize = 500;
 const PAIRS: usize = 60;
 const PAIR_BYTES: u64 = 24 << 20;
 
-/// A pair of an article and a source, as the files of a sweep name it.
+/// The file of a pair of an article and a source, named by a hash of both.
 #[derive(Debug)]
-pub(super) struct Pair(u32);
+pub(super) struct PairFile(u32);
 
-impl Pair {
+impl PairFile {
     pub(super) fn of(article: &str, source: &str) -> Self {
         // Two pairs with the same number would share an anchor; with a thousand pairs this happens in one of four
         // thousand reports.
@@ -33,17 +33,17 @@ impl Pair {
         Self((hash.finish() >> 33) as u32)
     }
 
-    /// The number that names the pair's anchors.
+    /// The number by which the anchors of the pair are named.
     pub(super) fn number(&self) -> usize {
         self.0 as usize
     }
 
-    pub(super) fn file(&self) -> String {
+    pub(super) fn name(&self) -> String {
         format!("{:08x}.html", self.0)
     }
 }
 
-/// A line of `sweep.jsonl`.
+/// A line of the results.
 #[derive(Clone, Debug, Deserialize)]
 struct Line {
     article: String,
@@ -84,31 +84,35 @@ impl Line {
 
 /// The counts of a sweep.
 #[derive(Debug, Default, Serialize)]
-pub(crate) struct Totals {
-    /// Articles that have sources.
-    pub(crate) articles: usize,
-    /// Pairs of an article and a source, by status.
+#[non_exhaustive]
+pub struct SweepTotals {
+    /// Number of articles that have sources.
+    pub articles: usize,
+    /// Number of pairs of an article and a source, by status (`compared`, `failed` and so on).
     #[serde(rename = "sources")]
-    pub(crate) statuses: BTreeMap<String, u64>,
-    /// Articles with a source that is suspected, or at least possible, by confidence or by verdict.
-    pub(crate) suspected: usize,
-    pub(crate) possible: usize,
+    pub statuses: BTreeMap<String, u64>,
+    /// Number of articles with a source that is suspected, by confidence or by verdict.
+    pub suspected: usize,
+    /// Number of other articles with a source that is possible, by confidence or by verdict.
+    pub possible: usize,
 }
 
-/// Writes the report into a directory.
+/// Writes the report of a sweep to a file: an HTML page without scripts that loads nothing. It lists the 500 most
+/// suspicious pairs, and shows the texts of the first 60 side by side as far as they have 24 MiB together. `site` is the
+/// name in the heading. Returns the counts.
 ///
 /// # Errors
 /// A file cannot be read or written.
-pub(crate) fn write_report(directory: &OutputDir, site: &str) -> io::Result<Totals> {
-    let (totals, flagged) = read(&directory.file(SWEEP))?;
-    let page = page(&totals, &flagged, site, &shown_pairs(&flagged, &directory.pairs())?);
-    directory.write(crate::output::SWEEP_REPORT, page.as_bytes())?;
+pub fn write_report(files: &SweepFiles, site: &str, report: &Path) -> io::Result<SweepTotals> {
+    let (totals, flagged) = read(&files.results)?;
+    let page = page(&totals, &flagged, site, &shown_pairs(&flagged, &files.pairs)?);
+    huntsman_files::write(report, page)?;
     Ok(totals)
 }
 
 /// The counts, and the flagged pairs with the most suspicious first.
-fn read(path: &Path) -> io::Result<(Totals, Vec<Line>)> {
-    let mut totals = Totals::default();
+fn read(path: &Path) -> io::Result<(SweepTotals, Vec<Line>)> {
+    let mut totals = SweepTotals::default();
     let (mut articles, mut suspected, mut possible) = (HashSet::new(), HashSet::new(), HashSet::new());
     let mut flagged: Vec<Line> = Vec::new();
     let sort = |flagged: &mut Vec<Line>| {
@@ -139,7 +143,7 @@ fn read(path: &Path) -> io::Result<(Totals, Vec<Line>)> {
     Ok((totals, flagged))
 }
 
-fn page(totals: &Totals, flagged: &[Line], site: &str, shown: &[Option<String>]) -> String {
+fn page(totals: &SweepTotals, flagged: &[Line], site: &str, shown: &[Option<String>]) -> String {
     let of = |status: &str| count(totals.statuses.get(status).copied().unwrap_or(0));
     let content = html! {
         h1 { "Copies on " (Web(&shorten(site, 160))) }
@@ -179,7 +183,7 @@ fn page(totals: &Totals, flagged: &[Line], site: &str, shown: &[Option<String>])
 fn shown_pairs(flagged: &[Line], pairs: &Path) -> io::Result<Vec<Option<String>>> {
     let mut left = PAIR_BYTES;
     let mut read = |line: &Line| {
-        let path = pairs.join(Pair::of(&line.article, &line.source).file());
+        let path = pairs.join(PairFile::of(&line.article, &line.source).name());
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {
@@ -195,7 +199,7 @@ fn shown_pairs(flagged: &[Line], pairs: &Path) -> io::Result<Vec<Option<String>>
 }
 
 fn row(at: usize, line: &Line, is_shown: bool) -> Markup {
-    let number = Pair::of(&line.article, &line.source).number();
+    let number = PairFile::of(&line.article, &line.source).number();
     // The more serious of confidence and verdict.
     let band = if line.band == "suspected" { &line.band } else { &line.evidence.verdict };
     let mut hints = Vec::new();
@@ -223,7 +227,7 @@ fn row(at: usize, line: &Line, is_shown: bool) -> Markup {
 }
 
 /// The statuses of the sources, as one bar.
-fn chart(totals: &Totals) -> Markup {
+fn chart(totals: &SweepTotals) -> Markup {
     let all: u64 = totals.statuses.values().sum();
     if all == 0 {
         return Markup::default();

@@ -1,17 +1,18 @@
-//! An article and its sources side by side with the shared passages marked: an HTML page without scripts, to be read
-//! and printed.
+//! An article and its sources side by side, with the shared passages marked: HTML without scripts, to be read and
+//! printed.
 
 use std::ops::Range;
 
-use huntsman::detect::copyvio::{Evidence, Passage};
+use huntsman_detect::copyvio::{Evidence, Passage};
+use huntsman_output::markup::{Web, WebLines, address, file};
+use huntsman_output::render::{counted, shorten};
 use maud::{Markup, html};
 
-use crate::markup::{Web, WebLines, address, file};
-use crate::render::{counted, shorten};
-use huntsman::sweep::{Compared, Comparison};
+use super::comparison::{Compared, Comparison};
 
-/// The page.
-pub(crate) fn page(comparison: &Comparison) -> String {
+/// A self-contained page with all sources of a comparison: a table, the most suspicious first, and then each source that
+/// has its text beside the article.
+pub fn page(comparison: &Comparison) -> String {
     let ranked = comparison.ranked();
     let content = html! {
         h1 { "What " (Web(&shorten(&comparison.name, 160))) " has in common with its sources" }
@@ -24,8 +25,9 @@ pub(crate) fn page(comparison: &Comparison) -> String {
     file("Copies", STYLE, &content).into_string()
 }
 
-/// The table of sources. A source links to the pair of the same number if that pair is shown; numbers count from one.
-pub(crate) fn table(ranked: &[&Compared], is_shown: impl Fn(&Compared) -> bool) -> Markup {
+/// The table of sources, numbered from one. A source links to the [`pair`] of its number if `is_shown` says that the page
+/// has it.
+pub fn table(ranked: &[&Compared], is_shown: impl Fn(&Compared) -> bool) -> Markup {
     html! {
         table.list {
             tr {
@@ -67,9 +69,9 @@ fn row(number: usize, compared: &Compared, is_shown: bool) -> Markup {
     }
 }
 
-/// An article and a source side by side; nothing if the text of the source was not kept. `number` must differ for
-/// each pair of a page, because the anchors are named by it.
-pub(crate) fn pair(number: usize, heading: &Markup, article: &str, compared: &Compared) -> Markup {
+/// An article and a source side by side; empty if the text of the source was not kept. `article` is the text without
+/// markup. `number` must differ for each pair of a page, because the anchors are named by it.
+pub fn pair(number: usize, heading: &Markup, article: &str, compared: &Compared) -> Markup {
     let Some(found) = &compared.found else { return Markup::default() };
     let (Some(text), evidence) = (&found.text, &found.evidence) else { return Markup::default() };
     let (mut in_article, mut in_source) = (Vec::new(), Vec::new());
@@ -97,8 +99,8 @@ fn shared(evidence: &Evidence) -> Markup {
     }
 }
 
-/// A passage of a text, with the text between the one before it and it.
-struct Marked<'t> {
+/// A shared passage of a text, with the text between the passage before and this one.
+struct MarkedPassage<'t> {
     before: &'t str,
     text: &'t str,
     passage: usize,
@@ -121,15 +123,15 @@ fn marked(
         // stays so.
         let (start, end) = (places[passage].start.max(at), places[passage].end);
         if start < end {
-            all.push(Marked { before: &text[at..start], text: &text[start..end], passage });
+            all.push(MarkedPassage { before: &text[at..start], text: &text[start..end], passage });
             at = end;
         } else {
-            all.push(Marked { before: "", text: "", passage });
+            all.push(MarkedPassage { before: "", text: "", passage });
         }
     }
     html! {
         pre {
-            @for Marked { before, text, passage } in all {
+            @for MarkedPassage { before, text, passage } in all {
                 @let id = format!("{this}{number}-{passage}");
                 @if text.is_empty() {
                     span id=(id) {}
@@ -160,8 +162,8 @@ fn why(passage: &Passage) -> String {
     why
 }
 
-/// The colours are explained in words as well.
-pub(crate) const STYLE: &str = "\
+/// The style sheet of the markup. Colours are explained in words as well.
+pub const STYLE: &str = "\
 :root{color-scheme:light dark;--ink:#1d2733;--dim:#5d6b7a;--paper:#f6f7f9;--card:#fff;--line:#dfe4ea;--red:#f6c8c4;--yellow:#fbe7b0;--green:#cfe9d2;--mark:#ffd9a0;--hit:#ff9d4d;--soft:#e3e8ee}
 @media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--dim:#93a1b0;--paper:#12171d;--card:#1a2129;--line:#2b3540;--red:#6b2620;--yellow:#5c4712;--green:#1f4a28;--mark:#7a4a08;--hit:#b04a00;--soft:#2b3540}}
 body{margin:0;background:var(--paper);color:var(--ink);font:15px/1.5 system-ui,sans-serif}

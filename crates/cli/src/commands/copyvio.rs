@@ -10,11 +10,12 @@ use huntsman::dedup::Source;
 use huntsman::detect::copyvio::WindowIndex;
 use huntsman::files;
 use huntsman::human_bytes;
+use huntsman::sweep::side_by_side::page;
 use huntsman::sweep::{CheckPlan, Checked, Comparison, FoundPair, LinkedText, PairFinder, Workspace};
 
 use crate::config::Config;
 use crate::copyvio::{
-    AmongArgs, CheckArgs, CompareArgs, CopyvioCommand, Documents, Input, Inputs, ShowArgs, page, pdf_reader,
+    AmongArgs, CheckArgs, CompareArgs, CopyvioCommand, Documents, Input, Inputs, ShowArgs, pdf_reader,
 };
 use crate::dedup::sources;
 use crate::exit::{Exit, Failure, Outcome};

@@ -3,10 +3,10 @@
 use huntsman::detect::copyvio::Confidence;
 use huntsman::sweep::Compared;
 use huntsman::sweep::service::{OrderResult, Refusal};
+use huntsman::sweep::side_by_side::{STYLE, pair, table};
 use maud::{DOCTYPE, Markup, html};
 
 use super::params::Params;
-use crate::copyvio::{STYLE, pair, table};
 use crate::markup::{Web, WebLines, address};
 use crate::render::{counted, duration, shorten};
 
