@@ -19,14 +19,14 @@ fn story(n: usize) -> String {
 
 /// Crawls all pages of a site; those with 50 words are articles.
 struct Articles {
-    first: String,
+    first: Url,
 }
 
 impl Spider for Articles {
     type Item = Arc<Subject>;
 
     fn start(&self) -> Start {
-        Start::urls([&self.first])
+        Start::urls([self.first.clone()])
     }
 
     fn parse(&self, page: &Page, out: &mut Output<Arc<Subject>>) -> Result<()> {
