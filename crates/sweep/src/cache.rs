@@ -38,7 +38,7 @@ const MOST: usize = 32 << 20;
 /// Maximum number of results that are deleted with one write.
 const PURGE: usize = 256;
 /// Confidences that differ by less are equal.
-pub(crate) const SAME: f64 = 0.0001;
+pub(crate) const SAME_CONFIDENCE: f64 = 0.0001;
 
 /// The key of a check's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

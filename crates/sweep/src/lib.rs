@@ -43,7 +43,7 @@
 //! let workspace = Workspace::start(None, |crawler| crawler)?;
 //! let checked = workspace.check(Arc::new(article), &[Arc::new(Archive)], CheckPlan::default()).await?;
 //! let evidence = &checked.found["https://example.org/mill"].evidence;
-//! assert!(evidence.matched >= 14.0, "{} words are in the source", evidence.matched);
+//! assert!(evidence.matched >= 10.0, "{} words are in the source", evidence.matched);
 //! workspace.finish().await?;
 //! # Ok(()) }
 //! ```

@@ -24,7 +24,7 @@ use super::reading::Reading;
 ///
 /// # fn main() -> huntsman_crawler::Result<()> {
 /// let mill = "The old mill on the bank of the river ground corn for nine villages until the flood of the year 1923.";
-/// let mut finder = PairFinder::new(8, 1, false, None)?;
+/// let mut finder = PairFinder::new(8, 1, true, None)?;
 /// finder.add("first", &Text::new(mill))?;
 /// finder.add("second", &Text::new(format!("Nobody knows more than this. {mill} The rest was lost.")))?;
 /// let mut pairs = Vec::new();

@@ -82,11 +82,11 @@ impl Pending {
     /// The articles of an earlier run, in no order. A missing or damaged file is an error, because its article would be
     /// lost.
     pub(crate) fn all(&self) -> Result<Vec<Subject>> {
-        let mut there = self.there()?;
+        let mut stored = self.stored()?;
         if let Some(job) = self.job() {
             // Stale files belong to pages that are fetched again, or to articles that were checked.
             let (waiting, stale): (Vec<_>, Vec<_>) =
-                there.into_iter().partition(|name| job.waiting.contains(name));
+                stored.into_iter().partition(|name| job.waiting.contains(name));
             stale.into_iter().try_for_each(|name| self.remove(name))?;
             if waiting.len() < job.waiting.len() {
                 let missing = job.waiting.len() - waiting.len();
@@ -96,12 +96,12 @@ impl Pending {
                     self.0.folder.display()
                 )));
             }
-            there = waiting;
+            stored = waiting;
         }
-        there.into_iter().map(|name| self.read(name)).collect()
+        stored.into_iter().map(|name| self.read(name)).collect()
     }
 
-    fn there(&self) -> Result<Vec<u128>> {
+    fn stored(&self) -> Result<Vec<u128>> {
         let folder = &self.0.folder;
         let mut names = Vec::new();
         for entry in fs::read_dir(folder).map_err(|error| failed(folder, error))? {
@@ -147,8 +147,9 @@ impl Persist for PendingArticles {
 
     fn load_entry(&self, key: &[u8], _: &[u8]) -> Result<()> {
         let name = key.try_into().map(u128::from_be_bytes);
-        let name =
-            name.map_err(|_| Error::msg("the job names an article that waits in a way that is none"))?;
+        let name = name.map_err(|_| {
+            Error::msg("the job's list of articles that wait for their check is damaged; --fresh starts anew")
+        })?;
         if let Some(mut job) = self.0.job() {
             job.waiting.insert(name);
         }

@@ -197,7 +197,7 @@ impl TextIndex {
         unless_damaged(directory, || {
             let (index, fields) = match directory::kind(directory)? {
                 Kind::Index => directory::open(directory)?,
-                Kind::Nothing | Kind::Unfinished => directory::make(directory)?,
+                Kind::Empty | Kind::Unfinished => directory::make(directory)?,
             };
             let writer = Writer::open(directory, &index, fields)?;
             Self::of(directory, &index, fields, Some(writer))
@@ -213,7 +213,7 @@ impl TextIndex {
         let directory = directory.as_ref();
         match directory::kind(directory)? {
             Kind::Index => {}
-            Kind::Nothing | Kind::Unfinished => return Err(TextIndexError::Missing(directory.to_owned())),
+            Kind::Empty | Kind::Unfinished => return Err(TextIndexError::Missing(directory.to_owned())),
         }
         unless_damaged(directory, || {
             let (index, fields) = directory::open(directory)?;

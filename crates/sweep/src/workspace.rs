@@ -7,7 +7,7 @@ use huntsman_crawler::{CrawlReport, CrawlerBuilder, Error, Handle, OnDemand, Res
 use huntsman_detect::copyvio::SourceStatus;
 use serde_json::{Value, json};
 
-use super::cache::{Key, SAME};
+use super::cache::{Key, SAME_CONFIDENCE};
 use super::candidates::{CandidateSource, GivenUrls, Subject};
 use super::check::check;
 use super::checked::Checked;
@@ -125,7 +125,7 @@ impl Workspace {
         let given: Arc<dyn CandidateSource> = Arc::new(GivenUrls::new([&url]));
         let again = self.check_anew(Arc::clone(subject), &[given], plan.clone()).await?;
         let now = again.result.best().map_or(0.0, |best| best.confidence.value());
-        let holds = (now - confidence.value()).abs() < SAME;
+        let holds = (now - confidence.value()).abs() < SAME_CONFIDENCE;
         if holds {
             kept.found.extend(again.found);
             kept.time = again.time;

@@ -78,7 +78,7 @@ async fn check(args: CheckArgs) -> Outcome {
     // Requests that are still in flight are given up.
     drop(workspace);
     if !args.show.json {
-        warn_of(&checked);
+        warn_of_failed_queries(&checked);
     }
     let comparison = Comparison::of_check(args.article.clone(), &subject, checked);
     if comparison.sources.is_empty() {
@@ -146,7 +146,7 @@ fn among(args: &AmongArgs) -> Outcome {
 }
 
 /// Warns about queries that got no answer, once for each kind of error; the JSON output has all of them.
-fn warn_of(checked: &Checked) {
+fn warn_of_failed_queries(checked: &Checked) {
     let mut printed = HashSet::new();
     for (by, error) in &checked.errors {
         if printed.insert((by, error)) {

@@ -54,7 +54,7 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
         if checks.json {
             writeln!(io::stdout(), "{}", serde_json::to_string(&totals)?)?;
         }
-        tell(&totals);
+        print_totals(&totals);
         say(&format!("  {}", escape(&directory.file(output::SWEEP_REPORT).to_string_lossy())));
     }
     Ok(ended.exit(fail_on_limit))
@@ -87,7 +87,7 @@ fn workers(workers: usize) -> Flags {
     flags
 }
 
-fn tell(totals: &SweepTotals) {
+fn print_totals(totals: &SweepTotals) {
     let style = Style::stderr();
     let statuses = totals.statuses.iter().map(|(status, number)| format!("{number} {status}"));
     let statuses = statuses.collect::<Vec<_>>().join(", ");

@@ -96,7 +96,8 @@ impl Call {
                 (telemetry.observe(Action::Search, checker.search(order, false)).await?, false)
             }
         };
-        let response = move || ApiResponse { value: ok(&result, has_detail), _memory: result.memory };
+        let response =
+            move || ApiResponse { value: result_json(&result, has_detail), _memory: result.memory };
         tokio::task::spawn_blocking(response).await.map_err(Refusal::of_task)
     }
 }
@@ -119,7 +120,7 @@ pub(crate) fn error(refusal: &Refusal) -> Value {
     json!({"status": "error", "error": {"code": refusal.code, "info": refusal.info}})
 }
 
-fn ok(result: &OrderResult, has_detail: bool) -> Value {
+fn result_json(result: &OrderResult, has_detail: bool) -> Value {
     let checked = result.comparison.check.as_ref();
     let cached = checked.and_then(|checked| checked.cached);
     let mut meta = json!({
@@ -137,19 +138,19 @@ fn ok(result: &OrderResult, has_detail: bool) -> Value {
         meta["possible_miss"] = json!(checked.possible_miss);
         meta["errors"] = errors.collect();
     }
-    let mut out = json!({"status": "ok", "meta": meta, "page": named(&result.article.page)});
+    let mut out = json!({"status": "ok", "meta": meta, "page": page_json(&result.article.page)});
     if let Some(original) = &result.article.original {
-        out["original_page"] = named(original);
+        out["original_page"] = page_json(original);
     }
     let comparison = &result.comparison;
     out["best"] = match comparison.result.best() {
         Some(best) => {
             let is_pasted = best.url == PASTED;
-            judged((!is_pasted).then_some(best.url.as_str()), best.confidence)
+            confidence_json((!is_pasted).then_some(best.url.as_str()), best.confidence)
         }
-        None => judged(None, Confidence::ZERO),
+        None => confidence_json(None, Confidence::ZERO),
     };
-    out["sources"] = comparison.sources.iter().map(source).collect();
+    out["sources"] = comparison.sources.iter().map(source_json).collect();
     out["violation"] = json!(comparison.result.violation);
     out["unified_confidence"] = json!(comparison.result.unified.map(|confidence| confidence.value()));
     if has_detail {
@@ -158,19 +159,19 @@ fn ok(result: &OrderResult, has_detail: bool) -> Value {
     out
 }
 
-fn named(page: &NamedPage) -> Value {
+fn page_json(page: &NamedPage) -> Value {
     json!({"title": page.title, "url": page.url})
 }
 
-fn judged(url: Option<&str>, confidence: Confidence) -> Value {
+fn confidence_json(url: Option<&str>, confidence: Confidence) -> Value {
     json!({"url": url, "confidence": confidence.value(), "violation": confidence.band().to_string()})
 }
 
 /// The source's data: the reference's five fields, then ours.
-fn source(compared: &Compared) -> Value {
+fn source_json(compared: &Compared) -> Value {
     let source = &compared.source;
     let is_pasted = source.url == PASTED;
-    let mut out = judged((!is_pasted).then_some(source.url.as_str()), source.confidence);
+    let mut out = confidence_json((!is_pasted).then_some(source.url.as_str()), source.confidence);
     out["skipped"] = json!(source.status.is_skipped());
     out["excluded"] = json!(source.status.is_excluded());
     let Value::Object(mut ours) = compared.json() else { return out };

@@ -117,7 +117,7 @@ pub(crate) fn result(result: &OrderResult, shows_table: bool) -> Markup {
         (navigation())
         h1 { (heading(result, shows_table)) }
         (band(&ranked))
-        @if shows_table { (searched(result, &ranked)) }
+        @if shows_table { (search_results(result, &ranked)) }
         @for (number, compared) in numbered {
             @let heading = html! { (number) ". " (address(&compared.name)) };
             (pair(number, &heading, shown.article.text(), compared))
@@ -179,7 +179,7 @@ fn band(ranked: &[&Compared]) -> Markup {
     }
 }
 
-fn searched(result: &OrderResult, ranked: &[&Compared]) -> Markup {
+fn search_results(result: &OrderResult, ranked: &[&Compared]) -> Markup {
     let is_shown = |compared: &Compared| {
         result.pairs.as_ref().is_some_and(|pairs| {
             pairs.sources.iter().any(|pair| pair.name == compared.name && pair.found.is_some())

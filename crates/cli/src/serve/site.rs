@@ -65,7 +65,7 @@ pub(crate) fn routes(service: Service) -> Router {
         .layer(from_fn(survive_panics))
         .layer(from_fn_with_state(service.clone(), admit_by_token))
         .with_state(service.clone());
-    names.guard(routes).layer(from_fn(close)).layer(from_fn_with_state(service, count))
+    names.guard(routes).layer(from_fn(add_common_headers)).layer(from_fn_with_state(service, count))
 }
 
 fn form_of(form: Form) -> MethodRouter<Service> {
@@ -98,7 +98,7 @@ async fn count(
 }
 
 /// Adds the headers that every response has.
-async fn close(request: Request, next: Next) -> Response {
+async fn add_common_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     for (name, value) in [
         // With `no-referrer`, browsers would send `Origin: null` for a form of the same site.
@@ -173,7 +173,7 @@ async fn preflight() -> impl IntoResponse {
 
 async fn api(State(service): State<Service>, question: Question) -> Response {
     let (format, result) = match Format::read(&question.params) {
-        Ok(format) => (format, service.ask(question).await),
+        Ok(format) => (format, service.call(question).await),
         Err(refusal) => (Format::Json, Err(refusal)),
     };
     let response = tokio::task::spawn_blocking(move || api_response(format, result)).await;
@@ -190,7 +190,7 @@ async fn answer_form(
         Err(QuestionError::Refused(refusal)) => return service.refused(form, &refusal, &Params::default()),
         Err(unasked) => return unasked.into_response(),
     };
-    let shown = match service.fill_in(form, &question).await {
+    let shown = match service.submit(form, &question).await {
         Ok(result) => {
             let markup = move || pages::result(&result, form == Form::Check);
             tokio::task::spawn_blocking(markup).await.map_err(Refusal::of_task)
@@ -214,7 +214,7 @@ impl IntoResponse for QuestionError {
 }
 
 impl Service {
-    async fn ask(&self, question: Question) -> Result<ApiResponse, Refusal> {
+    async fn call(&self, question: Question) -> Result<ApiResponse, Refusal> {
         let call = Call::read(&question.params)?;
         if call != Call::Sites {
             // Otherwise any page that is open in a browser on this machine could read everything that the operator
@@ -232,7 +232,7 @@ impl Service {
         call.answer(question.params, self).await
     }
 
-    async fn fill_in(&self, form: Form, question: &Question) -> Result<OrderResult, Refusal> {
+    async fn submit(&self, form: Form, question: &Question) -> Result<OrderResult, Refusal> {
         if !question.has_token {
             return Err(not_logged_in());
         }

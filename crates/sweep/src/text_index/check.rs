@@ -27,7 +27,7 @@ impl TextIndexCheck {
     pub(super) fn of(directory: &Path) -> Result<Self, TextIndexError> {
         let mut check = Self::default();
         match directory::kind(directory)? {
-            Kind::Nothing => return Err(TextIndexError::Missing(directory.to_owned())),
+            Kind::Empty => return Err(TextIndexError::Missing(directory.to_owned())),
             Kind::Unfinished => {
                 check.is_unfinished = true;
                 return Ok(check);

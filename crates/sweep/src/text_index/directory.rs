@@ -19,7 +19,7 @@ const MARKER: &str = "huntsman-text-index.json";
 /// Locked by the process that creates the index.
 const LOCK: &str = "huntsman-text-index.lock";
 /// Files that a killed process may leave behind before the marker is written.
-const LEFT: [&str; 2] = [LOCK, "huntsman-text-index.json.new"];
+const LEFTOVERS: [&str; 2] = [LOCK, "huntsman-text-index.json.new"];
 const FORMAT: &str = "huntsman text index";
 const VERSION: u32 = 1;
 /// Tantivy's directory within that of an index.
@@ -40,7 +40,7 @@ struct Marker {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Missing or empty.
-    Nothing,
+    Empty,
     /// An index that is being created, or whose creation was interrupted.
     Unfinished,
     Index,
@@ -69,21 +69,21 @@ pub(super) fn kind(directory: &Path) -> Result<Kind, TextIndexError> {
         },
         Err(error) => match error.kind() {
             io::ErrorKind::NotADirectory => Err(not_ours()),
-            io::ErrorKind::NotFound if holds_nothing(directory)? => Ok(Kind::Nothing),
+            io::ErrorKind::NotFound if is_empty(directory)? => Ok(Kind::Empty),
             io::ErrorKind::NotFound => Err(not_ours()),
             _ => Err(io_error(directory)(error)),
         },
     }
 }
 
-fn holds_nothing(directory: &Path) -> Result<bool, TextIndexError> {
+fn is_empty(directory: &Path) -> Result<bool, TextIndexError> {
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         entries => entries.map_err(io_error(directory))?,
     };
     for entry in entries {
         let name = entry.map_err(io_error(directory))?.file_name();
-        if LEFT.iter().all(|left| name != *left) {
+        if LEFTOVERS.iter().all(|leftover| name != *leftover) {
             return Ok(false);
         }
     }
