@@ -10,7 +10,6 @@ mod added;
 mod avoid_dup;
 mod chain;
 mod cookies;
-pub mod copyvio;
 mod default_headers;
 mod defaults;
 mod depth;
