@@ -68,18 +68,18 @@ impl<W: Write> WarcWriter<W> {
     ///
     /// # Errors
     /// `out` fails.
-    pub fn response(&mut self, answer: &StoredResponse, body: &[u8]) -> io::Result<bool> {
-        if answer.method().is_some_and(|method| method != Method::GET) {
+    pub fn response(&mut self, response: &StoredResponse, body: &[u8]) -> io::Result<bool> {
+        if response.method().is_some_and(|method| method != Method::GET) {
             return Ok(false);
         }
         self.page(&Record {
             // The same response has the same id in every export.
-            id: record_id(&[b"response", answer.key().as_bytes(), &answer.stored().0.to_le_bytes()]),
-            url: answer.url(),
-            at: answer.stored(),
-            status: answer.status(),
-            version: answer.version(),
-            headers: answer.headers(),
+            id: record_id(&[b"response", response.key().as_bytes(), &response.stored().0.to_le_bytes()]),
+            url: response.url(),
+            at: response.stored(),
+            status: response.status(),
+            version: response.version(),
+            headers: response.headers(),
             body,
         })?;
         Ok(true)

@@ -46,7 +46,9 @@ fn read(dir: &Path) -> Outcome<HttpCacheDirectory> {
 
 fn pattern_of(pattern: Option<&str>) -> Outcome<impl Fn(&StoredResponse) -> bool> {
     let pattern = pattern.map(UrlPattern::parse).transpose()?;
-    Ok(move |answer: &StoredResponse| pattern.as_ref().is_none_or(|pattern| pattern.matches(answer.url())))
+    Ok(move |response: &StoredResponse| {
+        pattern.as_ref().is_none_or(|pattern| pattern.matches(response.url()))
+    })
 }
 
 fn tell_damaged(damaged: u64) {
@@ -59,7 +61,7 @@ fn tell_damaged(damaged: u64) {
 }
 
 fn told(usage: CacheUsage) -> String {
-    format!("{}, {}", counted(usage.answers, "answer"), human_bytes(usage.bytes))
+    format!("{}, {}", counted(usage.responses, "answer"), human_bytes(usage.bytes))
 }
 
 fn ls(dir: &Path, pattern: Option<&str>, as_json: bool) -> Outcome {
@@ -68,61 +70,61 @@ fn ls(dir: &Path, pattern: Option<&str>, as_json: bool) -> Outcome {
     let style = Style::stdout();
     let mut out = BufWriter::new(io::stdout().lock());
     let (mut shown, mut damaged, mut result) = (CacheUsage::default(), 0, Ok(()));
-    cache.each(|answer| {
-        let Some(answer) = answer else {
+    cache.each(|response| {
+        let Some(response) = response else {
             damaged += 1;
             return true;
         };
-        if !matches(&answer) {
+        if !matches(&response) {
             return true;
         }
-        shown.answers += 1;
-        shown.bytes += answer.stored_bytes();
+        shown.responses += 1;
+        shown.bytes += response.stored_bytes();
         result = if as_json {
-            writeln!(out, "{}", escape_json(&json_of(&answer).to_string()))
+            writeln!(out, "{}", escape_json(&json_of(&response).to_string()))
         } else {
-            out.write_all(line_of(&answer, style).as_bytes())
+            out.write_all(line_of(&response, style).as_bytes())
         };
         result.is_ok()
     })?;
     result?;
     out.flush()?;
     let all = cache.usage()?;
-    let of_all = if shown.answers == all.answers { String::new() } else { format!(" of {}", told(all)) };
+    let of_all = if shown.responses == all.responses { String::new() } else { format!(" of {}", told(all)) };
     say(&format!("{}{of_all}", told(shown)));
     tell_damaged(damaged);
     Ok(Exit::Done)
 }
 
-fn content_type(answer: &StoredResponse) -> Option<String> {
-    let value = answer.headers().get(http::header::CONTENT_TYPE)?;
+fn content_type(response: &StoredResponse) -> Option<String> {
+    let value = response.headers().get(http::header::CONTENT_TYPE)?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-fn json_of(answer: &StoredResponse) -> Value {
+fn json_of(response: &StoredResponse) -> Value {
     let varies: Map<String, Value> =
-        answer.varies_by().iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        response.varies_by().iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     json!({
-        "url": answer.url().as_str(),
-        "method": answer.method().map(http::Method::as_str),
-        "status": answer.status().as_u16(),
-        "content_type": content_type(answer),
-        "stored": answer.stored().to_rfc3339(),
-        "used": answer.used().map(Timestamp::to_rfc3339),
-        "bytes": answer.body_length(),
-        "stored_bytes": answer.stored_bytes(),
+        "url": response.url().as_str(),
+        "method": response.method().map(http::Method::as_str),
+        "status": response.status().as_u16(),
+        "content_type": content_type(response),
+        "stored": response.stored().to_rfc3339(),
+        "used": response.used().map(Timestamp::to_rfc3339),
+        "bytes": response.body_length(),
+        "stored_bytes": response.stored_bytes(),
         "varies_by": varies,
-        "key": answer.key(),
+        "key": response.key(),
     })
 }
 
 /// The columns have fixed widths, because the rows are not all known when the first one is printed.
-fn line_of(answer: &StoredResponse, style: Style) -> String {
-    let stored = answer.stored().to_rfc3339();
+fn line_of(response: &StoredResponse, style: Style) -> String {
+    let stored = response.stored().to_rfc3339();
     let stored = stored.split('.').next().unwrap_or_default();
-    let method = answer.method().map_or("?", http::Method::as_str);
-    let size = human_bytes(answer.body_length());
-    let varies: Vec<String> = answer
+    let method = response.method().map_or("?", http::Method::as_str);
+    let size = human_bytes(response.body_length());
+    let varies: Vec<String> = response
         .varies_by()
         .iter()
         .map(|(name, value)| format!("{name}: {}", value.as_deref().unwrap_or("-")))
@@ -132,8 +134,8 @@ fn line_of(answer: &StoredResponse, style: Style) -> String {
     } else {
         style.dim(&format!("  [{}]", escape(&varies.join("; "))))
     };
-    let status = answer.status().as_u16();
-    format!("{stored}Z  {status}  {size:>9}  {method:<4}  {}{varies}\n", escape(answer.url().as_str()))
+    let status = response.status().as_u16();
+    format!("{stored}Z  {status}  {size:>9}  {method:<4}  {}{varies}\n", escape(response.url().as_str()))
 }
 
 fn get(args: &CacheGetArgs) -> Outcome {
@@ -150,7 +152,7 @@ fn get(args: &CacheGetArgs) -> Outcome {
     let cache = read(&args.dir)?;
     let found = cache.find(&url, method.as_ref())?;
     let at = usize::try_from(args.variant - 1).unwrap_or(usize::MAX);
-    let Some(answer) = found.get(at) else {
+    let Some(response) = found.get(at) else {
         let there = match found.len() {
             0 => String::new(),
             number => format!("; there are {number} answers for it"),
@@ -163,9 +165,9 @@ fn get(args: &CacheGetArgs) -> Outcome {
     };
     if found.len() > 1 {
         say(&format!("{} of {} answers, newest first; --variant N chooses:", args.variant, found.len()));
-        found.iter().for_each(|answer| say(line_of(answer, Style::stderr()).trim_end()));
+        found.iter().for_each(|response| say(line_of(response, Style::stderr()).trim_end()));
     }
-    let output = if args.headers { headers_of(answer) } else { body_of(answer, args.raw)? };
+    let output = if args.headers { headers_of(response) } else { body_of(response, args.raw)? };
     let mut stdout = io::stdout().lock();
     if stdout.is_terminal() {
         stdout.write_all(escape_document(&String::from_utf8_lossy(&output)).as_bytes())?;
@@ -176,11 +178,11 @@ fn get(args: &CacheGetArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn headers_of(answer: &StoredResponse) -> Vec<u8> {
-    let status = answer.status();
+fn headers_of(response: &StoredResponse) -> Vec<u8> {
+    let status = response.status();
     let reason = status.canonical_reason().unwrap_or_default();
-    let mut out = format!("{:?} {} {reason}\n", answer.version(), status.as_u16()).into_bytes();
-    for (name, value) in answer.headers() {
+    let mut out = format!("{:?} {} {reason}\n", response.version(), status.as_u16()).into_bytes();
+    for (name, value) in response.headers() {
         out.extend_from_slice(name.as_str().as_bytes());
         out.extend_from_slice(b": ");
         out.extend_from_slice(value.as_bytes());
@@ -189,14 +191,14 @@ fn headers_of(answer: &StoredResponse) -> Vec<u8> {
     out
 }
 
-fn body_of(answer: &StoredResponse, as_it_came: bool) -> Outcome<Vec<u8>> {
-    let body = answer.body()?;
+fn body_of(response: &StoredResponse, as_it_came: bool) -> Outcome<Vec<u8>> {
+    let body = response.body()?;
     if as_it_came {
         return Ok(body.into());
     }
     // The body comes from a server, so it may unpack to any size.
     let limits = DecodeLimits::of(&huntsman::Settings::default());
-    match decode_body(answer.headers(), &body, limits) {
+    match decode_body(response.headers(), &body, limits) {
         Ok(Some(decoded)) if !decoded.unknown => Ok(decoded.body.into()),
         Ok(_) => Ok(body.into()),
         Err(error) => {
@@ -210,9 +212,9 @@ fn rm(dir: &Path, url: Option<&str>, older_than: Option<Duration>) -> Outcome {
     require(dir)?;
     let mut cache = HttpCacheDirectory::open(dir)?;
     let now = Timestamp::wall();
-    let removed = cache.remove(|answer| match (answer, &url, older_than) {
-        (Some(answer), Some(url), _) => answer.is_of(url),
-        (Some(answer), None, Some(age)) => now.since(answer.stored()) > age,
+    let removed = cache.remove(|response| match (response, &url, older_than) {
+        (Some(response), Some(url), _) => response.is_of(url),
+        (Some(response), None, Some(age)) => now.since(response.stored()) > age,
         // Damaged entries have neither a URL nor a time that can be trusted.
         (None, Some(_), _) | (None, _, Some(_)) => false,
         (_, None, None) => true,
@@ -220,7 +222,7 @@ fn rm(dir: &Path, url: Option<&str>, older_than: Option<Duration>) -> Outcome {
     let left = cache.usage()?;
     cache.close()?;
     match &url {
-        Some(url) if removed.answers == 0 => Err(Failure::crawl(format!(
+        Some(url) if removed.responses == 0 => Err(Failure::crawl(format!(
             "{} is not stored in {}",
             escape(url.as_str()),
             escape(&dir.to_string_lossy())
@@ -269,17 +271,17 @@ fn export<W: Write>(
     let software = concat!("huntsman/", env!("CARGO_PKG_VERSION"));
     warc.info(name, Timestamp::wall(), &[("software", software), ("format", "WARC File Format 1.1")])?;
     let (mut written, mut others, mut damaged, mut result) = (0u64, 0u64, 0u64, Ok(()));
-    cache.each(|answer| {
-        let Some(answer) = answer else {
+    cache.each(|response| {
+        let Some(response) = response else {
             damaged += 1;
             return true;
         };
-        if !matches(&answer) {
+        if !matches(&response) {
             return true;
         }
-        match answer.body() {
+        match response.body() {
             Err(_) => damaged += 1,
-            Ok(body) => match warc.response(&answer, &body) {
+            Ok(body) => match warc.response(&response, &body) {
                 Ok(true) => written += 1,
                 Ok(false) => others += 1,
                 Err(error) => result = Err(error),

@@ -29,7 +29,7 @@ pub struct HttpCacheDirectory {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheUsage {
     /// Number of responses.
-    pub answers: u64,
+    pub responses: u64,
     /// Their bytes, compressed, with their metadata: the size that `httpcache_max_bytes` bounds. The file takes up to
     /// about twice as much.
     pub bytes: u64,
@@ -94,12 +94,12 @@ impl HttpCacheDirectory {
     /// # Errors
     /// The disk fails, or the store is damaged.
     pub fn usage(&self) -> Result<CacheUsage> {
-        if let Some(Totals { answers, bytes, .. }) = Totals::stored(&*self.store)? {
-            return Ok(CacheUsage { answers, bytes });
+        if let Some(Totals { responses, bytes, .. }) = Totals::stored(&*self.store)? {
+            return Ok(CacheUsage { responses, bytes });
         }
         let mut usage = CacheUsage::default();
         self.store.scan(b"a", &mut |key, value| {
-            usage.answers += 1;
+            usage.responses += 1;
             usage.bytes += EntrySize::of(&key[1..], value);
             true
         })?;
@@ -114,14 +114,14 @@ impl HttpCacheDirectory {
     pub fn each(&self, mut visit: impl FnMut(Option<StoredResponse>) -> bool) -> Result<()> {
         let mut result = Ok(());
         self.store.scan(b"a", &mut |key, value| {
-            let answer = match StoredResponse::of(&*self.store, &key[1..], value) {
-                Ok(answer) => answer,
+            let response = match StoredResponse::of(&*self.store, &key[1..], value) {
+                Ok(response) => response,
                 Err(error) => {
                     result = Err(error);
                     return false;
                 }
             };
-            visit(answer)
+            visit(response)
         })?;
         result
     }
@@ -142,7 +142,7 @@ impl HttpCacheDirectory {
             let mut result = Ok(());
             self.store.scan(&prefix, &mut |key, value| {
                 match StoredResponse::of(&*self.store, &key[1..], value) {
-                    Ok(answer) => found.extend(answer),
+                    Ok(response) => found.extend(response),
                     Err(error) => result = Err(error),
                 }
                 result.is_ok()
@@ -150,15 +150,15 @@ impl HttpCacheDirectory {
             result?;
         }
         if found.is_empty() {
-            self.each(|answer| {
-                let is_it = |answer: &StoredResponse| {
-                    answer.is_of(url) && method.is_none_or(|method| answer.method() == Some(method))
+            self.each(|response| {
+                let is_it = |response: &StoredResponse| {
+                    response.is_of(url) && method.is_none_or(|method| response.method() == Some(method))
                 };
-                found.extend(answer.filter(is_it));
+                found.extend(response.filter(is_it));
                 true
             })?;
         }
-        found.sort_by_key(|answer| std::cmp::Reverse(answer.stored()));
+        found.sort_by_key(|response| std::cmp::Reverse(response.stored()));
         Ok(found)
     }
 
@@ -176,9 +176,9 @@ impl HttpCacheDirectory {
         let mut suffixes = Vec::new();
         let mut result = Ok(());
         self.store.scan(b"a", &mut |key, value| {
-            let answer = StoredResponse::of(&*self.store, &key[1..], value);
-            result = answer.and_then(|answer| {
-                if which(answer.as_ref()) {
+            let response = StoredResponse::of(&*self.store, &key[1..], value);
+            result = response.and_then(|response| {
+                if which(response.as_ref()) {
                     suffixes.push(key[1..].to_vec());
                 }
                 if suffixes.len() < REMOVED {
@@ -193,7 +193,10 @@ impl HttpCacheDirectory {
         storage.remove_all(&suffixes)?;
         storage.flush()?;
         let after = storage.usage();
-        Ok(CacheUsage { answers: before.0.saturating_sub(after.0), bytes: before.1.saturating_sub(after.1) })
+        Ok(CacheUsage {
+            responses: before.0.saturating_sub(after.0),
+            bytes: before.1.saturating_sub(after.1),
+        })
     }
 
     /// Closes the cache, and compacts its file if little is left in it; the time for that grows with the size of the

@@ -42,7 +42,7 @@ pub(crate) struct Damaged(&'static str);
 
 impl std::fmt::Display for Damaged {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "the stored answer is damaged: {}", self.0)
+        write!(f, "the stored response is damaged: {}", self.0)
     }
 }
 

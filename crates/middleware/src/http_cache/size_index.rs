@@ -27,7 +27,7 @@ pub(super) struct EntrySize {
 }
 
 impl EntrySize {
-    /// What an answer weighs.
+    /// The size of a response in the store.
     pub(super) fn of(suffix: &[u8], value: &[u8]) -> u64 {
         (1 + suffix.len() + value.len()) as u64 + ROWS
     }
@@ -44,7 +44,7 @@ impl EntrySize {
 /// Number and size of all entries together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Totals {
-    pub(super) answers: u64,
+    pub(super) responses: u64,
     pub(super) bytes: u64,
     /// The most recent use of any entry.
     pub(super) used: u64,
@@ -62,13 +62,13 @@ impl Totals {
             )));
         }
         let (numbers, rest) = rest.as_chunks::<8>();
-        let ([answers, bytes, used], []) = (numbers, rest) else { return Err(damaged()) };
-        let [answers, bytes, used] = [answers, bytes, used].map(|number| u64::from_le_bytes(*number));
-        Ok(Some(Self { answers, bytes, used }))
+        let ([responses, bytes, used], []) = (numbers, rest) else { return Err(damaged()) };
+        let [responses, bytes, used] = [responses, bytes, used].map(|number| u64::from_le_bytes(*number));
+        Ok(Some(Self { responses, bytes, used }))
     }
 
     fn to_bytes(self) -> Vec<u8> {
-        let numbers = [self.answers, self.bytes, self.used];
+        let numbers = [self.responses, self.bytes, self.used];
         std::iter::once(VERSION).chain(numbers.into_iter().flat_map(u64::to_le_bytes)).collect()
     }
 }
@@ -131,7 +131,7 @@ impl SizeIndex {
         Change { size_index: self, batch: Batch::new(), changed: Vec::new() }
     }
 
-    /// The size of an answer after all changes.
+    /// The size of a response after all changes.
     pub(super) fn size(&self, suffix: &[u8]) -> Result<Option<EntrySize>> {
         if let Some((_, size)) = lock(&self.pending).get(suffix) {
             return Ok(*size);
@@ -174,14 +174,14 @@ impl Change<'_> {
         let totals = &mut self.size_index.totals;
         if let Some(old) = old {
             self.batch.delete(row_by_use(old.used, suffix));
-            totals.answers = totals.answers.saturating_sub(1);
+            totals.responses = totals.responses.saturating_sub(1);
             totals.bytes = totals.bytes.saturating_sub(old.bytes);
         }
         match size {
             Some(new) => {
                 self.batch.put(row(suffix), [new.bytes.to_le_bytes(), new.used.to_le_bytes()].concat());
                 self.batch.put(row_by_use(new.used, suffix), new.bytes.to_le_bytes());
-                totals.answers += 1;
+                totals.responses += 1;
                 totals.bytes += new.bytes;
                 totals.used = totals.used.max(new.used);
             }

@@ -202,7 +202,7 @@ impl Storage {
         result.inspect_err(|_| self.failed.store(true, Ordering::Relaxed))
     }
 
-    /// Forgets the answer to a request.
+    /// Forgets the response to a request.
     pub(crate) fn remove(
         &self,
         fingerprint: Fingerprint,
@@ -213,12 +213,12 @@ impl Storage {
         self.remove_all(&[suffix(fingerprint, values)])
     }
 
-    /// Forgets answers by the ends of their keys.
+    /// Forgets responses by the ends of their keys.
     pub(super) fn remove_all(&self, suffixes: &[KeySuffix]) -> Result<()> {
         self.fail_on_error(self.forget(&mut self.lock(), suffixes))
     }
 
-    /// Forgets answers, and by which headers one varies if none of its variants is left.
+    /// Forgets responses, and by which headers one varies if none of its variants is left.
     fn forget(&self, size_index: &mut SizeIndex, suffixes: &[KeySuffix]) -> Result<()> {
         let mut change = size_index.change();
         for suffix in suffixes {
@@ -245,7 +245,7 @@ impl Storage {
         Ok(())
     }
 
-    /// The variants of an answer, by the ends of their keys.
+    /// The variants of a response, by the ends of their keys.
     fn variants(&self, fingerprint: Fingerprint) -> Result<Vec<KeySuffix>> {
         let mut suffixes = Vec::new();
         self.store.scan(&[b"m", &suffix(fingerprint, None)[..]].concat(), &mut |key, _| {
@@ -263,11 +263,11 @@ impl Storage {
         }
         self.write_uses(size_index)?;
         let enough = max - max / EVICTION_SHARE;
-        while size_index.totals.bytes > enough && size_index.totals.answers > 1 {
+        while size_index.totals.bytes > enough && size_index.totals.responses > 1 {
             // The flush puts every size in the store; the response that was just stored has the latest use, and
             // stays.
             self.writer.flush()?;
-            let most = MAX_EVICTED_PER_BATCH.min(size_index.totals.answers - 1);
+            let most = MAX_EVICTED_PER_BATCH.min(size_index.totals.responses - 1);
             let oldest = size_index.oldest(size_index.totals.bytes - enough, most)?;
             if oldest.is_empty() {
                 break;
@@ -278,7 +278,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Notes that an answer was used.
+    /// Notes that a response was used.
     fn record_use(&self, suffix: KeySuffix, now: Timestamp) {
         let used = self.next_use(now);
         let mut pending_uses = self.pending_uses.lock().unwrap_or_else(PoisonError::into_inner);
@@ -345,7 +345,7 @@ impl Storage {
     /// Answers, and their bytes.
     pub(crate) fn usage(&self) -> (u64, u64) {
         let totals = self.lock().totals;
-        (totals.answers, totals.bytes)
+        (totals.responses, totals.bytes)
     }
 
     /// The store, to be read whole.
@@ -359,7 +359,7 @@ impl Storage {
         Ok(self.writer.flush()?)
     }
 
-    /// Puts something else in the place of an answer.
+    /// Puts something else in the place of a response.
     #[cfg(test)]
     pub(crate) fn damage(&self, fingerprint: Fingerprint) {
         let mut batch = Batch::new();
@@ -416,7 +416,7 @@ fn add_sizes(store: &Arc<dyn Store>) -> Result<Totals> {
         result.is_ok()
     })?;
     result?;
-    if size_index.totals.answers > 0 || !sizes.is_empty() {
+    if size_index.totals.responses > 0 || !sizes.is_empty() {
         write_sizes(&**store, &mut size_index, &mut sizes, true)?;
     }
     Ok(size_index.totals)

@@ -228,7 +228,7 @@ async fn a_directory_has_one_process_at_a_time_and_crawls_of_it_share_it() {
     // As another process would see it.
     let held = HttpCacheDirectory::read(&path).unwrap();
     let second = HttpCacheDirectory::read(&path).unwrap();
-    assert_eq!((held.usage().unwrap().answers, second.usage().unwrap().answers), (1, 1));
+    assert_eq!((held.usage().unwrap().responses, second.usage().unwrap().responses), (1, 1));
     let error = HttpCache::from_settings(cx.settings()).unwrap_err().to_string();
     assert!(error.contains("httpcache_dir") && error.contains("another process reads"), "{error}");
     assert!(HttpCache::from_settings(&Settings::default()).unwrap().is_none());
@@ -484,7 +484,7 @@ async fn opens_and_goes_on(name: &str, is_weighed: bool) {
     let expected = [("gone", 4), ("page", 2_900), ("vary", 5), ("vary", 5)]
         .map(|(path, length)| (format!("http://h/{path}"), get.clone(), length));
     assert_eq!(all, expected);
-    assert_eq!(usage.answers, 4);
+    assert_eq!(usage.responses, 4);
     let directory = HttpCacheDirectory::read(&path).unwrap();
     let found = directory.find(&request("http://h/vary#top").url, None).unwrap();
     let mut varying: Vec<_> =
@@ -513,7 +513,7 @@ async fn opens_and_goes_on(name: &str, is_weighed: bool) {
     let Cache { cache, folder: _folder, .. } = cache;
     drop(cache);
     let (after, all) = looked(true);
-    assert_eq!((after.answers, all.len()), (5, 5));
+    assert_eq!((after.responses, all.len()), (5, 5));
     assert!(after.bytes > usage.bytes);
 }
 

@@ -79,14 +79,14 @@ fn rows(store: &dyn Store, kind: &[u8]) -> BTreeMap<Vec<u8>, Vec<u8>> {
 
 /// Asserts that all rows are consistent with each other and with the totals; returns the totals.
 fn assert_whole(store: &dyn Store) -> Totals {
-    let (answers, weights) = (rows(store, b"a"), rows(store, b"m"));
-    assert!(answers.keys().eq(weights.keys()), "every answer has a weight, and nothing else has");
+    let (responses, weights) = (rows(store, b"a"), rows(store, b"m"));
+    assert!(responses.keys().eq(weights.keys()), "every answer has a weight, and nothing else has");
     let mut expected = Totals::default();
     let mut by_use = BTreeMap::new();
-    for (suffix, value) in &answers {
+    for (suffix, value) in &responses {
         let size = EntrySize::stored(store, suffix).unwrap().unwrap();
         assert_eq!(size.bytes, EntrySize::of(suffix, value));
-        expected.answers += 1;
+        expected.responses += 1;
         expected.bytes += size.bytes;
         let key = [&size.used.to_be_bytes()[..], suffix].concat();
         by_use.insert(key, size.bytes.to_le_bytes().to_vec());
@@ -94,7 +94,7 @@ fn assert_whole(store: &dyn Store) -> Totals {
     assert_eq!(rows(store, b"t"), by_use);
     for fingerprint in rows(store, b"v").keys() {
         assert!(
-            answers.keys().any(|suffix| suffix.len() > FINGERPRINT && suffix.starts_with(fingerprint)),
+            responses.keys().any(|suffix| suffix.len() > FINGERPRINT && suffix.starts_with(fingerprint)),
             "names without a variant"
         );
     }
@@ -106,40 +106,40 @@ fn assert_whole(store: &dyn Store) -> Totals {
 /// A naive model of the bound: responses with bytes and last use.
 #[derive(Default)]
 struct Model {
-    answers: BTreeMap<(u128, Option<&'static str>), (u64, u64)>,
+    responses: BTreeMap<(u128, Option<&'static str>), (u64, u64)>,
     uses: u64,
     evicted: u64,
 }
 
 impl Model {
     fn bytes(&self) -> u64 {
-        self.answers.values().map(|(bytes, _)| bytes).sum()
+        self.responses.values().map(|(bytes, _)| bytes).sum()
     }
 
     fn record_use(&mut self, key: (u128, Option<&'static str>)) -> bool {
         self.uses += 1;
         let uses = self.uses;
-        self.answers.get_mut(&key).is_some_and(|answer| {
-            answer.1 = uses;
+        self.responses.get_mut(&key).is_some_and(|response| {
+            response.1 = uses;
             true
         })
     }
 
     fn put(&mut self, key: (u128, Option<&'static str>), bytes: u64, max: u64) {
         if bytes > max {
-            self.answers.remove(&key);
+            self.responses.remove(&key);
             return;
         }
         // A plain response replaces variants, and a variant replaces a plain response.
-        self.answers.retain(|old, _| old.0 != key.0 || (*old != key && old.1.is_some() && key.1.is_some()));
+        self.responses.retain(|old, _| old.0 != key.0 || (*old != key && old.1.is_some() && key.1.is_some()));
         self.uses += 1;
-        self.answers.insert(key, (bytes, self.uses));
+        self.responses.insert(key, (bytes, self.uses));
         if self.bytes() <= max {
             return;
         }
-        while self.bytes() > max - max / EVICTION_SHARE && self.answers.len() > 1 {
-            let oldest = self.answers.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| *key);
-            self.answers.remove(&oldest.unwrap());
+        while self.bytes() > max - max / EVICTION_SHARE && self.responses.len() > 1 {
+            let oldest = self.responses.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| *key);
+            self.responses.remove(&oldest.unwrap());
             self.evicted += 1;
         }
     }
@@ -193,13 +193,13 @@ fn the_answers_that_were_not_used_for_the_longest_time_make_room() {
                     let found = storage.get(fingerprint, &asked(variant), now).unwrap();
                     // A plain response matches every variant.
                     let plain = (key.0, None);
-                    let expected = if model.answers.contains_key(&plain) { plain } else { key };
+                    let expected = if model.responses.contains_key(&plain) { plain } else { key };
                     assert_eq!(found.is_some(), model.record_use(expected), "{step}: {key:?}");
                 }
                 90..96 => {
                     storage.remove(fingerprint, &asked(variant), &varying(variant)).unwrap();
                     storage.flush().unwrap();
-                    model.answers.remove(&key);
+                    model.responses.remove(&key);
                 }
                 _ => {
                     evicted += storage.take_evicted();
@@ -209,10 +209,10 @@ fn the_answers_that_were_not_used_for_the_longest_time_make_room() {
             }
             if step % 10 == 0 || step > 2_990 {
                 storage.flush().unwrap();
-                let mut expected: Vec<KeySuffix> = model.answers.keys().map(|key| tail_of(*key)).collect();
+                let mut expected: Vec<KeySuffix> = model.responses.keys().map(|key| tail_of(*key)).collect();
                 expected.sort();
                 assert!(rows(&*store, b"a").into_keys().eq(expected), "{step}");
-                assert_eq!(storage.usage(), (model.answers.len() as u64, model.bytes()));
+                assert_eq!(storage.usage(), (model.responses.len() as u64, model.bytes()));
                 assert!(storage.usage().1 <= max);
                 assert_whole(&*store);
             }
@@ -247,7 +247,7 @@ fn a_crash_after_any_batch_leaves_a_whole_cache() {
         let store = recorder.after(batches);
         let totals = assert_whole(&*store);
         let again = Storage::of(Arc::clone(&store)).unwrap();
-        assert_eq!(again.usage(), (totals.answers, totals.bytes));
+        assert_eq!(again.usage(), (totals.responses, totals.bytes));
         again.put(Fingerprint(99), &asked(None), &[], &entry(10), Timestamp(0)).unwrap();
         drop(again);
         assert_whole(&*store);
@@ -278,13 +278,13 @@ fn hits_cost_no_write_each() {
 fn uses_are_written_in_groups() {
     let recorder = Arc::new(Recorder::default());
     let storage = Storage::of(Arc::clone(&recorder) as _).unwrap();
-    let answers = 2 * USES_PER_BATCH as u128 + 100;
-    for n in 0..answers {
+    let responses = 2 * USES_PER_BATCH as u128 + 100;
+    for n in 0..responses {
         storage.put(Fingerprint(n), &asked(None), &[], &entry(0), Timestamp(5)).unwrap();
     }
     storage.flush().unwrap();
     let before = recorder.written();
-    for n in 0..answers {
+    for n in 0..responses {
         storage.get(Fingerprint(n), &asked(None), Timestamp(9)).unwrap();
     }
     storage.flush().unwrap();
