@@ -33,8 +33,6 @@ pub mod process;
 pub mod progress;
 mod reachable;
 pub mod render;
-#[cfg(feature = "pdf")]
-mod sandbox;
 mod serve;
 mod server;
 mod signals;
