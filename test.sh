@@ -23,10 +23,12 @@ step "lints"
 cargo clippy --workspace --all-targets --all-features --quiet -- -D warnings
 
 step "tests"
+# Many wait for a server or a deadline, so twice as many tests as processors run at once.
+threads=$((2 * $(getconf _NPROCESSORS_ONLN)))
 if cargo nextest --version >/dev/null 2>&1; then
-    cargo nextest run --workspace --all-features --no-fail-fast
+    cargo nextest run --workspace --all-features --no-fail-fast --test-threads "$threads"
 else
-    cargo test --workspace --all-features --no-fail-fast --quiet
+    RUST_TEST_THREADS="$threads" cargo test --workspace --all-features --no-fail-fast --quiet
 fi
 
 step "power cuts"
