@@ -1,4 +1,5 @@
-//! The log events of a crawl, captured and checked.
+//! The log events of a crawl, captured and checked. This program is apart from `it`, because the log belongs to the whole
+//! process.
 
 use std::collections::BTreeMap;
 use std::fmt;

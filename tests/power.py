@@ -9,6 +9,7 @@ loop devices; without them it says so and does nothing. The seed is printed; the
 """
 
 import collections
+import concurrent.futures
 import contextlib
 import http.server
 import json
@@ -24,6 +25,8 @@ import time
 
 PAGES = 300
 MEGABYTES = 48
+# Crawls at once: each is slow on purpose, and has a file system of its own.
+WORKERS = 4
 
 
 class Pages(http.server.BaseHTTPRequestHandler):
@@ -106,8 +109,9 @@ def wrong(out, port):
     return None
 
 
-def power_cut(work, binary, port, store, sync, moment):
+def power_cut(parent, binary, port, store, sync, moment):
     """Cuts a crawl after some seconds, or after its exit; says how it went, and what was wrong after that."""
+    work = pathlib.Path(tempfile.mkdtemp(dir=parent))
     image, copy = work / "disk.img", work / "copy.img"
     make_image(image)
     with mounted(image, work / "disk") as disk:
@@ -165,16 +169,22 @@ def main():
         server = Site(("127.0.0.1", 0), Pages)
         threading.Thread(target=server.serve_forever, daemon=True).start()
         port = server.server_address[1]
-        for store, sync in [("redb", "full"), ("sled", "full"), ("redb", "process"), ("sled", "process")]:
-            moments = [chance.uniform(0.02, 3.2) for _ in range(cuts if sync == "full" else 0)] + [None]
-            whole = 0
-            for moment in moments:
-                how, why = power_cut(work, binary, port, store, sync, moment)
-                when = "after the exit" if moment is None else f"after {moment:.2f} s"
-                print(f"{store} {sync}, {when}: {how}; {why or 'whole'}", flush=True)
-                whole += why is None
-            print(f"{store} {sync}: {whole} of {len(moments)} whole", flush=True)
-            failures += len(moments) - whole
+        kinds = [("redb", "full"), ("sled", "full"), ("redb", "process"), ("sled", "process")]
+        with concurrent.futures.ThreadPoolExecutor(WORKERS) as workers:
+            running = []
+            for store, sync in kinds:
+                moments = [chance.uniform(0.02, 3.2) for _ in range(cuts if sync == "full" else 0)] + [None]
+                cut_at = [(at, workers.submit(power_cut, work, binary, port, store, sync, at)) for at in moments]
+                running.append((store, sync, cut_at))
+            for store, sync, cut_at in running:
+                whole = 0
+                for moment, result in cut_at:
+                    how, why = result.result()
+                    when = "after the exit" if moment is None else f"after {moment:.2f} s"
+                    print(f"{store} {sync}, {when}: {how}; {why or 'whole'}", flush=True)
+                    whole += why is None
+                print(f"{store} {sync}: {whole} of {len(cut_at)} whole", flush=True)
+                failures += len(cut_at) - whole
         server.shutdown()
     return 1 if failures else 0
 

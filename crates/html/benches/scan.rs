@@ -11,7 +11,7 @@ use huntsman_html::{
 };
 use scraper::{Html, Node, Selector};
 
-#[path = "../tests/hostile/mod.rs"]
+#[path = "../tests/it/hostile.rs"]
 mod hostile;
 
 /// A sink that receives every tag and stores nothing.

@@ -5,6 +5,8 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http::Method;
 
+use crate::gate::Gate;
+
 /// One step of what is sent on the wire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -15,6 +17,8 @@ pub enum Part {
     Repeat(Bytes, u64),
     /// Sends nothing for this time. The server notices if the client leaves meanwhile.
     Wait(Duration),
+    /// Sends nothing until the gate is open. The server notices if the client leaves meanwhile.
+    Gate(Gate),
     /// Sends nothing until a limit of the server ends the response, or until the client leaves.
     Stall,
 }
@@ -56,6 +60,7 @@ enum Framing {
 pub struct Answer {
     shape: Shape,
     delay: Duration,
+    gate: Option<Gate>,
     after: After,
 }
 
@@ -88,7 +93,7 @@ impl Answer {
             framing: Framing::Length,
             pace: None,
         };
-        Self { shape, delay: Duration::ZERO, after: After::KeepAlive }
+        Self { shape, delay: Duration::ZERO, gate: None, after: After::KeepAlive }
     }
 
     /// An HTML page with status 200.
@@ -113,7 +118,8 @@ impl Answer {
 
     /// Performs exactly these steps, then closes the connection.
     pub fn parts(parts: impl IntoIterator<Item = Part>) -> Self {
-        Self { shape: Shape::Raw(parts.into_iter().collect()), delay: Duration::ZERO, after: After::Close }
+        let shape = Shape::Raw(parts.into_iter().collect());
+        Self { shape, delay: Duration::ZERO, gate: None, after: After::Close }
     }
 
     /// Adds a header line; the value is sent unchanged. Raw responses have no header lines and stay as they are.
@@ -157,6 +163,12 @@ impl Answer {
         self
     }
 
+    /// Waits before the first byte until the gate is open. A scripted downloader does not wait.
+    pub fn behind(mut self, gate: &Gate) -> Self {
+        self.gate = Some(gate.clone());
+        self
+    }
+
     /// Sends the body of an HTTP response in pieces of `bytes` bytes, with a pause before each.
     pub fn slow(mut self, bytes: usize, pause: Duration) -> Self {
         if let Shape::Http { pace, .. } = &mut self.shape {
@@ -191,6 +203,7 @@ impl Answer {
         if !self.delay.is_zero() {
             parts.push(Part::Wait(self.delay));
         }
+        parts.extend(self.gate.map(Part::Gate));
         match self.shape {
             Shape::Raw(raw) => parts.extend(raw),
             Shape::Http { status, headers, body, framing, pace } => {
@@ -298,7 +311,7 @@ mod tests {
                     out.push_str(std::str::from_utf8(&bytes).expect("test answers are text"))
                 }
                 Part::Wait(pause) => out.push_str(&format!("<{}ms>", pause.as_millis())),
-                Part::Repeat(..) | Part::Stall => out.push_str("<...>"),
+                Part::Repeat(..) | Part::Gate(_) | Part::Stall => out.push_str("<...>"),
             }
         }
         out

@@ -30,6 +30,8 @@ pub mod conformance;
 #[cfg(all(feature = "kit", target_os = "linux"))]
 pub mod crash;
 #[cfg(feature = "kit")]
+mod gate;
+#[cfg(feature = "kit")]
 pub mod load;
 #[cfg(feature = "kit")]
 pub mod moto;
@@ -55,6 +57,8 @@ pub mod sites;
 pub use answer::{After, Answer, Part};
 #[cfg(feature = "kit")]
 pub use chaos::{Chaos, ChaosBuilder, Family, Listed, Verdict};
+#[cfg(feature = "kit")]
+pub use gate::Gate;
 #[cfg(feature = "kit")]
 pub use record::{Asked, Outcome, Record, Seen};
 #[cfg(feature = "kit")]

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
-use tokio::time::{Instant, sleep_until, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::answer::{After, Answer, Part};
 use crate::record::{Asked, Log, Outcome, Running};
@@ -333,8 +334,9 @@ impl Connection {
                     }
                     outcome
                 }
-                Part::Wait(pause) => self.wait(Instant::now() + pause, deadline).await,
-                Part::Stall => self.wait(deadline + Duration::from_secs(1), deadline).await,
+                Part::Wait(pause) => self.wait(sleep(pause), deadline).await,
+                Part::Gate(gate) => self.wait(gate.opened(), deadline).await,
+                Part::Stall => self.wait(std::future::pending(), deadline).await,
             };
             if outcome != Outcome::Sent {
                 return outcome;
@@ -370,18 +372,14 @@ impl Connection {
         Outcome::Sent
     }
 
-    async fn wait(&mut self, until: Instant, deadline: Instant) -> Outcome {
-        let end = until.min(deadline);
-        let finished = if until > deadline { Outcome::CutOff } else { Outcome::Sent };
+    async fn wait(&mut self, event: impl Future<Output = ()>, deadline: Instant) -> Outcome {
+        let mut event = pin!(timeout_at(deadline, event));
         loop {
-            if self.inbox.len() > MAX_EARLY {
-                sleep_until(end).await;
-                return finished;
-            }
+            let has_room = self.inbox.len() <= MAX_EARLY;
             tokio::select! {
-                () = sleep_until(end) => return finished,
+                ended = &mut event => return if ended.is_ok() { Outcome::Sent } else { Outcome::CutOff },
                 // This is cancel-safe: bytes that were read are in the inbox.
-                read = self.stream.read_buf(&mut self.inbox) => {
+                read = self.stream.read_buf(&mut self.inbox), if has_room => {
                     if !matches!(read, Ok(1..)) {
                         return Outcome::ClientLeft;
                     }

@@ -1,0 +1,7 @@
+//! Tests of the benches: each runs the program on little data.
+
+mod avoid_dup;
+mod common;
+mod copyvio;
+mod simhash;
+mod store;

@@ -1,0 +1,23 @@
+//! Tests that run the real command against local sites.
+
+mod avoid_dup;
+mod cache;
+mod commands;
+mod common;
+mod copyvio;
+mod copyvio_candidates;
+mod crash;
+mod crawl;
+mod dedup;
+mod dedup_metrics;
+mod dedup_s3;
+mod directory;
+mod job;
+mod near_dup;
+mod pdf_text;
+mod refusals;
+mod resume;
+mod serve;
+mod signals;
+mod sitemaps;
+mod sweep;

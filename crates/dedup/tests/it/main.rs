@@ -1,0 +1,4 @@
+//! Tests of indexes on real servers.
+
+#[cfg(feature = "redis")]
+mod redis;

@@ -1,0 +1,9 @@
+//! Tests of the built-in components through their public interface.
+
+mod crawl;
+mod hostile_web;
+mod http_cache;
+mod incremental;
+mod noise;
+mod search_engines;
+mod text_index;

@@ -1,0 +1,3 @@
+//! Tests against tables of cases.
+
+mod canonical;
