@@ -1,56 +1,86 @@
-//! The settings of a command: profile, settings file, environment and flags, in layers.
+//! The settings of a program: profile, settings file, environment and flags, in layers.
 
 use std::path::{Path, PathBuf};
 
-use huntsman::middleware::Defaults;
-use huntsman::{Error, Layer, Layers, Profile, SettingInfo, Settings, SettingsTable, nearest};
+use huntsman_crawler::terminal::escape;
+use huntsman_crawler::{
+    Error, Layer, Layers, Profile, Result, SettingInfo, Settings, SettingsTable, nearest,
+};
 use serde_json::{Map, Value};
 
-use crate::args::{Flags, SettingsArgs};
-use crate::exit::{Failure, Outcome};
-use crate::render::{escape, warn};
+use crate::Defaults;
 
-/// The settings file that is read from the working directory if `--config` names no other.
-pub(crate) const FILE: &str = "huntsman.toml";
+/// The settings file that is read from the working directory if no other is named.
+const FILE: &str = "huntsman.toml";
 
 const PREFIX: &str = "HUNTSMAN_";
 
 /// Environment variables that have the prefix but are not settings.
 const NOT_SETTINGS: [&str; 1] = ["token"];
 
-/// The configuration that a command runs with.
+/// Values by the names of settings.
+type Values = Vec<(&'static str, Value)>;
+
+/// Where the settings of a program come from, besides its own defaults and flags.
+#[derive(Clone, Debug)]
+pub struct ConfigSources {
+    /// Name of the profile; without it, that of the variable `HUNTSMAN_PROFILE`, of the settings file, or `polite`.
+    pub profile: Option<String>,
+    /// Settings file in TOML; without it, `huntsman.toml` in the working directory if there is one. Its top-level keys are settings, and
+    /// `profile`.
+    pub file: Option<PathBuf>,
+    /// Pairs such as `retry_times=3`, as the flag `--set` of the command takes them.
+    pub set: Vec<String>,
+    /// Called with the name of each variable that begins with `HUNTSMAN_` and looks like no setting; such variables are ignored.
+    pub on_ignored: fn(&str),
+}
+
+impl Default for ConfigSources {
+    fn default() -> Self {
+        Self { profile: None, file: None, set: Vec::new(), on_ignored: |_| {} }
+    }
+}
+
+/// The settings that a program runs with, and where they come from.
 #[derive(Debug)]
-pub(crate) struct Config {
-    pub(crate) profile: Profile,
+pub struct Config {
+    /// The profile.
+    pub profile: Profile,
     /// All settings that exist.
-    pub(crate) table: SettingsTable,
-    pub(crate) layers: Layers,
-    pub(crate) settings: Settings,
+    pub table: SettingsTable,
+    /// The values of each source.
+    pub layers: Layers,
+    /// The values that win.
+    pub settings: Settings,
     /// The settings file that was read.
-    pub(crate) file: Option<PathBuf>,
+    pub file: Option<PathBuf>,
 }
 
 impl Config {
-    /// Reads all layers. `command` holds the defaults of the command, which rank above the profile and below the
-    /// file; `flags` holds the values of its flags. On the command line `--set` wins, because it names the setting
+    /// Reads all sources. A later one takes precedence: the profile, `defaults` of the program, the settings file, variables of the
+    /// environment (`HUNTSMAN_` and the setting in upper case), `flags` of the program, and [`ConfigSources::set`], which names the setting
     /// itself.
-    pub(crate) fn load(args: &SettingsArgs, command: Flags, flags: Flags) -> Outcome<Self> {
+    ///
+    /// # Errors
+    /// A source cannot be read, a setting does not exist or has a wrong value (the message names the source and the nearest name), or the
+    /// profile `broad` has no contact in its User-Agent.
+    pub fn load(sources: impl Into<ConfigSources>, defaults: Values, flags: Values) -> Result<Self> {
         let environment = std::env::vars_os().filter_map(|(name, value)| {
             let name = name.into_string().ok()?.strip_prefix(PREFIX)?.to_ascii_lowercase();
             Some((name, value.to_string_lossy().into_owned()))
         });
-        Self::from_sources(args, command, flags, environment.collect())
+        Self::from_sources(&sources.into(), defaults, flags, environment.collect())
     }
 
     fn from_sources(
-        args: &SettingsArgs,
-        command: Flags,
-        flags: Flags,
+        sources: &ConfigSources,
+        defaults: Values,
+        flags: Values,
         mut environment: Vec<(String, String)>,
-    ) -> Outcome<Self> {
+    ) -> Result<Self> {
         environment.retain(|(name, _)| !NOT_SETTINGS.contains(&name.as_str()));
         environment.sort();
-        let file = file_of(args.config.as_deref())?;
+        let file = file_of(sources.file.as_deref());
         let mut project = match &file {
             Some(path) => read(path)?,
             None => Map::new(),
@@ -58,13 +88,13 @@ impl Config {
         let profile_in_file = match project.remove("profile") {
             Some(Value::String(name)) => Some(name),
             Some(other) => {
-                return Err(Failure::usage(format!("{}: profile = {other}: use a name", shown(&file))));
+                return Err(Error::usage(format!("{}: profile = {other}: use a name", shown(&file))));
             }
             None => None,
         };
         let profile_in_environment =
             environment.iter().find(|(name, _)| name == "profile").map(|(_, value)| value.clone());
-        let profile: Profile = match args.profile.clone().or(profile_in_environment).or(profile_in_file) {
+        let profile: Profile = match sources.profile.clone().or(profile_in_environment).or(profile_in_file) {
             Some(name) => name.parse()?,
             None => Profile::default(),
         };
@@ -72,7 +102,7 @@ impl Config {
         let table = Defaults::settings_table();
         let mut layers = Layers::default();
         layers.set_profile(profile);
-        for (name, value) in command {
+        for (name, value) in defaults {
             layers.set(Layer::Command, name, value);
         }
         for (name, value) in project {
@@ -81,14 +111,16 @@ impl Config {
             layers.set(Layer::Project, &name, value);
         }
         for (name, value) in environment.iter().filter(|(name, _)| name != "profile") {
-            set_from_environment(&table, &mut layers, name, value)?;
+            if !set_from_environment(&table, &mut layers, name, value)? {
+                (sources.on_ignored)(&format!("{PREFIX}{}", name.to_ascii_uppercase()));
+            }
         }
         for (name, value) in flags {
             layers.set(Layer::CommandLine, name, value);
         }
-        for pair in &args.set {
+        for pair in &sources.set {
             let Some((name, value)) = pair.split_once('=') else {
-                return Err(Failure::usage(format!(
+                return Err(Error::usage(format!(
                     "--set {pair}: use KEY=VALUE, such as --set retry_times=3"
                 )));
             };
@@ -102,7 +134,7 @@ impl Config {
     }
 
     /// Settings that differ from the defaults, with the layer that decided; secrets are masked.
-    pub(crate) fn changed(&self) -> Vec<(&'static str, Value, Layer)> {
+    pub fn changed(&self) -> Vec<(&'static str, Value, Layer)> {
         let differs = |info: &&SettingInfo| self.settings.get(info.name) != Some((info.default)());
         self.table
             .iter()
@@ -119,43 +151,40 @@ fn shown(file: &Option<PathBuf>) -> String {
     file.as_deref().map_or_else(String::new, |path| escape(&path.to_string_lossy()).into_owned())
 }
 
-fn file_of(given: Option<&Path>) -> Outcome<Option<PathBuf>> {
-    match given {
-        Some(path) => Ok(Some(path.to_owned())),
-        None => Ok(Some(PathBuf::from(FILE)).filter(|path| path.is_file())),
-    }
+fn file_of(given: Option<&Path>) -> Option<PathBuf> {
+    let there = || Some(PathBuf::from(FILE)).filter(|path| path.is_file());
+    given.map(Path::to_owned).or_else(there)
 }
 
 /// The settings file as JSON values: its top-level keys are settings, and `profile`.
-fn read(path: &Path) -> Outcome<Map<String, Value>> {
+fn read(path: &Path) -> Result<Map<String, Value>> {
     let shown = escape(&path.to_string_lossy()).into_owned();
     let text = std::fs::read_to_string(path)
-        .map_err(|error| Failure::usage(format!("reading the settings file {shown}: {error}")))?;
+        .map_err(|error| Error::usage(format!("reading the settings file {shown}: {error}")))?;
     toml::from_str(&text)
-        .map_err(|error| Failure::usage(format!("settings file {shown}: {}", error.to_string().trim_end())))
+        .map_err(|error| Error::usage(format!("settings file {shown}: {}", error.to_string().trim_end())))
 }
 
-/// A misspelt setting is an error; a variable that does not look like a setting belongs to another program and is
-/// only mentioned.
-fn set_from_environment(table: &SettingsTable, layers: &mut Layers, name: &str, value: &str) -> Outcome<()> {
+/// Sets the value of a variable. A misspelt setting is an error; a variable that does not look like a setting belongs to another program,
+/// and the result is false.
+fn set_from_environment(table: &SettingsTable, layers: &mut Layers, name: &str, value: &str) -> Result<bool> {
     let known = || table.iter().map(|info| info.name);
     if !known().any(|setting| setting == name) && nearest(name, known()).is_none() {
-        warn(&format!("{PREFIX}{}: no such setting; ignored", name.to_ascii_uppercase()));
-        return Ok(());
+        return Ok(false);
     }
     let in_environment =
         |error: Error| error.context(format!("environment {PREFIX}{}", name.to_ascii_uppercase()));
     layers.set(Layer::Environment, name, table.parse(name, value).map_err(in_environment)?);
-    Ok(())
+    Ok(true)
 }
 
 /// A broad crawl must name a contact address.
-fn require_contact(profile: Profile, settings: &Settings) -> Outcome<()> {
+fn require_contact(profile: Profile, settings: &Settings) -> Result<()> {
     let agent = &settings.user_agent;
     let has_contact = (agent.contains("http://") || agent.contains("https://") || agent.contains('@'))
         && !agent.contains("huntsman.invalid");
     if profile == Profile::Broad && !has_contact {
-        return Err(Failure::usage(
+        return Err(Error::usage(
             "the profile broad needs a contact in the User-Agent: \
              --set user_agent=\"mybot/1.0 (+https://example.org/bot)\"",
         ));
@@ -169,13 +198,25 @@ mod tests {
 
     use super::*;
 
-    fn load(args: &SettingsArgs, flags: Flags, environment: &[(&str, &str)]) -> Outcome<Config> {
+    fn load(sources: &ConfigSources, flags: Values, environment: &[(&str, &str)]) -> Result<Config> {
         let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-        Config::from_sources(args, vec![("max_parked_wait", json!(30.0))], flags, environment.collect())
+        Config::from_sources(sources, vec![("max_parked_wait", json!(30.0))], flags, environment.collect())
     }
 
-    fn message(outcome: Outcome<Config>) -> String {
-        outcome.unwrap_err().message
+    fn message(result: Result<Config>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    fn of_profile(name: &str) -> ConfigSources {
+        ConfigSources { profile: Some(name.to_owned()), ..ConfigSources::default() }
+    }
+
+    fn of_file(path: PathBuf) -> ConfigSources {
+        ConfigSources { file: Some(path), ..ConfigSources::default() }
+    }
+
+    fn of_set(pair: &str) -> ConfigSources {
+        ConfigSources { set: vec![pair.to_owned()], ..ConfigSources::default() }
     }
 
     #[test]
@@ -187,9 +228,8 @@ mod tests {
             "profile = \"test\"\ndownload_delay = 2.5\nretry_times = 7\nmax_parked_wait = 9\n",
         )
         .unwrap();
-        let args = SettingsArgs { config: Some(path), ..SettingsArgs::default() };
         let environment = [("retry_times", "4"), ("depth_limit", "3")];
-        let config = load(&args, vec![("depth_limit", json!(1))], &environment).unwrap();
+        let config = load(&of_file(path), vec![("depth_limit", json!(1))], &environment).unwrap();
         assert_eq!(config.profile, Profile::Test);
         let settings = config.settings;
         assert_eq!(settings.get("robotstxt_obey"), Some(json!(false)), "from the profile");
@@ -201,10 +241,12 @@ mod tests {
 
     #[test]
     fn the_profile_flag_wins_over_the_file_and_the_environment() {
-        let args = SettingsArgs { profile: Some("audit".into()), ..SettingsArgs::default() };
-        assert_eq!(load(&args, vec![], &[("profile", "test")]).unwrap().profile, Profile::Audit);
         assert_eq!(
-            load(&SettingsArgs::default(), vec![], &[("profile", "test")]).unwrap().profile,
+            load(&of_profile("audit"), vec![], &[("profile", "test")]).unwrap().profile,
+            Profile::Audit
+        );
+        assert_eq!(
+            load(&ConfigSources::default(), vec![], &[("profile", "test")]).unwrap().profile,
             Profile::Test
         );
     }
@@ -214,40 +256,37 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("h.toml");
         std::fs::write(&path, "retry_tmies = 3\n").unwrap();
-        let in_file =
-            message(load(&SettingsArgs { config: Some(path), ..SettingsArgs::default() }, vec![], &[]));
+        let in_file = message(load(&of_file(path), vec![], &[]));
         assert!(in_file.contains("h.toml") && in_file.contains("retry_times"), "{in_file}");
-        let in_environment = message(load(&SettingsArgs::default(), vec![], &[("donwload_delay", "1")]));
+        let in_environment = message(load(&ConfigSources::default(), vec![], &[("donwload_delay", "1")]));
         assert!(in_environment.contains("HUNTSMAN_DONWLOAD_DELAY"), "{in_environment}");
         assert!(in_environment.contains("download_delay"), "{in_environment}");
-        let args = SettingsArgs { set: vec!["coockies_enabled=false".into()], ..SettingsArgs::default() };
-        let in_flag = message(load(&args, vec![], &[]));
+        let in_flag = message(load(&of_set("coockies_enabled=false"), vec![], &[]));
         assert!(in_flag.contains("cookies_enabled"), "{in_flag}");
     }
 
     #[test]
     fn a_foreign_variable_is_no_error() {
-        assert!(load(&SettingsArgs::default(), vec![], &[("oracles", "/somewhere")]).is_ok());
+        assert!(load(&ConfigSources::default(), vec![], &[("oracles", "/somewhere")]).is_ok());
     }
 
     #[test]
     fn set_needs_an_equals_sign() {
-        let args = SettingsArgs { set: vec!["retry_times".into()], ..SettingsArgs::default() };
-        assert!(message(load(&args, vec![], &[])).contains("KEY=VALUE"));
+        assert!(message(load(&of_set("retry_times"), vec![], &[])).contains("KEY=VALUE"));
     }
 
     #[test]
     fn broad_crawls_need_a_contact() {
-        let mut args = SettingsArgs { profile: Some("broad".into()), ..SettingsArgs::default() };
-        assert!(message(load(&args, vec![], &[])).contains("contact"));
-        args.set = vec!["user_agent=bot/1 (+https://bot.example/)".into()];
-        assert!(load(&args, vec![], &[]).is_ok());
+        let mut sources = of_profile("broad");
+        assert!(message(load(&sources, vec![], &[])).contains("contact"));
+        sources.set = vec!["user_agent=bot/1 (+https://bot.example/)".into()];
+        assert!(load(&sources, vec![], &[]).is_ok());
     }
 
     #[test]
     fn changed_values_are_listed_and_secrets_are_not_shown() {
         let flags = vec![("http_auth", json!(["https://a.example=user:password"]))];
-        let changed = load(&SettingsArgs::default(), flags, &[]).unwrap().changed();
+        let changed = load(&ConfigSources::default(), flags, &[]).unwrap().changed();
         let auth = changed.iter().find(|(name, ..)| *name == "http_auth").unwrap();
         assert_eq!((&auth.1, auth.2), (&json!("***"), Layer::CommandLine));
         assert!(!format!("{changed:?}").contains("password"));

@@ -9,6 +9,7 @@
 mod added;
 mod avoid_dup;
 mod chain;
+mod config;
 mod cookie_jar;
 mod cookies;
 pub mod copyvio;
@@ -45,6 +46,7 @@ mod user_agent;
 mod warc;
 
 pub use avoid_dup::{AvoidDup, AvoidDupMode, AvoidDupScope, AvoidDupSettings};
+pub use config::{Config, ConfigSources};
 pub use cookie_jar::{CookieJar, StoredCookie};
 pub use cookies::{CookieJars, Cookies, CookiesSettings};
 pub use default_headers::{DefaultHeaders, DefaultHeadersSettings};
