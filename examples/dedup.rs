@@ -7,7 +7,9 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-use huntsman::dedup::{Batches, Counts, Dedup, Flags, Missing, Place, Settings, Source, Wanted, Warnings};
+use huntsman::dedup::{
+    Batches, Counts, Dedup, Flags, IdentityOptions, IfMissing, IndexLocation, Settings, Source, Warnings,
+};
 
 const STORY: &str = "The ferry to the outer islands will not leave before noon tomorrow, the harbour master said, because the wind has \
     turned to the north and the tide is lower than it has been in years. Passengers with a ticket for the morning may take the evening ferry, or \
@@ -32,10 +34,11 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Flags documents that are near to earlier ones, then adds the documents of the file to the index.
 fn run(documents: &Path, index: &Path) -> Result<Counts, Box<dyn Error>> {
     let warnings = Warnings::new(|warning| eprintln!("{warning}"));
-    let place = Place::Directory(index.to_owned());
+    let place = IndexLocation::Directory(index.to_owned());
     // Texts count as near if their fingerprints differ in at most 7 of 128 bits, the largest distance of an index:
     // these stories are short.
-    let identity = place.identity(Wanted { k: Some(7), ..Wanted::default() }, Missing::Make)?;
+    let identity =
+        place.identity(IdentityOptions { k: Some(7), ..IdentityOptions::default() }, IfMissing::Create)?;
     let index = place.open(identity, &warnings)?;
 
     let mut dedup = Dedup::new(index, Flags::to(std::io::stdout())).min_words(20).warnings(warnings);
@@ -44,7 +47,7 @@ fn run(documents: &Path, index: &Path) -> Result<Counts, Box<dyn Error>> {
     for batch in Batches::start(settings)? {
         let batch = batch?;
         counts.read(&batch);
-        for bad in &batch.bad {
+        for bad in &batch.rejected {
             eprintln!("{bad}");
         }
         dedup.add(batch.stories, &mut counts)?;

@@ -5,7 +5,7 @@
 use huntsman::prelude::*;
 use huntsman::spider::spider_rs::website::Website;
 use huntsman::spider::{Fetcher, not_fetched};
-use huntsman_testkit::{Answer, Asked, RunningSite, Site};
+use huntsman_testkit::{Answer, RunningSite, Site, SiteRequest};
 
 const ARTICLES: usize = 300;
 
@@ -27,8 +27,9 @@ fn article(n: usize) -> String {
 }
 
 async fn site() -> RunningSite {
-    let page =
-        |asked: &Asked| Answer::html(article(asked.param("id").and_then(|id| id.parse().ok()).unwrap_or(0)));
+    let page = |asked: &SiteRequest| {
+        Answer::html(article(asked.param("id").and_then(|id| id.parse().ok()).unwrap_or(0)))
+    };
     Site::builder().route("/article", page).start().await
 }
 

@@ -85,6 +85,30 @@ async fn the_first_duplicate_is_logged_and_all_of_them_if_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn each_response_is_logged_with_the_new_delay_of_its_slot_if_asked_for() {
+    let page = || Reply::html("x".repeat(300)).after(Duration::from_millis(400));
+    let run = async |host: &'static str, debug: bool| {
+        let web = ScriptedDownloader::new().otherwise(move |_, _| page());
+        let urls = ["0", "1"].map(|path| format!("http://{host}/{path}"));
+        let spider = spider_fn(urls, |_: &Page, _: &mut Output<()>| Ok(()));
+        let crawl =
+            crawl(spider, &web).set("autothrottle_enabled", true).set("autothrottle_start_delay", 2.0);
+        crawl.set("autothrottle_debug", debug).run().await.unwrap();
+        lines(|line| line["message"] == "autothrottle" && line["slot"] == host)
+    };
+    assert_eq!(run("quiet.test", false).await.len(), 0);
+    let logged = run("throttled.test", true).await;
+    assert_eq!(logged.len(), 2, "{logged:?}");
+    let row = |line: &Line| {
+        ["concurrency", "delay_ms", "change_ms", "latency_ms", "bytes"].map(|field| line[field].clone())
+    };
+    // The target of one request at a time is a delay of the latency; each response takes it half-way there.
+    assert_eq!(row(&logged[0]), ["1", "1200", "-800", "400", "300"]);
+    assert_eq!(row(&logged[1]), ["1", "800", "-400", "400", "300"]);
+    assert_eq!(logged[0]["level"], "INFO");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_line_of_progress_comes_every_interval_with_all_its_numbers() {
     // Four links, one of them to a dead host; the others respond after 30 s each, one at a time.
     let hosts: String =

@@ -149,3 +149,81 @@ fn only_the_command_line_parses_arguments() {
         assert!(!parses || ["huntsman-cli", "huntsman-bench"].contains(&name.as_str()), "{name}");
     }
 }
+
+/// The built-in components that other sources name, and why. Taking out any other component touches its own file, its
+/// `mod` line and its line in the list of `crates/middleware/src/lib.rs`, and the rest compiles.
+const NAMED_ELSEWHERE: [(&str, &str); 8] = [
+    ("avoid_dup", "the command reports what it learnt; the adapter for spider's crawls is made of it"),
+    ("http_cache", "the commands `cache` and `verify` read its files"),
+    ("http_proxy", "the command and the search engines of copyvio checks read its settings"),
+    ("incremental", "the command `verify` reads its files"),
+    ("redirect", "meta refreshes are followed as redirects are"),
+    ("referer", "a redirect sets the Referer of the next request by the same policy"),
+    ("retry", "the HTTP cache does not store responses that are retried"),
+    ("robots_txt", "Nofollow, RobotsSitemaps and the command `robots` read its settings"),
+];
+
+/// The list of built-in components: the file of each, and what it exports, the component first.
+fn built_in() -> Vec<(String, Vec<String>)> {
+    let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/middleware/src/lib.rs");
+    let text = fs::read_to_string(list).expect("the list can be read");
+    let (_, text) = text.split_once("built_in! {").expect("the list begins here");
+    let (text, _) = text.split_once("\n}").expect("the list ends here");
+    let line = |line: &str| {
+        let (file, types) = line.trim().strip_suffix("};")?.split_once("::{")?;
+        Some((file.to_owned(), types.split(", ").map(str::to_owned).collect()))
+    };
+    text.lines().filter(|text| !text.is_empty()).map(|text| line(text).expect("`file::{types};`")).collect()
+}
+
+/// The code of a source without comments and unit tests.
+fn code(text: &str) -> String {
+    let text = text.split("\n#[cfg(test)]\nmod ").next().unwrap_or_default();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).map(|line| format!("{line}\n")).collect()
+}
+
+/// Whether a name occurs in code as a whole word.
+fn has_name(code: &str, name: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    code.match_indices(name)
+        .any(|(at, _)| !code[..at].ends_with(is_word) && !code[at + name.len()..].starts_with(is_word))
+}
+
+#[test]
+fn a_built_in_component_is_named_in_its_own_file_and_in_one_list() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut all = Vec::new();
+    for (package, needed) in dependencies() {
+        let folder = match package.strip_prefix("huntsman-") {
+            Some(name) => format!("crates/{name}/src"),
+            None => "src".to_owned(),
+        };
+        let can_name = |needed: &str| ["huntsman", "huntsman-middleware"].contains(&needed);
+        if package == "huntsman-middleware" || needed.iter().any(|needed| can_name(needed)) {
+            all.extend(sources(&root.join(folder)));
+        }
+    }
+    let is_list = |path: &Path| path.ends_with("crates/middleware/src/lib.rs");
+    let read = |path: &PathBuf| (path.clone(), code(&fs::read_to_string(path).expect("a source is text")));
+    let all: Vec<(PathBuf, String)> = all.iter().filter(|path| !is_list(path)).map(read).collect();
+    let components = root.join("crates/middleware/src");
+    let list = built_in();
+    assert!(list.len() > 20, "{} components were found", list.len());
+    let mut named: BTreeMap<&str, BTreeSet<&Path>> = BTreeMap::new();
+    for (file, types) in &list {
+        let own = components.join(file);
+        let others =
+            all.iter().filter(|(path, _)| !path.starts_with(&own) && *path != own.with_extension("rs"));
+        for (path, code) in others {
+            let is_named = match path.starts_with(&components) {
+                true => code.contains(&format!("{file}::")) || has_name(code, &types[0]),
+                false => code.contains("middleware") && types.iter().any(|name| has_name(code, name)),
+            };
+            if is_named {
+                named.entry(file).or_default().insert(path);
+            }
+        }
+    }
+    let expected: BTreeSet<&str> = NAMED_ELSEWHERE.iter().map(|(file, _)| *file).collect();
+    assert_eq!(named.keys().copied().collect::<BTreeSet<_>>(), expected, "{named:#?}");
+}

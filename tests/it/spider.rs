@@ -31,7 +31,8 @@ fn article(n: usize) -> String {
 }
 
 async fn shop() -> RunningSite {
-    let page = |asked: &huntsman_testkit::Asked| match asked.param("id").and_then(|id| id.parse().ok()) {
+    let page = |asked: &huntsman_testkit::SiteRequest| match asked.param("id").and_then(|id| id.parse().ok())
+    {
         Some(n) if n < ARTICLES => Answer::html(article(n)),
         _ => Answer::status(404),
     };

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use huntsman::logging::LogCount;
 use huntsman::middleware::copyvio::Copyvio;
-use huntsman::middleware::{AvoidDup, Defaults, Only, RobotsSitemaps};
+use huntsman::middleware::{AvoidDup, Defaults, OnlyUrls, RobotsSitemaps};
 use huntsman::output::{LearntRules, Report};
 use huntsman::serve::{CrawlNumbers, MetricsServer};
 use huntsman::signals::Signals;
@@ -43,7 +43,7 @@ pub(crate) struct Job {
     pub(crate) config: Config,
     pub(crate) downloader: HttpDownloader,
     pub(crate) seeds: StartUrls,
-    pub(crate) only: Option<Only>,
+    pub(crate) only: Option<OnlyUrls>,
     /// Whether records carry text and words.
     pub(crate) text: bool,
     /// Whether links are followed.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use huntsman::Handle;
-use huntsman::signals::{Signals, Stopping};
+use huntsman::signals::{Signals, StopMode};
 
 use crate::exit::Exit;
 use crate::progress::Screen;
@@ -33,15 +33,15 @@ pub(crate) async fn watch(
     drain_seconds: f64,
 ) {
     let told = |stopping| match stopping {
-        Stopping::Gently => {
+        StopMode::Graceful => {
             interrupted.0.store(true, Ordering::Relaxed);
             screen.line(&format!(
                 "stopping: requests in flight may end within {drain_seconds:.0} s; once more to stop at once\n"
             ));
         }
-        Stopping::AtOnce => screen.line("stopping at once\n"),
+        StopMode::Immediate => screen.line("stopping at once\n"),
     };
-    signals.steer(&handle, told).await;
+    signals.stop_on_signals(&handle, told).await;
     tokio::time::sleep(AT_ONCE).await;
     std::process::exit(Exit::Interrupted as i32);
 }

@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use huntsman::detect::lang::Lang;
 use huntsman::detect::words;
 use huntsman::middleware::copyvio::{Copied, Reading, Subject, external_links};
-use huntsman::middleware::{NearDuplicate, NearDuplicates};
 use huntsman::{Context, Output, Page, Result, SitemapReport, Spider, Start};
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 /// A line of `pages.jsonl`; the fields stand in this order in the line.
 #[derive(Debug, Serialize)]
@@ -25,8 +25,8 @@ pub(crate) struct PageRecord {
     pub(crate) bytes: usize,
     pub(crate) wire_bytes: u64,
     pub(crate) title: Option<String>,
-    /// ISO 639 code: the declared language; without one, the detected language if text or near-duplicates were asked
-    /// for.
+    /// ISO 639 code: the declared language; without one, the detected language if text was asked for, or if a component
+    /// has detected it.
     pub(crate) lang: Option<String>,
     /// Number of words in the text; `None` unless text was asked for.
     pub(crate) words: Option<usize>,
@@ -41,12 +41,9 @@ pub(crate) struct PageRecord {
     pub(crate) truncated: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
-    /// The fingerprint of the content as 32 hexadecimal digits, with `--near-dup`; `None` for pages without words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) simhash: Option<String>,
-    /// Earlier pages that this page nearly equals, the nearest first; `None` without a fingerprint.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) near_duplicates: Option<Vec<NearDuplicate>>,
+    /// Fields that components added, such as `simhash` and `near_duplicates` with `--near-dup`.
+    #[serde(flatten)]
+    pub(crate) added: Map<String, Value>,
     /// How likely it is that the article of `--copyvio` is copied from this page; `None` if the page's text is not
     /// read.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,11 +77,10 @@ impl PageRecord {
     /// The record of a page with this number of links. Text, words and detected language about double the CPU time of
     /// a page, so they are computed only if they were asked for.
     pub(crate) fn of(page: &Page, cx: &Context, links: usize, with_text: bool) -> Self {
-        let near = page.extensions.get::<NearDuplicates>();
-        let lang = if with_text || near.is_some() {
-            Some(page.lang().lang).filter(|lang| *lang != Lang::UNKNOWN)
-        } else {
-            page.declared_lang().and_then(Lang::parse)
+        let detected = if with_text { Some(page.lang()) } else { page.known_lang() };
+        let lang = match detected {
+            Some(detected) => Some(detected.lang).filter(|lang| *lang != Lang::UNKNOWN),
+            None => page.declared_lang().and_then(Lang::parse),
         };
         Self {
             title: page.title().map(str::to_owned),
@@ -93,8 +89,7 @@ impl PageRecord {
             links,
             truncated: is_cut(page) || page.scanned().0.is_truncated(),
             text: with_text.then(|| page.text().to_owned()),
-            simhash: near.map(|near| near.simhash.to_string()),
-            near_duplicates: near.map(|near| near.matches.clone()),
+            added: page.record_fields.clone(),
             copyvio: page.extensions.get::<Copied>().map(CopyvioRecord::of),
             ..Self::of_answer(page, cx)
         }
@@ -130,8 +125,7 @@ impl PageRecord {
             ok: response.status.is_success(),
             truncated: false,
             text: None,
-            simhash: None,
-            near_duplicates: None,
+            added: Map::new(),
             copyvio: None,
             article: None,
         }
@@ -197,5 +191,56 @@ impl Spider for SiteSpider {
         record.article = self.article(page, out.context());
         out.item(record);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use huntsman::{Request, Response, Settings};
+    use serde_json::json;
+
+    #[test]
+    fn fields_of_components_stand_between_the_text_and_the_comparison() {
+        let request = Request::parse("http://a.test/").unwrap();
+        let response = Response::new(request.url.clone(), 200.try_into().unwrap(), "<p>eins zwei");
+        let mut page = Page::new(request, response);
+        page.record_fields.insert("simhash".to_owned(), json!("0f"));
+        page.record_fields
+            .insert("near_duplicates".to_owned(), json!([{"url": "http://b.test/", "distance": 2}]));
+        let cx = Context::detached(Settings::default());
+        let record = PageRecord {
+            fetched_at: "2026-11-22T22:00:00.000Z".to_owned(),
+            copyvio: Some(CopyvioRecord {
+                confidence: 0.5,
+                band: "possible".to_owned(),
+                score: 0.25,
+                verdict: "unlikely".to_owned(),
+            }),
+            ..PageRecord::of(&page, &cx, 0, true)
+        };
+        let line = concat!(
+            r#"{"url":"http://a.test/","final_url":"http://a.test/","status":200,"depth":0,"referer":null,"#,
+            r#""content_type":null,"bytes":12,"wire_bytes":12,"title":null,"lang":"de","words":2,"links":0,"#,
+            r#""fetched_at":"2026-11-22T22:00:00.000Z","elapsed_ms":0.0,"ok":true,"truncated":false,"#,
+            r#""text":"eins zwei","simhash":"0f","near_duplicates":[{"url":"http://b.test/","distance":2}],"#,
+            r#""copyvio":{"confidence":0.5,"band":"possible","score":0.25,"verdict":"unlikely"}}"#
+        );
+        assert_eq!(serde_json::to_string(&record).unwrap(), line);
+        let plain = PageRecord { added: Map::new(), text: None, copyvio: None, ..record };
+        let short = line.split(r#","text""#).next().unwrap();
+        assert_eq!(serde_json::to_string(&plain).unwrap(), format!("{short}}}"));
+    }
+
+    #[test]
+    fn a_detected_language_is_recorded_if_it_is_known() {
+        let text = "Der Hund läuft über die Straße und bellt, weil er die Katze gesehen hat.";
+        let request = Request::parse("http://a.test/").unwrap();
+        let response = Response::new(request.url.clone(), 200.try_into().unwrap(), format!("<p>{text}"));
+        let page = Page::new(request, response);
+        let cx = Context::detached(Settings::default());
+        assert_eq!(PageRecord::of(&page, &cx, 0, false).lang, None, "nobody has read the text for it");
+        let detected = page.lang().lang.code();
+        assert_eq!(PageRecord::of(&page, &cx, 0, false).lang.as_deref(), Some(detected));
     }
 }

@@ -10,6 +10,7 @@ use huntsman_crawler::{HostKey, Next, Outcome, Scheduler, Settings, Timestamp};
 const ANSWER: Outcome = Outcome::Answer {
     status: 200,
     latency: Duration::from_millis(100),
+    bytes: 0,
     retry_after: None,
     adjust_delay: true,
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The least size that a response counts with (Scrapy's `MIN_RESPONSE_SIZE`).
-const LEAST: usize = 1_024;
+const MIN_SIZE: usize = 1_024;
 
 /// The sum of all held responses; clones share it.
 #[derive(Clone, Debug, Default)]
@@ -17,21 +17,21 @@ impl ActiveBytes {
     }
 
     /// Counts a response until the returned value is dropped.
-    pub(crate) fn hold(&self, bytes: usize) -> Hold {
-        let bytes = bytes.max(LEAST);
+    pub(crate) fn count(&self, bytes: usize) -> CountGuard {
+        let bytes = bytes.max(MIN_SIZE);
         self.0.fetch_add(bytes, Ordering::Relaxed);
-        Hold { bytes, of: self.clone() }
+        CountGuard { bytes, of: self.clone() }
     }
 }
 
 /// The bytes of one counted response.
 #[derive(Debug)]
-pub(crate) struct Hold {
+pub(crate) struct CountGuard {
     bytes: usize,
     of: ActiveBytes,
 }
 
-impl Drop for Hold {
+impl Drop for CountGuard {
     fn drop(&mut self) {
         self.of.0.fetch_sub(self.bytes, Ordering::Relaxed);
     }
@@ -39,9 +39,9 @@ impl Drop for Hold {
 
 /// The count of a response. Clones of the response are not counted, so keeping one does not hold up the crawl.
 #[derive(Debug, Default)]
-pub(crate) struct Held(pub(crate) Option<Hold>);
+pub(crate) struct CountedBytes(pub(crate) Option<CountGuard>);
 
-impl Clone for Held {
+impl Clone for CountedBytes {
     fn clone(&self) -> Self {
         Self(None)
     }

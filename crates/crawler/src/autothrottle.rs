@@ -36,20 +36,20 @@ impl Default for AutoThrottle {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Latencies {
     /// In microseconds, unordered. The type is small because a slot is kept for each of up to a million hosts.
-    last: [u32; Self::MOST],
+    last: [u32; Self::MAX_SAMPLES],
     known: u8,
     oldest: u8,
 }
 
 impl Latencies {
     /// Number of remembered responses; with five, two outliers do not move the median.
-    const MOST: usize = 5;
+    const MAX_SAMPLES: usize = 5;
 
     /// Adds the latency of a response; if there are five already, the oldest one is forgotten.
     pub fn push(&mut self, latency: Duration) {
         self.last[usize::from(self.oldest)] = u32::try_from(latency.as_micros()).unwrap_or(u32::MAX);
-        self.oldest = (self.oldest + 1) % Self::MOST as u8;
-        self.known = (self.known + 1).min(Self::MOST as u8);
+        self.oldest = (self.oldest + 1) % Self::MAX_SAMPLES as u8;
+        self.known = (self.known + 1).min(Self::MAX_SAMPLES as u8);
     }
 
     /// The median. For an even number it is the lower one of the two in the middle, so that one slow response among

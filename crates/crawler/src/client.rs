@@ -26,7 +26,7 @@ use crate::fetch::BoxFuture;
 use crate::report::CrawlReport;
 use crate::request::{Fingerprinter, Request};
 use crate::response::Response;
-use fetches::{Fetches, Waiting};
+use fetches::{Fetches, SharedFetch};
 use hooks::{Cancelling, Outcomes, Wanted};
 
 /// Fetches pages on demand, as politely as a crawl: each request goes through the queue, the slot of its host,
@@ -129,7 +129,7 @@ impl<T: Clone + Send + Sync + 'static> CrawlClient<T> {
         let key = (self.0.fingerprinter.of(&request), Arc::clone(&request.callback));
         let joined = match self.0.fetches.join(key) {
             Ok(joined) => joined,
-            Err(ended) => return Fetch { outcome: Box::pin(async { Err(ended) }), waiting: None },
+            Err(ended) => return Fetch { outcome: Box::pin(async { Err(ended) }), shared: None },
         };
         if let Some(id) = joined.to_queue {
             self.0.handle.push(id.mark(request));
@@ -143,7 +143,7 @@ impl<T: Clone + Send + Sync + 'static> CrawlClient<T> {
             drop(client);
             told.expect("the sender lives in the fetch, and tells an outcome before it is dropped")
         };
-        Fetch { outcome: Box::pin(outcome), waiting: Some(joined.waiting) }
+        Fetch { outcome: Box::pin(outcome), shared: Some(joined.shared) }
     }
 
     /// The handle of the client's crawl: stats, politeness of hosts. Requests that are pushed through it are crawled,
@@ -189,14 +189,14 @@ impl<T> fmt::Debug for CrawlClient<T> {
 pub struct Fetch<T = Response> {
     outcome: BoxFuture<'static, Result<T, ClientError>>,
     /// `None` after the end of the crawl.
-    waiting: Option<Arc<Waiting<T>>>,
+    shared: Option<Arc<SharedFetch<T>>>,
 }
 
 impl<T> Fetch<T> {
     /// Whether the request still waits in the queue: no work was done for it, and giving it up saves all of its cost.
     /// Once the request has left the queue this stays false, even while a retry or a redirect of it waits there.
     pub fn is_queued(&self) -> bool {
-        self.waiting.as_ref().is_some_and(|waiting| !waiting.has_begun())
+        self.shared.as_ref().is_some_and(|shared| !shared.has_begun())
     }
 }
 

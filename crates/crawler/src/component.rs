@@ -124,13 +124,13 @@ impl PageNeeds {
 type Hook<C, T> = fn(Arc<C>) -> T;
 
 /// A hook and its place in the chain.
-type PlacedHook<C, T> = (i32, Hook<C, Arc<T>>);
+type OrderedHook<C, T> = (i32, Hook<C, Arc<T>>);
 
 /// The hooks of a component.
 #[derive(Debug)]
 pub struct Hooks<C> {
-    pub(crate) downloader: Option<PlacedHook<C, dyn DynDownloaderMiddleware>>,
-    pub(crate) spider: Option<PlacedHook<C, dyn SpiderMiddleware>>,
+    pub(crate) downloader: Option<OrderedHook<C, dyn DynDownloaderMiddleware>>,
+    pub(crate) spider: Option<OrderedHook<C, dyn SpiderMiddleware>>,
     pub(crate) observer: Option<Hook<C, Arc<dyn Observer>>>,
     pub(crate) persist: Option<Hook<C, Box<dyn Persist>>>,
 }

@@ -33,11 +33,11 @@ use crate::stats::Stats;
 
 /// Passed to every hook; cheap to clone.
 #[derive(Clone)]
-pub struct Context(Arc<Shared>, Turn);
+pub struct Context(Arc<Shared>, TicketCell);
 
 /// The start that came with the lease of a visit, until the first send to its host takes it: one of the visit itself, or of a download that
 /// a middleware nests in it. `None` outside of a visit's way through the downloader chain.
-type Turn = Option<Arc<Mutex<Option<Ticket>>>>;
+type TicketCell = Option<Arc<Mutex<Option<Ticket>>>>;
 
 pub(crate) struct Shared {
     settings: Settings,
@@ -156,12 +156,12 @@ impl Context {
     }
 
     /// The same context for one visit, with the start that came with its lease.
-    pub(crate) fn with_turn(&self, ticket: Ticket) -> Self {
+    pub(crate) fn with_ticket(&self, ticket: Ticket) -> Self {
         Self(Arc::clone(&self.0), Some(Arc::new(Mutex::new(Some(ticket)))))
     }
 
     /// Takes the start of the visit, if nothing took it before.
-    pub(crate) fn take_turn(&self) -> Option<Ticket> {
+    pub(crate) fn take_ticket(&self) -> Option<Ticket> {
         self.1.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
@@ -203,7 +203,7 @@ impl Context {
         if self.lost(LossKind::Links, setting, || format!("{url}: {why}")) {
             log::warn!(
                 %url,
-                "the guard {setting} cut a link that nobody looked at: {}; it counts what it cuts and logs no more of it",
+                "the guard {setting} refused a link: {}; further links that it refuses are counted, not logged",
                 why.escape_debug()
             );
         }
@@ -263,25 +263,28 @@ impl Context {
     pub fn emit(&self, event: &Event<'_>) {
         self.0.losses.event(event);
         for observer in &self.0.observers {
-            self.caught(|| observer.event(event));
+            self.catch_panic(|| observer.event(event));
         }
     }
 
     /// The reason why an observer does not want a request to be queued, if there is one.
     pub(crate) fn veto(&self, request: &Request) -> Option<DropReason> {
-        self.0.observers.iter().find_map(|observer| match self.caught(|| observer.on_schedule(request)) {
-            Some(OnFollow::Drop(reason)) => Some(reason),
-            Some(OnFollow::Keep) | None => None,
+        self.0.observers.iter().find_map(|observer| {
+            match self.catch_panic(|| observer.on_schedule(request)) {
+                Some(OnFollow::Drop(reason)) => Some(reason),
+                Some(OnFollow::Keep) | None => None,
+            }
         })
     }
 
     /// The decision of the observers about a part of a download.
-    pub(crate) fn judge_download(&self, ask: impl Fn(&dyn Observer) -> OnDownload) -> OnDownload {
-        let mut answers = self.0.observers.iter().filter_map(|observer| self.caught(|| ask(&**observer)));
+    pub(crate) fn decide_download(&self, ask: impl Fn(&dyn Observer) -> OnDownload) -> OnDownload {
+        let mut answers =
+            self.0.observers.iter().filter_map(|observer| self.catch_panic(|| ask(&**observer)));
         answers.find(|answer| *answer != OnDownload::Continue).unwrap_or_default()
     }
 
-    fn caught<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
+    fn catch_panic<T>(&self, call: impl FnOnce() -> T) -> Option<T> {
         let answer = std::panic::catch_unwind(std::panic::AssertUnwindSafe(call));
         if answer.is_err() {
             self.stats().inc("observer_panics");
@@ -299,7 +302,7 @@ impl Context {
     ///
     /// # Panics
     /// If it is called from asynchronous code.
-    pub fn wait<F: Future>(&self, future: F) -> F::Output {
+    pub fn block_on<F: Future>(&self, future: F) -> F::Output {
         if is_simulated() {
             return future
                 .now_or_never()
@@ -324,7 +327,7 @@ impl Context {
 
     /// Changes the politeness of a slot, and returns when the change is in force. Requests that have not been sent by
     /// then follow it.
-    pub async fn politeness(&self, host: &HostKey, change: Politeness) {
+    pub async fn set_politeness(&self, host: &HostKey, change: Politeness) {
         let (done, in_force) = oneshot::channel();
         self.tell(Message::Politeness(host.clone(), change, Some(done)));
         // Without an engine, or after its end, no change can come into force.

@@ -20,14 +20,14 @@ thread_local! {
 
 /// Runs a job on the current I/O thread.
 pub(crate) fn in_place<T>(job: impl FnOnce() -> T) -> T {
-    struct Leave;
-    impl Drop for Leave {
+    struct ResetOnDrop;
+    impl Drop for ResetOnDrop {
         fn drop(&mut self) {
             IN_PLACE.set(false);
         }
     }
     IN_PLACE.set(true);
-    let _leave = Leave;
+    let _leave = ResetOnDrop;
     job()
 }
 

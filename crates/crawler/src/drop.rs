@@ -85,7 +85,7 @@ impl DropReason {
     }
 
     /// Adds the error that caused the drop.
-    pub(crate) fn because(mut self, error: Error) -> Self {
+    pub(crate) fn with_error(mut self, error: Error) -> Self {
         self.cause = Cause(Some(Arc::new(error)));
         self
     }
@@ -95,7 +95,7 @@ impl DropReason {
         match self.state {
             DropState::Failed => {
                 let error = FetchError::of_drop(&self).with_response(response);
-                self.because(error.into())
+                self.with_error(error.into())
             }
             DropState::Skipped => self,
         }

@@ -90,7 +90,7 @@ impl fmt::Display for Error {
         }
         let mut cause: Option<&(dyn StdError + 'static)> = self.0.cause.as_deref().map(|c| c as _);
         while let Some(error) = cause {
-            let text = said_by(error);
+            let text = message_of(error);
             // Some errors already include the text of their cause.
             if !told.ends_with(&text) {
                 write!(f, "{}{text}", if told.is_empty() { "" } else { ": " })?;
@@ -105,7 +105,7 @@ impl fmt::Display for Error {
 
 /// The text of an error. For a task that panicked it says only that, because the panic message is about the inside of
 /// a library.
-fn said_by(error: &(dyn StdError + 'static)) -> String {
+fn message_of(error: &(dyn StdError + 'static)) -> String {
     match error.downcast_ref::<JoinError>() {
         Some(ended) if ended.is_panic() => "its task panicked".to_owned(),
         _ => error.to_string(),

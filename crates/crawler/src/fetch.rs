@@ -53,7 +53,7 @@ impl<'a> Watch<'a> {
     pub fn headers(&self, status: StatusCode, headers: &HeaderMap) -> OnDownload {
         match self.0 {
             Some((cx, request)) => {
-                cx.judge_download(|observer| observer.on_headers(request, status, headers))
+                cx.decide_download(|observer| observer.on_headers(request, status, headers))
             }
             None => OnDownload::Continue,
         }
@@ -62,7 +62,7 @@ impl<'a> Watch<'a> {
     /// Reports a received part of the body, as on the wire. Returns whether to continue reading.
     pub fn bytes(&self, bytes: &[u8]) -> OnDownload {
         match self.0 {
-            Some((cx, request)) => cx.judge_download(|observer| observer.on_bytes(request, bytes)),
+            Some((cx, request)) => cx.decide_download(|observer| observer.on_bytes(request, bytes)),
             None => OnDownload::Continue,
         }
     }
@@ -340,7 +340,7 @@ impl FetchError {
     pub(crate) fn into_drop(self) -> DropReason {
         let reason = self.drop_reason();
         let doing = reason.reason.clone();
-        reason.because(Error::from(self).context(doing))
+        reason.with_error(Error::from(self).context(doing))
     }
 }
 

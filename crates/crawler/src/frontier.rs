@@ -51,7 +51,7 @@ pub enum End {
     /// This request replaces the leased one: a retry or a redirect, possibly to another host. Unless it is
     /// `unfiltered`, its fingerprint is tested and inserted; if it was already known, the request is returned in
     /// [`Pushed::refused`].
-    Again(Box<Request>),
+    Reschedule(Box<Request>),
     /// The request was not processed and returns to its place in the queue.
     Release,
 }
@@ -80,7 +80,7 @@ pub struct Pushed {
     /// longer, or it had only delayed requests and now has one that is due or due earlier. A host that had a due
     /// request is not listed. A delayed request counts as due once a lease has seen that it is.
     pub woken: Vec<HostKey>,
-    /// Requests of [`End::Again`] whose fingerprint was already known; not counted as duplicates.
+    /// Requests of [`End::Reschedule`] whose fingerprint was already known; not counted as duplicates.
     pub refused: Vec<Request>,
 }
 
@@ -127,7 +127,7 @@ pub trait Frontier: Send + Sync + 'static {
 
     /// Whether a fingerprint was seen, as far as the frontier can tell at once: `false` means "not known". Callbacks
     /// use it to discard the many links to known pages cheaply; `push` and `settle` check again in any case.
-    fn is_seen(&self, fingerprint: Fingerprint) -> bool {
+    fn has_seen(&self, fingerprint: Fingerprint) -> bool {
         let _ = fingerprint;
         false
     }
@@ -164,7 +164,7 @@ pub(crate) trait DynFrontier: Send + Sync {
     fn push(&self, batch: Vec<Request>) -> BoxFuture<'_, Result<Pushed>>;
     fn lease<'a>(&'a self, host: &'a HostKey, max: usize, now: Timestamp) -> BoxFuture<'a, Result<Leased>>;
     fn settle(&self, batch: Vec<Settled>) -> BoxFuture<'_, Result<Pushed>>;
-    fn is_seen(&self, fingerprint: Fingerprint) -> bool;
+    fn has_seen(&self, fingerprint: Fingerprint) -> bool;
     fn len(&self) -> u64;
     fn claim<'a>(&'a self, host: &'a HostKey) -> BoxFuture<'a, Result<bool>>;
     fn sync(&self) -> BoxFuture<'_, Result<()>>;
@@ -188,8 +188,8 @@ impl<T: Frontier> DynFrontier for T {
         Box::pin(Frontier::settle(self, batch))
     }
 
-    fn is_seen(&self, fingerprint: Fingerprint) -> bool {
-        Frontier::is_seen(self, fingerprint)
+    fn has_seen(&self, fingerprint: Fingerprint) -> bool {
+        Frontier::has_seen(self, fingerprint)
     }
 
     fn len(&self) -> u64 {

@@ -56,7 +56,7 @@ struct Counts {
 
 /// Values for the report of a host that come from other parts of the crawl.
 #[derive(Clone, Copy, Debug)]
-pub struct HostNow {
+pub struct HostSnapshot {
     /// Delay between starts that is in force.
     pub delay: Duration,
     /// Requests that are still queued.
@@ -76,7 +76,7 @@ impl HostStats {
 
     /// Records a response: its status, the bytes of its body on the wire, and the time from sending the request to
     /// receiving the headers.
-    pub fn record_answer(&self, host: &HostKey, status: u16, bytes: u64, latency: Duration) {
+    pub fn record_response(&self, host: &HostKey, status: u16, bytes: u64, latency: Duration) {
         self.record(host, |counts| {
             *counts.statuses.entry(status).or_default() += 1;
             counts.bytes = counts.bytes.saturating_add(bytes);
@@ -119,7 +119,7 @@ impl HostStats {
 
     /// A report for each of the busiest hosts, busiest first, and one for [`REST`](Self::REST) if other hosts had
     /// requests. `now` supplies the values that other parts of the crawl know.
-    pub fn reports(&self, now: impl Fn(&HostKey) -> HostNow) -> Vec<HostReport> {
+    pub fn reports(&self, now: impl Fn(&HostKey) -> HostSnapshot) -> Vec<HostReport> {
         let state = self.lock();
         let mut hosts: Vec<(&HostKey, &Counts)> = state.hosts.iter().collect();
         hosts.sort_unstable_by(|(a, x), (b, y)| y.requests.cmp(&x.requests).then_with(|| a.cmp(b)));
@@ -190,7 +190,8 @@ impl Counts {
 mod tests {
     use super::*;
 
-    const NOW: HostNow = HostNow { delay: Duration::from_secs(2), queued: 5, state: SlotState::Active };
+    const NOW: HostSnapshot =
+        HostSnapshot { delay: Duration::from_secs(2), queued: 5, state: SlotState::Active };
 
     fn host(name: &str) -> HostKey {
         HostKey::new(name)
@@ -200,12 +201,12 @@ mod tests {
     fn a_report_has_what_was_recorded() {
         let stats = HostStats::new(10);
         for ms in 1..=100 {
-            stats.record_answer(&host("a"), 200, 1_000, Duration::from_millis(ms));
+            stats.record_response(&host("a"), 200, 1_000, Duration::from_millis(ms));
         }
-        stats.record_answer(&host("a"), 404, 10, Duration::from_secs(1));
+        stats.record_response(&host("a"), 404, 10, Duration::from_secs(1));
         stats.record_failure(&host("a"), FetchErrorKind::Connect, "refused");
         stats.record_failure(&host("a"), FetchErrorKind::Dns, &"ü".repeat(500));
-        stats.record_answer(&host("b"), 200, 1, Duration::ZERO);
+        stats.record_response(&host("b"), 200, 1, Duration::ZERO);
         let reports = stats.reports(|_| NOW);
         assert_eq!(reports.len(), 2);
         let report = &reports[0];
@@ -231,7 +232,7 @@ mod tests {
                 4 | 5 if n > 50_000 => "late".to_owned(),
                 _ => format!("h{n}"),
             };
-            stats.record_answer(&host(&name), 200, 1, Duration::from_millis(1));
+            stats.record_response(&host(&name), 200, 1, Duration::from_millis(1));
             requests += 1;
         }
         let reports = stats.reports(|_| NOW);
@@ -247,7 +248,7 @@ mod tests {
     fn without_hosts_of_their_own_all_are_the_rest() {
         let stats = HostStats::new(0);
         assert!(stats.reports(|_| NOW).is_empty());
-        stats.record_answer(&host("a"), 200, 1, Duration::ZERO);
+        stats.record_response(&host("a"), 200, 1, Duration::ZERO);
         let reports = stats.reports(|_| NOW);
         assert_eq!((reports.len(), reports[0].host.as_str()), (1, HostStats::REST));
     }

@@ -40,10 +40,10 @@ mod resolver;
 use attempt::{ATTEMPT, Attempt};
 use body::BodyLimits;
 use certificates::BadCertificates;
-use client::{Recipe, Route};
+use client::{ClientConfig, Route};
 use deadline::{Deadlines, Timer};
 use decode::Codings;
-use failure::{Failure, OUT_OF_FILES_WAIT, Way, is_out_of_files};
+use failure::{Failure, OUT_OF_FILES_WAIT, RequestTarget, is_out_of_files};
 use guard::Guard;
 use head::HeadLimits;
 use network::Network;
@@ -54,11 +54,11 @@ pub use certificates::CertificateError;
 pub use decode::{DecodeLimits, Decoded, decode_body};
 
 /// Number of proxies whose connections are kept.
-const MOST_PROXIES: usize = 64;
+const MAX_PROXIES: usize = 64;
 
 /// Number of silent retries when the server turns out to have closed a pooled connection. The retry uses a new
 /// connection, so a failure of it is reported.
-const MOST_STALE: usize = 1;
+const MAX_STALE: usize = 1;
 
 /// The downloader for HTTP/1.1 and HTTP/2, directly or through proxies.
 ///
@@ -78,7 +78,7 @@ const MOST_STALE: usize = 1;
 /// [`CertificateError`] in the extensions, if bad certificates are recorded and not refused.
 pub struct HttpDownloader {
     network: Arc<Network>,
-    recipe: Recipe,
+    config: ClientConfig,
     direct: Route,
     /// Routes through proxies, least recently used first.
     proxied: Mutex<Vec<(Box<str>, Arc<Route>)>>,
@@ -106,7 +106,7 @@ impl HttpDownloader {
             guard: Guard::new(settings.allow_private_addresses, &settings.allow_addresses)?,
             resolver: Resolver::new(settings)?,
         });
-        let recipe = Recipe::new(settings, Arc::clone(&network), &deadlines)?;
+        let config = ClientConfig::new(settings, Arc::clone(&network), &deadlines)?;
         match settings.download_verify_certificates {
             VerifyCertificates::Yes => {}
             VerifyCertificates::Record => log::warn!(
@@ -121,10 +121,10 @@ impl HttpDownloader {
             limits: BodyLimits { decode: DecodeLimits::of(settings), warn_size: settings.download_warnsize },
             binary: settings.download_binary,
             head: HeadLimits::of(settings),
-            verify: settings.download_verify_certificates.is_proof(),
-            bad_certificates: Arc::clone(&recipe.bad_certificates),
+            verify: settings.download_verify_certificates.proves_identity(),
+            bad_certificates: Arc::clone(&config.bad_certificates),
         };
-        Ok(Self { network, recipe, direct: Route::new(None), proxied: Mutex::new(Vec::new()), rules })
+        Ok(Self { network, config, direct: Route::new(None), proxied: Mutex::new(Vec::new()), rules })
     }
 
     /// Checks that the client may connect to the host of a URL: its name resolves, and the guard accepts at least one
@@ -139,7 +139,7 @@ impl HttpDownloader {
     }
 
     /// The route through a proxy; if there are too many routes, the least recently used one is dropped.
-    fn through(&self, address: &str) -> Result<Arc<Route>, FetchError> {
+    fn proxied_route(&self, address: &str) -> Result<Arc<Route>, FetchError> {
         let mut proxied = self.proxied.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = proxied.iter().position(|(known, _)| &**known == address) {
             let entry = proxied.remove(at);
@@ -148,7 +148,7 @@ impl HttpDownloader {
             return Ok(found);
         }
         let made = Arc::new(Route::new(Some(Proxy::parse(address)?)));
-        if proxied.len() >= MOST_PROXIES {
+        if proxied.len() >= MAX_PROXIES {
             proxied.remove(0);
         }
         proxied.push((address.into(), Arc::clone(&made)));
@@ -171,16 +171,20 @@ impl Downloader for HttpDownloader {
         let start = Instant::now();
         let (host, port) = target_of(&request.url)?;
         if request.method == Method::CONNECT {
-            return Err(FetchError::new(FetchErrorKind::InvalidRequest, "CONNECT is not for crawlers"));
+            return Err(FetchError::new(
+                FetchErrorKind::InvalidRequest,
+                "the method CONNECT is not supported",
+            ));
         }
         let proxied = match request.meta_text(meta::PROXY) {
             None | Some("") => None,
-            Some(address) => Some(self.through(address)?),
+            Some(address) => Some(self.proxied_route(address)?),
         };
         let route = proxied.as_deref().unwrap_or(&self.direct);
-        let way = Way { host, https: request.url.scheme() == "https", proxy: route.proxy.as_deref() };
-        self.network.judge(host, port, way.proxy).map_err(|failure| unsent(&failure))?;
-        let mut pooled = route.client(&self.recipe, host, port, way.https)?;
+        let target =
+            RequestTarget { host, https: request.url.scheme() == "https", proxy: route.proxy.as_deref() };
+        self.network.check_host(host, port, target.proxy).map_err(|failure| unsent(&failure))?;
+        let mut pooled = route.client(&self.config, host, port, target.https)?;
 
         let mut deadlines = self.rules.deadlines;
         if let Some(total) = request.meta_value(meta::DOWNLOAD_TIMEOUT) {
@@ -193,21 +197,21 @@ impl Downloader for HttpDownloader {
         let (answer, attempt) = loop {
             let attempt = Arc::new(Attempt::new(port));
             let served = pooled.served();
-            let outgoing = self.rules.outgoing(request, &way);
+            let outgoing = self.rules.outgoing(request, &target);
             let sending = ATTEMPT.scope(Arc::clone(&attempt), pooled.client.execute(outgoing));
             match timer.head(&attempt, Instant::now(), sending).await? {
                 Ok(answer) => break (answer, attempt),
                 Err(error)
-                    if stale < MOST_STALE
+                    if stale < MAX_STALE
                         && may_resend(
                             &error,
-                            &way,
+                            &target,
                             &request.method,
                             attempt.reused() || pooled.served() != served,
                         ) =>
                 {
                     stale += 1;
-                    pooled.client = route.fresh(&self.recipe, way.https)?;
+                    pooled.client = route.fresh(&self.config, target.https)?;
                 }
                 // The host is not at fault: the process is out of files. Free some; the connect timeout limits the
                 // waiting.
@@ -215,12 +219,12 @@ impl Downloader for HttpDownloader {
                     self.direct.forget();
                     route.forget();
                     tokio::time::sleep(OUT_OF_FILES_WAIT).await;
-                    pooled = route.client(&self.recipe, host, port, way.https)?;
+                    pooled = route.client(&self.config, host, port, target.https)?;
                 }
-                Err(error) => return Err(failure::of_head(error, &way)),
+                Err(error) => return Err(failure::of_head(error, &target)),
             }
         };
-        let response = self.rules.read(request, answer, &attempt, &way, watch, &mut timer).await;
+        let response = self.rules.read(request, answer, &attempt, &target, watch, &mut timer).await;
         pooled.serve();
         response
     }
@@ -232,7 +236,7 @@ impl Downloader for HttpDownloader {
 
 impl Rules {
     /// Converts a request to one of the HTTP library.
-    fn outgoing(&self, request: &Request, way: &Way<'_>) -> reqwest::Request {
+    fn outgoing(&self, request: &Request, target: &RequestTarget<'_>) -> reqwest::Request {
         let mut url = request.url.clone();
         // User and password are never sent.
         if !url.username().is_empty() || url.password().is_some() {
@@ -240,7 +244,7 @@ impl Rules {
         }
         let mut outgoing = reqwest::Request::new(request.method.clone(), url);
         let mut headers = request.headers.clone();
-        self.cleanse(&mut headers, way);
+        self.remove_secrets(&mut headers, target);
         *outgoing.headers_mut() = headers;
         if !request.body.is_empty() {
             *outgoing.body_mut() = Some(request.body.clone().into());
@@ -250,18 +254,18 @@ impl Rules {
 
     /// Removes headers that must not be sent: the client sets the framing itself, Proxy-Authorization is only for a
     /// proxy that reads the request, and credentials must not go to a server whose identity is not proven.
-    fn cleanse(&self, headers: &mut HeaderMap, way: &Way<'_>) {
+    fn remove_secrets(&self, headers: &mut HeaderMap, target: &RequestTarget<'_>) {
         if headers.is_empty() {
             return;
         }
         headers.remove(header::CONTENT_LENGTH);
         headers.remove(header::TRANSFER_ENCODING);
         let read_by_proxy =
-            !way.https && way.proxy.is_some_and(|proxy| matches!(proxy.scheme, Scheme::Http { .. }));
+            !target.https && target.proxy.is_some_and(|proxy| matches!(proxy.scheme, Scheme::Http { .. }));
         if !read_by_proxy {
             headers.remove(header::PROXY_AUTHORIZATION);
         }
-        if way.https && !self.verify {
+        if target.https && !self.verify {
             let marked = headers.iter().filter(|(_, value)| value.is_sensitive());
             let secrets: Vec<HeaderName> = marked.map(|(name, _)| name.clone()).collect();
             for name in [header::AUTHORIZATION, header::COOKIE].into_iter().chain(secrets) {
@@ -276,7 +280,7 @@ impl Rules {
         request: &Request,
         mut answer: reqwest::Response,
         attempt: &Attempt,
-        way: &Way<'_>,
+        target: &RequestTarget<'_>,
         watch: Watch<'_>,
         timer: &mut Timer<'_>,
     ) -> Result<Response, FetchError> {
@@ -293,13 +297,13 @@ impl Rules {
         let mut response = Response::new(request.url.clone(), status, Bytes::new());
         response.version = answer.version();
         response.headers = std::mem::take(answer.headers_mut());
-        if way.proxy.is_none() {
+        if target.proxy.is_none() {
             response.ip = answer.remote_addr().map(|address| address.ip());
             let tls = answer.extensions().get::<TlsInfo>();
             response.certificate = tls.and_then(TlsInfo::peer_certificate).map(Bytes::copy_from_slice);
             if !self.verify
                 && let Some(certificate) = &response.certificate
-                && let Some(error) = self.bad_certificates.error(way.host, certificate)
+                && let Some(error) = self.bad_certificates.error(target.host, certificate)
             {
                 response.add_flag("bad_certificate");
                 response.extensions.insert(error);
@@ -311,7 +315,7 @@ impl Rules {
         }
         if verdict == OnDownload::Deliver {
             response.add_flag("download_stopped");
-        } else if !bodiless && self.leaves_unread(request, &response.headers) {
+        } else if !bodiless && self.skips_body(request, &response.headers) {
             if status.is_success() {
                 let shown = response.header(header::CONTENT_TYPE).unwrap_or("by its name").to_owned();
                 let message = format!("neither markup nor text ({shown}): not read");
@@ -347,7 +351,7 @@ impl Rules {
 
     /// Whether the headers say that the body is neither markup nor text, and the request does not ask for binary
     /// bodies.
-    fn leaves_unread(&self, request: &Request, headers: &HeaderMap) -> bool {
+    fn skips_body(&self, request: &Request, headers: &HeaderMap) -> bool {
         if self.binary || request.meta_flag(meta::DOWNLOAD_BINARY) {
             return false;
         }
@@ -407,7 +411,12 @@ fn unsent(failure: &Failure) -> FetchError {
 /// Whether a request may safely be sent again: either its connection had been used before and was lost, probably
 /// because the server closed it while it was idle, or the server said that it did not process the request (RFC 9110,
 /// 9.2.2; RFC 9113, 8.7).
-fn may_resend(error: &reqwest::Error, way: &Way<'_>, method: &Method, may_be_reused: bool) -> bool {
-    let verdict = failure::judge(error, way);
+fn may_resend(
+    error: &reqwest::Error,
+    target: &RequestTarget<'_>,
+    method: &Method,
+    may_be_reused: bool,
+) -> bool {
+    let verdict = failure::classify(error, target);
     verdict.unprocessed || verdict.lost && method.is_idempotent() && may_be_reused
 }

@@ -150,11 +150,11 @@ impl<T: Persist + ?Sized> Persist for Arc<T> {
 }
 
 /// A file, and its name for error messages.
-type Named = (String, Weak<File>);
+type NamedFile = (String, Weak<File>);
 
 /// Files of pipelines. They are made durable before a commit settles the pages whose items they contain.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DurableFiles(Arc<Mutex<Vec<Named>>>);
+pub(crate) struct DurableFiles(Arc<Mutex<Vec<NamedFile>>>);
 
 impl DurableFiles {
     pub(crate) fn add(&self, name: String, file: &Arc<File>) {

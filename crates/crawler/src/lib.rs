@@ -65,7 +65,7 @@ pub use frontier::{
     DiskFrontier, DiskLimits, End, Frontier, Lease, LeaseId, Leased, MemoryFrontier, Order, Pushed, Settled,
 };
 pub use host::{HostKey, SlotBy, registrable_domain};
-pub use host_stats::{HostNow, HostStats};
+pub use host_stats::{HostSnapshot, HostStats};
 pub use http_client::{CertificateError, DecodeLimits, Decoded, HttpDownloader, decode_body};
 pub use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink, ScanOptions};
 pub use huntsman_store::Backend;
@@ -76,7 +76,9 @@ pub use middleware::{
 };
 pub use output::Output;
 pub use pace::Pace;
-pub use page::{BinaryBody, Element, FoundLink, GivenRequests, LinkExtractor, NO_PAGES, Page, Selection};
+pub use page::{
+    BinaryBody, Element, FoundLink, IGNORED_EXTENSIONS, LinkExtractor, Page, RequestListener, Selection,
+};
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;
 pub use report::{CrawlReport, HostReport, human_bytes};
@@ -88,8 +90,8 @@ pub use secrets::{CREDENTIALS, is_secret_name, redact, redacted};
 #[doc(hidden)]
 pub use settings::private as __private;
 pub use settings::{
-    EngineSettings, JobSync, LatencyEstimate, Layer, Layers, Profile, SettingInfo, Settings, SettingsGroup,
-    SettingsTable, SlotSettings, VerifyCertificates, check_time, nearest, seconds,
+    EngineSettings, GroupInfo, JobSync, LatencyEstimate, Layer, Layers, Profile, SettingInfo, Settings,
+    SettingsGroup, SettingsTable, SlotSettings, VerifyCertificates, check_time, nearest, seconds,
 };
 pub use simulated::{Delays, Simulated};
 pub use sitemap::{

@@ -81,7 +81,7 @@ impl fmt::Debug for Log {
 
 /// The result of [`Log::start`].
 #[derive(Clone, Debug)]
-pub struct Started {
+pub struct StartedLog {
     /// Counts of the events so far; zero if another log was installed before.
     pub count: LogCount,
     /// Whether this log was installed; a log that was installed before stays in place.
@@ -105,7 +105,7 @@ impl Log {
     ///
     /// # Errors
     /// `log_level` or `log_format` is not valid, or `log_file` cannot be opened.
-    pub fn start(self, settings: &Settings) -> Result<Started> {
+    pub fn start(self, settings: &Settings) -> Result<StartedLog> {
         let json = match settings.log_format.as_str() {
             "text" => false,
             "json" => true,
@@ -130,7 +130,7 @@ impl Log {
         let count = LogCount::default();
         let lines = LogLines { write, json, color, count: count.clone() };
         let is_installed = tracing_subscriber::registry().with(lines.with_filter(targets)).try_init().is_ok();
-        Ok(Started { count, is_installed })
+        Ok(StartedLog { count, is_installed })
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::host::HostKey;
 
 /// Up to this number of hosts, old ones are not looked for.
-const FEW: usize = 1_024;
+const MIN_HOSTS: usize = 1_024;
 
 /// The starts on each host, shared by all crawls that were given a clone of it
 /// ([`CrawlerBuilder::pace`](crate::CrawlerBuilder::pace)).
@@ -136,7 +136,7 @@ impl State {
             entry.in_flight += 1;
             return None;
         }
-        if self.hosts.len() >= self.most.max(FEW) {
+        if self.hosts.len() >= self.most.max(MIN_HOSTS) {
             self.hosts.retain(|_, entry| {
                 entry.in_flight > 0 || !entry.waiting.is_empty() || entry.last + entry.gap > now
             });
@@ -220,6 +220,6 @@ mod tests {
             drop(pace.start(&HostKey::new(&format!("h{n}")), SECOND, 1).await);
             tokio::time::advance(SECOND / 100).await;
         }
-        assert!(pace.state().hosts.len() <= 2 * FEW, "{}", pace.state().hosts.len());
+        assert!(pace.state().hosts.len() <= 2 * MIN_HOSTS, "{}", pace.state().hosts.len());
     }
 }

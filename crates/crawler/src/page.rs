@@ -12,6 +12,7 @@ use huntsman_html::{Link, LinkElement, Meta, MetaRefresh, PageKind, ResourceLink
 use huntsman_text::lang::{self, Detected};
 use huntsman_text::words::Words;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 use url::Url;
 
 use crate::error::{Error, Result};
@@ -25,7 +26,7 @@ mod selector;
 mod tree;
 
 pub use element::{Element, Selection};
-pub use link_extractor::{FoundLink, LinkExtractor, NO_PAGES};
+pub use link_extractor::{FoundLink, IGNORED_EXTENSIONS, LinkExtractor};
 
 /// The page that a spider gets. It lives on one worker thread; expensive values are computed at first use and kept.
 pub struct Page {
@@ -44,6 +45,9 @@ pub struct Page {
     links_followed: Cell<usize>,
     /// Values that components attached, for the spider and for other components.
     pub extensions: Extensions,
+    /// Fields that components add to what a spider records of the page, by name, in the order in which they were added.
+    /// `huntsman crawl` writes them into `pages.jsonl`, so their names must differ from those of its own fields.
+    pub record_fields: Map<String, Value>,
     /// Requests that are queued as if the callback had given them, even if a middleware skips the page. Middlewares
     /// that know the links of an unchanged page use this.
     pub follow: Vec<Request>,
@@ -52,12 +56,12 @@ pub struct Page {
 /// A spider middleware puts this value into the extensions of a page to be told of every request that the page leads
 /// to. That includes links that are already queued or done, and it happens before any middleware judges them.
 #[derive(Clone)]
-pub struct GivenRequests(Arc<dyn Fn(&Request) + Send + Sync>);
+pub struct RequestListener(Arc<dyn Fn(&Request) + Send + Sync>);
 
-impl GivenRequests {
+impl RequestListener {
     /// Calls this function, on the worker thread of the page.
-    pub fn new(told: impl Fn(&Request) + Send + Sync + 'static) -> Self {
-        Self(Arc::new(told))
+    pub fn new(listener: impl Fn(&Request) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(listener))
     }
 
     pub(crate) fn tell(&self, request: &Request) {
@@ -65,9 +69,9 @@ impl GivenRequests {
     }
 }
 
-impl std::fmt::Debug for GivenRequests {
+impl std::fmt::Debug for RequestListener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("GivenRequests").finish_non_exhaustive()
+        f.debug_struct("RequestListener").finish_non_exhaustive()
     }
 }
 
@@ -123,6 +127,7 @@ impl Page {
             label_read: Cell::new(false),
             links_followed: Cell::new(0),
             extensions: Extensions::new(),
+            record_fields: Map::new(),
             follow: Vec::new(),
         }
     }
@@ -374,6 +379,12 @@ impl Page {
     /// The language: the declared one, else a guess from the text.
     pub fn lang(&self) -> &Detected {
         self.lang.get_or_init(|| lang::detect(self.text(), self.declared_lang()))
+    }
+
+    /// The result of [`lang`](Self::lang) if a component has asked for it before. It costs nothing, and tells whether
+    /// the language is known without reading the text for it.
+    pub fn known_lang(&self) -> Option<&Detected> {
+        self.lang.get()
     }
 
     /// The scan and the document it belongs to, for detectors that read blocks.

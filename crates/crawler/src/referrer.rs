@@ -82,7 +82,7 @@ pub struct UnknownPolicy(String);
 
 impl fmt::Display for UnknownPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}` is no referrer policy; known are", self.0)?;
+        write!(f, "`{}` is not a referrer policy; known are", self.0)?;
         for (index, (name, _)) in ReferrerPolicy::NAMES.iter().enumerate() {
             write!(f, "{} {name}", if index == 0 { "" } else { "," })?;
         }
@@ -221,7 +221,7 @@ mod tests {
         }
         assert_eq!(
             "".parse::<ReferrerPolicy>().unwrap_err().to_string().split(';').next(),
-            Some("`` is no referrer policy")
+            Some("`` is not a referrer policy")
         );
         assert_eq!(ReferrerPolicy::default().name(), "strict-origin-when-cross-origin");
     }

@@ -93,14 +93,14 @@ pub struct Request {
     /// Typed values of this process only; lost on a restart.
     pub extensions: Extensions,
     /// Rarely used fields, boxed to keep the common request small.
-    pub(crate) rest: Option<Box<Rest>>,
+    pub(crate) rare: Option<Box<RareFields>>,
     pub(crate) slot: Option<HostKey>,
     pub(crate) fingerprint: Option<Fingerprint>,
 }
 
 /// The fields that only a few requests use.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Rest {
+pub(crate) struct RareFields {
     pub(crate) errback: Option<Arc<str>>,
     pub(crate) cb_kwargs: Map<String, Value>,
     pub(crate) flags: Vec<String>,
@@ -134,7 +134,7 @@ impl Request {
             referer: None,
             meta: Map::new(),
             extensions: Extensions::new(),
-            rest: None,
+            rare: None,
             slot: None,
             fingerprint: None,
         }
@@ -218,7 +218,7 @@ impl Request {
 
     /// Sets the label of the error callback, for spiders that distinguish several of them in `failed`.
     pub fn errback(mut self, label: &str) -> Self {
-        self.rest_mut().errback = Some(label.into());
+        self.rare_mut().errback = Some(label.into());
         self
     }
 
@@ -242,25 +242,25 @@ impl Request {
 
     /// Sets one value that is passed to the callback.
     pub fn cb_kwarg(mut self, key: &str, value: impl Into<Value>) -> Self {
-        self.rest_mut().cb_kwargs.insert(key.to_owned(), value.into());
+        self.rare_mut().cb_kwargs.insert(key.to_owned(), value.into());
         self
     }
 
     /// Adds a cookie; it is merged into the jar.
     pub fn cookie(mut self, name: &str, value: &str) -> Self {
-        self.rest_mut().cookies.push((name.to_owned(), value.to_owned()));
+        self.rare_mut().cookies.push((name.to_owned(), value.to_owned()));
         self
     }
 
     /// Adds a flag: free text for logs.
     pub fn flag(mut self, flag: &str) -> Self {
-        self.rest_mut().flags.push(flag.to_owned());
+        self.rare_mut().flags.push(flag.to_owned());
         self
     }
 
     /// Sets the encoding of query and body (default utf-8); see [`Request::parse_encoded`].
     pub fn encoding(mut self, label: &str) -> Self {
-        self.rest_mut().encoding = Some(label.to_owned());
+        self.rare_mut().encoding = Some(label.to_owned());
         self
     }
 
@@ -326,30 +326,30 @@ impl Request {
 
     /// Label of the error callback, if one was set.
     pub fn errback_label(&self) -> Option<&str> {
-        self.rest.as_ref().and_then(|rest| rest.errback.as_deref())
+        self.rare.as_ref().and_then(|rare| rare.errback.as_deref())
     }
 
     /// The values that are passed to the callback.
     pub fn cb_kwargs(&self) -> Option<&Map<String, Value>> {
-        self.rest.as_ref().map(|rest| &rest.cb_kwargs)
+        self.rare.as_ref().map(|rare| &rare.cb_kwargs)
     }
 
     /// Cookies given with the request.
     pub fn cookies(&self) -> &[(String, String)] {
-        self.rest.as_ref().map_or(&[], |rest| &rest.cookies)
+        self.rare.as_ref().map_or(&[], |rare| &rare.cookies)
     }
 
     /// Removes the cookies given with the request. A redirect does so, because they are already in the jar of the
     /// first host.
     pub fn clear_cookies(&mut self) {
-        if let Some(rest) = &mut self.rest {
-            rest.cookies.clear();
+        if let Some(rare) = &mut self.rare {
+            rare.cookies.clear();
         }
     }
 
     /// Flags given with the request.
     pub fn flags(&self) -> &[String] {
-        self.rest.as_ref().map_or(&[], |rest| &rest.flags)
+        self.rare.as_ref().map_or(&[], |rare| &rare.flags)
     }
 
     /// A value of `meta`; `None` if it is absent or has another type.
@@ -400,8 +400,8 @@ impl Request {
         self.url.as_str()
     }
 
-    pub(crate) fn rest_mut(&mut self) -> &mut Rest {
-        self.rest.get_or_insert_default()
+    pub(crate) fn rare_mut(&mut self) -> &mut RareFields {
+        self.rare.get_or_insert_default()
     }
 }
 

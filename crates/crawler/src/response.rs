@@ -7,7 +7,7 @@ use bytes::Bytes;
 use http::{Extensions, HeaderMap, StatusCode, Version, header};
 use url::Url;
 
-use crate::active::Held;
+use crate::active::CountedBytes;
 
 /// The durations of the parts of a download. A part that did not happen (a reused connection needs no connect) is
 /// `None`.
@@ -54,7 +54,7 @@ pub struct Response {
     /// Values that components attached.
     pub extensions: Extensions,
     /// Counts this response against the limit of responses in progress.
-    pub(crate) held: Held,
+    pub(crate) counted: CountedBytes,
 }
 
 impl Response {
@@ -74,7 +74,7 @@ impl Response {
             certificate: None,
             timings: Timings::default(),
             extensions: Extensions::new(),
-            held: Held::default(),
+            counted: CountedBytes::default(),
         }
     }
 

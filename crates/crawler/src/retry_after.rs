@@ -33,7 +33,7 @@ pub fn retry_after(value: &str, now: SystemTime, cap: Duration) -> Option<Durati
 }
 
 /// The time to wait that the `Retry-After` of these headers asks for, counted from `now`, without a limit.
-pub fn wait_asked_for(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
+pub fn requested_wait(headers: &HeaderMap, now: Timestamp) -> Option<Duration> {
     let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?;
     retry_after(value, UNIX_EPOCH + Duration::from_micros(now.0), Duration::MAX)
 }
@@ -97,7 +97,7 @@ fn used_up(remaining: &str) -> bool {
 }
 
 /// A longer delay than this is taken as a point in Unix time.
-const LONGEST_DELAY: u64 = 10 * 365 * 86_400;
+const MAX_DELAY: u64 = 10 * 365 * 86_400;
 /// A point in Unix time beyond this (the year 5138) is taken as milliseconds.
 const LAST_SECOND: u64 = 100_000_000_000;
 
@@ -106,7 +106,7 @@ fn reset_wait(reset: &str, now: SystemTime) -> Option<Duration> {
     let reset = reset.trim();
     let whole = reset.split_once('.').map_or(reset, |(whole, _)| whole);
     match digits(whole) {
-        Some(delay) if delay.as_secs() <= LONGEST_DELAY => Some(delay),
+        Some(delay) if delay.as_secs() <= MAX_DELAY => Some(delay),
         Some(point) => {
             let seconds =
                 if point.as_secs() > LAST_SECOND { point.as_secs() / 1000 } else { point.as_secs() };

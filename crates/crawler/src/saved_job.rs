@@ -72,7 +72,7 @@ impl SavedJob {
             false
         })?;
         if !is_job {
-            let message = format!("{}: it is no state of a crawl", directory.path().display());
+            let message = format!("{}: this is not the state of a crawl", directory.path().display());
             return Err(Error::usage(message).context(doing));
         }
         let queue = SavedQueue::of(&*store).map_err(|error| error.context(doing))?;

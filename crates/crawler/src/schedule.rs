@@ -18,17 +18,17 @@ use crate::host::HostKey;
 use crate::settings::EngineSettings;
 
 mod index;
-mod learnt;
 mod memory;
 mod rules;
+mod saved_politeness;
 mod slot;
 #[cfg(test)]
 mod tests;
 
 use index::{Index, SlotId};
-pub(crate) use learnt::Learnt;
-use memory::{Memory, Remembered};
+use memory::{Memory, RememberedSlot};
 use rules::Rules;
+pub(crate) use saved_politeness::SavedPoliteness;
 use slot::{Place, Shared, Slot, Trust, Work};
 
 /// An idle slot is forgotten after this time and its delay.
@@ -71,7 +71,7 @@ pub enum Next {
 /// [`Scheduler::nothing_due`]. If it is dropped, together with the task that held it, the next call of
 /// [`Scheduler::next`] ends it, and it counts as sent.
 ///
-/// The holder calls [`leaves`](Ticket::leaves) right before it sends the request.
+/// The holder calls [`try_send`](Ticket::try_send) right before it sends the request.
 #[derive(Debug)]
 #[must_use = "a ticket takes a place until it is ended"]
 pub struct Ticket {
@@ -87,17 +87,17 @@ pub struct Ticket {
     limit: u32,
     shared: Arc<Shared>,
     is_ended: bool,
-    lost: Arc<Lost>,
+    lost: Arc<DroppedTickets>,
 }
 
 /// The slots of dropped tickets, one entry per ticket.
 #[derive(Debug, Default)]
-struct Lost {
+struct DroppedTickets {
     count: AtomicUsize,
     slots: Mutex<Vec<SlotId>>,
 }
 
-impl Lost {
+impl DroppedTickets {
     fn add(&self, slot: SlotId) {
         self.slots.lock().unwrap_or_else(PoisonError::into_inner).push(slot);
         self.count.fetch_add(1, Ordering::Release);
@@ -130,7 +130,7 @@ impl Ticket {
     /// if the ticket is void, or if another request of the slot was sent since the grant and less than the delay ago;
     /// that happens if both waited for the same thing, such as robots.txt. The ticket must then be returned like a
     /// void one.
-    pub fn leaves(&self, now: Timestamp) -> bool {
+    pub fn try_send(&self, now: Timestamp) -> bool {
         let leave = |sent: u64| {
             let is_early = Timestamp(sent) >= self.granted && now < Timestamp(sent) + self.gap;
             (!is_early).then_some(sent.max(now.0))
@@ -167,6 +167,8 @@ pub enum Outcome {
         status: u16,
         /// Time from sending the request to receiving the headers.
         latency: Duration,
+        /// Bytes of its body, which are only logged.
+        bytes: usize,
         /// Its `Retry-After`, counted from now. It is obeyed on 429, 503 and 3xx, unless it exceeds `retry_after_max`: a
         /// longer one is not believed.
         retry_after: Option<Duration>,
@@ -228,12 +230,12 @@ pub struct Scheduler {
     index: Index,
     memory: Memory,
     /// What an earlier run learnt about hosts that have no slot yet.
-    restored: HashMap<HostKey, Learnt>,
+    restored: HashMap<HostKey, SavedPoliteness>,
     /// What was learnt since the last call of `changes`; an entry of `None` is forgotten. The whole map is `None` if
     /// changes are not recorded.
-    changes: Option<HashMap<HostKey, Option<Learnt>>>,
+    changes: Option<HashMap<HostKey, Option<SavedPoliteness>>>,
     give_ups: VecDeque<SlotId>,
-    lost: Arc<Lost>,
+    lost: Arc<DroppedTickets>,
     /// The slot that was served last.
     last: HostKey,
     /// The latest time that was passed in; time never goes back.
@@ -274,13 +276,13 @@ impl Scheduler {
     }
 
     /// Continues with what an earlier run learnt, and records what this run learns, for [`changes`](Self::changes).
-    pub(crate) fn resume_with(&mut self, learnt: HashMap<HostKey, Learnt>) {
-        self.restored = learnt;
+    pub(crate) fn resume_with(&mut self, politeness: HashMap<HostKey, SavedPoliteness>) {
+        self.restored = politeness;
         self.changes = Some(HashMap::new());
     }
 
     /// What was learnt about hosts since the last call; `None` if it was forgotten.
-    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (HostKey, Option<Learnt>)> {
+    pub(crate) fn changes(&mut self) -> impl Iterator<Item = (HostKey, Option<SavedPoliteness>)> {
         self.changes.iter_mut().flat_map(HashMap::drain)
     }
 
@@ -389,12 +391,12 @@ impl Scheduler {
             slot.active -= 1;
             match outcome {
                 Outcome::Unused => slot.refund(ticket.start),
-                Outcome::Answer { status, latency, retry_after, adjust_delay } => {
+                Outcome::Answer { status, latency, retry_after, adjust_delay, .. } => {
                     let seen = Observation { latency, status, retry_after };
                     slot.answered(rules, ticket.start, seen, adjust_delay, now);
                 }
                 Outcome::Failed { host_failure } => {
-                    slot.held(now.since(ticket.granted));
+                    slot.timed_out(now.since(ticket.granted));
                     if host_failure {
                         give_up = slot.failed(rules, ticket.start, now);
                     }
@@ -477,6 +479,11 @@ impl Scheduler {
         self.find(host).map(|id| self.slot(id).delay())
     }
 
+    /// The number of starts of the host that have not ended.
+    pub fn active_of(&self, host: &HostKey) -> u32 {
+        self.find(host).map_or(0, |id| self.slot(id).active)
+    }
+
     /// The state of the slot of the host; [`SlotState::Active`] if it has none.
     pub fn slot_state(&self, host: &HostKey) -> SlotState {
         let Some(id) = self.find(host) else {
@@ -526,8 +533,8 @@ impl Scheduler {
         let own = remembered.and_then(|rules| rules.own).or_else(|| self.rules.own(&host));
         let mut slot = Slot::new(host, own, &self.rules);
         slot.gave_up = gave_up;
-        if let Some(learnt) = self.restored.remove(&slot.key) {
-            slot.restore(&self.rules, learnt);
+        if let Some(politeness) = self.restored.remove(&slot.key) {
+            slot.restore(&self.rules, politeness);
         }
         let id = match self.free.pop() {
             Some(id) => {
@@ -551,10 +558,10 @@ impl Scheduler {
     fn note(&mut self, id: SlotId) {
         let Some(changes) = &mut self.changes else { return };
         let slot = self.slots[id as usize].as_mut().expect("indexes and tickets name slots that are kept");
-        let learnt = slot.learnt(&self.rules, self.now);
-        if learnt != slot.noted {
-            slot.noted = learnt;
-            changes.insert(slot.key.clone(), learnt);
+        let politeness = slot.saved_politeness(&self.rules, self.now);
+        if politeness != slot.saved {
+            slot.saved = politeness;
+            changes.insert(slot.key.clone(), politeness);
         }
     }
 
@@ -657,7 +664,7 @@ impl Scheduler {
     fn give_up(&mut self, id: SlotId, reason: &'static str) {
         let slot = self.slot_mut(id);
         slot.gave_up = Some(reason);
-        slot.bump();
+        slot.void_tickets();
         if !slot.is_giving_up {
             slot.is_giving_up = true;
             self.give_ups.push_back(id);
@@ -700,12 +707,12 @@ impl Scheduler {
             let slot = self.slots[id as usize].take().expect("indexes name slots that are kept");
             self.index.remove(slot.place, &slot.key, id);
             self.free.push(id);
-            if let (Some(changes), Some(_)) = (&mut self.changes, slot.noted) {
+            if let (Some(changes), Some(_)) = (&mut self.changes, slot.saved) {
                 changes.insert(slot.key.clone(), None);
             }
             let own = slot.own.filter(|own| own.is_learnt);
             if own.is_some() || slot.gave_up.is_some() {
-                self.memory.insert(slot.key, Remembered { own, gave_up: slot.gave_up });
+                self.memory.insert(slot.key, RememberedSlot { own, gave_up: slot.gave_up });
             }
         }
     }

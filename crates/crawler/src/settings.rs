@@ -19,7 +19,7 @@ mod table;
 pub use declared::{SettingInfo, SettingsGroup, private};
 pub use layers::{Layer, Layers};
 pub use profile::Profile;
-pub use table::{SettingsTable, nearest};
+pub use table::{GroupInfo, SettingsTable, nearest};
 
 use crate::settings;
 
@@ -27,168 +27,179 @@ settings! {
     /// Settings of the engine and the HTTP client, typed. Times are in seconds and sizes in bytes; for a limit, 0 means
     /// no limit. Defaults are those of the polite profile.
     pub struct EngineSettings checked by check_engine {
-        /// Downloads in flight in the whole crawl.
+        /// Maximum number of downloads in flight in the whole crawl.
         concurrent_requests: usize = 16, broad = 256;
-        /// Downloads in flight per slot.
+        /// Maximum number of downloads in flight per slot (see slot_by).
         concurrent_requests_per_domain: usize = 1, audit = 5, test = 16;
-        /// What a slot is: host, registrable_domain or ip.
+        /// What a slot is, within which requests share a delay and a limit: host, registrable_domain or ip.
         slot_by: SlotBy = SlotBy::Host, broad = SlotBy::RegistrableDomain;
         /// Seconds between the starts of two requests of one slot.
         download_delay: f64 = 1.0, audit = 0.0, test = 0.0;
-        /// Each gap is delay * (1 + U(0, jitter)): jitter only lengthens.
+        /// Random lengthening of the delay: each gap between two requests is delay * (1 + r), with a random r between 0
+        /// and this value.
         download_delay_jitter: f64 = 0.5, audit = 0.0, test = 0.0;
-        /// Per host (`example.com`, `*.example.com`): {concurrency, delay, jitter}.
+        /// Concurrency, delay and jitter of single hosts (`example.com`, `*.example.com`), as {concurrency, delay,
+        /// jitter}.
         download_slots: BTreeMap<String, SlotSettings> = BTreeMap::new();
-        /// Quota of the whole crawl, requests a second; 0 is none.
+        /// Maximum number of requests per second of the whole crawl; 0 is no limit.
         requests_per_second: f64 = 0.0;
-        /// Seed of all randomness; none takes one from the system and reports it.
+        /// Seed of all random numbers. If unset, the system gives one, and the report names it.
         seed: Option<u64> = None;
-        /// Seconds between two commits of a job: what a crash may cost in pages that are fetched again.
+        /// Seconds between two commits of a job. After a crash, the pages since the last commit are fetched again.
         job_commit_interval: f64 = 1.0;
-        /// What a commit survives at least: process (a kill) or full (a power cut, too). On redb and sled it survives both with either.
+        /// What a commit of a job survives at least: process (the process is killed) or full (the power fails). With
+        /// the stores redb and sled it survives both in either case.
         job_sync: JobSync = JobSync::Process;
-        /// Queued requests that a job keeps in memory; the others are on disk. Some 300 bytes each.
+        /// Number of queued requests that a job keeps in memory, at about 300 bytes each; the others are on disk.
         frontier_memory_limit: usize = 100_000;
-        /// Bytes of responses that wait for or are in callbacks before nothing more is leased.
+        /// Maximum number of bytes of responses that wait for callbacks or are in them. While there are more, no
+        /// further requests are taken from the queue.
         scraper_slot_max_active_size: usize = 5_000_000;
-        /// Callbacks that run at once; 0 is the number of cores.
+        /// Number of callbacks that run at once; 0 is the number of cores.
         callback_threads: usize = 0;
-        /// Start requests queued before the start source is pulled again.
+        /// More start requests are read from their source only while fewer requests than this are queued.
         start_high_water: usize = 10_000;
-        /// Order within one priority of one host: bfs, dfs or best_first.
+        /// Order of the requests of one host that have the same priority: bfs, dfs or best_first.
         scheduler_order: Order = Order::Bfs;
-        /// Seconds that parked work (Retry-After, host down, robots.txt unreachable, retry back-off) keeps an otherwise idle crawl open.
+        /// Maximum number of seconds for which a crawl that has nothing else to do waits for delayed requests: those
+        /// delayed by Retry-After, a host that is down, an unreachable robots.txt, or the wait before a retry.
         max_parked_wait: f64 = 600.0, audit = 30.0, test = 30.0;
-        /// Seconds that requests in flight may take to end after a stop.
+        /// Seconds that requests in flight have to end after the crawl was stopped.
         drain_timeout: f64 = 15.0;
-        /// The guards against traps judge the requests that a spider names, too (seeds, follow, request), and not only links that
-        /// are followed without a look (follow_links, rules, sitemaps).
+        /// Applies the guards against traps also to requests that the spider makes itself (seeds, follow, request). If
+        /// off, they only judge links that are followed automatically (follow_links, rules, sitemaps).
         guard_spider_requests: bool = false;
-        /// The scan of each page collects its text too, for detectors and records that want it.
+        /// The scan of each page also collects its text, for components and records that need it.
         page_text: bool = false;
-        /// The scan of each page collects the blocks of its text too.
+        /// The scan of each page also collects the blocks that its text consists of, with their positions.
         page_blocks: bool = false;
-        /// Links of one page that are followed without a look, at most; what was cut is counted.
+        /// Maximum number of links of one page that are followed automatically; the links beyond it are counted.
         max_links_per_page: usize = 10_000;
-        /// Entries of one sitemap that are followed at most; what was cut is counted.
+        /// Maximum number of entries of one sitemap that are followed; the entries beyond it are counted.
         sitemap_max_entries: usize = 50_000;
-        /// Sitemaps of one host that are asked for at most, those that the spider starts from not counted.
+        /// Maximum number of sitemaps that are requested per host, without those that the spider starts from.
         sitemap_max_files: usize = 100;
-        /// Bytes of one sitemap that are read at most, unpacked; 0 is no limit.
+        /// Maximum number of bytes that are read of one sitemap, after unpacking; 0 is no limit.
         sitemap_max_bytes: u64 = 50 << 20;
-        /// Indexes above a sitemap at most: 1 follows an index, 2 an index of indexes, 0 none.
+        /// Levels of sitemap indexes that are followed: 0 is none, 1 an index of sitemaps, 2 also an index of indexes.
         sitemap_max_depth: u16 = 2;
-        /// Closes after so many seconds; 0 is off.
+        /// Closes the crawl after this many seconds; 0 is no limit.
         closespider_timeout: f64 = 0.0;
-        /// Closes after so many items; 0 is off.
+        /// Closes the crawl after this many items; 0 is no limit.
         closespider_itemcount: u64 = 0;
-        /// Delivers exactly so many pages at most; 0 is off.
+        /// Closes the crawl after this many pages; no page more is delivered. 0 is no limit.
         closespider_pagecount: u64 = 0;
-        /// Closes after so many failed callbacks; 0 is off.
+        /// Closes the crawl after this many failed callbacks; 0 is no limit.
         closespider_errorcount: u64 = 0;
-        /// Closes after so many seconds without an item; 0 is off.
+        /// Closes the crawl after this many seconds without an item; 0 is no limit.
         closespider_timeout_no_item: f64 = 0.0;
-        /// Closes after so many pages without an item; 0 is off.
+        /// Closes the crawl after this many pages without an item; 0 is no limit.
         closespider_pagecount_no_item: u64 = 0;
-        /// Delivers exactly so many pages of one host at most; 0 is off.
+        /// Maximum number of pages of one host that are delivered; 0 is no limit.
         max_pages_per_host: u64 = 0;
-        /// Adapts the delay of each slot to the latency of its answers.
+        /// AutoThrottle: adapts the delay of each slot to the latency of its responses.
         autothrottle_enabled: bool = false, audit = true, broad = true;
-        /// First delay, seconds.
+        /// First delay of a slot under AutoThrottle, in seconds.
         autothrottle_start_delay: f64 = 5.0, audit = 0.2, broad = 1.0;
-        /// Longest delay, seconds.
+        /// Longest delay that AutoThrottle sets, in seconds.
         autothrottle_max_delay: f64 = 60.0;
-        /// Requests that are meant to be in flight per slot, on average.
+        /// Average number of requests in flight per slot that AutoThrottle aims at.
         autothrottle_target_concurrency: f64 = 1.0, audit = 5.0, broad = 1.0;
-        /// What is taken for the latency of a slot: median, that of its last five answers, or last, the last one alone, as Scrapy has it.
+        /// Latency that AutoThrottle uses: median (that of the last five responses of the slot) or last (that of the
+        /// last response, as in Scrapy).
         autothrottle_estimate: LatencyEstimate = LatencyEstimate::Median;
-        /// Logs every change.
+        /// Logs each response with its latency and size, the delay of its slot, and how the delay changed.
         autothrottle_debug: bool = false;
-        /// Longest obeyed Retry-After, seconds. One beyond it is not believed: the request fails, and its host goes on more slowly.
+        /// Longest Retry-After that is obeyed, in seconds. If a server asks for a longer wait, the request fails, and
+        /// its host gets requests more slowly.
         retry_after_max: f64 = 120.0;
-        /// Connection failures in a row after which a host is down; 0 switches it off.
+        /// Number of connection failures in a row after which a host counts as down; 0 switches this off.
         host_max_failures: u32 = 5;
-        /// Seconds that a host that is down is left alone before one probe.
+        /// Seconds for which a host that is down gets no requests; after them one request tries whether it is back.
         host_down_cooldown: f64 = 600.0;
-        /// Cool-downs after which the queue of a host is dropped.
+        /// Number of pauses of host_down_cooldown seconds after which the queued requests of a host are dropped.
         host_max_cooldowns: u32 = 3;
-        /// The User-Agent header: product, version, and a contact.
+        /// The User-Agent header: product, version and a contact.
         user_agent: String = concat!("huntsman/", env!("CARGO_PKG_VERSION"), " (+https://huntsman.invalid/bot)").to_owned();
-        /// Seconds for a whole request.
+        /// Maximum number of seconds for a whole request.
         download_timeout: f64 = 30.0;
-        /// Seconds for connect and TLS handshake.
+        /// Maximum number of seconds for connecting, TLS handshake included.
         connect_timeout: f64 = 10.0;
-        /// Seconds until the headers are complete.
+        /// Maximum number of seconds until the headers of a response are complete.
         first_byte_timeout: f64 = 15.0;
-        /// Seconds of silence within the body.
+        /// Maximum number of seconds without new data while a body is read.
         read_idle_timeout: f64 = 10.0;
-        /// Largest body after decoding; 0 is no limit.
+        /// Maximum size of a body in bytes, after decoding; 0 is no limit.
         download_maxsize: u64 = 16 << 20, broad = 5 << 20;
-        /// A body above this is logged; 0 is off.
+        /// Bodies larger than this number of bytes are logged; 0 switches this off.
         download_warnsize: u64 = 8 << 20;
-        /// Delivers the first `download_maxsize` bytes of a larger body, marked truncated, instead of failing it.
+        /// Delivers the first `download_maxsize` bytes of a larger body, marked as truncated, instead of failing the
+        /// request.
         download_truncate: bool = false;
-        /// Fails a body that is shorter than declared, or that ends before its content coding does; else it passes with the flag
-        /// dataloss or partial.
+        /// Fails a response whose body is shorter than declared, or ends before its content coding does. If off, such a
+        /// response is delivered with the flag dataloss or partial.
         download_fail_on_dataloss: bool = true;
-        /// Reads bodies that are neither markup nor text.
+        /// Also reads bodies that are neither markup nor text.
         download_binary: bool = false;
-        /// Header lines at most: pages with hundreds of cookies are real, and `max_header_bytes` bounds what they weigh.
+        /// Maximum number of header lines of a response. It is high because some pages set hundreds of cookies;
+        /// `max_header_bytes` limits their size.
         max_header_lines: usize = 1_000;
-        /// Header bytes at most.
+        /// Maximum number of bytes of the headers of a response.
         max_header_bytes: usize = 256 << 10;
-        /// Stacked content codings at most.
+        /// Maximum number of content codings of one body, one inside the other.
         max_content_codings: usize = 3;
-        /// Offers HTTP/2.
+        /// Offers HTTP/2 to servers.
         http2: bool = true;
-        /// Verifies TLS certificates: true, false, or record, which takes pages in spite of a bad certificate and marks them. Anything
-        /// but true withholds credentials.
+        /// Verifies TLS certificates: true, false, or record, which accepts pages with a bad certificate and marks
+        /// them. With any value but true no credentials are sent.
         download_verify_certificates: VerifyCertificates = VerifyCertificates::Yes;
         /// Lowest TLS version: 1.2 or 1.3.
         tls_min_version: String = "1.2".to_owned();
         /// Highest TLS version: 1.2 or 1.3.
         tls_max_version: String = "1.3".to_owned();
-        /// Names kept in the DNS cache.
+        /// Maximum number of host names in the DNS cache.
         dnscache_size: usize = 10_000;
-        /// Seconds for a DNS answer.
+        /// Maximum number of seconds for a DNS lookup.
         dns_timeout: f64 = 10.0;
-        /// Fixed addresses: `host:port:address`.
+        /// Fixed addresses of hosts: `host:port:address`.
         resolve: Vec<String> = Vec::new();
-        /// Addresses that the guard lets pass: `host:port`, `host:*`.
+        /// Hosts that requests may go to although their addresses are private: `host:port`, `host:*`.
         allow_addresses: Vec<String> = Vec::new();
-        /// Lets the guard pass every address.
+        /// Requests may go to every address, private ones included.
         allow_private_addresses: bool = false;
-        /// Local address to send from.
+        /// Local address that requests are sent from.
         bind_address: Option<String> = None;
-        /// Request headers that count for the fingerprint.
+        /// Request headers that are part of the fingerprint: requests that differ in them are not duplicates.
         fingerprint_headers: Vec<String> = Vec::new();
-        /// Arguments of the spider by name: what callbacks and components read with `Context::arg`, and `%(name)s` in names of feeds.
+        /// Arguments of the spider by name. Callbacks and components read them with `Context::arg`; names of feeds
+        /// contain them as `%(name)s`.
         spider_args: BTreeMap<String, String> = BTreeMap::new();
-        /// Query parameters that do not count for the fingerprint: `utm_*`, `gclid`.
+        /// Query parameters that are left out of the fingerprint, such as `utm_*` or `gclid`: URLs that differ only in
+        /// them are duplicates.
         strip_query_params: Vec<String> = Vec::new();
-        /// Path parameters (`;jsessionid=1`) do not count for the fingerprint.
+        /// Leaves path parameters (`;jsessionid=1`) out of the fingerprint.
         strip_path_params: bool = false;
-        /// Logs every duplicate instead of the first one.
+        /// Logs every duplicate, and not only the first one.
         dupefilter_debug: bool = false;
-        /// Order numbers or "off" by name, merged over the built-in table.
+        /// Order numbers of downloader middlewares by name, or "off"; those that are not named keep their usual order.
         downloader_middlewares: BTreeMap<String, Value> = BTreeMap::new();
-        /// Order numbers or "off" by name, merged over the built-in table.
+        /// Order numbers of spider middlewares by name, or "off"; those that are not named keep their usual order.
         spider_middlewares: BTreeMap<String, Value> = BTreeMap::new();
-        /// Least level that is logged.
+        /// Lowest level that is logged: error, warn, info, debug or trace.
         log_level: String = "info".to_owned(), test = "debug".to_owned();
-        /// File for the log instead of stderr.
+        /// File that the log is written to; if unset, it goes to stderr.
         log_file: Option<String> = None;
-        /// Log as text or json.
+        /// Format of the log: text or json.
         log_format: String = "text".to_owned();
-        /// Seconds between two lines of crawl statistics in the log; 0 is off.
+        /// Seconds between two log lines with the statistics of the crawl; 0 switches them off.
         logstats_interval: f64 = 60.0;
-        /// Resident megabytes at which a warning is given; 0 is off.
+        /// Resident memory in megabytes above which a warning is logged; 0 is no limit.
         memusage_warning_mb: u64 = 0;
-        /// Resident megabytes at which the crawl is closed; 0 is off.
+        /// Resident memory in megabytes above which the crawl is closed; 0 is no limit.
         memusage_limit_mb: u64 = 0;
-        /// Seconds between two looks at the memory.
+        /// Seconds between two checks of the memory.
         memusage_check_interval: f64 = 60.0;
-        /// Hosts that get stats of their own.
+        /// Number of hosts, the busiest first, that have stats of their own.
         stats_top_hosts: usize = 100;
     }
 }
@@ -326,7 +337,7 @@ pub enum VerifyCertificates {
 
 impl VerifyCertificates {
     /// Whether a response proves the identity of the server; credentials are sent only then.
-    pub fn is_proof(self) -> bool {
+    pub fn proves_identity(self) -> bool {
         self == Self::Yes
     }
 }

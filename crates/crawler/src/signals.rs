@@ -9,11 +9,11 @@ use crate::engine::Handle;
 
 /// The effect of a signal on a crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopping {
+pub enum StopMode {
     /// No new requests are started; requests in flight may end within `drain_timeout`.
-    Gently,
+    Graceful,
     /// Requests in flight are cancelled and return to the queue.
-    AtOnce,
+    Immediate,
 }
 
 /// SIGINT and SIGTERM, or Ctrl-C on systems without them. SIGHUP is not handled, because a handler for it would
@@ -56,14 +56,14 @@ impl Signals {
         }
     }
 
-    /// Stops a crawl at the first signal, with the finish reason `shutdown`, and aborts it at the second one. `told`
+    /// Stops a crawl at the first signal, with the finish reason `shutdown`, and aborts it at the second one. `on_stop`
     /// is called before each. Returns after the second signal.
-    pub async fn steer(mut self, handle: &Handle, told: impl Fn(Stopping)) {
+    pub async fn stop_on_signals(mut self, handle: &Handle, on_stop: impl Fn(StopMode)) {
         self.next().await;
-        told(Stopping::Gently);
+        on_stop(StopMode::Graceful);
         handle.stop("shutdown");
         self.next().await;
-        told(Stopping::AtOnce);
+        on_stop(StopMode::Immediate);
         handle.abort();
     }
 }

@@ -15,10 +15,10 @@ use tokio::time::Instant;
 use crate::clock::Timestamp;
 
 thread_local! {
-    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
+    static SIMULATION: RefCell<Option<Simulation>> = const { RefCell::new(None) };
 }
 
-struct World {
+struct Simulation {
     began: Instant,
     wall: Timestamp,
     delays: Box<dyn FnMut() -> Delays>,
@@ -48,15 +48,15 @@ pub struct Simulated {
 impl Simulated {
     /// Begins the simulation at the given wall-clock time. `delays` is called for each piece of work.
     pub fn begin(wall: Timestamp, delays: impl FnMut() -> Delays + 'static) -> Self {
-        let world = World { began: Instant::now(), wall, delays: Box::new(delays) };
-        WORLD.set(Some(world));
+        let simulation = Simulation { began: Instant::now(), wall, delays: Box::new(delays) };
+        SIMULATION.set(Some(simulation));
         Self { not_send: PhantomData }
     }
 }
 
 impl Drop for Simulated {
     fn drop(&mut self) {
-        WORLD.set(None);
+        SIMULATION.set(None);
     }
 }
 
@@ -68,17 +68,20 @@ impl fmt::Debug for Simulated {
 
 /// The simulated wall-clock time, if this thread is simulated.
 pub(crate) fn wall() -> Option<Timestamp> {
-    WORLD.with_borrow(|world| world.as_ref().map(|world| world.wall + world.began.elapsed()))
+    SIMULATION.with_borrow(|simulation| {
+        simulation.as_ref().map(|simulation| simulation.wall + simulation.began.elapsed())
+    })
 }
 
 /// Whether this thread is simulated, so that no other threads may be used.
 pub(crate) fn is_simulated() -> bool {
-    WORLD.with_borrow(Option::is_some)
+    SIMULATION.with_borrow(Option::is_some)
 }
 
 /// Runs blocking work on a separate thread.
 pub(crate) fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
-    let delays = WORLD.with_borrow_mut(|world| world.as_mut().map(|world| (world.delays)()));
+    let delays =
+        SIMULATION.with_borrow_mut(|simulation| simulation.as_mut().map(|simulation| (simulation.delays)()));
     match delays {
         None => tokio::task::spawn_blocking(work),
         Some(Delays { before, after }) => tokio::spawn(async move {

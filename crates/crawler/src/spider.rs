@@ -9,7 +9,7 @@ use crate::request::Request;
 /// Defines a crawl: its start requests and its callbacks.
 ///
 /// `parse` is synchronous: it is CPU work, runs on a worker thread beside the network tasks, and may use a tree that
-/// is not `Send`. A callback that has to wait for a future uses [`Context::wait`](crate::Context::wait).
+/// is not `Send`. A callback that has to wait for a future uses [`Context::block_on`](crate::Context::block_on).
 pub trait Spider: Send + Sync + 'static {
     /// The type of the items. A spider with several kinds of items uses an enum.
     type Item: Send + 'static;

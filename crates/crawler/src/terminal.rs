@@ -18,7 +18,7 @@ pub fn escape_document(text: &str) -> Cow<'_, str> {
 /// Like [`escape`], for JSON: the value stays the same, because JSON's own escapes are used. JSON itself requires
 /// escapes for the lower control characters only.
 pub fn escape_json(json: &str) -> Cow<'_, str> {
-    let steers = |c: char| is_steering(c) && !c.is_ascii_control();
+    let steers = |c: char| needs_escape(c) && !c.is_ascii_control();
     if !json.chars().any(steers) {
         return Cow::Borrowed(json);
     }
@@ -35,7 +35,7 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
 }
 
 fn escape_but(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
-    let steers = |c: char| is_steering(c) && !stays(c);
+    let steers = |c: char| needs_escape(c) && !stays(c);
     if !text.chars().any(steers) {
         return Cow::Borrowed(text);
     }
@@ -54,7 +54,7 @@ fn escape_but(text: &str, stays: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn is_steering(c: char) -> bool {
+fn needs_escape(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
 }
@@ -82,7 +82,7 @@ mod tests {
         let value = serde_json::json!({"title": "a\u{9b}2J\u{202e}\n\u{1b}ü"});
         let text = value.to_string();
         let escaped = escape_json(&text);
-        assert!(escaped.chars().all(|c| !is_steering(c)), "{escaped}");
+        assert!(escaped.chars().all(|c| !needs_escape(c)), "{escaped}");
         assert_eq!(serde_json::from_str::<serde_json::Value>(&escaped).unwrap(), value);
     }
 }

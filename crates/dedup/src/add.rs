@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use huntsman_detect::near::{DocId, Document, Language, Near};
+use huntsman_detect::near::{DocId, Document, Language, NearMatch};
 use huntsman_detect::simhash::SimHash;
 
 use crate::counts::Counts;
@@ -17,10 +17,10 @@ use crate::spelling::Spellings;
 use crate::warning::{Warning, Warnings};
 
 /// The indexed documents that are near to one document, the nearest first.
-type Found = Vec<Near>;
+type Found = Vec<NearMatch>;
 
 /// The number of replaced documents per run that are reported one by one; later ones are only counted.
-const REPLACED_TOLD: u64 = 3;
+const MAX_REPLACED_WARNINGS: u64 = 3;
 
 /// Queries an index for near-duplicates of documents, writes the flags, and inserts the documents.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Dedup {
             .filter(|at| !stories[*at].is_shorter_than(self.min_words))
             .collect();
         let mut near = self.near(&stories, &asked)?;
-        let mut earlier = Earlier::default();
+        let mut earlier = EarlierInBatch::default();
         let mut flagged = Vec::new();
         for (at, story) in stories.iter().enumerate() {
             let Document { language, id, hash } = &story.document;
@@ -109,7 +109,7 @@ impl Dedup {
                             found.retain(|near| !self.flags.has_pair(language, &near.id, id));
                         }
                         if !found.is_empty() {
-                            found.sort_unstable_by(Near::order);
+                            found.sort_unstable_by(NearMatch::order);
                             self.flags.push(&FlagLine::new(story, &found, self.index.near().identity()));
                             flagged.push(at);
                         }
@@ -120,17 +120,22 @@ impl Dedup {
         }
         let start = Instant::now();
         self.flags.flush(true)?;
-        self.telemetry.took(Stage::Persist, start.elapsed(), flagged.iter().map(|at| &stories[*at]));
-        flagged.iter().for_each(|at| self.telemetry.flagged(&stories[*at]));
+        self.telemetry.record_duration(
+            Stage::Persist,
+            start.elapsed(),
+            flagged.iter().map(|at| &stories[*at]),
+        );
+        flagged.iter().for_each(|at| self.telemetry.record_flagged(&stories[*at]));
         counts.flagged += flagged.len() as u64;
         self.insert(&stories)
     }
 
     fn replaced(&self, story: &Story, counts: &mut Counts) {
         counts.replaced += 1;
-        if counts.replaced <= REPLACED_TOLD {
-            let (place, id, lang) = (story.place.clone(), story.document.id.clone(), story.lang.clone());
-            self.warnings.tell(&Warning::Replaced { place, id, lang });
+        if counts.replaced <= MAX_REPLACED_WARNINGS {
+            let (position, id, lang) =
+                (story.position.clone(), story.document.id.clone(), story.lang.clone());
+            self.warnings.tell(&Warning::Replaced { position, id, lang });
         }
     }
 
@@ -142,7 +147,7 @@ impl Dedup {
             return Ok(());
         }
         self.index.near().insert(&documents)?;
-        self.telemetry.took(Stage::Insert, start.elapsed(), stories.iter());
+        self.telemetry.record_duration(Stage::Insert, start.elapsed(), stories.iter());
         stories.iter().for_each(|story| self.spellings.learn(story.document.language, &story.lang));
         self.spellings.save(&self.warnings);
         Ok(())
@@ -164,7 +169,7 @@ impl Dedup {
             found.retain(|near| near.id != story.document.id);
             if !found.is_empty() {
                 self.flags.push(&FlagLine::new(story, &found, self.index.near().identity()));
-                self.telemetry.flagged(story);
+                self.telemetry.record_flagged(story);
                 counts.flagged += 1;
             }
         }
@@ -184,7 +189,7 @@ impl Dedup {
         stories.retain(|story| {
             if story.is_empty() {
                 counts.skipped_short += 1;
-                self.telemetry.skipped(Some(story), "empty");
+                self.telemetry.record_skipped(Some(story), "empty");
             }
             !story.is_empty()
         });
@@ -215,20 +220,20 @@ impl Dedup {
             return Ok(HashMap::new());
         }
         let found = self.index.near().near(&queries)?;
-        self.telemetry.took(Stage::Query, start.elapsed(), asked.iter().map(|at| &stories[*at]));
+        self.telemetry.record_duration(Stage::Query, start.elapsed(), asked.iter().map(|at| &stories[*at]));
         Ok(asked.iter().copied().zip(found).collect())
     }
 }
 
 /// The documents of a batch so far. If an id occurs more than once, only its last document is kept.
 #[derive(Debug, Default)]
-struct Earlier {
+struct EarlierInBatch {
     places: HashMap<(Language, DocId), usize>,
     /// By language. A batch has a thousand documents or so at most, and each is compared with those before it.
     documents: HashMap<Language, Vec<(SimHash, DocId)>>,
 }
 
-impl Earlier {
+impl EarlierInBatch {
     fn get(&self, language: &Language, id: &DocId) -> Option<SimHash> {
         let at = *self.places.get(&(*language, id.clone()))?;
         Some(self.documents.get(language)?.get(at)?.0)
@@ -249,6 +254,6 @@ impl Earlier {
         let documents = self.documents.get(&document.language).map_or(&[][..], Vec::as_slice);
         let near = documents.iter().map(|(hash, id)| (hash.distance(document.hash), id));
         let near = near.filter(|(distance, id)| *distance <= k && **id != document.id);
-        found.extend(near.map(|(distance, id)| Near { id: id.clone(), distance }));
+        found.extend(near.map(|(distance, id)| NearMatch { id: id.clone(), distance }));
     }
 }

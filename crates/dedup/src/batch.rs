@@ -11,10 +11,10 @@ use huntsman_detect::near::Language;
 use huntsman_detect::simhash::Features;
 
 use crate::error::Error;
-use crate::input::{Broken, Source};
+use crate::input::{Source, SourceError};
 use crate::manifest::Manifest;
 use crate::metrics::Telemetry;
-use crate::record::{Bad, Body, Raw, Reader, Story};
+use crate::record::{Body, RawDocument, Reader, RejectedDocument, Story};
 
 /// Documents per batch. More of them per call to a server would save little, and a whole batch may have to be done again if the run is
 /// killed.
@@ -45,7 +45,7 @@ impl Stop {
 pub struct Settings {
     /// The sources of the documents, read one after the other.
     pub sources: Vec<Source>,
-    /// Longest document in bytes, whether a line or a file (default 32 MiB). A longer one becomes a [`Bad`].
+    /// Longest document in bytes, whether a line or a file (default 32 MiB). A longer one becomes a [`RejectedDocument`].
     pub max_document: u64,
     /// The features of a text that its fingerprint is made of.
     pub features: Features,
@@ -83,15 +83,15 @@ pub struct Batch {
     /// The documents that have a fingerprint.
     pub stories: Vec<Story>,
     /// The documents that could not be read.
-    pub bad: Vec<Bad>,
+    pub rejected: Vec<RejectedDocument>,
     /// Sources that could not be read to their end.
-    pub broken: Vec<Broken>,
+    pub source_errors: Vec<SourceError>,
 }
 
 /// The job of a worker: the documents, the time that reading them took, and the channel for the result.
 struct Job {
-    raws: Vec<Raw>,
-    broken: Vec<Broken>,
+    raws: Vec<RawDocument>,
+    source_errors: Vec<SourceError>,
     fetch: Duration,
     out: SyncSender<Batch>,
 }
@@ -124,7 +124,13 @@ impl Batches {
                     let job = taken.lock().expect("no thread panics with it").recv();
                     let Ok(job) = job else { return };
                     // The receiver is gone if the run failed meanwhile.
-                    let _ = job.out.send(worked(&mut reader, job.raws, job.broken, job.fetch, &telemetry));
+                    let _ = job.out.send(read_documents(
+                        &mut reader,
+                        job.raws,
+                        job.source_errors,
+                        job.fetch,
+                        &telemetry,
+                    ));
                 }
             };
             spawn("fingerprints", Box::new(work))?;
@@ -155,23 +161,23 @@ impl Iterator for Batches {
     }
 }
 
-fn worked(
+fn read_documents(
     reader: &mut Reader,
-    raws: Vec<Raw>,
-    broken: Vec<Broken>,
+    raws: Vec<RawDocument>,
+    source_errors: Vec<SourceError>,
     fetch: Duration,
     telemetry: &Telemetry,
 ) -> Batch {
     let each = fetch / u32::try_from(raws.len()).unwrap_or(u32::MAX).max(1);
-    let mut batch = Batch { broken, ..Batch::default() };
+    let mut batch = Batch { source_errors, ..Batch::default() };
     for raw in raws {
         match reader.read(raw) {
             Ok(Some(story)) => batch.stories.push(story),
             Ok(None) => {}
-            Err(bad) => batch.bad.push(bad),
+            Err(bad) => batch.rejected.push(bad),
         }
     }
-    telemetry.fingerprinted(&batch.stories, each);
+    telemetry.record_fingerprints(&batch.stories, each);
     batch
 }
 
@@ -188,7 +194,7 @@ impl Producer {
         let (mut raws, mut bytes, mut since) = (Vec::new(), 0, Instant::now());
         for source in sources {
             let flow = source.read(self.list.as_ref(), self.max_document, &mut |read| {
-                let mut broken = Vec::new();
+                let mut source_errors = Vec::new();
                 match read {
                     Ok(raw) => {
                         bytes += match &raw.body {
@@ -198,13 +204,13 @@ impl Producer {
                         raws.push(raw);
                     }
                     // The failure is reported at once, because the source after it may take hours.
-                    Err(failure) => broken.push(failure),
+                    Err(failure) => source_errors.push(failure),
                 }
-                if broken.is_empty() && raws.len() < DOCUMENTS && bytes < BYTES {
+                if source_errors.is_empty() && raws.len() < DOCUMENTS && bytes < BYTES {
                     return ControlFlow::Continue(());
                 }
                 bytes = 0;
-                let sent = self.send(std::mem::take(&mut raws), broken, since.elapsed());
+                let sent = self.send(std::mem::take(&mut raws), source_errors, since.elapsed());
                 since = Instant::now();
                 sent
             });
@@ -217,14 +223,20 @@ impl Producer {
         }
     }
 
-    fn send(&self, raws: Vec<Raw>, broken: Vec<Broken>, fetch: Duration) -> ControlFlow<()> {
+    fn send(
+        &self,
+        raws: Vec<RawDocument>,
+        source_errors: Vec<SourceError>,
+        fetch: Duration,
+    ) -> ControlFlow<()> {
         if self.stop.get() {
             return ControlFlow::Break(());
         }
         let (out, batch) = sync_channel(1);
         // The batch takes its place in the order before its job is queued, so the capacity of the order limits how many batches are read
         // ahead.
-        let sent = self.order.send(batch).is_ok() && self.jobs.send(Job { raws, broken, fetch, out }).is_ok();
+        let sent =
+            self.order.send(batch).is_ok() && self.jobs.send(Job { raws, source_errors, fetch, out }).is_ok();
         if sent { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 }

@@ -67,8 +67,8 @@ impl Counts {
 
     /// Adds the counts of a batch that was read.
     pub fn read(&mut self, batch: &Batch) {
-        self.errors += (batch.bad.len() + batch.broken.len()) as u64;
-        self.broken += batch.broken.len() as u64;
+        self.errors += (batch.rejected.len() + batch.source_errors.len()) as u64;
+        self.broken += batch.source_errors.len() as u64;
         self.processed += batch.stories.len() as u64;
         self.unknown_language += batch.stories.iter().filter(|story| is_unknown(story)).count() as u64;
     }

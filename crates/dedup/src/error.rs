@@ -8,7 +8,7 @@ use huntsman_detect::near::IndexError;
 
 /// Why a run cannot begin or go on. The message says what failed, where, and what to do about it.
 ///
-/// A document that cannot be read is not such an error, but a [`Bad`](crate::Bad) in its batch.
+/// A document that cannot be read is not such an error, but a [`RejectedDocument`](crate::RejectedDocument) in its batch.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {

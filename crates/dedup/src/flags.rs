@@ -6,15 +6,16 @@ use std::fs::{File, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, BufReader, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use huntsman_detect::near::{DocId, Identity, Language, Near};
+use huntsman_detect::near::{DocId, Identity, Language, NearMatch};
 use huntsman_detect::simhash::SimHash;
 use huntsman_files as files;
+use huntsman_text::time::rfc3339;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::record::Story;
-use crate::time;
 use crate::warning::{Warning, Warnings};
 
 /// A line of flags: a document, and the indexed documents that are near to it.
@@ -40,9 +41,10 @@ struct Match<'a> {
 
 impl<'a> FlagLine<'a> {
     /// The line for a document and the documents that are near to it, the nearest first.
-    pub fn new(story: &'a Story, near: &'a [Near], identity: &Identity) -> Self {
+    pub fn new(story: &'a Story, near: &'a [NearMatch], identity: &Identity) -> Self {
         let matches: Vec<Match<'_>> =
             near.iter().map(|near| Match { id: &near.id, distance: near.distance }).collect();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
             id: &story.document.id,
             lang: &story.lang,
@@ -52,14 +54,14 @@ impl<'a> FlagLine<'a> {
             matches,
             k: identity.k(),
             features: identity.features().name(),
-            ts: time::now(),
+            ts: rfc3339(u64::try_from(now.as_micros()).unwrap_or(u64::MAX)),
         }
     }
 }
 
 /// The fields that are read from an existing line.
 #[derive(Deserialize)]
-struct Known {
+struct KnownFlag {
     id: DocId,
     lang: String,
     simhash: String,
@@ -75,7 +77,7 @@ struct KnownMatch {
 /// or any other writer.
 #[derive(Debug)]
 pub struct Flags {
-    out: Out,
+    out: Output,
     lines: Vec<u8>,
     /// Hashes of the flagged pairs: 16 bytes each instead of some hundred.
     known: HashSet<u128>,
@@ -83,12 +85,12 @@ pub struct Flags {
     keys: [RandomState; 2],
 }
 
-enum Out {
+enum Output {
     Writer(Box<dyn Write + Send>),
     File { file: File, path: PathBuf, is_regular: bool },
 }
 
-impl fmt::Debug for Out {
+impl fmt::Debug for Output {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Writer(_) => f.write_str("Writer"),
@@ -100,10 +102,10 @@ impl fmt::Debug for Out {
 impl Flags {
     /// Writes flags to a writer, from which nothing is read. It gets whole lines, several at a time.
     pub fn to(writer: impl Write + Send + 'static) -> Self {
-        Self::new(Out::Writer(Box::new(writer)))
+        Self::new(Output::Writer(Box::new(writer)))
     }
 
-    fn new(out: Out) -> Self {
+    fn new(out: Output) -> Self {
         let keys = [RandomState::new(), RandomState::new()];
         Self { out, lines: Vec::new(), known: HashSet::new(), pairs: HashSet::new(), keys }
     }
@@ -114,7 +116,7 @@ impl Flags {
     /// The file cannot be opened or read, another process is writing it, or it contains something other than flags.
     pub fn append(path: &Path, warnings: &Warnings) -> Result<Self, Error> {
         let (file, is_regular) = opened(path)?;
-        let mut flags = Self::new(Out::File { file, path: path.to_owned(), is_regular });
+        let mut flags = Self::new(Output::File { file, path: path.to_owned(), is_regular });
         if is_regular {
             flags.read(path, warnings)?;
         }
@@ -127,7 +129,7 @@ impl Flags {
     /// The file cannot be opened, another process is writing it, or it contains something other than flags.
     pub fn replace(path: &Path, warnings: &Warnings) -> Result<Self, Error> {
         let mut flags = Self::append(path, warnings)?;
-        if let Out::File { file, is_regular: true, .. } = &mut flags.out {
+        if let Output::File { file, is_regular: true, .. } = &mut flags.out {
             file.set_len(0).and_then(|()| file.rewind()).map_err(|error| failed(path, error))?;
         }
         flags.known.clear();
@@ -136,7 +138,7 @@ impl Flags {
     }
 
     fn read(&mut self, path: &Path, warnings: &Warnings) -> Result<(), Error> {
-        let Out::File { file, .. } = &self.out else { return Ok(()) };
+        let Output::File { file, .. } = &self.out else { return Ok(()) };
         let mut reader =
             BufReader::with_capacity(1 << 16, file.try_clone().map_err(|error| failed(path, error))?);
         let (mut line, mut number, mut whole, mut foreign) = (Vec::new(), 0_u64, 0_u64, 0_u64);
@@ -148,7 +150,7 @@ impl Flags {
             }
             number += 1;
             whole += read as u64;
-            match serde_json::from_slice::<Known>(&line) {
+            match serde_json::from_slice::<KnownFlag>(&line) {
                 Ok(known) => self.learn(&known),
                 Err(_) if line.iter().all(u8::is_ascii_whitespace) => {}
                 Err(_) if number == 1 => {
@@ -160,7 +162,7 @@ impl Flags {
         if foreign > 0 {
             warnings.tell(&Warning::ForeignFlags { path: path.to_owned(), lines: foreign });
         }
-        let Out::File { file, .. } = &mut self.out else { return Ok(()) };
+        let Output::File { file, .. } = &mut self.out else { return Ok(()) };
         if number == 0 && !line.is_empty() && !b"{\"id\":".starts_with(&line[..line.len().min(6)]) {
             return Err(foreign_file(path));
         }
@@ -171,7 +173,7 @@ impl Flags {
         cut.map(drop).map_err(|error| failed(path, error))
     }
 
-    fn learn(&mut self, known: &Known) {
+    fn learn(&mut self, known: &KnownFlag) {
         let (Ok(language), Ok(hash)) = (Language::parse(&known.lang), known.simhash.parse()) else { return };
         let key = self.key(&language, &known.id, &hash);
         self.known.insert(key);
@@ -224,10 +226,10 @@ impl Flags {
             return Ok(());
         }
         match &mut self.out {
-            Out::Writer(writer) => {
+            Output::Writer(writer) => {
                 writer.write_all(&self.lines).and_then(|()| writer.flush()).map_err(Error::Output)?;
             }
-            Out::File { file, path, .. } => {
+            Output::File { file, path, .. } => {
                 file.write_all(&self.lines).map_err(|error| failed(path, error))?;
             }
         }
@@ -241,8 +243,8 @@ impl Flags {
     /// The disk is full or fails.
     pub fn sync(&self) -> Result<(), Error> {
         match &self.out {
-            Out::File { file, path, .. } => files::sync(file).map_err(|error| failed(path, error)),
-            Out::Writer(_) => Ok(()),
+            Output::File { file, path, .. } => files::sync(file).map_err(|error| failed(path, error)),
+            Output::Writer(_) => Ok(()),
         }
     }
 }

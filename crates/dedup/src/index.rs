@@ -21,7 +21,7 @@ const BATCH: usize = 1_024;
 
 /// The place of an index.
 #[derive(Debug)]
-pub enum Place {
+pub enum IndexLocation {
     /// In a directory.
     Directory(PathBuf),
     /// In a Redis server.
@@ -31,16 +31,16 @@ pub enum Place {
 
 /// What to do if the index does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum IfMissing {
     /// Make an empty one.
-    Make,
+    Create,
     /// Return an error.
-    Refuse,
+    Fail,
 }
 
 /// The properties that the caller wants an index to have. A missing property is taken from the existing index, or else from the defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct IdentityOptions {
     /// The greatest number of differing bits, of 128, between near-duplicates.
     pub k: Option<u32>,
     /// The features of a text that its fingerprint is made of.
@@ -109,7 +109,7 @@ impl Index {
     }
 }
 
-impl Place {
+impl IndexLocation {
     /// The directory of the index; `None` for an index in a server.
     pub fn directory(&self) -> Option<&Path> {
         match self {
@@ -123,11 +123,11 @@ impl Place {
     ///
     /// # Errors
     /// The index in the directory has another identity or cannot be read, or it does not exist and `missing` refuses that.
-    pub fn identity(&self, wanted: Wanted, missing: Missing) -> Result<Identity, Error> {
+    pub fn identity(&self, options: IdentityOptions, if_missing: IfMissing) -> Result<Identity, Error> {
         let found = match self {
             Self::Directory(path) => {
                 let found = DiskIndex::identity_of(path)?;
-                if found.is_none() && missing == Missing::Refuse {
+                if found.is_none() && if_missing == IfMissing::Fail {
                     return Err(Error::NoIndex { path: path.clone() });
                 }
                 found
@@ -136,7 +136,8 @@ impl Place {
             Self::Redis(_) => None,
         };
         let base = found.unwrap_or_default();
-        let asked = Identity::new(wanted.k.unwrap_or(base.k()), wanted.features.unwrap_or(base.features()))?;
+        let asked =
+            Identity::new(options.k.unwrap_or(base.k()), options.features.unwrap_or(base.features()))?;
         if let (Some(found), Some(path)) = (found, self.directory()) {
             found.check(&asked).map_err(|error| error.at(path))?;
         }
@@ -155,12 +156,12 @@ impl Place {
     ///
     /// # Errors
     /// As [`open`](Self::open); or the index does not exist.
-    pub fn open_any(&self, wanted: Wanted, warnings: &Warnings) -> Result<Index, Error> {
-        let identity = self.identity(wanted, Missing::Refuse)?;
+    pub fn open_any(&self, options: IdentityOptions, warnings: &Warnings) -> Result<Index, Error> {
+        let identity = self.identity(options, IfMissing::Fail)?;
         match self {
             Self::Directory(_) => self.open(identity, warnings),
             #[cfg(feature = "redis")]
-            Self::Redis(settings) => any_features(settings, identity, wanted),
+            Self::Redis(settings) => any_features(settings, identity, options),
         }
     }
 
@@ -203,9 +204,13 @@ impl Place {
 /// Opens an index in Redis without knowing its features. Such an index does not state its features; it only refuses to be opened with
 /// others.
 #[cfg(feature = "redis")]
-fn any_features(settings: &RedisSettings, identity: Identity, wanted: Wanted) -> Result<Index, Error> {
+fn any_features(
+    settings: &RedisSettings,
+    identity: Identity,
+    options: IdentityOptions,
+) -> Result<Index, Error> {
     let mut last = IndexError::new(IndexErrorKind::Identity, "no such features");
-    for features in Features::ALL.into_iter().filter(|one| wanted.features.is_none_or(|two| *one == two)) {
+    for features in Features::ALL.into_iter().filter(|one| options.features.is_none_or(|two| *one == two)) {
         match RedisIndex::open(settings.clone(), Identity::new(identity.k(), features)?) {
             Ok(index) => return Ok(Index::Redis(index)),
             Err(error) if error.kind() == IndexErrorKind::Identity => last = error,

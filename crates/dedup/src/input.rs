@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::manifest::Manifest;
-use crate::record::{Body, Raw, Where};
+use crate::record::{Body, Position, RawDocument};
 #[cfg(feature = "s3")]
 use crate::s3::Objects;
 
@@ -55,12 +55,12 @@ impl Source {
         &self,
         list: Option<&Arc<Manifest>>,
         max_document: u64,
-        each: &mut dyn FnMut(Result<Raw, Broken>) -> ControlFlow<()>,
+        each: &mut dyn FnMut(Result<RawDocument, SourceError>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         for entry in entries(self, list, max_document) {
             match entry {
-                Ok(entry) => give(entry, max_document, each)?,
-                Err(failure) => each(Err(Broken(failure)))?,
+                Ok(entry) => read_entry(entry, max_document, each)?,
+                Err(failure) => each(Err(SourceError(failure)))?,
             }
         }
         ControlFlow::Continue(())
@@ -80,18 +80,18 @@ fn s3(name: &str) -> Result<Source, Error> {
 
 /// A source, or one of its files, that could not be read to its end: which one, and why. The run goes on with the next file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken(String);
+pub struct SourceError(String);
 
-impl fmt::Display for Broken {
+impl fmt::Display for SourceError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for SourceError {}
 
 /// The callback for documents and for failures to read a file to its end.
-type Each<'a> = &'a mut dyn FnMut(Result<Raw, Broken>) -> ControlFlow<()>;
+type Each<'a> = &'a mut dyn FnMut(Result<RawDocument, SourceError>) -> ControlFlow<()>;
 
 /// The kind of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,7 +237,7 @@ impl Iterator for Walk {
 }
 
 /// Reads the documents of a file. If a file that is itself a document cannot be read, only that document is lost.
-fn give(entry: Entry, max_document: u64, each: Each<'_>) -> ControlFlow<()> {
+fn read_entry(entry: Entry, max_document: u64, each: Each<'_>) -> ControlFlow<()> {
     let Entry { shown, path, kind, open } = entry;
     match kind {
         Kind::Document { is_html } => {
@@ -248,12 +248,12 @@ fn give(entry: Entry, max_document: u64, each: Each<'_>) -> ControlFlow<()> {
                 (_, Err(message)) => Body::Unreadable(message),
                 (Some(path), Ok(bytes)) => Body::File { path, is_html, bytes },
             };
-            each(Ok(Raw { place: Where { source: shown, line: None }, body }))
+            each(Ok(RawDocument { position: Position { source: shown, line: None }, body }))
         }
         Kind::Lines => {
             let reader = open().map_err(|error| format!("{shown}: {error}"));
             let read = reader.and_then(|reader| lines(reader, &shown, max_document, each));
-            read.unwrap_or_else(|broken| each(Err(Broken(broken))))
+            read.unwrap_or_else(|broken| each(Err(SourceError(broken))))
         }
     }
 }
@@ -304,14 +304,14 @@ fn plain_lines(
         if (&mut reader).take(max_document + 1).read_until(b'\n', &mut line).map_err(broken)? == 0 {
             return Ok(ControlFlow::Continue(()));
         }
-        let place = Where { source: Arc::clone(name), line: Some(number) };
+        let position = Position { source: Arc::clone(name), line: Some(number) };
         if line.last() == Some(&b'\n') {
             line.pop();
         } else if line.len() as u64 > max_document {
             drop(line);
             reader.skip_until(b'\n').map_err(broken)?;
             let body = Body::Unreadable(too_long(max_document));
-            if each(Ok(Raw { place, body })).is_break() {
+            if each(Ok(RawDocument { position, body })).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
             continue;
@@ -322,7 +322,7 @@ fn plain_lines(
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        if each(Ok(Raw { place, body: Body::Line(line) })).is_break() {
+        if each(Ok(RawDocument { position, body: Body::Line(line) })).is_break() {
             return Ok(ControlFlow::Break(()));
         }
     }

@@ -11,13 +11,13 @@
 //! and [`Counts`]. The command `huntsman dedup` is a command line around this crate.
 //!
 //! ```
-//! use huntsman_dedup::{Batches, Counts, Dedup, Flags, Missing, Place, Settings, Source, Wanted, Warnings};
+//! use huntsman_dedup::{Batches, Counts, Dedup, Flags, IfMissing, IndexLocation, Settings, Source, IdentityOptions, Warnings};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let folder = tempfile::tempdir()?;
 //! # std::fs::write(folder.path().join("today.jsonl"), "{\"id\": 1, \"lang\": \"en\", \"text\": \"the ferry leaves at noon\"}\n")?;
-//! let place = Place::Directory(folder.path().join("index"));
-//! let identity = place.identity(Wanted::default(), Missing::Make)?;
+//! let place = IndexLocation::Directory(folder.path().join("index"));
+//! let identity = place.identity(IdentityOptions::default(), IfMissing::Create)?;
 //! let warnings = Warnings::new(|warning| eprintln!("{warning}"));
 //! let index = place.open(identity, &warnings)?;
 //!
@@ -56,7 +56,6 @@ pub mod redis;
 mod s3;
 mod spelling;
 mod text;
-mod time;
 mod warning;
 
 pub use add::Dedup;
@@ -67,11 +66,11 @@ pub use flags::{FlagLine, Flags};
 pub use hash_line::HashLine;
 /// A file whose counters go on from run to run, for the metrics of [`Telemetry`].
 pub use huntsman_metrics::counter_file as metrics_file;
-pub use index::{Index, Missing, Place, Wanted};
-pub use input::{Broken, Source};
+pub use index::{IdentityOptions, IfMissing, Index, IndexLocation};
+pub use input::{Source, SourceError};
 pub use manifest::Manifest;
 pub use metrics::{Stage, Telemetry};
-pub use record::{Bad, Body, Raw, Reader, Story, Where};
+pub use record::{Body, Position, RawDocument, Reader, RejectedDocument, Story};
 #[cfg(feature = "s3")]
 pub use s3::Objects;
 pub use spelling::Spellings;

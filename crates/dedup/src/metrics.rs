@@ -48,21 +48,21 @@ const CLASSES: [f64; 15] =
     [1e-6, 5e-6, 1e-5, 5e-5, 1e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0];
 
 /// Languages with metrics of their own; all others share one. The input names its languages and could name a million.
-const LANGUAGES: usize = 200;
+const MAX_LANGUAGES: usize = 200;
 const REST: &str = "(rest)";
 
 /// The size of the index is looked up at most this often.
-const FRESH: Duration = Duration::from_secs(5);
+const SNAPSHOT_LIFETIME: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-struct OfLanguage {
+struct LanguageMetrics {
     processed: u64,
     flagged: u64,
     skipped: BTreeMap<&'static str, u64>,
     stages: [Histogram; Stage::ALL.len()],
 }
 
-impl Default for OfLanguage {
+impl Default for LanguageMetrics {
     fn default() -> Self {
         let stages = Stage::ALL.map(|_| Histogram::new(&CLASSES));
         Self { processed: 0, flagged: 0, skipped: BTreeMap::new(), stages }
@@ -72,29 +72,29 @@ impl Default for OfLanguage {
 /// The metrics that are updated during a run.
 #[derive(Debug, Default)]
 pub struct Telemetry {
-    languages: Mutex<BTreeMap<String, OfLanguage>>,
+    languages: Mutex<BTreeMap<String, LanguageMetrics>>,
     index: Mutex<Option<Arc<Index>>>,
-    known: Mutex<Option<(Instant, Now)>>,
+    known: Mutex<Option<(Instant, IndexSnapshot)>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Now {
+struct IndexSnapshot {
     index: Option<IndexStats>,
     server_memory: Option<u64>,
 }
 
 impl Telemetry {
-    fn with<T>(&self, name: &str, change: impl FnOnce(&mut OfLanguage) -> T) -> T {
+    fn with<T>(&self, name: &str, change: impl FnOnce(&mut LanguageMetrics) -> T) -> T {
         let mut languages = self.languages.lock().expect("no thread panics with it");
-        let name = if languages.contains_key(name) || languages.len() < LANGUAGES { name } else { REST };
+        let name = if languages.contains_key(name) || languages.len() < MAX_LANGUAGES { name } else { REST };
         if !languages.contains_key(name) {
-            languages.insert(name.to_owned(), OfLanguage::default());
+            languages.insert(name.to_owned(), LanguageMetrics::default());
         }
         change(languages.get_mut(name).expect("it was inserted"))
     }
 
     /// Counts documents that were read and fingerprinted; `fetch` is the reading time of each.
-    pub(crate) fn fingerprinted(&self, stories: &[Story], fetch: Duration) {
+    pub(crate) fn record_fingerprints(&self, stories: &[Story], fetch: Duration) {
         for same in stories.chunk_by(|a, b| a.document.language == b.document.language) {
             self.with(same[0].document.language.as_str(), |of| {
                 of.processed += same.len() as u64;
@@ -113,7 +113,12 @@ impl Telemetry {
     }
 
     /// Records the time that a stage took for all of these documents together; each document gets an equal share.
-    pub(crate) fn took<'a>(&self, stage: Stage, took: Duration, documents: impl Iterator<Item = &'a Story>) {
+    pub(crate) fn record_duration<'a>(
+        &self,
+        stage: Stage,
+        took: Duration,
+        documents: impl Iterator<Item = &'a Story>,
+    ) {
         let mut numbers = BTreeMap::<_, u64>::new();
         documents.for_each(|story| *numbers.entry(story.document.language).or_default() += 1);
         let all: u64 = numbers.values().sum();
@@ -124,12 +129,12 @@ impl Telemetry {
     }
 
     /// Counts a flagged document.
-    pub(crate) fn flagged(&self, story: &Story) {
+    pub(crate) fn record_flagged(&self, story: &Story) {
         self.with(story.document.language.as_str(), |of| of.flagged += 1);
     }
 
     /// Counts a skipped document. If a document could not be read, its language is not known, and `story` is `None`.
-    pub fn skipped(&self, story: Option<&Story>, reason: &'static str) {
+    pub fn record_skipped(&self, story: Option<&Story>, reason: &'static str) {
         let language = story.map_or("", |story| story.document.language.as_str());
         self.with(language, |of| *of.skipped.entry(reason).or_default() += 1);
     }
@@ -140,14 +145,15 @@ impl Telemetry {
     }
 
     /// The size of the index now, or some seconds ago. Blocks on the server of the index.
-    fn now(&self) -> Now {
+    fn now(&self) -> IndexSnapshot {
         let index = self.index.lock().expect("no thread panics with it").clone();
-        let Some(index) = index else { return Now::default() };
+        let Some(index) = index else { return IndexSnapshot::default() };
         let mut known = self.known.lock().expect("no thread panics with it");
         match &*known {
-            Some((when, now)) if when.elapsed() < FRESH => now.clone(),
+            Some((when, now)) if when.elapsed() < SNAPSHOT_LIFETIME => now.clone(),
             _ => {
-                let now = Now { index: index.near().stats().ok(), server_memory: index.server_memory() };
+                let now =
+                    IndexSnapshot { index: index.near().stats().ok(), server_memory: index.server_memory() };
                 *known = Some((Instant::now(), now.clone()));
                 now
             }
@@ -186,7 +192,7 @@ impl Telemetry {
     }
 }
 
-impl Now {
+impl IndexSnapshot {
     fn add_to(&self, all: &mut Families) {
         if let Some(bytes) = self.server_memory {
             let help = "Memory that the Redis server uses in all.";

@@ -18,14 +18,14 @@ use crate::text;
 
 /// The place of a document in the input.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Where {
+pub struct Position {
     /// The file, or `stdin`.
     pub source: Arc<str>,
     /// The line, from 1; `None` if the file is the document.
     pub line: Option<u64>,
 }
 
-impl fmt::Display for Where {
+impl fmt::Display for Position {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.source)?;
         match self.line {
@@ -37,9 +37,9 @@ impl fmt::Display for Where {
 
 /// A document as it was read.
 #[derive(Debug)]
-pub struct Raw {
+pub struct RawDocument {
     /// Its place in the input.
-    pub place: Where,
+    pub position: Position,
     /// Its content.
     pub body: Body,
 }
@@ -64,26 +64,26 @@ pub enum Body {
 
 /// A document that could not be used, and why.
 #[derive(Debug)]
-pub struct Bad {
+pub struct RejectedDocument {
     /// Its place in the input.
-    pub place: Where,
+    pub position: Position,
     /// What is wrong, and what to do about it.
     pub message: String,
 }
 
-impl fmt::Display for Bad {
+impl fmt::Display for RejectedDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.message)
+        write!(f, "{}: {}", self.position, self.message)
     }
 }
 
-impl std::error::Error for Bad {}
+impl std::error::Error for RejectedDocument {}
 
 /// A document with its fingerprint.
 #[derive(Debug)]
 pub struct Story {
     /// Its place in the input.
-    pub place: Where,
+    pub position: Position,
     /// Its id, its language and its fingerprint.
     pub document: Document,
     /// The language as it was given, or the code of the recognised one.
@@ -154,18 +154,18 @@ impl Reader {
     ///
     /// # Errors
     /// The document cannot be used; the error says why.
-    pub fn read(&mut self, raw: Raw) -> Result<Option<Story>, Bad> {
-        let Raw { place, body } = raw;
+    pub fn read(&mut self, raw: RawDocument) -> Result<Option<Story>, RejectedDocument> {
+        let RawDocument { position, body } = raw;
         let made = match &body {
             Body::Unreadable(message) => Err(message.clone()),
-            Body::Line(bytes) => self.line(bytes, &place),
-            Body::File { path, is_html, bytes } => self.file(path, *is_html, bytes, &place),
+            Body::Line(bytes) => self.line(bytes, &position),
+            Body::File { path, is_html, bytes } => self.file(path, *is_html, bytes, &position),
         };
         self.scan.shrink_to(4 << 20);
-        made.map_err(|message| Bad { place, message })
+        made.map_err(|message| RejectedDocument { position, message })
     }
 
-    fn line(&mut self, bytes: &[u8], place: &Where) -> Result<Option<Story>, String> {
+    fn line(&mut self, bytes: &[u8], position: &Position) -> Result<Option<Story>, String> {
         let json = std::str::from_utf8(bytes).map_err(|error| text::not_utf8(error.valid_up_to()))?;
         let line: Line<'_> = serde_json::from_str(json).map_err(|error| not_json(&error))?;
         let id = match (line.id, line.url) {
@@ -179,8 +179,8 @@ impl Reader {
         }
         let lang = lang.as_deref().filter(|lang| !lang.is_empty());
         match (line.text, line.html, line.simhash) {
-            (Some(text), ..) => self.text(place, id, lang, None, &text, Duration::ZERO),
-            (None, Some(html), _) => self.html(place, id, lang, &html),
+            (Some(text), ..) => self.text(position, id, lang, None, &text, Duration::ZERO),
+            (None, Some(html), _) => self.html(position, id, lang, &html),
             (None, None, Some(hash)) => {
                 let hash = hash.parse().map_err(|error| format!("simhash {hash:?}: {error}"))?;
                 let Some((language, lang)) = self.language_of(lang)? else {
@@ -188,7 +188,14 @@ impl Reader {
                 };
                 let document = Document { language, id, hash };
                 let (took, words) = ([Duration::ZERO; 2], line.words);
-                Ok(Some(Story { place: place.clone(), document, lang, lang_confidence: None, words, took }))
+                Ok(Some(Story {
+                    position: position.clone(),
+                    document,
+                    lang,
+                    lang_confidence: None,
+                    words,
+                    took,
+                }))
             }
             (None, None, None) => Err("neither text nor html nor simhash; one of them is needed".to_owned()),
         }
@@ -199,7 +206,7 @@ impl Reader {
         path: &str,
         is_html: bool,
         bytes: &[u8],
-        place: &Where,
+        position: &Position,
     ) -> Result<Option<Story>, String> {
         let (mut id, mut lang) = (DocId::from(path), None);
         if let Some(manifest) = self.manifest.clone() {
@@ -209,16 +216,16 @@ impl Reader {
         id.check().map_err(|error| error.to_string())?;
         if is_html {
             let html = huntsman_html::decode_body(bytes, None, None).text;
-            self.html(place, id, lang.as_deref(), &html)
+            self.html(position, id, lang.as_deref(), &html)
         } else {
             let text = text::plain(bytes)?;
-            self.text(place, id, lang.as_deref(), None, &text, Duration::ZERO)
+            self.text(position, id, lang.as_deref(), None, &text, Duration::ZERO)
         }
     }
 
     fn html(
         &mut self,
-        place: &Where,
+        position: &Position,
         id: DocId,
         lang: Option<&str>,
         html: &str,
@@ -233,14 +240,14 @@ impl Reader {
             [whole] => Cow::Borrowed(whole),
             _ => Cow::Owned(pieces.join("\n")),
         };
-        let story = self.text(place, id, lang, declared.as_deref(), &content, start.elapsed());
+        let story = self.text(position, id, lang, declared.as_deref(), &content, start.elapsed());
         self.scan = scan;
         story
     }
 
     fn text(
         &mut self,
-        place: &Where,
+        position: &Position,
         id: DocId,
         lang: Option<&str>,
         declared: Option<&str>,
@@ -265,7 +272,7 @@ impl Reader {
         }
         let document = Document { language, id, hash };
         let took = [extract, start.elapsed()];
-        Ok(Some(Story { place: place.clone(), document, lang, lang_confidence, words, took }))
+        Ok(Some(Story { position: position.clone(), document, lang, lang_confidence, words, took }))
     }
 
     fn language_of(&self, lang: Option<&str>) -> Result<Option<(Language, Box<str>)>, String> {

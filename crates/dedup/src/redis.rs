@@ -47,7 +47,9 @@ use self::compact::Compact;
 use self::log::Log;
 use self::seed::Seed;
 use self::server::Server;
-use huntsman_detect::near::{DocId, Document, Identity, IndexError, IndexStats, Language, Near, NearIndex};
+use huntsman_detect::near::{
+    DocId, Document, Identity, IndexError, IndexStats, Language, NearIndex, NearMatch,
+};
 use huntsman_detect::simhash::SimHash;
 
 /// The key of the spellings of languages, by name. The compact and the log layout use it; both may be in one database.
@@ -122,7 +124,7 @@ impl RedisIndex {
         self.server().used_memory()
     }
 
-    /// The spellings of languages in the input, as written by [`spell`](Self::spell).
+    /// The spellings of languages in the input, as written by [`store_spellings`](Self::store_spellings).
     ///
     /// # Errors
     /// The server cannot be reached, or has data of another kind under that key.
@@ -145,7 +147,7 @@ impl RedisIndex {
     ///
     /// # Errors
     /// The server cannot be reached, or refuses.
-    pub fn spell<'a>(
+    pub fn store_spellings<'a>(
         &self,
         spellings: impl IntoIterator<Item = (Language, &'a str)>,
     ) -> Result<(), IndexError> {
@@ -169,7 +171,7 @@ impl NearIndex for RedisIndex {
         layout!(self, layout => layout.identity())
     }
 
-    fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<Near>>, IndexError> {
+    fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<NearMatch>>, IndexError> {
         layout!(self, layout => layout.near(queries))
     }
 

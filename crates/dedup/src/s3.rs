@@ -1,7 +1,7 @@
 //! Objects of a bucket as input, from S3 or a compatible server.
 //!
 //! Listing, fetching and reading overlap: a page of names is listed ahead, and pieces of the next objects are fetched ahead, as many as
-//! [`REQUESTS`] and [`AHEAD`] allow, and read in the order of the names. Each piece has a request of its own, so that an object of any size
+//! [`REQUESTS`] and [`PREFETCH_BYTES`] allow, and read in the order of the names. Each piece has a request of its own, so that an object of any size
 //! is read at the reader's speed without an idle connection.
 
 use std::collections::HashSet;
@@ -30,7 +30,7 @@ use crate::manifest::Manifest;
 /// Bytes per request at most.
 const PIECE: u64 = 1 << 20;
 /// Bytes that are fetched ahead at most, over all objects.
-const AHEAD: u64 = 16 << 20;
+const PREFETCH_BYTES: u64 = 16 << 20;
 /// Requests at the same time at most. With many of them, small objects do not wait for one round trip each.
 const REQUESTS: usize = 64;
 /// Names per page of a listing, which is the most that S3 gives.
@@ -42,10 +42,10 @@ pub struct Objects {
     runtime: &'static Runtime,
     store: Arc<AmazonS3>,
     bucket: Arc<str>,
-    which: Which,
+    selection: Selection,
 }
 
-enum Which {
+enum Selection {
     One(ObjectMeta),
     /// The prefix: empty, or with a `/` at its end.
     Under(Arc<str>),
@@ -53,9 +53,9 @@ enum Which {
 
 impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.which {
-            Which::One(object) => write!(f, "s3://{}/{}", self.bucket, object.location),
-            Which::Under(prefix) => write!(f, "s3://{}/{prefix}", self.bucket),
+        match &self.selection {
+            Selection::One(object) => write!(f, "s3://{}/{}", self.bucket, object.location),
+            Selection::Under(prefix) => write!(f, "s3://{}/{prefix}", self.bucket),
         }
     }
 }
@@ -75,7 +75,7 @@ impl Objects {
         }
         let runtime = runtime()?;
         let asking = |error: &Error| {
-            let message = told(error);
+            let message = describe(error);
             match is_of_the_server(error) {
                 true => RunError::Unavailable { name: input.to_owned(), message },
                 false => named(message),
@@ -89,7 +89,7 @@ impl Objects {
             let path = Path::parse(key).map_err(|error| named(bad_name(&error)))?;
             match runtime.block_on(quick.head(&path)) {
                 Ok(object) => {
-                    return Self::new(runtime, bucket, Which::One(object)).map_err(named);
+                    return Self::new(runtime, bucket, Selection::One(object)).map_err(named);
                 }
                 Err(Error::NotFound { .. }) => {}
                 // Without permission to list, S3 answers 403 for missing objects; the error says so.
@@ -113,39 +113,39 @@ impl Objects {
             }
             Ok(_) => {}
         }
-        Self::new(runtime, bucket, Which::Under(prefix.into())).map_err(named)
+        Self::new(runtime, bucket, Selection::Under(prefix.into())).map_err(named)
     }
 
-    fn new(runtime: &'static Runtime, bucket: &str, which: Which) -> Result<Self, String> {
+    fn new(runtime: &'static Runtime, bucket: &str, selection: Selection) -> Result<Self, String> {
         let store = connected(bucket, 10, Duration::from_secs(120))?;
-        Ok(Self { runtime, store: Arc::new(store), bucket: bucket.into(), which })
+        Ok(Self { runtime, store: Arc::new(store), bucket: bucket.into(), selection })
     }
 
     /// The objects in the order of their keys, with fetching under way. If a document is too long, only as much is fetched as shows that.
     pub(super) fn entries(&self, list: Option<Arc<Manifest>>, max_document: u64) -> Entries {
         let (out, entries) = mpsc::channel(REQUESTS);
         let (pages, listed) = mpsc::channel(1);
-        let root = match &self.which {
-            Which::One(object) => {
+        let root = match &self.selection {
+            Selection::One(object) => {
                 let name = object.location.filename().unwrap_or_default();
                 let page = Page::Objects(vec![object.clone()], Some(Kind::of_named(name)));
                 // The channel has room for one page.
                 let _ = pages.try_send(page);
                 object.location.as_ref().strip_suffix(name).unwrap_or_default().into()
             }
-            Which::Under(prefix) => {
+            Selection::Under(prefix) => {
                 self.runtime.spawn(list_under(Arc::clone(&self.store), Arc::clone(prefix), pages));
                 Arc::clone(prefix)
             }
         };
-        let ahead = Ahead {
+        let ahead = Prefetcher {
             store: Arc::clone(&self.store),
             bucket: Arc::clone(&self.bucket),
             root,
-            list: if matches!(self.which, Which::One(_)) { None } else { list },
+            list: if matches!(self.selection, Selection::One(_)) { None } else { list },
             max_document,
             requests: Arc::new(Semaphore::new(REQUESTS)),
-            bytes: Arc::new(Semaphore::new(AHEAD as usize)),
+            bytes: Arc::new(Semaphore::new(PREFETCH_BYTES as usize)),
             is_gone: Arc::new(AtomicBool::new(false)),
             out,
         };
@@ -204,7 +204,7 @@ fn connected(bucket: &str, attempts: usize, patience: Duration) -> Result<Amazon
             builder = builder.with_allow_http(true);
         }
     }
-    builder.build().map_err(|error| told(&error))
+    builder.build().map_err(|error| describe(&error))
 }
 
 fn is_loopback(url: &url::Url) -> bool {
@@ -225,9 +225,9 @@ enum Page {
     /// Objects, and their kind if it does not follow from their names.
     Objects(Vec<ObjectMeta>, Option<Kind>),
     /// An object whose name cannot be used in a request.
-    Nameless(String, NameError),
+    BadName(String, NameError),
     /// The listing failed here and cannot go on.
-    Broken(Error),
+    Failed(Error),
 }
 
 /// Lists page after page. If a page contains a name that cannot be used in a request, the whole page fails. It is then listed in smaller
@@ -244,7 +244,7 @@ async fn list_under(store: Arc<AmazonS3>, prefix: Arc<str>, pages: mpsc::Sender<
                 if !seen.insert(hashes.hash_one(&token)) =>
             {
                 let source = "the server says again where to go on, with a token that it gave before".into();
-                (Page::Broken(Error::Generic { store: "S3", source }), None)
+                (Page::Failed(Error::Generic { store: "S3", source }), None)
             }
             Ok(page) => {
                 most = (2 * most).min(PAGE);
@@ -268,9 +268,9 @@ async fn list_under(store: Arc<AmazonS3>, prefix: Arc<str>, pages: mpsc::Sender<
                     name.starts_with(&*prefix) && next.offset.as_ref().is_none_or(|last| *last < name);
                 let then =
                     PaginatedListOptions { offset: Some(name.clone()), ..PaginatedListOptions::default() };
-                (Page::Nameless(name, source), is_next.then_some(then))
+                (Page::BadName(name, source), is_next.then_some(then))
             }
-            Err(error) => (Page::Broken(error), None),
+            Err(error) => (Page::Failed(error), None),
         };
         if pages.send(page).await.is_err() {
             return;
@@ -281,7 +281,7 @@ async fn list_under(store: Arc<AmazonS3>, prefix: Arc<str>, pages: mpsc::Sender<
 }
 
 /// Fetches the listed objects ahead of the reader.
-struct Ahead {
+struct Prefetcher {
     store: Arc<AmazonS3>,
     bucket: Arc<str>,
     /// The part of the keys that is not part of the paths.
@@ -296,18 +296,18 @@ struct Ahead {
 }
 
 /// The error if the reader is gone.
-struct Unread;
+struct ReceiverGone;
 
-impl Ahead {
+impl Prefetcher {
     async fn run(self, mut pages: mpsc::Receiver<Page>) {
         while let Some(page) = pages.recv().await {
             let done = match page {
                 Page::Objects(objects, kind) => self.objects(objects, kind).await,
-                Page::Nameless(key, error) => self.nameless(key, &error).await,
-                Page::Broken(error) => {
+                Page::BadName(key, error) => self.send_bad_name(key, &error).await,
+                Page::Failed(error) => {
                     let message =
-                        format!("the listing broke off: {}; what was listed was read", told(&error));
-                    self.broken(&message).await
+                        format!("the listing broke off: {}; what was listed was read", describe(&error));
+                    self.send_error(&message).await
                 }
             };
             if done.is_err() {
@@ -316,7 +316,7 @@ impl Ahead {
         }
     }
 
-    async fn objects(&self, objects: Vec<ObjectMeta>, named: Option<Kind>) -> Result<(), Unread> {
+    async fn objects(&self, objects: Vec<ObjectMeta>, named: Option<Kind>) -> Result<(), ReceiverGone> {
         for object in objects {
             let Some(path) = object.location.as_ref().strip_prefix(&*self.root) else { continue };
             let Some(kind) = named.or_else(|| Kind::of(path)) else { continue };
@@ -324,9 +324,9 @@ impl Ahead {
                 continue;
             }
             if self.is_gone.load(Ordering::Relaxed) {
-                self.broken("the server does not answer any more; the objects behind those were not read")
+                self.send_error("the server does not answer any more; the objects after those were not read")
                     .await?;
-                return Err(Unread);
+                return Err(ReceiverGone);
             }
             let (pieces, taken) = mpsc::unbounded_channel();
             let reader = Object { pieces: taken, piece: io::Cursor::default(), _room: None };
@@ -360,7 +360,7 @@ impl Ahead {
             }
             if self.is_gone.load(Ordering::Relaxed) {
                 // An error is sent, because otherwise the object would seem to end here.
-                let _ = done.send(Err(Broken::of_the_object("the server does not answer any more")));
+                let _ = done.send(Err(PieceError::of_the_object("the server does not answer any more")));
                 return;
             }
             let (store, object, is_gone) =
@@ -378,7 +378,7 @@ impl Ahead {
         }
     }
 
-    async fn nameless(&self, key: String, error: &NameError) -> Result<(), Unread> {
+    async fn send_bad_name(&self, key: String, error: &NameError) -> Result<(), ReceiverGone> {
         let path = key.strip_prefix(&*self.root).unwrap_or(&key);
         let Some(kind) = Kind::of(path).filter(|kind| kind.is_wanted(path, self.list.as_deref())) else {
             return Ok(());
@@ -388,12 +388,12 @@ impl Ahead {
         self.send(Ok(Entry { shown: self.shown(&key), path: Some(path.to_owned()), kind, open })).await
     }
 
-    async fn broken(&self, what: &str) -> Result<(), Unread> {
+    async fn send_error(&self, what: &str) -> Result<(), ReceiverGone> {
         self.send(Err(format!("{}: {what}", self.shown(&self.root)))).await
     }
 
-    async fn send(&self, entry: Result<Entry, String>) -> Result<(), Unread> {
-        self.out.send(entry).await.map_err(|_| Unread)
+    async fn send(&self, entry: Result<Entry, String>) -> Result<(), ReceiverGone> {
+        self.out.send(entry).await.map_err(|_| ReceiverGone)
     }
 
     fn shown(&self, key: &str) -> Arc<str> {
@@ -403,36 +403,36 @@ impl Ahead {
 
 /// A piece that is being fetched, and the room that it takes.
 struct Piece {
-    bytes: oneshot::Receiver<Result<Vec<u8>, Broken>>,
+    bytes: oneshot::Receiver<Result<Vec<u8>, PieceError>>,
     room: OwnedSemaphorePermit,
 }
 
 /// Why a piece could not be fetched.
-struct Broken {
+struct PieceError {
     message: String,
     is_of_the_server: bool,
 }
 
-impl Broken {
+impl PieceError {
     fn of_the_object(message: &str) -> Self {
         Self { message: message.to_owned(), is_of_the_server: false }
     }
 }
 
-async fn piece(store: &AmazonS3, object: &ObjectMeta, range: Range<u64>) -> Result<Vec<u8>, Broken> {
+async fn piece(store: &AmazonS3, object: &ObjectMeta, range: Range<u64>) -> Result<Vec<u8>, PieceError> {
     let is_all = range.start == 0 && range.end == object.size;
     let options = GetOptions {
         if_match: object.e_tag.clone(),
         range: (!is_all).then(|| GetRange::Bounded(range.clone())),
         ..GetOptions::default()
     };
-    let changed = || Broken::of_the_object("it was changed while it was read; run the command again");
+    let changed = || PieceError::of_the_object("it was changed while it was read; run the command again");
     let failed = |error: Error| match error {
         Error::NotFound { .. } => {
-            Broken::of_the_object("it is not there any more: it was removed after it was listed")
+            PieceError::of_the_object("it is not there any more: it was removed after it was listed")
         }
         Error::Precondition { .. } => changed(),
-        error => Broken { message: told(&error), is_of_the_server: is_of_the_server(&error) },
+        error => PieceError { message: describe(&error), is_of_the_server: is_of_the_server(&error) },
     };
     let found = store.get_opts(&object.location, options).await.map_err(failed)?;
     // For servers without ETags, a changed object is recognised by its length.
@@ -500,7 +500,7 @@ fn code(text: &str) -> Option<&str> {
 }
 
 /// The error as one line: what the server says, or the root cause, and what to do.
-fn told(error: &Error) -> String {
+fn describe(error: &Error) -> String {
     let text = error.to_string();
     let said = match (code(&text), element(&text, "Message")) {
         (Some(code), Some(message)) => format!("{code}: {}", message.trim_end_matches('.')),
@@ -508,7 +508,7 @@ fn told(error: &Error) -> String {
         _ if text.contains("/latest/") => "no credentials".to_owned(),
         _ => match error {
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => "access is denied".to_owned(),
-            _ => bottom(error),
+            _ => root_cause(error),
         },
     };
     let advice = match code(&text) {
@@ -536,12 +536,12 @@ fn told(error: &Error) -> String {
 }
 
 /// The root cause of the error.
-fn bottom(error: &Error) -> String {
-    let mut bottom: &dyn std::error::Error = error;
-    while let Some(source) = bottom.source() {
-        bottom = source;
+fn root_cause(error: &Error) -> String {
+    let mut root_cause: &dyn std::error::Error = error;
+    while let Some(source) = root_cause.source() {
+        root_cause = source;
     }
-    bottom.to_string()
+    root_cause.to_string()
 }
 
 fn bad_name(error: &NameError) -> String {

@@ -14,7 +14,7 @@ use crate::warning::{Warning, Warnings};
 
 pub(crate) const FILE: &str = "spellings.json";
 /// Upper limit of languages, more than any index has.
-const MOST: usize = 100_000;
+const MAX_LANGUAGES: usize = 100_000;
 
 /// The codes of the languages that have names of their own in an index.
 const CODES: [(&str, &str); 10] = [
@@ -69,14 +69,14 @@ impl Spellings {
 
     /// Keeps a spelling if it is the first one of its language.
     pub fn learn(&mut self, language: Language, lang: &str) {
-        if !self.known.contains_key(&language) && self.known.len() < MOST {
+        if !self.known.contains_key(&language) && self.known.len() < MAX_LANGUAGES {
             self.known.insert(language, lang.into());
             self.is_changed = true;
         }
     }
 
     /// The spelling of a language: the first one, else its code.
-    pub fn spelt<'a>(&'a self, language: &'a Language) -> &'a str {
+    pub fn spelling_of<'a>(&'a self, language: &'a Language) -> &'a str {
         let name = language.as_str();
         let code = || CODES.iter().find(|(other, _)| *other == name).map(|(_, code)| *code);
         self.known.get(language).map(|lang| &**lang).or_else(code).unwrap_or(name)
@@ -86,7 +86,7 @@ impl Spellings {
     pub fn save(&mut self, warnings: &Warnings) {
         #[cfg(feature = "redis")]
         if let (Some(Index::Redis(redis)), true) = (self.index.as_deref(), self.is_changed) {
-            match redis.spell(self.known.iter().map(|(language, lang)| (*language, &**lang))) {
+            match redis.store_spellings(self.known.iter().map(|(language, lang)| (*language, &**lang))) {
                 Ok(()) => self.is_changed = false,
                 Err(error) => warnings.tell(&Warning::Spellings(error)),
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use huntsman_detect::near::{DocId, IndexError};
 
-use crate::record::Where;
+use crate::record::Position;
 
 /// A problem that does not end the run. Its text is one line for people. It contains text from documents and file names, and must be
 /// escaped before it is shown on a terminal.
@@ -35,7 +35,7 @@ pub enum Warning {
     /// A document replaced another text with the same id. Reported for the first three of a run.
     Replaced {
         /// The place of the document in the input.
-        place: Where,
+        position: Position,
         /// Its id.
         id: DocId,
         /// Its language.
@@ -59,7 +59,7 @@ impl fmt::Display for Warning {
         match self {
             Self::ForeignFlags { path, lines } => {
                 let noun = if *lines == 1 { "line" } else { "lines" };
-                write!(f, "{}: {lines} {noun} are no flags; they stay, and do not count", path.display())
+                write!(f, "{}: {lines} {noun} are not flags; they stay, and are not counted", path.display())
             }
             Self::TornFlags { path } => {
                 write!(f, "{}: the last line has no end and is cut off", path.display())
@@ -69,8 +69,8 @@ impl fmt::Display for Warning {
                 "{}: {bytes} bytes at the end of the log were not written whole, and are dropped",
                 path.display()
             ),
-            Self::Replaced { place, id, lang } => {
-                write!(f, "{place}: id {id} of {lang} was there with another text; the last one counts")
+            Self::Replaced { position, id, lang } => {
+                write!(f, "{position}: id {id} of {lang} was there with another text; the last one counts")
             }
             Self::DamagedSpellings(error) => {
                 write!(f, "{} of the index is damaged: {error}", crate::spelling::FILE)

@@ -10,7 +10,6 @@
 
 mod bands;
 mod check;
-mod dead;
 mod delta;
 mod directory;
 mod disk;
@@ -36,11 +35,12 @@ mod segment;
 #[cfg(test)]
 mod tests;
 mod texts;
+mod tombstones;
 mod work;
 
 pub use check::IndexCheck;
 pub use disk::DiskIndex;
-pub use document::{DocId, Document, Near};
+pub use document::{DocId, Document, NearMatch};
 pub use error::{IndexError, IndexErrorKind};
 pub use identity::Identity;
 pub use index::{CandidateCounts, IndexStats, LanguageStats, NearIndex};

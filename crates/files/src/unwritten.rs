@@ -3,7 +3,7 @@
 /// Bytes that a disk writes as one unit.
 const SECTOR: u64 = 512;
 /// Fewer zeros than this at the end may be real data.
-const FEWEST: usize = 16;
+const MIN_ZEROS: usize = 16;
 
 /// Whether some of the bytes at an offset of a file were lost in a power cut before they were synced.
 ///
@@ -14,7 +14,7 @@ pub fn has_unwritten(bytes: &[u8], at: u64) -> bool {
     let (head, rest) = bytes.split_at(to_sector.min(bytes.len()));
     let is_zero = |piece: &[u8]| !piece.is_empty() && piece.iter().all(|byte| *byte == 0);
     // `head` is the rest of a sector whose beginning was written earlier: real data does not begin with zeros.
-    is_zero(head) || rest.chunks(SECTOR as usize).any(|piece| piece.len() >= FEWEST && is_zero(piece))
+    is_zero(head) || rest.chunks(SECTOR as usize).any(|piece| piece.len() >= MIN_ZEROS && is_zero(piece))
 }
 
 #[cfg(test)]

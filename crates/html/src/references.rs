@@ -10,9 +10,9 @@ use memchr::memchr3;
 static TABLE: &[u8] = include_bytes!("entities.txt");
 const NAMES: usize = 2125;
 /// The longest name, `CounterClockwiseContourIntegral`.
-const LONGEST_NAME: usize = 31;
+const MAX_NAME: usize = 31;
 /// Names that work without `;` have two to six letters.
-const LONGEST_OLD_NAME: usize = 6;
+const MAX_OLD_NAME: usize = 6;
 
 #[derive(Clone, Copy)]
 struct Entry {
@@ -119,7 +119,7 @@ pub(crate) fn reference(raw: &[u8], context: Context) -> Option<Reference> {
 
 fn named(raw: &[u8], context: Context) -> Option<Reference> {
     let rest = &raw[1..];
-    let limit = rest.len().min(LONGEST_NAME + 1);
+    let limit = rest.len().min(MAX_NAME + 1);
     let run = rest[..limit].iter().position(|byte| !byte.is_ascii_alphanumeric()).unwrap_or(limit);
     let found = |entry: &Entry, length| {
         let first = char::from_u32(entry.first)?;
@@ -131,7 +131,7 @@ fn named(raw: &[u8], context: Context) -> Option<Reference> {
     {
         return found(entry, run + 2);
     }
-    for length in (2..=run.min(LONGEST_OLD_NAME)).rev() {
+    for length in (2..=run.min(MAX_OLD_NAME)).rev() {
         if let Some(entry) = lookup(&rest[..length]).filter(|entry| entry.old) {
             let next = rest.get(length).copied().unwrap_or(b' ');
             if context == Context::Attribute && (next == b'=' || next.is_ascii_alphanumeric()) {
@@ -245,7 +245,7 @@ mod tests {
             .collect();
         assert!(names.is_sorted());
         assert_eq!(INDEX.entries.iter().filter(|entry| entry.old).count(), 106);
-        assert_eq!(names.iter().map(|name| name.len()).max(), Some(LONGEST_NAME));
+        assert_eq!(names.iter().map(|name| name.len()).max(), Some(MAX_NAME));
         for name in names {
             assert!(lookup(name).is_some(), "{}", String::from_utf8_lossy(name));
         }

@@ -9,9 +9,9 @@ use std::io::{self, Read};
 use std::path::Path;
 
 /// A longer file was not written by this module, and is replaced.
-const LONGEST: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 /// Maximum number of series per metric. The input of a run may choose labels, and could choose others in every run.
-const MOST: usize = 50_000;
+const MAX_SERIES: usize = 50_000;
 
 /// Adds the numbers of a run to those in the file and writes the file. `run` is the text of the run's [`Families`](crate::Families). A
 /// file that is not one of metrics is replaced.
@@ -22,7 +22,9 @@ pub fn write(path: &Path, run: &str) -> io::Result<()> {
     let mut before = String::new();
     if let Ok(file) = File::open(path) {
         // If the file cannot be read as text, it is not a file of metrics and is ignored.
-        if file.take(LONGEST + 1).read_to_string(&mut before).is_err() || before.len() as u64 > LONGEST {
+        if file.take(MAX_FILE_BYTES + 1).read_to_string(&mut before).is_err()
+            || before.len() as u64 > MAX_FILE_BYTES
+        {
             before.clear();
         }
     }
@@ -82,7 +84,7 @@ fn sum(run: &str, before: &str) -> String {
             }
         }
         // Adds the numbers of languages that this run did not meet.
-        let room = MOST.saturating_sub(metric.numbers.len());
+        let room = MAX_SERIES.saturating_sub(metric.numbers.len());
         for (series, text) in earlier.iter().filter(|(series, _)| by_series.contains_key(series)).take(room) {
             put(&[series, " ", text]);
         }
@@ -92,7 +94,7 @@ fn sum(run: &str, before: &str) -> String {
     rest.sort_by_key(|metric| metric.name);
     for metric in rest.into_iter().filter(|metric| metric.name.starts_with("huntsman_")) {
         metric.head.iter().for_each(|line| put(&[line]));
-        metric.numbers.iter().take(MOST).for_each(|(series, text)| put(&[series, " ", text]));
+        metric.numbers.iter().take(MAX_SERIES).for_each(|(series, text)| put(&[series, " ", text]));
     }
     out
 }

@@ -12,7 +12,7 @@ use huntsman_crawler::{
     Settings, SpiderMiddleware, meta, registrable_domain, settings,
 };
 use huntsman_detect::avoid::{
-    Decision, IdleParameter, LinkContext, Options, PageText, Predictor, Rule, Rulings, Totals,
+    Attempt, Decision, IdleParameter, LinkContext, Options, Overrides, PageText, Predictor, Rule, Totals,
 };
 use huntsman_detect::maybedont::{self, Gate, GateSettings};
 use serde::{Deserialize, Serialize};
@@ -25,18 +25,19 @@ settings! {
     pub struct AvoidDupSettings {
         /// Learns which parts of URLs do not change the content, and skips downloads that would bring nothing new.
         avoid_dup_content_enabled: bool = false;
-        /// The model that learns: our own, or exactly MaybeDont's rules.
+        /// The model that learns: default (our own) or reference (exactly MaybeDont's rules).
         avoid_dup_content_mode: AvoidDupMode = AvoidDupMode::Default;
-        /// Which requests are judged and learnt from: all, or only those with meta `avoid_dup_content`.
+        /// Which requests are judged and learnt from: all, or marked (only those with meta `avoid_dup_content`).
         avoid_dup_content_scope: AvoidDupScope = AvoidDupScope::All;
         /// Number of pages of a site that are learnt before anything is skipped.
         avoid_dup_content_initial_queue_limit: usize = 300;
         /// A download is skipped if its content is known with more than this probability.
         avoid_dup_content_threshold: f64 = 0.98;
-        /// Share of the skips that are downloaded all the same, as evidence and to estimate how much is lost.
+        /// Share of the skipped requests that are downloaded nevertheless, as evidence and to estimate how much is
+        /// lost.
         avoid_dup_content_exploration: f64 = 0.05;
-        /// Lower bound of that share, which falls with the age of a rule: after 20 explorations that found nothing new
-        /// it is halved. If unset, it does not fall.
+        /// Lower bound of avoid_dup_content_exploration, which falls with the age of a rule: after 20 explorations that
+        /// found nothing new it is halved. If unset, it does not fall.
         avoid_dup_content_exploration_min: Option<f64> = None;
         /// Parameters (`sid`, `utm_*`), path segments (`/2`) and `host` that never matter: a URL that differs from a
         /// known one only in these is skipped.
@@ -104,7 +105,7 @@ enum Model {
 
 /// The number of a page and the positions of its links; in the extensions of the page.
 #[derive(Clone, Debug)]
-struct Learnt {
+struct LearntPage {
     site: Arc<str>,
     page: u32,
     positions: Arc<HashMap<Url, u64>>,
@@ -112,12 +113,12 @@ struct Learnt {
 
 /// A request that waits for another one to finish waits this long the first time; the next constants are the number of
 /// waits after which the time grows by the same amount, and the number of waits at most: 17.5 s in all.
-const HOLD: Duration = Duration::from_millis(50);
-const HOLDS_TO_GROW: u32 = 20;
-const MOST_HOLDS: u64 = 100;
+const FIRST_WAIT: Duration = Duration::from_millis(50);
+const WAITS_PER_GROWTH: u32 = 20;
+const MAX_WAITS: u64 = 100;
 /// Priority of requests that are put back; lower than any that a spider would ask for.
-const LATER: i32 = -1_000_000;
-const LAST: i32 = -2_000_000;
+const PRIORITY_DEFERRED: i32 = -1_000_000;
+const PRIORITY_LAST: i32 = -2_000_000;
 
 impl AvoidDup {
     /// Not configured unless `avoid_dup_content_enabled` is set.
@@ -139,11 +140,11 @@ impl AvoidDup {
                 let exploration_min = own.avoid_dup_content_exploration_min;
                 let options =
                     Options { warmup, threshold, exploration, exploration_min, seed, ..Options::default() };
-                let rulings = Rulings {
+                let overrides = Overrides {
                     pinned: own.avoid_dup_content_pinned.clone(),
                     forbidden: own.avoid_dup_content_forbidden.clone(),
                 };
-                Model::Default(Box::new(Predictor::new(options).with_rulings(rulings)))
+                Model::Default(Box::new(Predictor::new(options).with_overrides(overrides)))
             }
             AvoidDupMode::Reference => {
                 let gate =
@@ -172,9 +173,9 @@ impl AvoidDup {
     }
 
     /// Parameters that never mattered on their site; empty in reference mode.
-    pub fn parameters_that_never_mattered(&self) -> Vec<IdleParameter> {
+    pub fn idle_parameters(&self) -> Vec<IdleParameter> {
         match &*self.model() {
-            Model::Default(predictor) => predictor.parameters_that_never_mattered(),
+            Model::Default(predictor) => predictor.idle_parameters(),
             Model::Reference(_) => Vec::new(),
         }
     }
@@ -191,7 +192,7 @@ impl AvoidDup {
         self.0.model.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn concerns(&self, request: &Request) -> bool {
+    fn applies_to(&self, request: &Request) -> bool {
         let is_own = request.meta_flag(meta::IS_START_REQUEST)
             || request.meta_flag(meta::DONT_AVOID_DUP_CONTENT)
             || request.meta_flag(meta::IS_ROBOTS_TXT)
@@ -204,7 +205,7 @@ impl AvoidDup {
     }
 
     /// Judges a request as MaybeDont does: once, without waiting.
-    fn judge_as_reference(gate: &mut Gate, request: &Request, cx: &Context) -> OnRequest {
+    fn decide_as_reference(gate: &mut Gate, request: &Request, cx: &Context) -> OnRequest {
         match gate.decide(request.url.as_str()) {
             maybedont::Decision::Fetch { explored, .. } => {
                 if explored {
@@ -220,22 +221,23 @@ impl AvoidDup {
         }
     }
 
-    fn judge(predictor: &mut Predictor, request: &Request, cx: &Context) -> OnRequest {
+    fn decide(predictor: &mut Predictor, request: &Request, cx: &Context) -> OnRequest {
         let site = site_of(&request.url);
         let is_last = request.meta_flag(meta::AVOID_DUP_SKIPPED);
         let held = request.meta_value(meta::AVOID_DUP_HELD).unwrap_or(0);
-        if is_last && held < MOST_HOLDS && predictor.is_flying(&site) {
+        if is_last && held < MAX_WAITS && predictor.has_requests_in_flight(&site) {
             // The pages being downloaded may lead to more requests, or contradict the rule.
             return hold(request, held, cx);
         }
-        match predictor.decide(&site, &request.url, is_last) {
+        let attempt = if is_last { Attempt::Last } else { Attempt::Regular };
+        match predictor.decide(&site, &request.url, attempt) {
             Decision::Drop(reason) => {
                 cx.stats().inc("avoid_dup/skipped");
                 return OnRequest::Drop(DropReason::skipped("duplicate_content").detail(reason.to_string()));
             }
             Decision::Skip(_) => {
-                let mut last = put_back(request);
-                last.priority = LAST;
+                let mut last = requeued(request);
+                last.priority = PRIORITY_LAST;
                 last.remove_meta(meta::AVOID_DUP_HELD);
                 last.set_meta(meta::AVOID_DUP_SKIPPED, true);
                 return OnRequest::Reschedule(Box::new(last));
@@ -245,26 +247,26 @@ impl AvoidDup {
                 let before = request.meta_value(meta::AVOID_DUP_DELAYED);
                 if before.is_none_or(|before| level > before + 2) {
                     cx.stats().inc("avoid_dup/delayed");
-                    let mut later = put_back(request);
+                    let mut later = requeued(request);
                     // The requests that are least likely to be copies come first.
-                    later.priority = LATER - i32::try_from(level).unwrap_or(0);
+                    later.priority = PRIORITY_DEFERRED - i32::try_from(level).unwrap_or(0);
                     later.set_meta(meta::AVOID_DUP_DELAYED, level);
                     return OnRequest::Reschedule(Box::new(later));
                 }
             }
-            Decision::Hold if held < MOST_HOLDS => return hold(request, held, cx),
+            Decision::Hold if held < MAX_WAITS => return hold(request, held, cx),
             Decision::Explore(_) => cx.stats().inc("avoid_dup/explored"),
             Decision::Hold | Decision::Fetch => {}
         }
         if is_last {
             cx.stats().inc("avoid_dup/reopened");
         }
-        predictor.flies(&site, &request.url, true);
+        predictor.request_started(&site, &request.url);
         OnRequest::Continue
     }
 
     /// Learns the target of a redirect within a site.
-    fn redirected(&self, from: &Url, location: &HeaderValue) {
+    fn learn_redirect(&self, from: &Url, location: &HeaderValue) {
         let to = location.to_str().ok().and_then(|location| from.join(location).ok());
         let site = site_of(from);
         if let Some(to) = to.filter(|to| site_of(to) == site)
@@ -275,17 +277,17 @@ impl AvoidDup {
     }
 
     /// Notes that a request ended without a page to learn from.
-    fn landed(&self, url: &Url) {
+    fn request_finished(&self, url: &Url) {
         if let Model::Default(predictor) = &mut *self.model() {
             let site = site_of(url);
-            if predictor.is_flying(&site) {
-                predictor.flies(&site, url, false);
+            if predictor.has_requests_in_flight(&site) {
+                predictor.request_finished(&site, url);
             }
         }
     }
 }
 
-fn put_back(request: &Request) -> Request {
+fn requeued(request: &Request) -> Request {
     let mut again = request.clone();
     added::strip(&mut again);
     chain::set_unfiltered(&mut again, AvoidDup::NAME);
@@ -294,9 +296,9 @@ fn put_back(request: &Request) -> Request {
 
 fn hold(request: &Request, held: u64, cx: &Context) -> OnRequest {
     cx.stats().inc("avoid_dup/held");
-    let mut again = put_back(request);
-    let times = u32::try_from(held).unwrap_or(u32::MAX).min(MOST_HOLDS as u32);
-    again.not_before = Some(cx.now() + HOLD * (HOLDS_TO_GROW + times) / HOLDS_TO_GROW);
+    let mut again = requeued(request);
+    let times = u32::try_from(held).unwrap_or(u32::MAX).min(MAX_WAITS as u32);
+    again.not_before = Some(cx.now() + FIRST_WAIT * (WAITS_PER_GROWTH + times) / WAITS_PER_GROWTH);
     again.set_meta(meta::AVOID_DUP_HELD, held + 1);
     OnRequest::Reschedule(Box::new(again))
 }
@@ -329,17 +331,17 @@ impl Component for AvoidDup {
 impl DownloaderMiddleware for AvoidDup {
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
         // The target of a redirect is the response to a request that was already judged.
-        if !self.concerns(request) || request.has_meta(meta::REDIRECT_URLS) {
+        if !self.applies_to(request) || request.has_meta(meta::REDIRECT_URLS) {
             return Ok(OnRequest::Continue);
         }
         Ok(match &mut *self.model() {
-            Model::Default(predictor) => Self::judge(predictor, request, cx),
-            Model::Reference(gate) => Self::judge_as_reference(gate, request, cx),
+            Model::Default(predictor) => Self::decide(predictor, request, cx),
+            Model::Reference(gate) => Self::decide_as_reference(gate, request, cx),
         })
     }
 
     async fn process_exception(&self, request: &Request, _: &FetchError, _: &Context) -> Result<OnException> {
-        self.landed(&request.url);
+        self.request_finished(&request.url);
         Ok(OnException::Pass)
     }
 }
@@ -359,7 +361,7 @@ impl SpiderMiddleware for AvoidDup {
             && !page.request().is_sitemap()
             && (!self.0.marked || page.request().meta_flag(meta::AVOID_DUP_CONTENT));
         if !is_learnt {
-            self.landed(&page.request().url);
+            self.request_finished(&page.request().url);
             return Ok(OnPage::Parse);
         }
         if let Model::Reference(gate) = &mut *self.model() {
@@ -386,7 +388,7 @@ impl SpiderMiddleware for AvoidDup {
         let number = {
             let mut model = self.model();
             let Model::Default(predictor) = &mut *model else { return Ok(OnPage::Parse) };
-            predictor.flies(&site_of(&page.request().url), &page.request().url, false);
+            predictor.request_finished(&site_of(&page.request().url), &page.request().url);
             let number = predictor.learn(&site, page.url(), text);
             if let Some(named) = page.canonical().filter(|named| site_of(named) == *site) {
                 predictor.claim(&site, number, page.url(), &named);
@@ -397,14 +399,14 @@ impl SpiderMiddleware for AvoidDup {
             number
         };
         cx.stats().inc("avoid_dup/learnt");
-        page.extensions.insert(Learnt { site, page: number, positions: Arc::new(positions) });
+        page.extensions.insert(LearntPage { site, page: number, positions: Arc::new(positions) });
         Ok(OnPage::Parse)
     }
 
     fn process_follow(&self, page: &Page, request: &mut Request, _: &Context) -> Result<OnFollow> {
         if let Model::Default(predictor) = &mut *self.model() {
             let site = site_of(&request.url);
-            let learnt = page.extensions.get::<Learnt>().filter(|learnt| *learnt.site == *site);
+            let learnt = page.extensions.get::<LearntPage>().filter(|learnt| *learnt.site == *site);
             let link = learnt.and_then(|learnt| {
                 let position = *learnt.positions.get(&request.url)?;
                 Some(LinkContext { page: learnt.page, position })
@@ -422,17 +424,17 @@ impl Observer for AvoidDup {
             Event::ResponseDownloaded { request, response } if response.status != StatusCode::OK => {
                 if response.status.is_redirection()
                     && let Some(to) = response.headers.get(LOCATION)
-                    && self.concerns(request)
+                    && self.applies_to(request)
                 {
-                    self.redirected(&request.url, to);
+                    self.learn_redirect(&request.url, to);
                 }
-                self.landed(&request.url);
+                self.request_finished(&request.url);
             }
-            Event::RequestLeftDownloader { request, error: Some(_) } => self.landed(&request.url),
+            Event::RequestLeftDownloader { request, error: Some(_) } => self.request_finished(&request.url),
             // The request was dropped by a middleware between this one and the network.
             Event::RequestDropped(dropped) if dropped.component != Self::NAME => {
                 if let Ok(url) = Url::parse(&dropped.url) {
-                    self.landed(&url);
+                    self.request_finished(&url);
                 }
             }
             _ => {}

@@ -39,6 +39,7 @@ pub(crate) fn clear_unfiltered(request: &mut Request) {
 }
 
 /// Marks a response that changed the cookies of the crawl; in its extensions. With new cookies the same URL may answer
-/// differently.
+/// differently, so [`Redirect`](crate::Redirect) fetches a page again that redirects to itself. The component that
+/// keeps the cookies sets it: the built-in one, or one of the program.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct CookiesChanged;
+pub struct CookiesChanged;

@@ -15,12 +15,15 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use crate::added;
 use crate::chain::CookiesChanged;
-use crate::cookie_jar::{CookieJar, StoredCookie};
+
+mod jar;
+
+pub use jar::{CookieJar, StoredCookie};
 
 settings! {
     /// Settings of [`Cookies`].
     pub struct CookiesSettings {
-        /// Keeps cookies.
+        /// Stores the cookies that servers set, and sends them with later requests.
         cookies_enabled: bool = true, broad = false;
         /// Logs the cookies that are sent and received.
         cookies_debug: bool = false;
@@ -32,6 +35,19 @@ settings! {
 /// A request's meta `cookiejar` (text or a number) names one of many jars; links do not inherit it. Cookies given with
 /// the request are put into the jar for its host and all its paths, for https only if the request is https. With meta
 /// `dont_merge_cookies` no cookies are sent or kept. A `Cookie` header set by hand is replaced.
+///
+/// A program that seeds the jars before the crawl, or reads them after it, adds the component with jars of its own:
+///
+/// ```
+/// use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
+/// use huntsman_middleware::{CookieJars, Cookies, Defaults};
+///
+/// let spider = spider_fn(["https://site.example/"], |_: &Page, _: &mut Output<()>| -> Result<()> { Ok(()) });
+/// let jars = CookieJars::new();
+/// let same = jars.clone();
+/// let builder = CrawlerBuilder::new(spider).plugin(Defaults);
+/// let logged_in = builder.component(move |settings| Cookies::with_jars(settings, same));
+/// ```
 #[derive(Debug)]
 pub struct Cookies {
     jars: CookieJars,

@@ -13,12 +13,12 @@ use crate::added;
 settings! {
     /// Settings of [`DefaultHeaders`].
     pub struct DefaultHeadersSettings {
-        /// Headers that are set if a request does not have them, for every host; the case of names does not matter.
-        /// Credentials are refused here: see http_auth and secret_headers.
+        /// Headers that are added to every request that does not have them, whatever the host; the case of names does
+        /// not matter. Credentials are refused here: see http_auth and secret_headers.
         default_request_headers: BTreeMap<String, String> = BTreeMap::from([
-            ("Accept".to_owned(), "text/html,application/xhtml+xml,application/xml, headers;q=0.9,*/*;q=0.8".to_owned()),
+            ("Accept".to_owned(), "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8".to_owned()),
             ("Accept-Language".to_owned(), "en".to_owned()),
-        ]);
+        ]), headers;
     }
 }
 
@@ -98,6 +98,9 @@ impl DownloaderMiddleware for DefaultHeaders {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Defaults;
+    use huntsman_crawler::{Layer, Layers};
+    use serde_json::json;
 
     #[tokio::test]
     async fn a_header_of_the_request_is_kept() {
@@ -106,7 +109,27 @@ mod tests {
         let mut request = Request::parse("http://h/").unwrap().header("accept-language", "de").unwrap();
         defaults.process_request(&mut request, &Context::detached(settings)).await.unwrap();
         assert_eq!(request.headers["accept-language"], "de");
-        assert!(request.headers["accept"].to_str().unwrap().starts_with("text/html"));
+        let accept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8";
+        assert_eq!(request.headers["accept"], accept, "as Scrapy sends");
+    }
+
+    #[test]
+    fn headers_of_a_file_replace_default_ones_whatever_the_case_of_their_names() {
+        let mut layers = Layers::default();
+        layers.set(
+            Layer::Project,
+            "default_request_headers",
+            json!({"accept": "a/a", "X-Api-Key": "SECRET"}),
+        );
+        let table = Defaults::settings_table();
+        let own: DefaultHeadersSettings = layers.resolve(&table).unwrap().of();
+        let expected = [("Accept-Language", "en"), ("X-Api-Key", "SECRET"), ("accept", "a/a")];
+        assert_eq!(
+            own.default_request_headers,
+            expected.map(|(name, value)| (name.into(), value.into())).into()
+        );
+        let shown = table.shown("default_request_headers", json!({"X-Api-Key": "SECRET"}));
+        assert_eq!(shown, json!({"X-Api-Key": "***"}));
     }
 
     #[test]

@@ -12,12 +12,12 @@ settings! {
     pub struct DepthSettings {
         /// Maximum number of links followed from a seed; 0 is no limit.
         depth_limit: u16 = 0;
-        /// Maximum number of links in a row that were followed automatically, without the spider looking at them: a
-        /// guard against endless chains. 0 switches it off.
+        /// Maximum number of links in a row that were followed automatically, without a decision of the spider: a guard
+        /// against endless chains. 0 switches it off.
         depth_guard: u16 = 20;
-        /// priority -= depth * depth_priority.
+        /// Number by which the priority of a request is lowered per level of depth.
         depth_priority: i32 = 0;
-        /// Counts requests per depth.
+        /// Counts the requests of each depth in the stats.
         depth_stats_verbose: bool = false;
     }
 }
@@ -53,7 +53,7 @@ impl Depth {
         }))
     }
 
-    fn judge(&self, request: &mut Request, cx: &Context) -> OnFollow {
+    fn check(&self, request: &mut Request, cx: &Context) -> OnFollow {
         if request.meta_flag(meta::DEPTH_RESET) {
             request.depth = 0;
         }
@@ -89,11 +89,11 @@ impl Component for Depth {
 
 impl SpiderMiddleware for Depth {
     fn process_start(&self, request: &mut Request, cx: &Context) -> Result<OnFollow> {
-        Ok(self.judge(request, cx))
+        Ok(self.check(request, cx))
     }
 
     fn process_follow(&self, _: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
-        Ok(self.judge(request, cx))
+        Ok(self.check(request, cx))
     }
 }
 
@@ -103,11 +103,11 @@ mod tests {
 
     use super::*;
 
-    fn judge(settings: &Settings, depth: u16) -> (OnFollow, Request, Context) {
+    fn check(settings: &Settings, depth: u16) -> (OnFollow, Request, Context) {
         let cx = Context::detached(settings.clone());
         let mut request = Request::parse("http://h/").unwrap().priority(5);
         (request.depth, request.found_by) = (depth, FoundBy::Link);
-        let decision = Depth::from_settings(settings).unwrap().unwrap().judge(&mut request, &cx);
+        let decision = Depth::from_settings(settings).unwrap().unwrap().check(&mut request, &cx);
         (decision, request, cx)
     }
 
@@ -121,33 +121,33 @@ mod tests {
     #[test]
     fn the_limit_and_the_guard_have_own_reasons() {
         let mut settings = Settings::default();
-        assert_eq!(reason(judge(&settings, 20).0), None);
-        assert_eq!(reason(judge(&settings, 21).0).as_deref(), Some("depth_guard"));
+        assert_eq!(reason(check(&settings, 20).0), None);
+        assert_eq!(reason(check(&settings, 21).0).as_deref(), Some("depth_guard"));
         settings.change(|own: &mut DepthSettings| own.depth_limit = 2);
-        assert_eq!(reason(judge(&settings, 2).0), None);
-        let (decision, _, cx) = judge(&settings, 3);
+        assert_eq!(reason(check(&settings, 2).0), None);
+        let (decision, _, cx) = check(&settings, 3);
         assert_eq!(reason(decision).as_deref(), Some("depth"));
         assert_eq!(cx.stats().get("depth/request_ignored_count"), 1);
         settings.change(|own: &mut DepthSettings| own.depth_limit = 0);
         settings.change(|own: &mut DepthSettings| own.depth_guard = 0);
-        assert_eq!(reason(judge(&settings, u16::MAX).0), None);
+        assert_eq!(reason(check(&settings, u16::MAX).0), None);
     }
 
     #[test]
     fn what_a_spider_names_is_guarded_only_if_it_asks() {
         let mut settings = Settings::default();
         let mut named = Request::parse("http://h/").unwrap();
-        let mut judge = |settings: &Settings, depth: u16| {
+        let mut check_named = |settings: &Settings, depth: u16| {
             named.depth = depth;
             let cx = Context::detached(settings.clone());
-            reason(Depth::from_settings(settings).unwrap().unwrap().judge(&mut named, &cx))
+            reason(Depth::from_settings(settings).unwrap().unwrap().check(&mut named, &cx))
         };
-        assert_eq!(judge(&settings, 60), None);
+        assert_eq!(check_named(&settings, 60), None);
         settings.guard_spider_requests = true;
-        assert_eq!(judge(&settings, 21).as_deref(), Some("depth_guard"));
+        assert_eq!(check_named(&settings, 21).as_deref(), Some("depth_guard"));
         settings.guard_spider_requests = false;
         settings.change(|own: &mut DepthSettings| own.depth_limit = 2);
-        assert_eq!(judge(&settings, 3).as_deref(), Some("depth"), "a limit is for all");
+        assert_eq!(check_named(&settings, 3).as_deref(), Some("depth"), "a limit is for all");
     }
 
     #[test]
@@ -155,12 +155,12 @@ mod tests {
         let mut settings = Settings::default();
         settings.change(|own: &mut DepthSettings| own.depth_priority = 2);
         settings.change(|own: &mut DepthSettings| own.depth_stats_verbose = true);
-        let (_, request, cx) = judge(&settings, 3);
+        let (_, request, cx) = check(&settings, 3);
         assert_eq!(request.priority, -1);
         assert_eq!(cx.stats().get("request_depth_max"), 3);
         assert_eq!(cx.stats().get("request_depth_count/3"), 1);
         settings.change(|own: &mut DepthSettings| own.depth_priority = -2);
-        assert_eq!(judge(&settings, 3).1.priority, 11);
+        assert_eq!(check(&settings, 3).1.priority, 11);
     }
 
     #[test]
@@ -171,7 +171,7 @@ mod tests {
         let mut request = Request::parse("http://h/").unwrap().with_meta(meta::DEPTH_RESET, true);
         request.depth = 9;
         let depth = Depth::from_settings(&settings).unwrap().unwrap();
-        assert_eq!(reason(depth.judge(&mut request, &cx)), None);
+        assert_eq!(reason(depth.check(&mut request, &cx)), None);
         assert_eq!(request.depth, 0);
     }
 }

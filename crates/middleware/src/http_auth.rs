@@ -14,15 +14,16 @@ use crate::{added, chain};
 settings! {
     /// Settings of [`HttpAuth`].
     pub struct HttpAuthSettings {
-        /// Credentials bound to origins: `https://host[:port]=user:password`.
+        /// Credentials for single origins: `https://host[:port]=user:password`.
         http_auth: Vec<String> = Vec::new(), secret;
-        /// Headers bound to origins: `https://host[:port]=Name: value`.
+        /// Headers for single origins: `https://host[:port]=Name: value`.
         secret_headers: Vec<String> = Vec::new(), secret;
         /// User for Basic authentication.
         httpauth_user: String = String::new();
         /// Password for Basic authentication.
         httpauth_pass: String = String::new(), secret;
-        /// Domain for Basic authentication; must be set, and "" means everywhere.
+        /// Domain to which, with its subdomains, user and password are sent. It must be set if a user is set, and ""
+        /// means every host.
         httpauth_domain: Option<String> = None;
     }
 }
@@ -73,7 +74,7 @@ impl HttpAuth {
             })?;
             Some((normal_domain(domain), basic(&own.httpauth_user, &own.httpauth_pass)))
         };
-        let verified = settings.download_verify_certificates.is_proof();
+        let verified = settings.download_verify_certificates.proves_identity();
         if !verified && (!bound.is_empty() || domain.is_some()) {
             log::warn!("certificates are not verified: credentials of the settings are withheld");
         }
@@ -89,14 +90,14 @@ impl HttpAuth {
         }
         let bound = match request.meta_text(meta::HTTP_AUTH_DOMAIN) {
             Some(domain) => in_domain(request, &normal_domain(domain)),
-            None => began_at(request).is_none_or(|first| origin::same_origin(&first, &request.url)),
+            None => original_url(request).is_none_or(|first| origin::same_origin(&first, &request.url)),
         };
         bound.then(|| basic(user, password))
     }
 }
 
 /// The URL at which the chain of redirects began, if there is one.
-fn began_at(request: &Request) -> Option<Url> {
+fn original_url(request: &Request) -> Option<Url> {
     chain::urls(request).next().and_then(|first| Url::parse(first).ok())
 }
 

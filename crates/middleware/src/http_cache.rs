@@ -15,11 +15,11 @@ use crate::{added, status};
 mod directory;
 mod entry;
 mod freshness;
-mod ledger;
 mod shared;
+mod size_index;
 mod storage;
 
-pub use directory::{CacheUsage, HttpCacheDirectory, StoredAnswer};
+pub use directory::{CacheUsage, HttpCacheDirectory, StoredResponse};
 
 use entry::Entry;
 use freshness::{Freshness, refresh, validators, varies_by};
@@ -33,19 +33,19 @@ settings! {
         /// Directory of the HTTP cache; only one process at a time may use it, and the crawls of that process may share
         /// it.
         httpcache_dir: String = ".huntsman/httpcache".to_owned();
-        /// Maximum bytes of stored responses, compressed; those unused for the longest time are evicted. The file takes
-        /// up to about twice as much. 0 is no bound.
+        /// Maximum number of bytes of stored responses, compressed; those unused for the longest time are removed
+        /// first. The file takes up to about twice as much. 0 is no limit.
         httpcache_max_bytes: u64 = 10 << 30;
-        /// Seconds after which a stored response counts as missing; 0 is never.
+        /// Seconds after which a stored response is no longer used; 0 means never.
         httpcache_expiration_secs: f64 = 0.0;
-        /// Status codes that are not stored, in addition to failures, which never are.
+        /// Status codes that are not stored, besides those of failures, which are never stored.
         httpcache_ignore_http_codes: Vec<u16> = Vec::new();
         /// URL schemes that are not stored.
         httpcache_ignore_schemes: Vec<String> = vec!["file".to_owned()];
         /// Drops requests that are not in the cache instead of fetching them: a crawl without a network.
         httpcache_ignore_missing: bool = false;
-        /// Uses a stored response only for requests with the same cookies. false suits sites that change them with
-        /// every response, but also gives a crawl without a session what was fetched with one.
+        /// Uses a stored response only for requests with the same cookies. Off suits sites that change their cookies
+        /// with every response, but a crawl without a session may then get pages that were fetched with one.
         httpcache_bind_cookies: bool = true;
         /// Which stored responses are used: dummy (all of them) or rfc (by RFC 9111, as a private cache).
         httpcache_policy: HttpCachePolicy = HttpCachePolicy::Dummy;
@@ -113,7 +113,7 @@ pub struct HttpCache {
 /// The cache lookup of a request that may be answered from the store, kept in its extensions until its response
 /// arrives.
 #[derive(Clone, Debug)]
-struct Asked {
+struct Lookup {
     key: Fingerprint,
     /// A stored response that is to be validated.
     stale: Option<Arc<Entry>>,
@@ -150,11 +150,11 @@ impl HttpCache {
     }
 
     /// Whether the cache handles a request.
-    fn concerns(&self, request: &Request) -> bool {
+    fn applies_to(&self, request: &Request) -> bool {
         !request.meta_flag(meta::DONT_CACHE)
             && !request.headers.contains_key(header::RANGE)
             && !self.ignored_schemes.iter().any(|scheme| scheme.eq_ignore_ascii_case(request.url.scheme()))
-            && (self.freshness.is_none() || Freshness::concerns(request))
+            && (self.freshness.is_none() || Freshness::applies_to(request))
     }
 
     /// The cache key of a request.
@@ -163,7 +163,7 @@ impl HttpCache {
         credentials.retain(|name| self.bind_cookies || name != header::COOKIE);
         match credentials.is_empty() {
             true => request.fingerprint(),
-            false => self.storage.bound_to(request.fingerprint(), &credentials, &request.headers),
+            false => self.storage.key_with_credentials(request.fingerprint(), &credentials, &request.headers),
         }
     }
 
@@ -176,7 +176,7 @@ impl HttpCache {
             Ok(Ok(entry)) => entry?,
             Ok(Err(error)) => {
                 cx.stats().inc("httpcache/retrieve_error");
-                log::warn!(url = %request.url, "a stored answer is not used: {error}");
+                log::warn!(url = %request.url, "a stored response is not used: {error}");
                 return None;
             }
             // The runtime is shutting down, or the store panicked.
@@ -192,7 +192,7 @@ impl HttpCache {
     }
 
     /// Whether a response may be stored.
-    fn stores(&self, response: &Response) -> bool {
+    fn may_store(&self, response: &Response) -> bool {
         let code = response.status.as_u16();
         let failed = matches!(code, 408 | 429 | 500..) || self.failures.contains(&code);
         // A 304 without a stored response belongs to validators that the request itself had: it has no body.
@@ -200,7 +200,7 @@ impl HttpCache {
         !failed
             && !partial
             && !self.ignored_codes.contains(&code)
-            && self.freshness.as_ref().is_none_or(|freshness| freshness.stores(response))
+            && self.freshness.as_ref().is_none_or(|freshness| freshness.may_store(response))
     }
 
     /// The header names in `Vary`, if the policy uses them.
@@ -214,13 +214,13 @@ impl HttpCache {
         }
         let storage = Arc::clone(&self.storage);
         let (headers, varying, now) = (request.headers.clone(), self.varying(&entry), cx.now());
-        entry.note_asked(&varying, &headers);
+        entry.set_vary_values(&varying, &headers);
         // Entries of the first format have no method.
         entry.method.get_or_insert_with(|| request.method.clone());
         let put = move || storage.put(key, &headers, &varying, &entry, now);
         let done = tokio::task::spawn_blocking(put).await.map_err(Error::from).flatten();
         if let Err(error) = done {
-            log::warn!(url = %request.url, "an answer was not stored: {error}");
+            log::warn!(url = %request.url, "a response was not stored: {error}");
         }
         let evicted = self.storage.take_evicted();
         if evicted > 0 {
@@ -229,22 +229,22 @@ impl HttpCache {
     }
 
     /// Stores a response, or counts why it is not stored.
-    async fn keep(&self, asked: &Asked, request: &Request, response: &Response, cx: &Context) {
-        if self.stores(response) {
+    async fn store(&self, lookup: &Lookup, request: &Request, response: &Response, cx: &Context) {
+        if self.may_store(response) {
             cx.stats().inc("httpcache/store");
-            self.put(asked.key, request, Entry::of(request, response, cx.now()), cx).await;
+            self.put(lookup.key, request, Entry::of(request, response, cx.now()), cx).await;
             return;
         }
         cx.stats().inc("httpcache/uncacheable");
         // A response that may not be stored has still replaced the stored one at the origin; a failure has not.
-        if let Some(stale) = &asked.stale
+        if let Some(stale) = &lookup.stale
             && !self.storage.has_failed()
             && !response.status.is_server_error()
             && response.status != StatusCode::NOT_MODIFIED
         {
             let storage = Arc::clone(&self.storage);
             let (headers, varying) = (request.headers.clone(), self.varying(stale));
-            let key = asked.key;
+            let key = lookup.key;
             let _ = tokio::task::spawn_blocking(move || storage.remove(key, &headers, &varying)).await;
         }
     }
@@ -267,8 +267,8 @@ impl Component for HttpCache {
 impl DownloaderMiddleware for HttpCache {
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
         // A lookup may be left from an earlier try or redirect.
-        request.extensions.remove::<Asked>();
-        if !self.concerns(request) {
+        request.extensions.remove::<Lookup>();
+        if !self.applies_to(request) {
             return Ok(OnRequest::Continue);
         }
         let key = self.key(request);
@@ -278,7 +278,7 @@ impl DownloaderMiddleware for HttpCache {
                 cx.stats().inc("httpcache/ignore");
                 return Ok(OnRequest::drop("not_cached"));
             }
-            request.extensions.insert(Asked { key, stale: None, validates: false });
+            request.extensions.insert(Lookup { key, stale: None, validates: false });
             return Ok(OnRequest::Continue);
         };
         let now = epoch_seconds(cx.now());
@@ -297,7 +297,7 @@ impl DownloaderMiddleware for HttpCache {
         for (name, value) in validators {
             added::set(request, name, value);
         }
-        request.extensions.insert(Asked { key, stale: Some(Arc::new(entry)), validates });
+        request.extensions.insert(Lookup { key, stale: Some(Arc::new(entry)), validates });
         Ok(OnRequest::Continue)
     }
 
@@ -307,30 +307,30 @@ impl DownloaderMiddleware for HttpCache {
         response: &mut Response,
         cx: &Context,
     ) -> Result<OnResponse> {
-        let Some(asked) = request.extensions.get::<Asked>() else { return Ok(OnResponse::Continue) };
+        let Some(lookup) = request.extensions.get::<Lookup>() else { return Ok(OnResponse::Continue) };
         if response.has_flag("cached") {
             return Ok(OnResponse::Continue);
         }
-        let (Some(stale), Some(freshness)) = (&asked.stale, &self.freshness) else {
+        let (Some(stale), Some(freshness)) = (&lookup.stale, &self.freshness) else {
             cx.stats().inc("httpcache/firsthand");
-            self.keep(asked, request, response, cx).await;
+            self.store(lookup, request, response, cx).await;
             return Ok(OnResponse::Continue);
         };
-        if response.status == StatusCode::NOT_MODIFIED && asked.validates {
+        if response.status == StatusCode::NOT_MODIFIED && lookup.validates {
             cx.stats().inc("httpcache/revalidate");
             let mut entry = Entry::clone(stale);
             refresh(&mut entry, &response.headers);
             entry.stored = cx.now();
             *response = entry.response();
-            if self.stores(response) {
-                self.put(asked.key, request, entry, cx).await;
+            if self.may_store(response) {
+                self.put(lookup.key, request, entry, cx).await;
             }
         } else if response.status.is_server_error() && !freshness.must_revalidate(stale) {
             cx.stats().inc("httpcache/revalidate");
             *response = stale.response();
         } else {
             cx.stats().inc("httpcache/invalidate");
-            self.keep(asked, request, response, cx).await;
+            self.store(lookup, request, response, cx).await;
         }
         Ok(OnResponse::Continue)
     }
@@ -341,7 +341,7 @@ impl DownloaderMiddleware for HttpCache {
         error: &FetchError,
         cx: &Context,
     ) -> Result<OnException> {
-        let stale = request.extensions.get::<Asked>().and_then(|asked| asked.stale.as_ref());
+        let stale = request.extensions.get::<Lookup>().and_then(|lookup| lookup.stale.as_ref());
         if let (Some(stale), Some(freshness)) = (stale, &self.freshness)
             && error.is_transient()
             // RFC 9111, 5.2.2.2: such a response must not be used even without a connection.

@@ -9,9 +9,9 @@ use crate::status;
 settings! {
     /// Settings of [`HttpError`].
     pub struct HttpErrorSettings {
-        /// Status codes besides 2xx that reach the callback.
+        /// Status codes besides 2xx whose responses reach the callback.
         httperror_allowed_codes: Vec<u16> = Vec::new();
-        /// Every status reaches the callback.
+        /// Responses of every status reach the callback.
         httperror_allow_all: bool = false;
     }
 }

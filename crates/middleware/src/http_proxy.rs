@@ -23,11 +23,11 @@ use crate::{added, origin};
 settings! {
     /// Settings of [`HttpProxy`].
     pub struct HttpProxySettings {
-        /// Requests per second through each proxy; 0 is no limit.
+        /// Maximum number of requests per second through each proxy; 0 is no limit.
         proxy_requests_per_second: f64 = 0.0;
-        /// Proxy for all requests: http, https, socks5 or socks5h URL.
+        /// URL of the proxy for all requests: http, https, socks5 or socks5h.
         proxy: Option<String> = None, secret;
-        /// Takes http_proxy, https_proxy, all_proxy and no_proxy from the environment.
+        /// Reads http_proxy, https_proxy, all_proxy and no_proxy from the environment.
         proxy_from_env: bool = false;
         /// Hosts that are never reached through a proxy.
         no_proxy: Vec<String> = Vec::new();

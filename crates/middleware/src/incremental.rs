@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use http::{HeaderName, Method, StatusCode, header};
 use huntsman_crawler::{
-    Component, Context, DownloaderMiddleware, DropReason, Error, Event, Fingerprinter, GivenRequests, Hooks,
-    Observer, OnPage, OnRequest, OnResponse, Page, Persist, Request, Response, Result, Settings,
+    Component, Context, DownloaderMiddleware, DropReason, Error, Event, Fingerprinter, Hooks, Observer,
+    OnPage, OnRequest, OnResponse, Page, Persist, Request, RequestListener, Response, Result, Settings,
     SpiderMiddleware, log, meta, settings,
 };
 use huntsman_detect::simhash::SimHash;
@@ -30,11 +30,12 @@ settings! {
         incremental_enabled: bool = false;
         /// Directory of the page records from earlier crawls; only one crawl at a time may use it.
         incremental_dir: String = ".huntsman/incremental".to_owned();
-        /// What happens to a page that did not change: skip, or call its callback with the flag not_modified and an empty body.
+        /// What happens to a page that did not change: skip (it is dropped), or call (its callback gets it with the
+        /// flag not_modified and an empty body).
         on_not_modified: OnNotModified = OnNotModified::Skip;
         /// Skips requests whose pages gave items in earlier crawls.
         delta_enabled: bool = false;
-        /// Also skips start requests.
+        /// Also skips start requests whose pages gave items.
         delta_include_start: bool = false;
         /// Forgets which pages gave items before the crawl begins.
         delta_reset: bool = false;
@@ -87,12 +88,12 @@ struct Inner {
     include_start: bool,
     reset: bool,
     fingerprinter: Fingerprinter,
-    waiting: Mutex<Waiting>,
+    pending: Mutex<PendingWrites>,
 }
 
 /// Writes that wait until the job has committed the pages that they describe.
 #[derive(Debug, Default)]
-struct Waiting {
+struct PendingWrites {
     has_job: bool,
     /// Writes since the last commit began.
     new: Batch,
@@ -103,11 +104,11 @@ struct Waiting {
 /// The record of a page from an earlier crawl, whose validators are in the request's headers; in the extensions of the
 /// request.
 #[derive(Clone, Debug)]
-struct Known(Arc<Record>);
+struct KnownPage(Arc<Record>);
 
 /// What is to be remembered of a page once it is delivered; in the extensions of the page.
 #[derive(Clone, Debug)]
-struct Found(Arc<Mutex<Findings>>);
+struct PageFindings(Arc<Mutex<Findings>>);
 
 #[derive(Debug)]
 struct Findings {
@@ -174,7 +175,7 @@ impl Incremental {
             include_start: own.delta_include_start,
             reset: own.delta_enabled && own.delta_reset,
             fingerprinter: Fingerprinter::from_settings(settings)?,
-            waiting: Mutex::default(),
+            pending: Mutex::default(),
         }))))
     }
 
@@ -183,20 +184,20 @@ impl Incremental {
     }
 
     /// Reads from the store about a request, off the async threads.
-    async fn ask<T: Send + 'static>(
+    async fn read_store<T: Send + 'static>(
         &self,
         request: &Request,
         cx: &Context,
-        ask: impl FnOnce(&Storage) -> Result<T> + Send + 'static,
+        read: impl FnOnce(&Storage) -> Result<T> + Send + 'static,
     ) -> Option<T> {
         let storage = self.storage()?;
-        let answer = tokio::task::spawn_blocking(move || ask(&storage)).await;
+        let answer = tokio::task::spawn_blocking(move || read(&storage)).await;
         let error = match answer.map_err(Error::from).flatten() {
             Ok(answer) => return Some(answer),
             Err(error) => error,
         };
         cx.stats().inc("incremental/retrieve_error");
-        log::warn!(url = %request.url, "what is known of the page is not used: {error}");
+        log::warn!(url = %request.url, "the stored record of the page is not used: {error}");
         None
     }
 
@@ -205,33 +206,33 @@ impl Incremental {
         let Some(storage) = self.storage() else { return };
         let mut batch = Batch::new();
         write(&storage, &mut batch);
-        let mut waiting = lock(&self.0.waiting);
-        if waiting.has_job {
-            waiting.new.append(batch);
+        let mut pending = lock(&self.0.pending);
+        if pending.has_job {
+            pending.new.append(batch);
         } else {
-            drop(waiting);
+            drop(pending);
             storage.write(batch);
         }
     }
 
     /// Called when a commit of the job begins; the previous one has ended.
     fn commit(&self) {
-        let mut waiting = lock(&self.0.waiting);
-        let new = std::mem::take(&mut waiting.new);
-        let safe = std::mem::replace(&mut waiting.committing, new);
-        drop(waiting);
+        let mut pending = lock(&self.0.pending);
+        let new = std::mem::take(&mut pending.new);
+        let safe = std::mem::replace(&mut pending.committing, new);
+        drop(pending);
         if let Some(storage) = self.storage() {
             storage.write(safe);
         }
     }
 
     /// Remembers a delivered page.
-    fn delivered(&self, request: &Request, items: u64, found: Option<&Found>) {
+    fn delivered(&self, request: &Request, items: u64, found: Option<&PageFindings>) {
         if found.is_none() && !(self.0.delta && items > 0) {
             return;
         }
         self.remember(|storage, batch| {
-            if let Some(Found(findings)) = found {
+            if let Some(PageFindings(findings)) = found {
                 storage.put_record(batch, request.fingerprint(), &lock(findings).record);
             }
             if self.0.delta && items > 0 {
@@ -248,8 +249,8 @@ impl Incremental {
     }
 
     /// Handles a page that arrived: keeps its record with it, and collects the requests that the callback returns.
-    fn listen(&self, page: &mut Page, mut record: Record, cx: &Context) {
-        let known = page.request().extensions.get::<Known>().map(|Known(known)| Arc::clone(known));
+    fn track_page(&self, page: &mut Page, mut record: Record, cx: &Context) {
+        let known = page.request().extensions.get::<KnownPage>().map(|KnownPage(known)| Arc::clone(known));
         let revisit = match &known {
             Some(known) if known.hash == record.hash => {
                 record.changed = known.changed;
@@ -274,8 +275,8 @@ impl Incremental {
         });
         page.extensions.insert(revisit);
         let found = Arc::new(Mutex::new(Findings { record, links: HashSet::new() }));
-        page.extensions.insert(Found(Arc::clone(&found)));
-        page.extensions.insert(GivenRequests::new(move |request| {
+        page.extensions.insert(PageFindings(Arc::clone(&found)));
+        page.extensions.insert(RequestListener::new(move |request| {
             let link = record::link(request);
             let hash = match &link {
                 Value::String(url) => xxh3_64(url.as_bytes()),
@@ -303,13 +304,13 @@ impl Component for Incremental {
 impl DownloaderMiddleware for Incremental {
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
         // A record may be left from an earlier try or redirect.
-        request.extensions.remove::<Known>();
+        request.extensions.remove::<KnownPage>();
         if request.is_nested() {
             return Ok(OnRequest::Continue);
         }
         if self.0.delta && (self.0.include_start || !request.meta_flag(meta::IS_START_REQUEST)) {
             let key = DeltaKey::of(request);
-            if self.ask(request, cx, move |storage| storage.gave_items(key)).await == Some(true) {
+            if self.read_store(request, cx, move |storage| storage.has_items(key)).await == Some(true) {
                 cx.stats().inc("delta/skipped");
                 return Ok(OnRequest::drop("delta"));
             }
@@ -319,12 +320,12 @@ impl DownloaderMiddleware for Incremental {
             return Ok(OnRequest::Continue);
         }
         let fingerprint = request.fingerprint();
-        let record = self.ask(request, cx, move |storage| storage.record(fingerprint)).await.flatten();
+        let record = self.read_store(request, cx, move |storage| storage.record(fingerprint)).await.flatten();
         if let Some(record) = record {
             for (name, value) in record.validators() {
                 added::set(request, name, value);
             }
-            request.extensions.insert(Known(Arc::new(record)));
+            request.extensions.insert(KnownPage(Arc::new(record)));
         }
         Ok(OnRequest::Continue)
     }
@@ -335,7 +336,7 @@ impl DownloaderMiddleware for Incremental {
         response: &mut Response,
         cx: &Context,
     ) -> Result<OnResponse> {
-        if response.status == StatusCode::NOT_MODIFIED && request.extensions.get::<Known>().is_some() {
+        if response.status == StatusCode::NOT_MODIFIED && request.extensions.get::<KnownPage>().is_some() {
             cx.stats().inc("incremental/not_modified");
             response.add_flag(NOT_MODIFIED);
         }
@@ -356,7 +357,7 @@ impl SpiderMiddleware for Incremental {
         let status = response.status;
         let fingerprint = request.fingerprint();
         if response.has_flag(NOT_MODIFIED)
-            && let Some(Known(known)) = request.extensions.get::<Known>()
+            && let Some(KnownPage(known)) = request.extensions.get::<KnownPage>()
         {
             let mut record = Record::clone(known);
             record.fetched = now;
@@ -372,8 +373,8 @@ impl SpiderMiddleware for Incremental {
         }
         if status.is_success() && status != StatusCode::PARTIAL_CONTENT && status::is_whole(response) {
             let record = Record::of(response, xxh3_64(&response.body), now);
-            self.listen(page, record, cx);
-        } else if status.is_client_error() && request.extensions.get::<Known>().is_some() {
+            self.track_page(page, record, cx);
+        } else if status.is_client_error() && request.extensions.get::<KnownPage>().is_some() {
             cx.stats().inc("incremental/gone");
             let record = Record { etag: None, last_modified: None, ..Record::of(response, 0, now) };
             self.remember(|storage, batch| storage.put_record(batch, fingerprint, &record));
@@ -393,7 +394,7 @@ impl Observer for Incremental {
                 }
             }
             Event::PageDelivered { request, items, found } => {
-                self.delivered(request, *items, found.get::<Found>());
+                self.delivered(request, *items, found.get::<PageFindings>());
             }
             Event::EngineStopped => {
                 // The last commit of the job has ended too.
@@ -413,7 +414,7 @@ impl Persist for Incremental {
     }
 
     fn load(&self, _: Option<&[u8]>) -> Result<()> {
-        lock(&self.0.waiting).has_job = true;
+        lock(&self.0.pending).has_job = true;
         Ok(())
     }
 
@@ -454,7 +455,7 @@ mod tests {
         drop(incremental);
         let later = self::incremental(folder, false);
         let storage = later.storage().unwrap();
-        let is_known = |url| storage.gave_items(DeltaKey::of(&Request::parse(url).unwrap())).unwrap();
+        let is_known = |url| storage.has_items(DeltaKey::of(&Request::parse(url).unwrap())).unwrap();
         ["http://h/1", "http://h/2", "http://h/3"].map(is_known).to_vec()
     }
 
@@ -514,6 +515,6 @@ mod tests {
         drop(Incremental::from_settings(&settings).unwrap());
         let later = incremental(&folder, false);
         let key = DeltaKey::of(&Request::parse("http://h/1").unwrap());
-        assert!(later.storage().unwrap().gave_items(key).unwrap(), "no crawl began");
+        assert!(later.storage().unwrap().has_items(key).unwrap(), "no crawl began");
     }
 }

@@ -1,6 +1,6 @@
 //! The built-in middlewares, sinks and plugins of Huntsman.
 //!
-//! Each component has a file of its own, and all have the same shape: `NAME`, `ORDER`, and `from_settings`, which
+//! Each component has a file of its own, and all have the same shape: `NAME`, `hooks`, and `from_settings`, which
 //! returns `None` if the component is not configured. [`Defaults`] installs them in a crawler.
 
 // Files are written by `huntsman_files`; see clippy.toml.
@@ -10,7 +10,6 @@ mod added;
 mod avoid_dup;
 mod chain;
 mod config;
-mod cookie_jar;
 mod cookies;
 pub mod copyvio;
 mod default_headers;
@@ -45,37 +44,39 @@ mod url_length;
 mod user_agent;
 mod warc;
 
-pub use avoid_dup::{AvoidDup, AvoidDupMode, AvoidDupScope, AvoidDupSettings};
+// Each line is one built-in component: its file, the component, and whatever else the file exports.
+defaults::built_in! {
+    offsite::{Offsite};
+    url_length::{UrlLength, UrlLengthSettings};
+    robots_txt::{RobotsTxt, OnRobotsError, OverCap, RobotsSettings, robots_url};
+    avoid_dup::{AvoidDup, AvoidDupMode, AvoidDupScope, AvoidDupSettings};
+    http_auth::{HttpAuth, HttpAuthSettings};
+    download_timeout::{DownloadTimeout};
+    default_headers::{DefaultHeaders, DefaultHeadersSettings};
+    referer::{Referer, RefererSettings};
+    user_agent::{UserAgent};
+    retry::{Retry, RetrySettings, retry_request};
+    meta_refresh::{MetaRefresh, MetaRefreshSettings};
+    http_compression::{HttpCompression};
+    redirect::{Redirect, RedirectDupe, RedirectSettings};
+    cookies::{Cookies, CookieJar, CookieJars, CookiesSettings, StoredCookie};
+    http_proxy::{HttpProxy, HttpProxySettings};
+    downloader_stats::{DownloaderStats};
+    incremental::{Incremental, IncrementalSettings, OnNotModified, Revisit};
+    http_cache::{HttpCache, CacheUsage, HttpCacheDirectory, HttpCachePolicy, HttpCacheSettings, StoredResponse};
+    http_error::{HttpError, HttpErrorSettings};
+    near_dup::{NearDup, NearDupSettings, NearDuplicate, NearDuplicates, OnNearDuplicate};
+    nofollow::{Nofollow, Directives, NofollowSettings};
+    traps::{Traps, Guard, TrapsSettings};
+    depth::{Depth, DepthSettings};
+    meta_copy::{MetaCopyDetection};
+}
+
+pub use chain::CookiesChanged;
 pub use config::{Config, ConfigSources};
-pub use cookie_jar::{CookieJar, StoredCookie};
-pub use cookies::{CookieJars, Cookies, CookiesSettings};
-pub use default_headers::{DefaultHeaders, DefaultHeadersSettings};
 pub use defaults::Defaults;
-pub use depth::{Depth, DepthSettings};
-pub use download_timeout::DownloadTimeout;
-pub use downloader_stats::DownloaderStats;
-pub use http_auth::{HttpAuth, HttpAuthSettings};
-pub use http_cache::{
-    CacheUsage, HttpCache, HttpCacheDirectory, HttpCachePolicy, HttpCacheSettings, StoredAnswer,
-};
-pub use http_compression::HttpCompression;
-pub use http_error::{HttpError, HttpErrorSettings};
-pub use http_proxy::{HttpProxy, HttpProxySettings};
-pub use incremental::{Incremental, IncrementalSettings, OnNotModified, Revisit};
-pub use meta_copy::MetaCopyDetection;
-pub use meta_refresh::{MetaRefresh, MetaRefreshSettings};
-pub use near_dup::{NearDup, NearDupSettings, NearDuplicate, NearDuplicates, OnNearDuplicate};
-pub use nofollow::{Directives, Nofollow, NofollowSettings};
-pub use offsite::Offsite;
-pub use only::Only;
-pub use redirect::{Redirect, RedirectDupe, RedirectSettings};
-pub use referer::{Referer, RefererSettings};
-pub use retry::{Retry, RetrySettings, retry_request};
+pub use only::OnlyUrls;
 pub use robots_sitemaps::RobotsSitemaps;
-pub use robots_txt::{OnRobotsError, OverCap, RobotsSettings, RobotsTxt, robots_url};
-pub use scope::{OffsiteSettings, OutOf, OutOfScope, Scope, ScopeRules, UrlPattern};
+pub use scope::{OffsiteSettings, OutOfScope, RejectReason, Scope, ScopeRules, UrlPattern};
 pub use stored::{StoredCheck, StoredKind};
-pub use traps::{Guard, Traps, TrapsSettings};
-pub use url_length::{UrlLength, UrlLengthSettings};
-pub use user_agent::UserAgent;
 pub use warc::WarcWriter;

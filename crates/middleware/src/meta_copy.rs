@@ -57,7 +57,7 @@ impl SpiderMiddleware for MetaCopyDetection {
             cx.stats().inc("meta_copies");
             log::warn!(
                 page = %page.url(), link = %request.url,
-                "a link carries the meta key {key}: copy the keys that you need, not the whole meta (told once)"
+                "a link carries the meta key {key}: copy the keys that you need, not the whole meta (logged once)"
             );
         }
         Ok(OnFollow::Keep)

@@ -14,7 +14,7 @@ use crate::redirect::{Follower, Step};
 settings! {
     /// Settings of [`MetaRefresh`].
     pub struct MetaRefreshSettings {
-        /// Follows meta refresh.
+        /// Follows redirects by meta refresh elements of pages.
         metarefresh_enabled: bool = true;
         /// A meta refresh of this many seconds or more is not followed.
         metarefresh_maxdelay: f64 = 100.0;
@@ -33,7 +33,7 @@ pub struct MetaRefresh {
 }
 
 /// Number of bytes of a page that are scanned: the limit of 4,096 characters in the widest encoding.
-const LOOKED_AT: usize = 4 * 4_096;
+const MAX_SCANNED: usize = 4 * 4_096;
 
 impl MetaRefresh {
     /// Not configured if `metarefresh_enabled` or `redirect_enabled` is off.
@@ -51,7 +51,7 @@ impl MetaRefresh {
     }
 
     fn target(&self, response: &Response) -> Option<Url> {
-        let head = &response.body[..response.body.len().min(LOOKED_AT)];
+        let head = &response.body[..response.body.len().min(MAX_SCANNED)];
         if is_ascii_like(head) && !may_refresh(head) {
             return None;
         }

@@ -22,9 +22,10 @@ settings! {
         near_dup_distance: u32 = 3;
         /// Features that a text is reduced to: words-log, char5, words3 or words-tf.
         near_dup_features: String = "words-log".to_owned();
-        /// Pages with fewer words are never near-duplicates, because each word is a large part of them.
+        /// Pages with fewer words than this are never near-duplicates, because each word is a large part of them.
         near_dup_min_words: usize = 50;
-        /// What happens to a near-duplicate of an earlier page.
+        /// What happens to a near-duplicate of an earlier page: flag (it is only marked), no_follow (its links are not
+        /// followed) or skip (it is dropped).
         on_near_duplicate: OnNearDuplicate = OnNearDuplicate::Flag;
     }
 }
@@ -47,8 +48,8 @@ pub enum OnNearDuplicate {
 ///
 /// It fingerprints ([`SimHash`]) [`Page::content`], because menus and footers would make small pages near-duplicates of
 /// each other. Two pages are near-duplicates when their fingerprints differ in at most `near_dup_distance` bits; the
-/// search is exact ([`huntsman_detect::near`]). The result is in the extensions of the page as [`NearDuplicates`]. Each
-/// pair is reported once, with its later page, so the first page of a group of near-duplicates is never flagged. Pages
+/// search is exact ([`huntsman_detect::near`]). The result is in the extensions of the page as [`NearDuplicates`], and
+/// its record gets the fields `simhash` (32 hexadecimal digits) and `near_duplicates` (URLs and distances). Each pair is reported once, with its later page, so the first page of a group of near-duplicates is never flagged. Pages
 /// with fewer than `near_dup_min_words` words are indexed but not flagged; pages without words, sitemaps and responses
 /// without text are ignored. A page that is fetched again with the same text keeps its place among the earlier ones,
 /// also after a crash.
@@ -173,7 +174,7 @@ impl NearDup {
 
 impl Pages {
     /// Finds the earlier pages near this one, and adds it to them.
-    fn meet(&mut self, url: &str, language: Language, hash: SimHash) -> Result<Vec<NearDuplicate>> {
+    fn find_and_add(&mut self, url: &str, language: Language, hash: SimHash) -> Result<Vec<NearDuplicate>> {
         let known = match self.numbers.get(&xxh3_64(url.as_bytes())).copied() {
             Some(number) => {
                 let is_same = self.index.get(&language, &[id(number)])?[0] == Some(hash);
@@ -268,13 +269,15 @@ impl SpiderMiddleware for NearDup {
         }
         let language = Language::from(page.lang().lang);
         let url = page.request().requested_url();
-        let mut matches = self.pages().meet(url, language, simhash)?;
+        let mut matches = self.pages().find_and_add(url, language, simhash)?;
         cx.stats().inc("near_dup/indexed");
         cx.stats().inc(&format!("near_dup/indexed/{language}"));
         if words < self.0.min_words {
             cx.stats().inc("near_dup/short");
             matches.clear();
         }
+        page.record_fields.insert("simhash".to_owned(), simhash.to_string().into());
+        page.record_fields.insert("near_duplicates".to_owned(), serde_json::to_value(&matches)?);
         let nearest = matches.first().cloned();
         page.extensions.insert(NearDuplicates { simhash, language, words, matches });
         let Some(nearest) = nearest else { return Ok(OnPage::Parse) };

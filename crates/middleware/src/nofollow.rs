@@ -11,7 +11,7 @@ use crate::robots_txt::RobotsSettings;
 settings! {
     /// Settings of [`Nofollow`].
     pub struct NofollowSettings {
-        /// Obeys nofollow of meta robots, X-Robots-Tag and rel.
+        /// Does not follow links that meta robots, X-Robots-Tag or rel marks as nofollow.
         obey_nofollow: bool = true, audit = false, test = false;
     }
 }

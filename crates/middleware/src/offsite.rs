@@ -12,14 +12,14 @@ use huntsman_crawler::{
 use crate::chain;
 use crate::scope::OffsiteSettings;
 use crate::scope::OutOfScope;
-use crate::scope::{Once, OutOf, ScopeRules};
+use crate::scope::{LogOnce, RejectReason, ScopeRules};
 
 /// Drops requests that are outside the crawl by `scope`, `allow_hosts`, `include` and `exclude`: reasons `offsite`,
 /// `excluded`, `not_included`.
 ///
 /// As a spider middleware it judges links and records the seeds, which are in the crawl whatever the patterns say. As a
 /// downloader middleware it judges requests that did not come from a page: redirect targets (by
-/// `redirect_out_of_scope`) and pushed requests. Sitemaps are judged by [`ScopeRules::judge_sitemap`]. A request with
+/// `redirect_out_of_scope`) and pushed requests. Sitemaps are judged by [`ScopeRules::check_sitemap`]. A request with
 /// meta `allow_offsite` passes.
 #[derive(Clone, Debug)]
 pub struct Offsite(Arc<Inner>);
@@ -28,7 +28,7 @@ pub struct Offsite(Arc<Inner>);
 struct Inner {
     rules: ScopeRules,
     redirects: OutOfScope,
-    said: Once,
+    log_once: LogOnce,
     /// Number of seeds that were saved in the job.
     saved: AtomicUsize,
 }
@@ -47,7 +47,7 @@ impl Offsite {
         Ok(Some(Self(Arc::new(Inner {
             rules,
             redirects: own.redirect_out_of_scope,
-            said: Once::default(),
+            log_once: LogOnce::default(),
             saved: AtomicUsize::new(0),
         }))))
     }
@@ -57,31 +57,31 @@ impl Offsite {
         &self.0.rules
     }
 
-    fn judge(&self, request: &Request, cx: &Context) -> OnFollow {
+    fn check(&self, request: &Request, cx: &Context) -> OnFollow {
         if request.meta_flag(meta::ALLOW_OFFSITE) {
             return OnFollow::Keep;
         }
-        match self.out_of(request) {
+        match self.reject_reason(request) {
             None => OnFollow::Keep,
-            Some(out_of) => OnFollow::Drop(self.refuse(request, out_of, cx)),
+            Some(reject_reason) => OnFollow::Drop(self.refuse(request, reject_reason, cx)),
         }
     }
 
-    fn out_of(&self, request: &Request) -> Option<OutOf> {
+    fn reject_reason(&self, request: &Request) -> Option<RejectReason> {
         match request.is_sitemap() {
-            true => self.0.rules.judge_sitemap(&request.url),
-            false => self.0.rules.judge(&request.url),
+            true => self.0.rules.check_sitemap(&request.url),
+            false => self.0.rules.check(&request.url),
         }
     }
 
-    fn refuse(&self, request: &Request, out_of: OutOf, cx: &Context) -> DropReason {
+    fn refuse(&self, request: &Request, reject_reason: RejectReason, cx: &Context) -> DropReason {
         cx.stats().inc("offsite/filtered");
         let host = crate::origin::host(&request.url);
-        if out_of == OutOf::Scope && self.0.said.first(host) {
+        if reject_reason == RejectReason::Scope && self.0.log_once.first(host) {
             cx.stats().inc("offsite/domains");
             log::debug!(%host, url = %request.url, "filtered a link that leaves the crawl; later ones to this host are not logged");
         }
-        DropReason::skipped(out_of.reason())
+        DropReason::skipped(reject_reason.reason())
     }
 }
 
@@ -125,11 +125,11 @@ impl SpiderMiddleware for Offsite {
             self.0.rules.add_seed(&request.url);
             return Ok(OnFollow::Keep);
         }
-        Ok(self.judge(request, cx))
+        Ok(self.check(request, cx))
     }
 
     fn process_follow(&self, _: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
-        Ok(self.judge(request, cx))
+        Ok(self.check(request, cx))
     }
 }
 
@@ -143,14 +143,14 @@ impl DownloaderMiddleware for Offsite {
         if request.meta_flag(meta::ALLOW_OFFSITE) {
             return Ok(OnRequest::Continue);
         }
-        let Some(out_of) = self.out_of(request) else { return Ok(OnRequest::Continue) };
+        let Some(reject_reason) = self.reject_reason(request) else { return Ok(OnRequest::Continue) };
         if !redirected {
-            return Ok(OnRequest::Drop(self.refuse(request, out_of, cx)));
+            return Ok(OnRequest::Drop(self.refuse(request, reject_reason, cx)));
         }
         let to = format!("redirect to {}", request.url);
         Ok(match self.0.redirects {
             OutOfScope::Follow => OnRequest::Continue,
-            OutOfScope::Drop => OnRequest::Drop(self.refuse(request, out_of, cx).detail(to)),
+            OutOfScope::Drop => OnRequest::Drop(self.refuse(request, reject_reason, cx).detail(to)),
             OutOfScope::Record => {
                 let mut record = DropReason::skipped("redirect_out_of_scope").detail(to);
                 record.status = chain::last_status(request).and_then(|code| StatusCode::from_u16(code).ok());

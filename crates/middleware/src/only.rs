@@ -19,9 +19,9 @@ use xxhash_rust::xxh3::xxh3_128;
 /// As a plugin, it judges seeds and links, and redirect targets and pushed requests before they are sent. A request
 /// with meta `allow_offsite` (robots.txt) passes. It takes about 20 bytes per URL.
 #[derive(Clone, Debug)]
-pub struct Only(Arc<HashSet<u128, BuildHasherDefault<Taken>>>);
+pub struct OnlyUrls(Arc<HashSet<u128, BuildHasherDefault<IdentityHasher>>>);
 
-impl Only {
+impl OnlyUrls {
     /// Name of the component in settings and records.
     pub const NAME: &'static str = "only";
     /// Position in both chains.
@@ -89,9 +89,9 @@ fn key(url: &Url, buffer: &mut String) -> u128 {
 
 /// A hasher that returns its input, because the keys are hashes already.
 #[derive(Debug, Default)]
-struct Taken(u64);
+struct IdentityHasher(u64);
 
-impl Hasher for Taken {
+impl Hasher for IdentityHasher {
     fn write(&mut self, bytes: &[u8]) {
         for chunk in bytes.chunks(8) {
             let mut word = [0; 8];
@@ -105,13 +105,13 @@ impl Hasher for Taken {
     }
 }
 
-impl Plugin for Only {
+impl Plugin for OnlyUrls {
     fn install<S: Spider>(self, builder: CrawlerBuilder<S>) -> CrawlerBuilder<S> {
         builder.middleware(self.clone()).spider_middleware(self)
     }
 }
 
-impl SpiderMiddleware for Only {
+impl SpiderMiddleware for OnlyUrls {
     fn name(&self) -> &'static str {
         Self::NAME
     }
@@ -129,7 +129,7 @@ impl SpiderMiddleware for Only {
     }
 }
 
-impl DownloaderMiddleware for Only {
+impl DownloaderMiddleware for OnlyUrls {
     fn name(&self) -> &'static str {
         Self::NAME
     }
@@ -152,7 +152,7 @@ mod tests {
     async fn addresses_are_compared_in_canonical_form() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "# list\n\n http://H/a?b=2&a=1#x \nhttp://h/caf%c3%a9\n").unwrap();
-        let only = Only::from_file(file.path()).unwrap();
+        let only = OnlyUrls::from_file(file.path()).unwrap();
         assert_eq!(only.len(), 2);
         let cx = Context::detached(Settings::default());
         for (url, listed) in [
@@ -181,8 +181,10 @@ mod tests {
     fn a_line_that_is_no_address_is_named() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "http://h/\nnot an address\n").unwrap();
-        let error = Only::from_file(file.path()).unwrap_err().to_string();
+        let error = OnlyUrls::from_file(file.path()).unwrap_err().to_string();
         assert!(error.contains("line 2 of ") && error.contains("not an address"), "{error}");
-        assert!(Only::from_file("/nonexistent/list").unwrap_err().to_string().contains("/nonexistent/list"));
+        assert!(
+            OnlyUrls::from_file("/nonexistent/list").unwrap_err().to_string().contains("/nonexistent/list")
+        );
     }
 }

@@ -23,9 +23,9 @@ settings! {
         redirect_enabled: bool = true;
         /// Maximum length of a chain of redirects, meta refreshes included.
         redirect_max_times: u32 = 20, audit = 10, broad = 10, test = 10;
-        /// Added to the priority of a redirected request.
+        /// Number that is added to the priority of a redirected request.
         redirect_priority_adjust: i32 = 2;
-        /// A redirect to a URL that was requested already: drop or deliver.
+        /// What happens if a redirect leads to a URL that was requested before: drop or deliver (fetch it again).
         redirect_dupe: RedirectDupe = RedirectDupe::Drop;
     }
 }

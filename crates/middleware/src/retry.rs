@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use http::Method;
-use huntsman_crawler::retry_after::wait_asked_for;
+use huntsman_crawler::retry_after::requested_wait;
 use huntsman_crawler::{
     Component, Context, DownloaderMiddleware, FetchError, Hooks, OnException, OnResponse, Request, Response,
     Result, Settings, log, meta, seconds, settings,
@@ -15,19 +15,19 @@ use crate::{added, chain};
 settings! {
     /// Settings of [`Retry`].
     pub struct RetrySettings {
-        /// Retries failed requests.
+        /// Repeats requests that failed for a temporary reason.
         retry_enabled: bool = true;
-        /// Retries after the first try.
+        /// Maximum number of retries of a request, without the first try.
         retry_times: u32 = 2, broad = 1;
         /// Status codes that are retried.
         retry_http_codes: Vec<u16> = vec![500, 502, 503, 504, 522, 524, 408, 429];
-        /// Added to the priority of a retry.
+        /// Number that is added to the priority of a retry.
         retry_priority_adjust: i32 = -1;
-        /// First wait, seconds; doubles each time, with +-50 % jitter.
+        /// Seconds before the first retry. They double with each retry, with a random deviation of up to 50 %.
         retry_backoff_base: f64 = 1.0;
-        /// Longest wait, seconds.
+        /// Maximum number of seconds before a retry.
         retry_backoff_max: f64 = 60.0;
-        /// Retries POST and PATCH even when the connection was lost after sending.
+        /// Also retries POST and PATCH requests whose connection was lost after sending.
         retry_non_idempotent: bool = false;
     }
 }
@@ -74,10 +74,10 @@ impl Retry {
 /// assert!(again.not_before.unwrap() > cx.now());
 /// ```
 pub fn retry_request(request: &Request, reason: &str, cx: &Context) -> Option<Request> {
-    again(request, reason, Duration::ZERO, cx)
+    retry_copy(request, reason, Duration::ZERO, cx)
 }
 
-fn again(request: &Request, reason: &str, at_least: Duration, cx: &Context) -> Option<Request> {
+fn retry_copy(request: &Request, reason: &str, at_least: Duration, cx: &Context) -> Option<Request> {
     let settings: RetrySettings = cx.settings().of();
     if request.meta_flag(meta::DONT_RETRY) {
         return None;
@@ -138,7 +138,7 @@ impl DownloaderMiddleware for Retry {
         if !self.codes.contains(&status.as_u16()) || request.meta_flag(meta::DONT_RETRY) {
             return Ok(OnResponse::Continue);
         }
-        let wait = wait_asked_for(&response.headers, cx.now()).unwrap_or_default();
+        let wait = requested_wait(&response.headers, cx.now()).unwrap_or_default();
         if wait > seconds(cx.settings().retry_after_max) {
             cx.stats().inc("retry/retry_after_too_long");
             return Ok(OnResponse::Continue);
@@ -147,7 +147,7 @@ impl DownloaderMiddleware for Retry {
             Some(reason) => format!("{} {reason}", status.as_u16()),
             None => status.as_u16().to_string(),
         };
-        Ok(match again(request, &reason, wait, cx) {
+        Ok(match retry_copy(request, &reason, wait, cx) {
             Some(copy) => OnResponse::Reschedule(Box::new(copy)),
             None => OnResponse::Continue,
         })
@@ -163,7 +163,7 @@ impl DownloaderMiddleware for Retry {
         if !error.is_transient() || !(repeatable || self.non_idempotent || !error.was_sent()) {
             return Ok(OnException::Pass);
         }
-        Ok(match again(request, error.kind().name(), Duration::ZERO, cx) {
+        Ok(match retry_copy(request, error.kind().name(), Duration::ZERO, cx) {
             Some(copy) => OnException::Reschedule(Box::new(copy)),
             None => OnException::Pass,
         })

@@ -17,7 +17,7 @@ use crate::robots_txt::RobotsSettings;
 /// This is a plugin; the spider must be wrapped in [`Sitemaps`](huntsman_crawler::Sitemaps), which reads the files. If
 /// the crawl obeys robots.txt, that file is fetched anyway, and no further request for it is needed; otherwise it is
 /// requested like a page, and has a record like one. Sitemaps must be in scope themselves, by
-/// [`ScopeRules::judge_sitemap`](crate::ScopeRules::judge_sitemap). If robots.txt forbids every start request of an
+/// [`ScopeRules::check_sitemap`](crate::ScopeRules::check_sitemap). If robots.txt forbids every start request of an
 /// origin, its sitemaps are not requested.
 ///
 /// ```
@@ -38,7 +38,7 @@ pub struct RobotsSitemaps(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     files: SitemapFiles,
-    found: Mutex<Found>,
+    found: Mutex<FoundSitemaps>,
     /// Hashes of the origins that were handled: 16 bytes for each origin of a start request.
     origins: Mutex<HashSet<u64>>,
 }
@@ -46,7 +46,7 @@ struct Inner {
 /// The sitemaps that robots.txt files named. They are kept after use: a start request that a stop or a crash sends back
 /// to the queue needs them again, and robots.txt is not fetched again.
 #[derive(Debug, Default)]
-struct Found {
+struct FoundSitemaps {
     by_authority: HashMap<String, Vec<Url>>,
     /// Ordered from the oldest to the newest.
     order: VecDeque<String>,
@@ -96,7 +96,7 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Found {
+impl FoundSitemaps {
     fn keep(&mut self, authority: &str, sitemaps: &[String]) {
         self.forget(authority);
         let urls: Vec<Url> = sitemaps.iter().filter_map(|url| Url::parse(url).ok()).collect();
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_robots_files_name_is_kept_within_a_limit() {
-        let mut found = Found::default();
+        let mut found = FoundSitemaps::default();
         found.keep("http://a", &["http://a/1.xml".to_owned(), "http://a/2.xml".to_owned()]);
         found.keep("http://a", &["http://a/3.xml".to_owned()]);
         found.keep("http://b", &[]);

@@ -23,9 +23,9 @@ settings! {
     pub struct RobotsSettings {
         /// Obeys robots.txt.
         robotstxt_obey: bool = true, test = false;
-        /// Product token for robots.txt; if unset, the first token of the User-Agent.
+        /// Product token that is looked up in robots.txt; if unset, the first token of the User-Agent.
         robotstxt_user_agent: Option<String> = None;
-        /// What an unreachable robots.txt (5xx, 429, network) means: disallow or allow.
+        /// What an unreachable robots.txt (5xx, 429, network error) means: disallow or allow.
         robots_on_error: OnRobotsError = OnRobotsError::Disallow;
         /// Seconds for which a robots.txt is used before it is fetched again.
         robots_ttl: f64 = 86_400.0;
@@ -35,9 +35,10 @@ settings! {
         robots_retry_delays: Vec<f64> = vec![10.0, 60.0, 300.0];
         /// Longest Crawl-delay that is obeyed, in seconds.
         robots_max_crawl_delay: f64 = 30.0;
-        /// A Crawl-delay above the limit: skip the host, or clamp.
+        /// What happens to a host whose Crawl-delay is longer than robots_max_crawl_delay: skip (its requests are
+        /// dropped) or clamp (the longest obeyed delay is used).
         robots_over_cap: OverCap = OverCap::Skip;
-        /// Number of authorities whose robots.txt is kept.
+        /// Number of authorities whose robots.txt is kept in memory.
         robots_cache_size: usize = 10_000;
     }
 }
@@ -64,7 +65,7 @@ pub enum OverCap {
     Clamp,
 }
 
-mod kept;
+mod stored;
 
 /// Checks robots.txt before every request, and drops what it forbids with reason `robots`.
 ///
@@ -109,7 +110,7 @@ const MAX_CACHE_BYTES: usize = 64 << 20;
 
 /// The result for one authority, and how long it holds.
 #[derive(Debug)]
-struct Known {
+struct CachedVerdict {
     verdict: Verdict,
     /// After this time the file is requested again.
     until: Timestamp,
@@ -132,7 +133,7 @@ enum Verdict {
 /// One fetch, shared by all requests that wait for it. If the task that fetches is dropped, another one takes over.
 #[derive(Debug, Default)]
 struct Entry {
-    known: OnceCell<Known>,
+    cached: OnceCell<CachedVerdict>,
     /// Number of failures in a row before this fetch.
     failures: usize,
 }
@@ -150,10 +151,10 @@ struct Cache {
 }
 
 /// The result of fetching a robots.txt.
-struct Learnt {
-    known: Known,
+struct FetchedRules {
+    cached: CachedVerdict,
     /// Its serialized form for the job, if it is worth keeping.
-    kept: Option<Vec<u8>>,
+    stored: Option<Vec<u8>>,
 }
 
 impl RobotsTxt {
@@ -201,7 +202,13 @@ impl Inner {
     }
 
     /// Fetches and evaluates the file of an authority.
-    async fn learn(&self, request: &Request, token: &str, failures: usize, cx: &Context) -> Learnt {
+    async fn fetch_rules(
+        &self,
+        request: &Request,
+        token: &str,
+        failures: usize,
+        cx: &Context,
+    ) -> FetchedRules {
         let robots = robots_request(request);
         let authority = robots.url.origin().ascii_serialization();
         cx.stats().inc("robotstxt/request_count");
@@ -215,9 +222,9 @@ impl Inner {
                 match Meaning::of_status(status) {
                     Meaning::Parsed => return self.read(&authority, &response, token, cx),
                     Meaning::AllowAll => {
-                        let until = now + self.good_for(&response);
-                        let known = Known::rules(RobotsAgent::allow_all(), Duration::ZERO, until);
-                        return Learnt { known, kept: Some(kept::none(until)) };
+                        let until = now + self.lifetime(&response);
+                        let cached = CachedVerdict::rules(RobotsAgent::allow_all(), Duration::ZERO, until);
+                        return FetchedRules { cached, stored: Some(stored::none(until)) };
                     }
                     Meaning::DisallowAll => format!("robots.txt of {authority} answered {status}"),
                 }
@@ -227,7 +234,7 @@ impl Inner {
                 if error.kind() == FetchErrorKind::AddressRefused {
                     // Another request would fail in the same way.
                     let verdict = Verdict::Refuse { reason: error.kind().name(), why: error.to_string() };
-                    return Known { verdict, until: now + self.ttl, failures: 0 }.into();
+                    return CachedVerdict { verdict, until: now + self.ttl, failures: 0 }.into();
                 }
                 format!("robots.txt of {authority}: {error}")
             }
@@ -235,27 +242,29 @@ impl Inner {
         cx.stats().inc("robotstxt/unreachable");
         if self.allow_on_error {
             log::warn!(%authority, "everything is allowed: {}", why.escape_debug());
-            return Known::rules(RobotsAgent::allow_all(), Duration::ZERO, now + self.error_ttl).into();
+            return CachedVerdict::rules(RobotsAgent::allow_all(), Duration::ZERO, now + self.error_ttl)
+                .into();
         }
         match self.retries.get(failures) {
             Some(delay) => {
                 log::info!(%authority, retry_in = ?delay, "its requests wait: {}", why.escape_debug());
-                Known { verdict: Verdict::Wait(why), until: now + *delay, failures: failures + 1 }.into()
+                CachedVerdict { verdict: Verdict::Wait(why), until: now + *delay, failures: failures + 1 }
+                    .into()
             }
             None => {
                 log::warn!(%authority, "its requests are dropped: {}", why.escape_debug());
                 let verdict = Verdict::Refuse { reason: "robots_unreachable", why };
-                Known { verdict, until: now + self.error_ttl, failures: 0 }.into()
+                CachedVerdict { verdict, until: now + self.error_ttl, failures: 0 }.into()
             }
         }
     }
 
     /// Evaluates a response with the file.
-    fn read(&self, authority: &str, response: &Response, token: &str, cx: &Context) -> Learnt {
+    fn read(&self, authority: &str, response: &Response, token: &str, cx: &Context) -> FetchedRules {
         let robots = Robots::parse(&response.body);
         let sitemaps: Vec<String> = robots.sitemaps(&response.url).iter().map(ToString::to_string).collect();
         cx.emit(&Event::RobotsParsed { authority, sitemaps: &sitemaps });
-        let until = cx.now() + self.good_for(response);
+        let until = cx.now() + self.lifetime(response);
         let rules = robots.agent(token);
         if let Some(asked) = rules.delay().filter(|asked| *asked > self.max_delay) {
             cx.stats().inc("robotstxt/over_cap");
@@ -265,21 +274,21 @@ impl Inner {
                 log::warn!(%authority, ?asked, "skipped: robots.txt asks for a longer delay than we accept");
             }
         }
-        let kept = self.cache().changes.is_some().then(|| kept::file(until, &response.body));
-        Learnt { known: self.judge(rules, until), kept }
+        let stored = self.cache().changes.is_some().then(|| stored::file(until, &response.body));
+        FetchedRules { cached: self.verdict(rules, until), stored }
     }
 
     /// Applies our limits to the rules.
-    fn judge(&self, rules: RobotsAgent, until: Timestamp) -> Known {
+    fn verdict(&self, rules: RobotsAgent, until: Timestamp) -> CachedVerdict {
         let asked = rules.delay().unwrap_or_default();
         if asked > self.max_delay && !self.clamp {
-            return Known { verdict: Verdict::TooSlow(asked), until, failures: 0 };
+            return CachedVerdict { verdict: Verdict::TooSlow(asked), until, failures: 0 };
         }
-        Known::rules(rules, asked.min(self.max_delay), until)
+        CachedVerdict::rules(rules, asked.min(self.max_delay), until)
     }
 
     /// How long a file may be used.
-    fn good_for(&self, response: &Response) -> Duration {
+    fn lifetime(&self, response: &Response) -> Duration {
         let max_age = response
             .headers
             .get_all(header::CACHE_CONTROL)
@@ -295,7 +304,7 @@ impl Inner {
     }
 }
 
-impl Known {
+impl CachedVerdict {
     fn rules(rules: RobotsAgent, delay: Duration, until: Timestamp) -> Self {
         Self { verdict: Verdict::Rules { rules, delay }, until, failures: 0 }
     }
@@ -310,9 +319,9 @@ impl Known {
     }
 }
 
-impl From<Known> for Learnt {
-    fn from(known: Known) -> Self {
-        Self { known, kept: None }
+impl From<CachedVerdict> for FetchedRules {
+    fn from(cached: CachedVerdict) -> Self {
+        Self { cached, stored: None }
     }
 }
 
@@ -365,8 +374,8 @@ impl Cache {
         let clock = self.clock;
         let mut failures = 0;
         if let Some((entry, used)) = self.entries.get_mut(key) {
-            match entry.known.get() {
-                Some(known) if known.until <= now => failures = known.failures,
+            match entry.cached.get() {
+                Some(cached) if cached.until <= now => failures = cached.failures,
                 _ => {
                     *used = clock;
                     return Arc::clone(entry);
@@ -375,28 +384,28 @@ impl Cache {
         }
         let entry = Arc::new(Entry { failures, ..Entry::default() });
         if let Some((old, _)) = self.entries.insert(key.to_owned(), (Arc::clone(&entry), clock)) {
-            self.bytes = self.bytes.saturating_sub(old.known.get().map_or(0, Known::bytes));
+            self.bytes = self.bytes.saturating_sub(old.cached.get().map_or(0, CachedVerdict::bytes));
         }
         entry
     }
 
     /// Updates the size of the cache with the result for a key, and evicts entries if needed.
-    fn learnt(&mut self, key: &str, learnt: &Learnt) {
+    fn fetched(&mut self, key: &str, fetched: &FetchedRules) {
         if let Some(changes) = &mut self.changes {
-            changes.push((key.as_bytes().to_vec(), learnt.kept.clone()));
+            changes.push((key.as_bytes().to_vec(), fetched.stored.clone()));
         }
-        self.grown(learnt.known.bytes());
+        self.add_bytes(fetched.cached.bytes());
     }
 
     /// Adds to the size of the cache, and evicts entries if it is too large.
-    fn grown(&mut self, bytes: usize) {
+    fn add_bytes(&mut self, bytes: usize) {
         self.bytes += bytes;
         while self.entries.len() > self.max || self.bytes > self.max_bytes {
             // A tenth is evicted at a time: scanning all ages for each new authority would be quadratic.
             let mut ages: Vec<u64> = self
                 .entries
                 .values()
-                .filter(|(entry, _)| entry.known.initialized())
+                .filter(|(entry, _)| entry.cached.initialized())
                 .map(|(_, used)| *used)
                 .collect();
             if ages.is_empty() {
@@ -408,12 +417,12 @@ impl Cache {
             let mut freed = 0;
             let changes = &mut self.changes;
             self.entries.retain(|key, (entry, used)| {
-                let known = entry.known.get();
-                let keep = known.is_none() || *used > limit;
+                let cached = entry.cached.get();
+                let keep = cached.is_none() || *used > limit;
                 if let (false, Some(changes)) = (keep, &mut *changes) {
                     changes.push((key.as_bytes().to_vec(), None));
                 }
-                freed += if keep { 0 } else { known.map_or(0, Known::bytes) };
+                freed += if keep { 0 } else { cached.map_or(0, CachedVerdict::bytes) };
                 keep
             });
             self.bytes = self.bytes.saturating_sub(freed);
@@ -442,17 +451,17 @@ impl DownloaderMiddleware for RobotsTxt {
         let token = robots.token(request).to_owned();
         let key = format!("{} {}", &request.url[..url::Position::BeforePath], token.to_ascii_lowercase());
         let entry = robots.cache().entry(&key, cx.now());
-        let learn = || async {
-            let learnt = robots.learn(request, &token, entry.failures, cx).await;
-            robots.cache().learnt(&key, &learnt);
-            learnt.known
+        let fetch_rules = || async {
+            let fetched = robots.fetch_rules(request, &token, entry.failures, cx).await;
+            robots.cache().fetched(&key, &fetched);
+            fetched.cached
         };
-        let known = entry.known.get_or_init(learn).await;
-        match &known.verdict {
+        let cached = entry.cached.get_or_init(fetch_rules).await;
+        match &cached.verdict {
             Verdict::Rules { rules, delay } => {
                 // The delay is set for each request, because a slot that was idle for long has forgotten it.
                 if !delay.is_zero() {
-                    cx.politeness(&request.host(), Politeness::CrawlDelay(*delay)).await;
+                    cx.set_politeness(&request.host(), Politeness::CrawlDelay(*delay)).await;
                 }
                 let decision = rules.decide_url(&request.url);
                 if decision.allowed {
@@ -470,7 +479,7 @@ impl DownloaderMiddleware for RobotsTxt {
             Verdict::Wait(_) => {
                 let mut parked = request.clone();
                 added::strip(&mut parked);
-                parked.not_before = Some(known.until);
+                parked.not_before = Some(cached.until);
                 parked.set_meta(meta::PARKED_REASON, "robots_unreachable".to_owned());
                 chain::set_unfiltered(&mut parked, Self::NAME);
                 Ok(OnRequest::Reschedule(Box::new(parked)))
@@ -805,7 +814,7 @@ mod tests {
             bench.ask(&format!("http://h{n}/")).await;
         }
         let cache = bench.robots.0.cache();
-        let held: usize = cache.entries.values().map(|(entry, _)| entry.known.get().unwrap().bytes()).sum();
+        let held: usize = cache.entries.values().map(|(entry, _)| entry.cached.get().unwrap().bytes()).sum();
         assert_eq!(held, cache.bytes);
         assert!(held <= limit && held > limit / 2, "{held}");
     }

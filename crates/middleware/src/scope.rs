@@ -20,9 +20,9 @@ settings! {
         allow_hosts: Vec<String> = Vec::new();
         /// Patterns on the URL, globs or `re:` and a regular expression: if any are given, a URL must match one.
         include: Vec<String> = Vec::new();
-        /// Patterns as in include: a URL that matches one is not followed. Wins over include.
+        /// Patterns as in include: a URL that matches one of them is not followed, even if it matches include.
         exclude: Vec<String> = Vec::new();
-        /// A redirect that leaves the scope: drop, record or follow.
+        /// What happens to a redirect that leaves the scope: drop, record or follow.
         redirect_out_of_scope: OutOfScope = OutOfScope::Drop;
     }
 }
@@ -59,7 +59,7 @@ pub enum OutOfScope {
 
 /// Why a URL is not in the crawl.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OutOf {
+pub enum RejectReason {
     /// It is neither in the scope of a seed nor on an allowed host.
     Scope,
     /// It matches an `exclude` pattern.
@@ -68,7 +68,7 @@ pub enum OutOf {
     NotIncluded,
 }
 
-impl OutOf {
+impl RejectReason {
     /// The reason in drop records.
     pub fn reason(self) -> &'static str {
         match self {
@@ -175,29 +175,29 @@ impl ScopeRules {
     }
 
     /// Why a URL is not in the crawl; `None` if it is.
-    pub fn judge(&self, url: &Url) -> Option<OutOf> {
+    pub fn check(&self, url: &Url) -> Option<RejectReason> {
         if self.exclude.as_ref().is_some_and(|exclude| exclude.matches(url)) {
-            return Some(OutOf::Excluded);
+            return Some(RejectReason::Excluded);
         }
         if !self.in_scope(url) {
-            return Some(OutOf::Scope);
+            return Some(RejectReason::Scope);
         }
         if self.include.as_ref().is_some_and(|include| !include.matches(url)) {
-            return Some(OutOf::NotIncluded);
+            return Some(RejectReason::NotIncluded);
         }
         None
     }
 
-    /// As [`ScopeRules::judge`], for a sitemap. A sitemap is not a page but a list of pages, so with scope `prefix`
+    /// As [`ScopeRules::check`], for a sitemap. A sitemap is not a page but a list of pages, so with scope `prefix`
     /// only the host of a seed is compared, and `include` is ignored.
-    pub fn judge_sitemap(&self, url: &Url) -> Option<OutOf> {
+    pub fn check_sitemap(&self, url: &Url) -> Option<RejectReason> {
         let is_on_host = || {
             let seeds = self.seeds.read().unwrap_or_else(PoisonError::into_inner);
             self.scope == Scope::Prefix && seeds.keys.contains(origin::host(url))
         };
-        match self.judge(url) {
-            Some(OutOf::NotIncluded) => None,
-            Some(OutOf::Scope) if is_on_host() => None,
+        match self.check(url) {
+            Some(RejectReason::NotIncluded) => None,
+            Some(RejectReason::Scope) if is_on_host() => None,
             judged => judged,
         }
     }
@@ -257,7 +257,7 @@ impl AllowedHost {
         let wrong = || {
             let shown = text.escape_debug();
             Error::usage(format!(
-                "setting allow_hosts: \"{shown}\" is no host: expected name, name:port, [IPv6]:port or *.name"
+                "setting allow_hosts: \"{shown}\" is not a host: expected name, name:port, [IPv6]:port or *.name"
             ))
         };
         let (subdomains, rest) = match text.trim().strip_prefix("*.") {
@@ -342,22 +342,22 @@ impl UrlPattern {
 
 /// Remembers the hosts for which a message was logged, so that it is logged once; bounded, so it may be logged again.
 #[derive(Debug, Default)]
-pub(crate) struct Once(Mutex<HashSet<String>>);
+pub(crate) struct LogOnce(Mutex<HashSet<String>>);
 
 /// Maximum number of names kept, so that a site with made-up hosts cannot fill the memory.
-const MAX_ONCE: usize = 100_000;
+const MAX_LOG_ONCE: usize = 100_000;
 
-impl Once {
+impl LogOnce {
     /// Whether this is the first time for a name.
     pub(crate) fn first(&self, name: &str) -> bool {
-        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if said.contains(name) {
+        let mut log_once = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if log_once.contains(name) {
             return false;
         }
-        if said.len() >= MAX_ONCE {
-            said.clear();
+        if log_once.len() >= MAX_LOG_ONCE {
+            log_once.clear();
         }
-        said.insert(name.to_owned())
+        log_once.insert(name.to_owned())
     }
 }
 
@@ -375,8 +375,8 @@ mod tests {
         rules
     }
 
-    fn judge(rules: &ScopeRules, url: &str) -> &'static str {
-        rules.judge(&Url::parse(url).unwrap()).map_or("in", OutOf::reason)
+    fn check(rules: &ScopeRules, url: &str) -> &'static str {
+        rules.check(&Url::parse(url).unwrap()).map_or("in", RejectReason::reason)
     }
 
     #[test]
@@ -396,7 +396,7 @@ mod tests {
             let rules =
                 rules(|settings| settings.change(|own: &mut OffsiteSettings| own.scope = scope), &[seed]);
             for (url, expected) in &cases {
-                assert_eq!(judge(&rules, url), expected[index], "{scope:?} {url}");
+                assert_eq!(check(&rules, url), expected[index], "{scope:?} {url}");
             }
         }
     }
@@ -407,9 +407,9 @@ mod tests {
             |settings| settings.change(|own: &mut OffsiteSettings| own.scope = Scope::Domain),
             &["http://127.0.0.1:8000/", "http://localhost/"],
         );
-        assert_eq!(judge(&rules, "http://127.0.0.1/"), "in");
-        assert_eq!(judge(&rules, "http://127.0.0.2/"), "offsite");
-        assert_eq!(judge(&rules, "http://localhost:1/"), "in");
+        assert_eq!(check(&rules, "http://127.0.0.1/"), "in");
+        assert_eq!(check(&rules, "http://127.0.0.2/"), "offsite");
+        assert_eq!(check(&rules, "http://localhost:1/"), "in");
     }
 
     #[test]
@@ -438,7 +438,7 @@ mod tests {
             ("http://plain.example/", "in"),
             ("https://plain.example/", "offsite"),
         ] {
-            assert_eq!(judge(&rules, url), expected, "{url}");
+            assert_eq!(check(&rules, url), expected, "{url}");
         }
     }
 
@@ -454,10 +454,10 @@ mod tests {
             },
             &[],
         );
-        assert_eq!(judge(&rules, "http://h/docs/a/b?c"), "in");
-        assert_eq!(judge(&rules, "http://h/p?id=12#x"), "in");
-        assert_eq!(judge(&rules, "http://h/p?id=x"), "not_included");
-        assert_eq!(judge(&rules, "http://h/docs/private/x"), "excluded");
+        assert_eq!(check(&rules, "http://h/docs/a/b?c"), "in");
+        assert_eq!(check(&rules, "http://h/p?id=12#x"), "in");
+        assert_eq!(check(&rules, "http://h/p?id=x"), "not_included");
+        assert_eq!(check(&rules, "http://h/docs/private/x"), "excluded");
     }
 
     #[test]
@@ -472,11 +472,11 @@ mod tests {
         // In the form written by a version that did not store hosts.
         again.restore(vec!["h/docs/".to_owned()]);
         for rules in [rules, again] {
-            let judge = |url: &str| rules.judge_sitemap(&Url::parse(url).unwrap()).map(OutOf::reason);
-            assert_eq!(judge("http://h/sitemap.xml"), None);
-            assert_eq!(judge("http://h/old.xml"), Some("excluded"));
-            assert_eq!(judge("http://other/docs/sitemap.xml"), Some("offsite"));
-            assert_eq!(super::tests::judge(&rules, "http://h/sitemap.xml"), "offsite", "a page needs both");
+            let check = |url: &str| rules.check_sitemap(&Url::parse(url).unwrap()).map(RejectReason::reason);
+            assert_eq!(check("http://h/sitemap.xml"), None);
+            assert_eq!(check("http://h/old.xml"), Some("excluded"));
+            assert_eq!(check("http://other/docs/sitemap.xml"), Some("offsite"));
+            assert_eq!(super::tests::check(&rules, "http://h/sitemap.xml"), "offsite", "a page needs both");
         }
     }
 

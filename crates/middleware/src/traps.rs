@@ -13,16 +13,17 @@ use url::{Position, Url};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 use crate::origin;
-use crate::scope::Once;
+use crate::scope::LogOnce;
 
 settings! {
     /// Settings of [`Traps`].
     pub struct TrapsSettings {
-        /// The other trap guards: off, warn or drop.
+        /// What the guards against traps do with a URL beyond one of their limits: off (nothing), warn (log it) or
+        /// drop.
         trap_guards: Guard = Guard::Off, audit = Guard::Warn, broad = Guard::Drop;
-        /// Distinct query strings per path, for the trap guards.
+        /// Number of distinct query strings of one path from which on the trap guards act.
         max_query_variants: usize = 1_000;
-        /// URLs per template of one host, for the trap guards.
+        /// Number of URLs of one template and host from which on the trap guards act.
         max_urls_per_template: usize = 20_000;
     }
 }
@@ -58,7 +59,7 @@ pub struct Traps {
     max_variants: usize,
     max_urls: usize,
     state: Mutex<State>,
-    said: Once,
+    log_once: LogOnce,
 }
 
 #[derive(Debug)]
@@ -69,8 +70,8 @@ struct State {
 }
 
 /// Years that a date may be ahead (here) and back (next): events are announced in advance, and archives reach far back.
-const AHEAD: i32 = 2;
-const BACK: i32 = 30;
+const MAX_YEARS_AHEAD: i32 = 2;
+const MAX_YEARS_BACK: i32 = 30;
 
 /// Maximum number of groups, and of members, that each table keeps.
 const MAX_GROUPS: usize = 100_000;
@@ -97,7 +98,7 @@ impl Traps {
                 templates: Groups::new(MAX_GROUPS, MAX_MEMBERS),
                 buffer: String::new(),
             }),
-            said: Once::default(),
+            log_once: LogOnce::default(),
         }))
     }
 
@@ -107,7 +108,7 @@ impl Traps {
     }
 
     /// The trap that a URL is in, if any, and the evidence for it.
-    fn caught(&self, url: &Url, now: Timestamp) -> Option<DropReason> {
+    fn detect(&self, url: &Url, now: Timestamp) -> Option<DropReason> {
         let trap = |reason, detail, setting| Some(DropReason::skipped(reason).detail(detail).guard(setting));
         if let Some(year) = odd_year(url, now) {
             return trap("calendar", format!("a date in the year {year}"), "trap_guards");
@@ -150,7 +151,7 @@ fn odd_year(url: &Url, now: Timestamp) -> Option<u16> {
     let mut years = years(&url[Position::BeforePath..Position::AfterQuery]).peekable();
     years.peek()?;
     let this_year: i32 = now.to_rfc3339().get(..4).and_then(|year| year.parse().ok())?;
-    years.find(|year| !(this_year - BACK..=this_year + AHEAD).contains(&i32::from(*year)))
+    years.find(|year| !(this_year - MAX_YEARS_BACK..=this_year + MAX_YEARS_AHEAD).contains(&i32::from(*year)))
 }
 
 /// Groups of URLs by the hash of what they share, each with the hashes of its members.
@@ -234,7 +235,7 @@ impl Contents {
     /// Number of pages that are remembered.
     const WINDOW: usize = 32;
     /// Minimum number of pages for a decision.
-    const LEAST: usize = 8;
+    const MIN_PAGES: usize = 8;
 
     fn add(&mut self, content: u64) {
         let known = self.last.iter().any(|(before, _)| *before == content);
@@ -247,7 +248,7 @@ impl Contents {
     /// Whether more than half of the pages repeat an earlier one.
     fn repeat(&self) -> bool {
         let known = self.last.iter().filter(|(_, known)| *known).count();
-        self.last.len() >= Self::LEAST && known * 2 > self.last.len()
+        self.last.len() >= Self::MIN_PAGES && known * 2 > self.last.len()
     }
 }
 
@@ -283,14 +284,14 @@ impl SpiderMiddleware for Traps {
         if !request.is_guarded(cx.settings()) {
             return Ok(OnFollow::Keep);
         }
-        let Some(trap) = self.caught(&request.url, cx.now()) else { return Ok(OnFollow::Keep) };
+        let Some(trap) = self.detect(&request.url, cx.now()) else { return Ok(OnFollow::Keep) };
         cx.stats().inc(&format!("traps/{}", trap.reason));
         if self.drops {
             // The engine logs dropped requests.
             return Ok(OnFollow::Drop(trap));
         }
         let host = origin::host(&request.url);
-        if self.said.first(&format!("{} {host}", trap.reason)) {
+        if self.log_once.first(&format!("{} {host}", trap.reason)) {
             let detail = trap.detail.as_deref().unwrap_or_default().escape_debug();
             log::warn!(%host, url = %request.url, "looks like a trap ({}), followed all the same: {detail}; later ones of this host are not logged", trap.reason);
         }

@@ -10,11 +10,11 @@ use url::Url;
 settings! {
     /// Settings of [`UrlLength`].
     pub struct UrlLengthSettings {
-        /// Longest URL in bytes; 0 is no limit.
+        /// Maximum length of a URL in bytes; 0 is no limit.
         urllength_limit: usize = 2_048;
         /// Maximum number of path segments in a URL; 0 switches the guard off.
         path_max_segments: usize = 20;
-        /// How often the same segment may occur in a path; 0 switches the guard off.
+        /// Maximum number of times that the same segment may occur in a path; 0 switches the guard off.
         path_max_repeats: usize = 3;
     }
 }
@@ -87,7 +87,7 @@ impl UrlLength {
         None
     }
 
-    fn judge(&self, request: &Request, cx: &Context) -> OnFollow {
+    fn check(&self, request: &Request, cx: &Context) -> OnFollow {
         let guarded = || self.trap(&request.url).filter(|_| request.is_guarded(cx.settings()));
         match self.refusal(&request.url).or_else(guarded) {
             None => OnFollow::Keep,
@@ -115,17 +115,17 @@ impl Component for UrlLength {
 
 impl SpiderMiddleware for UrlLength {
     fn process_start(&self, request: &mut Request, cx: &Context) -> Result<OnFollow> {
-        Ok(self.judge(request, cx))
+        Ok(self.check(request, cx))
     }
 
     fn process_follow(&self, _: &Page, request: &mut Request, cx: &Context) -> Result<OnFollow> {
-        Ok(self.judge(request, cx))
+        Ok(self.check(request, cx))
     }
 }
 
 impl DownloaderMiddleware for UrlLength {
     async fn process_request(&self, request: &mut Request, cx: &Context) -> Result<OnRequest> {
-        Ok(match self.judge(request, cx) {
+        Ok(match self.check(request, cx) {
             OnFollow::Keep => OnRequest::Continue,
             OnFollow::Drop(reason) => OnRequest::Drop(reason),
         })
@@ -143,7 +143,7 @@ mod tests {
         let cx = Context::detached(settings.clone());
         let mut link = Request::parse(url).unwrap();
         link.found_by = FoundBy::Link;
-        match middleware.judge(&link, &cx) {
+        match middleware.check(&link, &cx) {
             OnFollow::Keep => None,
             OnFollow::Drop(reason) => Some(reason.reason.into_owned()),
         }
@@ -155,7 +155,7 @@ mod tests {
         let middleware = UrlLength::from_settings(&settings).unwrap().unwrap();
         let many = format!("http://h/{}", "a/".repeat(30));
         let judge = |settings: &Settings, url: &str| {
-            middleware.judge(&Request::parse(url).unwrap(), &Context::detached(settings.clone()))
+            middleware.check(&Request::parse(url).unwrap(), &Context::detached(settings.clone()))
         };
         assert!(matches!(judge(&settings, &many), OnFollow::Keep));
         assert!(matches!(judge(&settings, "http://user@h/"), OnFollow::Drop(_)));

@@ -9,7 +9,7 @@ use huntsman_crawler::Timestamp;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::http_cache::StoredAnswer;
+use crate::http_cache::StoredResponse;
 
 /// Writes records, each as a separate gzip member, so that a reader can begin at any of them.
 ///
@@ -63,12 +63,12 @@ impl<W: Write> WarcWriter<W> {
         Ok(())
     }
 
-    /// Writes a stored response with its body ([`StoredAnswer::body`]); returns whether it was written. A response to
+    /// Writes a stored response with its body ([`StoredResponse::body`]); returns whether it was written. A response to
     /// another method than `GET` is left out, because its record would look like the page.
     ///
     /// # Errors
     /// `out` fails.
-    pub fn response(&mut self, answer: &StoredAnswer, body: &[u8]) -> io::Result<bool> {
+    pub fn response(&mut self, answer: &StoredResponse, body: &[u8]) -> io::Result<bool> {
         if answer.method().is_some_and(|method| method != Method::GET) {
             return Ok(false);
         }

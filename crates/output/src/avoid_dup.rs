@@ -56,7 +56,7 @@ impl LearntRules {
         let listed: Vec<Value> = rules.iter().map(rule).collect();
         let mut text = serde_json::to_vec_pretty(&json!({ "totals": report, "rules": listed })).ok()?;
         text.push(b'\n');
-        let canonical = canonical(&avoid_dup.parameters_that_never_mattered());
+        let canonical = canonical(&avoid_dup.idle_parameters());
         Some(Self { report, rules: text, canonical })
     }
 }

@@ -42,8 +42,8 @@ pub(crate) fn unseal<'a>(key: &[u8], stored: &'a [u8], path: &Path) -> Result<&'
 
 /// A key for a message: printable, and of limited length.
 fn shown(key: &[u8]) -> String {
-    const LONGEST: usize = 80;
-    let cut = &key[..key.len().min(LONGEST)];
+    const MAX_SHOWN: usize = 80;
+    let cut = &key[..key.len().min(MAX_SHOWN)];
     let more = if cut.len() < key.len() { "..." } else { "" };
     format!("\"{}{more}\"", cut.escape_ascii())
 }

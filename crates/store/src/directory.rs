@@ -23,7 +23,7 @@ const UNFINISHED: &str = ".new";
 /// Maximum size of a store that is compacted in the time that a stopping crawl has; 230 MB took 3 to 6 s.
 const QUICKLY_COMPACTED: u64 = 128 << 20;
 /// Maximum size of a format file; a real one has a few tens of bytes.
-const LONGEST_FORMAT_FILE: u64 = 64 << 10;
+const MAX_FORMAT_FILE: u64 = 64 << 10;
 
 /// A job's directory, locked by this process, and the store in it.
 ///
@@ -42,7 +42,7 @@ pub struct JobDirectory {
     backend: Backend,
     format: u32,
     is_new: bool,
-    store: Arc<Held>,
+    store: Arc<LockedStore>,
 }
 
 /// `format.json`. Unknown fields of a later version are ignored as long as the format number is the same.
@@ -84,7 +84,7 @@ impl JobDirectory {
             None => (make_store(path, backend, cache_bytes)?, FORMAT),
         };
         let is_new = is_empty(&*store)?;
-        let store = Arc::new(Held { store, _lock: Some(lock) });
+        let store = Arc::new(LockedStore { store, _lock: Some(lock) });
         Ok(Self { path: path.to_owned(), backend, format, is_new, store })
     }
 
@@ -107,7 +107,7 @@ impl JobDirectory {
         require_compiled_in(path, backend)?;
         let (store, lock) = open_to_read(path, backend, cache_bytes)?;
         let is_new = is_empty(&*store)?;
-        let store = Arc::new(Held { store, _lock: lock });
+        let store = Arc::new(LockedStore { store, _lock: lock });
         Ok(Self { path: path.to_owned(), backend, format, is_new, store })
     }
 
@@ -170,13 +170,13 @@ impl JobDirectory {
 
 /// A store with the lock of its directory: the store is closed first, then the lock is released.
 #[derive(Debug)]
-struct Held {
+struct LockedStore {
     store: Box<dyn Store>,
     /// `None` on a read-only file system, where no process can write.
     _lock: Option<File>,
 }
 
-impl Store for Held {
+impl Store for LockedStore {
     fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         self.store.get(key)
     }
@@ -278,7 +278,7 @@ fn format_of(directory: &Path) -> Result<Option<(Backend, u32)>, StoreError> {
         Err(error) => return Err(failed(error)),
     };
     let mut text = Vec::new();
-    file.take(LONGEST_FORMAT_FILE).read_to_end(&mut text).map_err(failed)?;
+    file.take(MAX_FORMAT_FILE).read_to_end(&mut text).map_err(failed)?;
     let newer = |what: String| {
         let message =
             format!("the job was made by a newer version ({what}); use that version, or {START_ANEW}");
@@ -336,7 +336,7 @@ fn make_store(directory: &Path, backend: Backend, cache_bytes: usize) -> Result<
     if let Some(path) = there {
         if !is_empty(&*open_store(directory, backend, cache_bytes)?)? {
             let message = format!(
-                "there are entries, but the file {FORMAT_FILE} beside them, which tells what they are, is missing; {START_ANEW}"
+                "there are entries, but the file {FORMAT_FILE} that describes them is missing; {START_ANEW}"
             );
             return Err(StoreError::new(StoreErrorKind::Damaged, message).at(path));
         }

@@ -129,7 +129,7 @@ impl SledStore {
             .cache_capacity(cache_bytes as u64)
             // Every batch is flushed explicitly.
             .flush_every_ms(None);
-        let database = patiently(|| {
+        let database = retry_open(|| {
             guarded(path, || config.open().map_err(|e| error_of("opening the store", e, path)))
         })?;
         let database = Closing(Some(database));
@@ -259,7 +259,7 @@ impl Drop for SledStore {
 
 /// Opens a database, retrying for a moment while a closed one still holds the lock: sled's own threads release it after
 /// the drop.
-fn patiently(open: impl Fn() -> Result<Db, StoreError>) -> Result<Db, StoreError> {
+fn retry_open(open: impl Fn() -> Result<Db, StoreError>) -> Result<Db, StoreError> {
     for _ in 0..500 {
         match open() {
             Err(error) if error.kind() == StoreErrorKind::Locked => thread::sleep(Duration::from_millis(10)),

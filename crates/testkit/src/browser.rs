@@ -146,7 +146,7 @@ impl Browser {
 
     /// Messages that pages wrote to the console since the last call, such as policy violations and files that could
     /// not be loaded.
-    pub fn complaints(&self) -> Vec<String> {
+    pub fn console_messages(&self) -> Vec<String> {
         let lines = self.step("POST", "/se/log", &json!({"type": "browser"}));
         let message = |line: &Value| line["message"].as_str().map(str::to_owned);
         lines.as_array().map_or_else(Vec::new, |lines| lines.iter().filter_map(message).collect())

@@ -19,6 +19,6 @@ mod state;
 mod trace;
 
 pub use fault::{Effect, Fault, run_with};
-pub use process::{Ended, run_bounded};
+pub use process::{Exited, run_bounded};
 pub use recording::Recording;
 pub use state::{Crash, Loss};

@@ -9,6 +9,7 @@
 //! | objects in an S3 bucket | [`moto`] | real |
 //! | PDF files | [`pdf`] | none |
 //! | metrics as a Prometheus server reads them | [`prometheus`] | real |
+//! | a binary: its exit code and output | [`command`] | real |
 //! | a binary's files after a crash or on a failing disk | [`crash`] | real |
 //! | looks and behaviour of a page in a browser | [`browser`] | real |
 //! | that a crawl keeps its promises through mishaps of all kinds | [`simulation`] | virtual |
@@ -25,6 +26,8 @@ mod answer;
 pub mod browser;
 #[cfg(feature = "kit")]
 mod chaos;
+#[cfg(feature = "kit")]
+pub mod command;
 #[cfg(feature = "kit")]
 pub mod conformance;
 #[cfg(all(feature = "kit", target_os = "linux"))]
@@ -56,11 +59,11 @@ pub mod sites;
 #[cfg(feature = "kit")]
 pub use answer::{After, Answer, Part};
 #[cfg(feature = "kit")]
-pub use chaos::{Chaos, ChaosBuilder, Family, Listed, Verdict};
+pub use chaos::{BehaviourInfo, Chaos, ChaosBuilder, Family, Verdict};
 #[cfg(feature = "kit")]
 pub use gate::Gate;
 #[cfg(feature = "kit")]
-pub use record::{Asked, Outcome, Record, Seen};
+pub use record::{Outcome, Record, RecordedRequest, SiteRequest};
 #[cfg(feature = "kit")]
 pub use script::{Fetched, Reply, ScriptedDownloader};
 #[cfg(feature = "kit")]

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 
 /// A request as a route's handler gets it.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct SiteRequest {
     /// The requested host: the address of the listener, or a host name that the site has routes for.
     pub host: String,
     /// Method.
@@ -27,7 +27,7 @@ pub struct Asked {
     pub nth: u64,
 }
 
-impl Asked {
+impl SiteRequest {
     /// The path without the query.
     pub fn path(&self) -> &str {
         self.target.split('?').next().unwrap_or_default()
@@ -65,9 +65,9 @@ pub enum Outcome {
 
 /// A request with the data of its response, on the server's clock.
 #[derive(Clone, Debug)]
-pub struct Seen {
+pub struct RecordedRequest {
     /// The request.
-    pub asked: Asked,
+    pub request: SiteRequest,
     /// When the head of the request was complete, since the start of the site.
     pub started: Duration,
     /// When the response ended, since the start of the site; `None` while it is being sent.
@@ -78,9 +78,9 @@ pub struct Seen {
     pub outcome: Outcome,
 }
 
-impl Seen {
+impl RecordedRequest {
     /// How long the response took, or has taken up to `now` if it is still being sent.
-    pub fn held(&self, now: Duration) -> Duration {
+    pub fn duration(&self, now: Duration) -> Duration {
         self.ended.unwrap_or(now).saturating_sub(self.started)
     }
 }
@@ -89,7 +89,7 @@ impl Seen {
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     /// Every request.
-    pub seen: Vec<Seen>,
+    pub requests: Vec<RecordedRequest>,
     /// First lines of received data that was not an HTTP request.
     pub malformed: Vec<String>,
     /// Largest number of concurrent requests, per host.
@@ -102,8 +102,8 @@ pub struct Record {
 
 impl Record {
     /// Requests to a host.
-    pub fn to<'a>(&'a self, host: &'a str) -> impl Iterator<Item = &'a Seen> {
-        self.seen.iter().filter(move |seen| seen.asked.host == host)
+    pub fn to<'a>(&'a self, host: &'a str) -> impl Iterator<Item = &'a RecordedRequest> {
+        self.requests.iter().filter(move |seen| seen.request.host == host)
     }
 
     /// Largest number of concurrent requests to a host.
@@ -131,7 +131,7 @@ pub(crate) struct Log {
 struct State {
     record: Record,
     live: HashMap<String, usize>,
-    asked: HashMap<(String, String), u64>,
+    counts: HashMap<(String, String), u64>,
     panics: Vec<String>,
 }
 
@@ -154,23 +154,35 @@ impl Log {
     }
 
     /// Records the start of a request and numbers it among those for the same host and target.
-    pub(crate) fn begin(self: &Arc<Self>, asked: &mut Asked) -> Running {
+    pub(crate) fn begin(self: &Arc<Self>, request: &mut SiteRequest) -> Running {
         let started = self.started.elapsed();
         let mut state = self.state();
-        let count = state.asked.entry((asked.host.clone(), asked.target.clone())).or_default();
-        asked.nth = *count;
+        let count = state.counts.entry((request.host.clone(), request.target.clone())).or_default();
+        request.nth = *count;
         *count += 1;
-        let live = state.live.entry(asked.host.clone()).or_default();
+        let live = state.live.entry(request.host.clone()).or_default();
         *live += 1;
         let live = *live;
-        let peak = state.record.peaks.entry(asked.host.clone()).or_default();
+        let peak = state.record.peaks.entry(request.host.clone()).or_default();
         *peak = live.max(*peak);
-        let index = state.record.seen.len();
+        let index = state.record.requests.len();
         if index < MAX_SEEN {
             let (ended, sent, outcome) = (None, 0, Outcome::Running);
-            state.record.seen.push(Seen { asked: asked.clone(), started, ended, sent, outcome });
+            state.record.requests.push(RecordedRequest {
+                request: request.clone(),
+                started,
+                ended,
+                sent,
+                outcome,
+            });
         }
-        Running { log: Arc::clone(self), index, host: asked.host.clone(), sent: 0, outcome: Outcome::CutOff }
+        Running {
+            log: Arc::clone(self),
+            index,
+            host: request.host.clone(),
+            sent: 0,
+            outcome: Outcome::CutOff,
+        }
     }
 
     pub(crate) fn malformed(&self, line: &[u8]) {
@@ -223,7 +235,7 @@ impl Drop for Running {
         if let Some(live) = state.live.get_mut(&self.host) {
             *live -= 1;
         }
-        if let Some(seen) = state.record.seen.get_mut(self.index) {
+        if let Some(seen) = state.record.requests.get_mut(self.index) {
             seen.ended = Some(ended);
             seen.sent = self.sent;
             seen.outcome = self.outcome;

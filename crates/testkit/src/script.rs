@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use url::{Position, Url};
 
 use crate::answer::Message;
-use crate::record::Asked;
+use crate::record::SiteRequest;
 use crate::site::SiteBuilder;
 
 /// The scripted outcome of one fetch.
@@ -150,7 +150,7 @@ impl Fetched {
     }
 }
 
-type Answering = dyn Fn(&Request, u64) -> Reply + Send + Sync;
+type Respond = dyn Fn(&Request, u64) -> Reply + Send + Sync;
 
 /// A [`Downloader`] that returns scripted replies and records its requests.
 ///
@@ -188,10 +188,10 @@ struct Shared {
 struct State {
     replies: HashMap<String, Vec<Reply>>,
     /// Number of fetches of each URL.
-    asked: HashMap<String, u64>,
+    counts: HashMap<String, u64>,
     last: Option<String>,
     latency: Duration,
-    fallback: Option<Arc<Answering>>,
+    fallback: Option<Arc<Respond>>,
     addresses: HashMap<String, IpAddr>,
     fetched: Vec<Fetched>,
     live: HashMap<String, usize>,
@@ -321,7 +321,7 @@ impl ScriptedDownloader {
         let url = key(&request.url);
         let mut guard = self.state();
         let state = &mut *guard;
-        let asked = state.asked.entry(url.clone()).or_default();
+        let asked = state.counts.entry(url.clone()).or_default();
         let nth = *asked;
         *asked += 1;
         let index = state.fetched.len();
@@ -430,7 +430,7 @@ fn key(url: &Url) -> String {
 }
 
 fn reply_of(site: &SiteBuilder, request: &Request, nth: u64) -> Reply {
-    let asked = Asked {
+    let asked = SiteRequest {
         host: request.url.host_str().unwrap_or_default().to_owned(),
         method: request.method.clone(),
         target: request.url[Position::BeforePath..Position::AfterQuery].to_owned(),

@@ -20,7 +20,7 @@ use tokio::sync::{Semaphore, oneshot};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::answer::{After, Answer, Part};
-use crate::record::{Asked, Log, Outcome, Running};
+use crate::record::{Log, Outcome, Running, SiteRequest};
 
 /// Maximum size of the head of a request.
 const MAX_HEAD: usize = 64 * 1024;
@@ -55,7 +55,7 @@ impl Default for Limits {
 pub(crate) trait Service: Send + Sync + 'static {
     /// The host under which a request is recorded: a host name that the site knows, or else the listener's address.
     fn host_of(&self, listener: &str, authority: Option<&str>) -> String;
-    fn answer(&self, asked: &Asked) -> Answer;
+    fn answer(&self, request: &SiteRequest) -> Answer;
 }
 
 /// Everything that the thread of a server needs.
@@ -194,7 +194,7 @@ impl Connection {
             let Ok(Ok(body)) = timeout(IDLE, self.read_body(&head)).await else { return };
             let closes = head.closes();
             let (target, authority) = head.split_target();
-            let mut asked = Asked {
+            let mut request = SiteRequest {
                 host: plan.service.host_of(&self.listener, authority.as_deref()),
                 method: head.method,
                 target,
@@ -203,15 +203,19 @@ impl Connection {
                 connection: self.number,
                 nth: 0,
             };
-            let mut running = plan.log.begin(&mut asked);
+            let mut running = plan.log.begin(&mut request);
             let answer =
-                catch_unwind(AssertUnwindSafe(|| plan.service.answer(&asked))).unwrap_or_else(|panic| {
-                    let what =
-                        format!("handler of {}{} panicked: {}", asked.host, asked.target, text_of(&*panic));
+                catch_unwind(AssertUnwindSafe(|| plan.service.answer(&request))).unwrap_or_else(|panic| {
+                    let what = format!(
+                        "handler of {}{} panicked: {}",
+                        request.host,
+                        request.target,
+                        text_of(&*panic)
+                    );
                     plan.log.panicked(what);
                     Answer::status(500).after(After::Close)
                 });
-            let (parts, after) = answer.into_wire(&asked.method, closes);
+            let (parts, after) = answer.into_wire(&request.method, closes);
             running.outcome = self.send(parts, plan.limits, &mut running).await;
             let complete = running.outcome == Outcome::Sent;
             drop(running);

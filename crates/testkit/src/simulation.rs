@@ -6,29 +6,29 @@
 //! requested as the settings say, no page is fetched again after its record was written, and the crawl ends. The same
 //! seed gives the same run down to the last event.
 
-mod dice;
 mod disk;
+mod environment;
 mod judge;
 mod life;
 mod plan;
+mod seeded_random;
 mod sinks;
 mod spider;
 mod trace;
 mod web;
-mod world;
 
 use huntsman_crawler::CrawlerBuilder;
 
 pub use spider::Visitor;
 
+use environment::Environment;
 use judge::Judge;
 use life::{Life, LifeEnd};
 use plan::Plan;
-use world::World;
 
 /// Maximum number of lives (processes) of one crawl. The last ones have no mishaps, so that they end.
-const LIVES: u32 = 12;
-const SPARED: u32 = 6;
+const MAX_LIVES: u32 = 12;
+const LIVES_WITHOUT_INCIDENTS: u32 = 6;
 
 /// One simulated world with one crawl.
 #[derive(Clone, Copy, Debug)]
@@ -38,7 +38,7 @@ pub struct Simulation {
 
 /// The result of a simulation in which all promises were kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Survived {
+pub struct SimulationReport {
     /// A hash of all events in their order.
     pub trace: u64,
     /// Number of lives of the crawl.
@@ -51,7 +51,7 @@ pub struct Survived {
 
 /// The result of a simulation in which promises were broken.
 #[derive(Clone, Debug)]
-pub struct Broken {
+pub struct SimulationFailure {
     /// The seed of the simulation.
     pub seed: u64,
     /// The promises that were broken.
@@ -60,7 +60,7 @@ pub struct Broken {
     pub trace: Vec<String>,
 }
 
-impl std::fmt::Display for Broken {
+impl std::fmt::Display for SimulationFailure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         writeln!(f, "{}", self.trace.join("\n"))?;
         write!(f, "seed {}: {}", self.seed, self.promises.join("; "))
@@ -80,35 +80,36 @@ impl Simulation {
     pub fn run(
         self,
         stack: impl Fn(CrawlerBuilder<Visitor>) -> CrawlerBuilder<Visitor>,
-    ) -> Result<Survived, Broken> {
+    ) -> Result<SimulationReport, SimulationFailure> {
         let plan = Plan::new(self.seed);
-        let world = World::new(self.seed, &plan);
-        let judge = Judge::new(&plan, &world);
+        let environment = Environment::new(self.seed, &plan);
+        let judge = Judge::new(&plan, &environment);
         let mut lives = 0;
         let mut end = LifeEnd::Crashed;
-        while lives < LIVES && world.broken().is_empty() {
-            let mishaps = if lives < LIVES - SPARED { plan.mishaps(lives) } else { Vec::new() };
+        while lives < MAX_LIVES && environment.broken().is_empty() {
+            let incidents =
+                if lives < MAX_LIVES - LIVES_WITHOUT_INCIDENTS { plan.incidents(lives) } else { Vec::new() };
             lives += 1;
-            let life = Life::new(lives, &plan, &world, mishaps);
+            let life = Life::new(lives, &plan, &environment, incidents);
             end = life.live(&stack);
-            world.note(|| format!("life {lives} ends: {}", end.name()));
+            environment.note(|| format!("life {lives} ends: {}", end.name()));
             judge.life(lives, &end, life.may_fail());
             if end.is_final(plan.has_job) {
                 break;
             }
         }
-        if world.broken().is_empty() {
+        if environment.broken().is_empty() {
             judge.crawl(&end);
         }
-        let promises = world.broken();
+        let promises = environment.broken();
         if promises.is_empty() {
-            return Ok(Survived {
-                trace: world.trace_hash(),
+            return Ok(SimulationReport {
+                trace: environment.trace_hash(),
                 lives,
-                fetches: world.fetches().len(),
-                records: world.disk.lines(sinks::RECORDS).len(),
+                fetches: environment.fetches().len(),
+                records: environment.disk.lines(sinks::RECORDS).len(),
             });
         }
-        Err(Broken { seed: self.seed, promises, trace: world.trace_lines() })
+        Err(SimulationFailure { seed: self.seed, promises, trace: environment.trace_lines() })
     }
 }

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 use url::Url;
 
 use crate::answer::Answer;
-use crate::record::{Asked, Log, Record, Seen};
+use crate::record::{Log, Record, RecordedRequest, SiteRequest};
 use crate::server::{self, Limits, Plan, Service};
 
 /// The host that routes belong to until [`SiteBuilder::host`] names another.
@@ -21,7 +21,7 @@ pub const DEFAULT_HOST: &str = "127.0.0.1";
 /// How long a dropped site may take to shut down; a handler that never returns is abandoned after that.
 const MAX_END: Duration = Duration::from_secs(5);
 
-type Route = Arc<dyn Fn(&Asked) -> Answer + Send + Sync>;
+type Route = Arc<dyn Fn(&SiteRequest) -> Answer + Send + Sync>;
 
 /// The entry point for local sites; see [`Site::builder`].
 #[derive(Clone, Copy, Debug)]
@@ -109,7 +109,11 @@ impl SiteBuilder {
     /// one wins.
     ///
     /// If the handler panics, the client gets 500 and the test fails when the [`RunningSite`] is dropped.
-    pub fn route(mut self, path: &str, handler: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub fn route(
+        mut self,
+        path: &str,
+        handler: impl Fn(&SiteRequest) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let route: Route = Arc::new(handler);
         let routes = self.hosts.entry(self.current.clone()).or_default();
         match path.strip_suffix('*') {
@@ -164,10 +168,10 @@ impl SiteBuilder {
     }
 
     /// The response that the site would give, without any network.
-    pub(crate) fn answer_to(&self, asked: &Asked) -> Answer {
-        let route = self.hosts.get(&asked.host).and_then(|routes| routes.find(&asked.target));
+    pub(crate) fn answer_to(&self, request: &SiteRequest) -> Answer {
+        let route = self.hosts.get(&request.host).and_then(|routes| routes.find(&request.target));
         match route {
-            Some(route) => route(asked),
+            Some(route) => route(request),
             None => Answer::status(404).header("Content-Type", "text/html").body("<p>not found</p>"),
         }
     }
@@ -212,8 +216,8 @@ impl Service for SiteBuilder {
         if is_virtual { name } else { listener.to_owned() }
     }
 
-    fn answer(&self, asked: &Asked) -> Answer {
-        self.answer_to(asked)
+    fn answer(&self, request: &SiteRequest) -> Answer {
+        self.answer_to(request)
     }
 }
 
@@ -285,18 +289,18 @@ impl RunningSite {
     }
 
     /// The requests so far, in the order in which they started.
-    pub fn seen(&self) -> Vec<Seen> {
-        self.log.with(|record| record.seen.clone())
+    pub fn requests(&self) -> Vec<RecordedRequest> {
+        self.log.with(|record| record.requests.clone())
     }
 
     /// Targets (path and query) in the order in which the requests started, including `/robots.txt`.
     pub fn targets(&self) -> Vec<String> {
-        self.log.with(|record| record.seen.iter().map(|seen| seen.asked.target.clone()).collect())
+        self.log.with(|record| record.requests.iter().map(|seen| seen.request.target.clone()).collect())
     }
 
     /// Number of requests for a target (path and query), over all hosts.
     pub fn count(&self, target: &str) -> usize {
-        self.log.with(|record| record.seen.iter().filter(|seen| seen.asked.target == target).count())
+        self.log.with(|record| record.requests.iter().filter(|seen| seen.request.target == target).count())
     }
 
     /// Largest number of concurrent requests to a host.

@@ -1,4 +1,4 @@
-//! Words, languages and shingles of texts; parts and canonical form of URLs.
+//! Words, languages and shingles of texts; parts and canonical form of URLs; times as text.
 //!
 //! A crawler and the detectors of duplicates must agree on these: what a word is, which language a text is in, and whether two URLs are the
 //! same. The functions take texts and parsed URLs and return plain values, which are the same on every machine and in every version.
@@ -23,5 +23,6 @@
 
 pub mod lang;
 pub mod shingles;
+pub mod time;
 pub mod urlparts;
 pub mod words;

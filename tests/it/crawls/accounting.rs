@@ -129,7 +129,7 @@ async fn max_pages_is_exact_over_real_sockets() {
         .unwrap();
     assert_eq!((report.pages, report.finish_reason.as_str()), (17, "closespider_pagecount"));
     assert_eq!(log.delivered().len(), 17);
-    assert_eq!(site.seen().iter().filter(|seen| seen.asked.path() != "/robots.txt").count(), 17);
+    assert_eq!(site.requests().iter().filter(|seen| seen.request.path() != "/robots.txt").count(), 17);
     let ended: BTreeSet<String> =
         log.delivered().into_iter().chain(log.dropped().into_iter().map(|drop| drop.url)).collect();
     assert_eq!(ended.len(), 17 + log.dropped().len(), "no address in both");
@@ -165,10 +165,10 @@ async fn cookies_flow_from_page_to_page() {
         on_site(links([site.url("/")]), &site).set("concurrent_requests_per_domain", 1).run().await.unwrap();
     assert_eq!(report.pages, 3);
     let cookies: Vec<Option<String>> = site
-        .seen()
+        .requests()
         .iter()
-        .filter(|seen| seen.asked.path() != "/robots.txt")
-        .map(|seen| seen.asked.header("cookie").map(str::to_owned))
+        .filter(|seen| seen.request.path() != "/robots.txt")
+        .map(|seen| seen.request.header("cookie").map(str::to_owned))
         .collect();
     assert_eq!(cookies, [None, Some("session=7".to_owned()), Some("session=7".to_owned())]);
 }

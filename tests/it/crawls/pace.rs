@@ -150,7 +150,7 @@ async fn nothing_is_leased_while_callbacks_hold_too_many_bytes() {
         let spider = spider_fn(seeds, move |_: &Page, out: &mut Output<()>| {
             peak.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
             // This uses real time, because a running callback holds the virtual clock.
-            out.context().wait(async { tokio::time::sleep(Duration::from_millis(100)).await });
+            out.context().block_on(async { tokio::time::sleep(Duration::from_millis(100)).await });
             now.fetch_sub(1, Ordering::SeqCst);
             Ok(())
         });

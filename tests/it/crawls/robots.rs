@@ -141,5 +141,5 @@ async fn the_user_agent_of_robots_txt_is_that_of_the_pages() {
     let shy = "shy/1.0 (+http://shy.test/bot)";
     let report = on_site(links([site.url("/")]), &site).set("user_agent", shy).run().await.unwrap();
     assert_eq!((report.pages, site.count("/")), (0, 0));
-    assert_eq!(site.seen()[0].asked.header("user-agent"), Some(shy));
+    assert_eq!(site.requests()[0].request.header("user-agent"), Some(shy));
 }

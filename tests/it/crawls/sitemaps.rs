@@ -139,7 +139,7 @@ async fn rules_follow_filter_and_alternates_choose() {
         .rule("/[ab]/", "second")
         .unwrap()
         .filter(|entry| entry.lastmod.as_deref() != Some("2020"))
-        .alternates(true);
+        .follow_alternates(true);
     quick(chosen, &web).observer(log.clone()).run().await.unwrap();
     let mut urls: Vec<String> = log.delivered();
     urls.retain(|url| !url.ends_with(".xml"));
@@ -195,8 +195,9 @@ async fn robots_files_that_name_each_other_end() {
         Reply::text(format!("Sitemap: http://a{host}/robots.txt"))
     });
     for obey in [true, false] {
-        let spider =
-            Sitemaps::new(links(["http://a.test/"])).sitemap_urls(["http://b.test/robots.txt"]).linked(true);
+        let spider = Sitemaps::new(links(["http://a.test/"]))
+            .sitemap_urls(["http://b.test/robots.txt"])
+            .read_linked(true);
         let discovery = RobotsSitemaps::of(&spider);
         let report = quick(spider, &web).plugin(discovery).set("robotstxt_obey", obey).run().await.unwrap();
         assert_eq!(report.finish_reason, "finished");
@@ -211,7 +212,7 @@ async fn pages_in_other_languages_are_at_most_as_many_as_entries() {
     let web = ScriptedDownloader::new()
         .respond("http://a.test/s.xml", Reply::text(sitemap))
         .otherwise(|_, _| Reply::html("x"));
-    let spider = Sitemaps::new(pages()).sitemap_urls(["http://a.test/s.xml"]).alternates(true);
+    let spider = Sitemaps::new(pages()).sitemap_urls(["http://a.test/s.xml"]).follow_alternates(true);
     let report = quick(spider, &web).set("sitemap_max_entries", 10).run().await.unwrap();
     assert_eq!((report.stat("item_scraped_count"), report.stat("sitemap/entries_cut")), (12, 30));
 }
@@ -233,7 +234,7 @@ async fn a_site_names_its_sitemaps_or_has_one_at_the_usual_place() {
             .respond(&sitemap, xml_reply(urlset(&["/only-there"])))
             .otherwise(|_, _| Reply::html("<a href=/sitemap.xml>x</a>"));
         // The pages link to it, too: it makes no difference which request comes first.
-        let spider = Sitemaps::new(links(["http://a.test/", "http://a.test/2"])).linked(true);
+        let spider = Sitemaps::new(links(["http://a.test/", "http://a.test/2"])).read_linked(true);
         let discovery = RobotsSitemaps::of(&spider);
         let report = quick(spider, &web).plugin(discovery).set("robotstxt_obey", obey).run().await.unwrap();
         assert_eq!(web.count("http://a.test/robots.txt"), 1, "{sitemap}");

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use huntsman::dedup::{Body, Broken, Raw, Source};
+use huntsman::dedup::{Body, RawDocument, Source, SourceError};
 use huntsman_cli::exit::{Failure, Outcome};
 use huntsman_cli::render::escape;
 use rand::seq::index;
@@ -107,16 +107,16 @@ pub(super) fn of_file(path: &Path, each: &mut dyn FnMut(Vec<Pair>) -> ControlFlo
         return Err(Failure::usage(format!("--pairs {shown}: there is no such file")));
     }
     let (mut batch, mut wrong, mut is_any): (Vec<Pair>, Option<String>, bool) = (Vec::new(), None, false);
-    let mut take = |raw: Result<Raw, Broken>| {
+    let mut take = |raw: Result<RawDocument, SourceError>| {
         let (number, line) = match raw {
-            Ok(Raw { place, body }) => (
-                place.line.map(|line| format!(":{line}")).unwrap_or_default(),
+            Ok(RawDocument { position, body }) => (
+                position.line.map(|line| format!(":{line}")).unwrap_or_default(),
                 match body {
                     Body::Line(line) => {
                         serde_json::from_slice::<Line>(&line).map_err(|error| error.to_string())
                     }
                     Body::Unreadable(message) => Err(message),
-                    Body::File { .. } => Err("it is no file of JSON lines".to_owned()),
+                    Body::File { .. } => Err("it is not a file of JSON lines".to_owned()),
                 },
             ),
             Err(broken) => (String::new(), Err(broken.to_string())),

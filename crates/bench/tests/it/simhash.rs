@@ -125,7 +125,10 @@ fn what_cannot_be_measured_is_told_before_it_begins() {
         "possible values: quality, speed, index, add, redis",
     );
     refused(&bench(dir.path(), &["--k", "8"]), "8 is not in 0..=7");
-    refused(&bench(dir.path(), &["--only", "redis", "--redis", "http://x"]), "no address of a Redis server");
+    refused(
+        &bench(dir.path(), &["--only", "redis", "--redis", "http://x"]),
+        "not the address of a Redis server",
+    );
     refused(&bench(dir.path(), &["--only", "speed", "--text", "none.txt"]), "--text none.txt: ");
     refused(&bench(dir.path(), &["--json", "--markdown"]), "cannot be used with");
     // This holds for the process of a part, too; its error message comes first.

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use huntsman::files::Replacement;
-use huntsman::middleware::{CacheUsage, HttpCacheDirectory, StoredAnswer, UrlPattern, WarcWriter};
+use huntsman::middleware::{CacheUsage, HttpCacheDirectory, StoredResponse, UrlPattern, WarcWriter};
 use huntsman::{DecodeLimits, Timestamp, decode_body, human_bytes};
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -44,9 +44,9 @@ fn read(dir: &Path) -> Outcome<HttpCacheDirectory> {
     Ok(HttpCacheDirectory::read(dir)?)
 }
 
-fn pattern_of(pattern: Option<&str>) -> Outcome<impl Fn(&StoredAnswer) -> bool> {
+fn pattern_of(pattern: Option<&str>) -> Outcome<impl Fn(&StoredResponse) -> bool> {
     let pattern = pattern.map(UrlPattern::parse).transpose()?;
-    Ok(move |answer: &StoredAnswer| pattern.as_ref().is_none_or(|pattern| pattern.matches(answer.url())))
+    Ok(move |answer: &StoredResponse| pattern.as_ref().is_none_or(|pattern| pattern.matches(answer.url())))
 }
 
 fn tell_damaged(damaged: u64) {
@@ -94,12 +94,12 @@ fn ls(dir: &Path, pattern: Option<&str>, as_json: bool) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn content_type(answer: &StoredAnswer) -> Option<String> {
+fn content_type(answer: &StoredResponse) -> Option<String> {
     let value = answer.headers().get(http::header::CONTENT_TYPE)?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-fn json_of(answer: &StoredAnswer) -> Value {
+fn json_of(answer: &StoredResponse) -> Value {
     let varies: Map<String, Value> =
         answer.varies_by().iter().map(|(name, value)| (name.clone(), json!(value))).collect();
     json!({
@@ -117,7 +117,7 @@ fn json_of(answer: &StoredAnswer) -> Value {
 }
 
 /// The columns have fixed widths, because the rows are not all known when the first one is printed.
-fn line_of(answer: &StoredAnswer, style: Style) -> String {
+fn line_of(answer: &StoredResponse, style: Style) -> String {
     let stored = answer.stored().to_rfc3339();
     let stored = stored.split('.').next().unwrap_or_default();
     let method = answer.method().map_or("?", http::Method::as_str);
@@ -176,7 +176,7 @@ fn get(args: &CacheGetArgs) -> Outcome {
     Ok(Exit::Done)
 }
 
-fn headers_of(answer: &StoredAnswer) -> Vec<u8> {
+fn headers_of(answer: &StoredResponse) -> Vec<u8> {
     let status = answer.status();
     let reason = status.canonical_reason().unwrap_or_default();
     let mut out = format!("{:?} {} {reason}\n", answer.version(), status.as_u16()).into_bytes();
@@ -189,7 +189,7 @@ fn headers_of(answer: &StoredAnswer) -> Vec<u8> {
     out
 }
 
-fn body_of(answer: &StoredAnswer, as_it_came: bool) -> Outcome<Vec<u8>> {
+fn body_of(answer: &StoredResponse, as_it_came: bool) -> Outcome<Vec<u8>> {
     let body = answer.body()?;
     if as_it_came {
         return Ok(body.into());
@@ -261,7 +261,7 @@ fn export_warc(dir: &Path, pattern: Option<&str>, out: &Path) -> Outcome {
 
 fn export<W: Write>(
     cache: &HttpCacheDirectory,
-    matches: impl Fn(&StoredAnswer) -> bool,
+    matches: impl Fn(&StoredResponse) -> bool,
     out: W,
     name: &str,
 ) -> Outcome<W> {

@@ -5,7 +5,7 @@ mod args;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
-use huntsman::middleware::Only;
+use huntsman::middleware::OnlyUrls;
 use huntsman::middleware::copyvio::Copyvio;
 use huntsman::serve::MetricsServer;
 use huntsman::{Backend, HttpDownloader, Profile, StartUrls};
@@ -64,7 +64,7 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
     let config = Config::load(&args.settings, defaults(), flags)?;
     let downloader = HttpDownloader::new(&config.settings)?;
     job::check(&config)?;
-    let only = args.reach.only.as_deref().map(Only::from_file).transpose()?;
+    let only = args.reach.only.as_deref().map(OnlyUrls::from_file).transpose()?;
     let seeds = StartUrls::of(&args.urls, args.seeds.as_deref())?;
 
     let to_stdout = args.output.out.as_deref() == Some(Path::new("-"));

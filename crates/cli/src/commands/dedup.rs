@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use huntsman::dedup::{
-    Batches, Counts, Dedup, Error, Flags, HashLine, Manifest, Missing, Place, Settings, Source, Spellings,
-    Stop, Story, Telemetry, Warnings, metrics_file,
+    Batches, Counts, Dedup, Error, Flags, HashLine, IfMissing, IndexLocation, Manifest, Settings, Source,
+    Spellings, Stop, Story, Telemetry, Warnings, metrics_file,
 };
 use huntsman::detect::near::{
     DiskIndex, Document, Identity, IndexCheck, IndexError, IndexErrorKind, Language,
@@ -159,7 +159,7 @@ fn hash(args: &HashArgs) -> Outcome {
 
 fn add(args: &AddArgs) -> Outcome {
     let flags = |warnings: &Warnings| appended(args.flags.as_deref(), warnings);
-    flagging(&args.input, &args.index, &args.run, Missing::Make, flags, Dedup::add)
+    flagging(&args.input, &args.index, &args.run, IfMissing::Create, flags, Dedup::add)
 }
 
 fn query(args: &QueryArgs) -> Outcome {
@@ -167,7 +167,7 @@ fn query(args: &QueryArgs) -> Outcome {
         Some(path) => Flags::replace(path, warnings),
         None => Ok(Flags::to(Stdout::new())),
     };
-    flagging(&args.input, &args.index, &args.run, Missing::Refuse, flags, Dedup::query)
+    flagging(&args.input, &args.index, &args.run, IfMissing::Fail, flags, Dedup::query)
 }
 
 /// The output for flags, appended to a file; stdout without a file name, or with `-`.
@@ -184,7 +184,7 @@ fn flagging(
     input: &InputArgs,
     index: &IndexArgs,
     run: &RunArgs,
-    missing: Missing,
+    missing: IfMissing,
     flags: impl FnOnce(&Warnings) -> Result<Flags, Error>,
     each: fn(&mut Dedup, Vec<Story>, &mut Counts) -> Result<(), Error>,
 ) -> Outcome {
@@ -217,11 +217,11 @@ fn flagging(
 fn build(args: &BuildArgs) -> Outcome {
     if let Some(flags) = &args.flags {
         let flags = |warnings: &Warnings| appended(Some(flags), warnings);
-        return flagging(&args.input, &args.index, &args.run, Missing::Make, flags, Dedup::add);
+        return flagging(&args.input, &args.index, &args.run, IfMissing::Create, flags, Dedup::add);
     }
     let prepared = prepared(&args.input)?;
     let place = place(&args.index)?;
-    let identity = place.identity(args.index.wanted(), Missing::Make)?;
+    let identity = place.identity(args.index.wanted(), IfMissing::Create)?;
     // Opens the index once, so that an index that cannot be opened is reported before anything is read.
     drop(place.open(identity, &told(&Screen::plain()))?);
     let mut run = Run::start(prepared, &args.input, identity.features(), &args.run)?;
@@ -276,7 +276,7 @@ impl Iterator for Documents<'_, '_> {
             for story in stories {
                 if story.is_empty() {
                     self.run.summary.counts.skipped_short += 1;
-                    self.run.telemetry.skipped(Some(&story), "empty");
+                    self.run.telemetry.record_skipped(Some(&story), "empty");
                     continue;
                 }
                 self.spellings.learn(story.document.language, &story.lang);
@@ -334,7 +334,7 @@ fn export(args: &ExportArgs) -> Outcome {
         if only.is_some_and(|only| only != document.language) {
             return ControlFlow::Continue(());
         }
-        let line = HashLine::of_document(document, spellings.spelt(&document.language));
+        let line = HashLine::of_document(document, spellings.spelling_of(&document.language));
         written = serde_json::to_writer(&mut out, &line)
             .map_err(Failure::from)
             .and_then(|()| Ok(out.write_all(b"\n")?));
@@ -349,8 +349,8 @@ fn export(args: &ExportArgs) -> Outcome {
 /// The directory of the index that is to be checked or repaired.
 fn directory(index: &IndexArgs) -> Outcome<PathBuf> {
     match place(index)? {
-        Place::Directory(path) => Ok(path),
-        Place::Redis(_) => {
+        IndexLocation::Directory(path) => Ok(path),
+        IndexLocation::Redis(_) => {
             Err(Failure::usage("--index: an index in Redis has no files to check; name a directory"))
         }
     }

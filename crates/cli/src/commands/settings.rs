@@ -13,6 +13,8 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::job;
 use crate::render::{Style, Table, escape};
 
+mod reference;
+
 /// Flags of `settings`.
 #[derive(Debug, Args)]
 pub(crate) struct SettingsCommandArgs {
@@ -28,6 +30,11 @@ pub(crate) struct SettingsCommandArgs {
     #[arg(long, conflicts_with_all = ["get", "explain"])]
     pub(crate) components: bool,
 
+    /// Prints the settings reference of the guide instead: all settings with types, defaults and values in profiles,
+    /// and all components with their orders.
+    #[arg(long, conflicts_with_all = ["get", "explain", "components", "json"])]
+    pub(crate) markdown: bool,
+
     /// Prints JSON.
     #[arg(long)]
     pub(crate) json: bool,
@@ -37,6 +44,10 @@ pub(crate) struct SettingsCommandArgs {
 }
 
 pub(crate) fn run(args: &SettingsCommandArgs) -> Outcome {
+    if args.markdown {
+        io::stdout().lock().write_all(reference::page().as_bytes())?;
+        return Ok(Exit::Done);
+    }
     let config = Config::load(&args.settings, super::crawl::defaults(), Vec::new())?;
     let text = match &args.get {
         None if args.components => components(&config, args.json)?,

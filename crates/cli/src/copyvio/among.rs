@@ -5,7 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use huntsman::dedup::{Body, Raw, Source};
+use huntsman::dedup::{Body, RawDocument, Source};
 use huntsman::detect::copyvio::{Band, Boilerplate, Degree, Text, Verdict, WindowIndex};
 use huntsman::middleware::copyvio::{Reading, Subject};
 use serde::Deserialize;
@@ -176,7 +176,7 @@ impl Among {
         let mut failure = None;
         let _ = source.read(None, max_document, &mut |raw| {
             let document = raw.map_err(|broken| broken.to_string()).and_then(|raw| {
-                let place = raw.place.to_string();
+                let place = raw.position.to_string();
                 document(raw).map_err(|why| format!("{place}: {why}"))
             });
             match document {
@@ -201,7 +201,7 @@ impl Among {
 }
 
 /// The id of a document and its text.
-pub(super) fn document(raw: Raw) -> Result<(String, Text), String> {
+pub(super) fn document(raw: RawDocument) -> Result<(String, Text), String> {
     match raw.body {
         Body::Unreadable(why) => Err(why),
         Body::File { path, is_html: true, bytes } => Ok((path, Text::html(&bytes, None))),

@@ -72,7 +72,10 @@ pub(crate) fn told(screen: &Screen) -> Warnings {
     Warnings::new(move |warning| match warning {
         Warning::ForeignFlags { path, lines } => {
             let lines = counted(*lines, "line");
-            show(&screen, &format!("{}: {lines} are no flags; they stay, and do not count", path.display()));
+            show(
+                &screen,
+                &format!("{}: {lines} are not flags; they stay, and are not counted", path.display()),
+            );
         }
         other => show(&screen, &other.to_string()),
     })

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use huntsman::dedup::redis::RedisSettings;
-use huntsman::dedup::{Place, Wanted};
+use huntsman::dedup::{IdentityOptions, IndexLocation};
 use huntsman::detect::near::IndexError;
 
 use super::args::IndexArgs;
@@ -11,7 +11,7 @@ use crate::exit::{Failure, Outcome};
 use crate::render::escape;
 
 /// The location of the index that the flags name.
-pub(crate) fn place(args: &IndexArgs) -> Outcome<Place> {
+pub(crate) fn place(args: &IndexArgs) -> Outcome<IndexLocation> {
     let name = &args.index;
     if name.starts_with("redis://") || name.starts_with("rediss://") {
         let mut settings: RedisSettings =
@@ -22,7 +22,7 @@ pub(crate) fn place(args: &IndexArgs) -> Outcome<Place> {
         if let Ok(password) = std::env::var("HUNTSMAN_REDIS_PASSWORD") {
             settings = settings.password(password);
         }
-        return Ok(Place::Redis(Box::new(settings)));
+        return Ok(IndexLocation::Redis(Box::new(settings)));
     }
     if let Some((scheme, _)) = name.split_once("://") {
         let scheme = escape(scheme);
@@ -36,12 +36,12 @@ pub(crate) fn place(args: &IndexArgs) -> Outcome<Place> {
     if name.is_empty() {
         return Err(Failure::usage("--index: name a directory or a Redis server"));
     }
-    Ok(Place::Directory(PathBuf::from(name)))
+    Ok(IndexLocation::Directory(PathBuf::from(name)))
 }
 
 impl IndexArgs {
     /// The properties of the index that the flags ask for.
-    pub(crate) fn wanted(&self) -> Wanted {
-        Wanted { k: self.k, features: self.features }
+    pub(crate) fn wanted(&self) -> IdentityOptions {
+        IdentityOptions { k: self.k, features: self.features }
     }
 }

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::time::Instant;
 
-use huntsman::dedup::{Bad, Batch, Counts, Index, RunReport, Telemetry};
+use huntsman::dedup::{Batch, Counts, Index, RejectedDocument, RunReport, Telemetry};
 use huntsman::files::{self, Output};
 use huntsman::human_bytes;
 use serde_json::{Value, json};
@@ -55,11 +55,11 @@ impl Summary {
     /// Counts a batch that was read, and reports the errors in it.
     pub(crate) fn read(&mut self, batch: &Batch, telemetry: &Telemetry) -> Outcome<()> {
         let before = self.counts.errors;
-        for (bad, number) in batch.bad.iter().zip(before + 1..) {
-            telemetry.skipped(None, "error");
+        for (bad, number) in batch.rejected.iter().zip(before + 1..) {
+            telemetry.record_skipped(None, "error");
             self.bad(bad, number)?;
         }
-        for broken in &batch.broken {
+        for broken in &batch.source_errors {
             let broken = broken.to_string();
             self.warn(&broken);
             self.note(&json!({"source": broken}))?;
@@ -68,13 +68,13 @@ impl Summary {
         Ok(())
     }
 
-    fn bad(&mut self, bad: &Bad, number: u64) -> Outcome<()> {
+    fn bad(&mut self, bad: &RejectedDocument, number: u64) -> Outcome<()> {
         if number <= SHOWN {
             self.warn(&bad.to_string());
         } else if number == SHOWN + 1 {
             self.warn("more documents that cannot be read are counted and not shown; see --errors FILE");
         }
-        let (source, line) = (&*bad.place.source, bad.place.line);
+        let (source, line) = (&*bad.position.source, bad.position.line);
         self.note(&json!({"source": source, "line": line, "error": bad.message}))
     }
 

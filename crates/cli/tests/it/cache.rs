@@ -23,9 +23,9 @@ fn the_second_crawl_over_a_cache_asks_the_server_nothing() {
         lines(dir.path().join(out).join("pages.jsonl"))
     };
     let first = crawl("one");
-    let asked = site.seen().len();
+    let asked = site.requests().len();
     let second = crawl("two");
-    assert_eq!(site.seen().len(), asked, "the second crawl asked the server");
+    assert_eq!(site.requests().len(), asked, "the second crawl asked the server");
     assert_eq!((field(&first, "url").len(), field(&first, "url")), (2, field(&second, "url")));
     let stats = report(&dir.path().join("two"));
     assert_eq!(stats["stats"]["httpcache/hit"], 2, "{stats}");

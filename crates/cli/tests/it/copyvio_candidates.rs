@@ -56,7 +56,7 @@ fn pages_of_two_crawls_are_sources_and_nothing_is_fetched_for_them() {
         let said = run(crawl(dir.path(), site).args(["--index", "index", "--fresh"]));
         assert_eq!(said.code, Some(0), "{said:?}");
     }
-    let seen = (one.seen().len(), two.seen().len());
+    let seen = (one.requests().len(), two.requests().len());
     // A hundred words of one page from each site.
     let article =
         [words(50_000, 50_300), words(1_100, 1_200), words(60_000, 60_300), words(12_200, 12_300)].join(" ");
@@ -76,7 +76,7 @@ fn pages_of_two_crawls_are_sources_and_nothing_is_fetched_for_them() {
         assert!(source["delta"].as_u64().unwrap() >= 96, "{source}");
     }
     assert_eq!((&made["queries"], &made["errors"]), (&json!(0), &json!([])));
-    assert_eq!((one.seen().len(), two.seen().len()), seen);
+    assert_eq!((one.requests().len(), two.requests().len()), seen);
 
     // The article is itself a page of the index: it is no source of itself.
     let address = format!("127.0.0.1:{}", one.port());
@@ -120,8 +120,8 @@ fn a_crawl_that_is_killed_and_goes_on_has_all_its_pages_in_the_index() {
     };
     for _ in 0..3 {
         let mut child = kept().spawn().unwrap();
-        let enough = site.seen().len() + rng.random_range(5..100);
-        while site.seen().len() < enough && child.try_wait().unwrap().is_none() {
+        let enough = site.requests().len() + rng.random_range(5..100);
+        while site.requests().len() < enough && child.try_wait().unwrap().is_none() {
             std::thread::sleep(std::time::Duration::from_millis(3));
         }
         child.kill().unwrap();
@@ -154,7 +154,7 @@ fn what_is_no_index_is_told_before_anything_is_done() {
     let said = run(crawl(dir.path(), &site).args(["--index", "photos"]));
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(said.stderr.contains("--index: photos is something else"), "{}", said.stderr);
-    assert!(!dir.path().join("out").exists() && site.seen().is_empty());
+    assert!(!dir.path().join("out").exists() && site.requests().is_empty());
 
     fs::write(dir.path().join("a.txt"), words(0, 100)).unwrap();
     for (name, word) in [("photos", "something else"), ("missing", "crawl --index")] {
@@ -178,7 +178,7 @@ fn one_process_at_a_time_adds_pages_and_others_may_look() {
     let said = run(crawl(dir.path(), &other).args(["--index", "index"]));
     assert_eq!(said.code, Some(1), "{said:?}");
     assert!(said.stderr.contains("another process adds pages"), "{}", said.stderr);
-    assert!(other.seen().is_empty() && !dir.path().join("out").exists());
+    assert!(other.requests().is_empty() && !dir.path().join("out").exists());
     fs::write(dir.path().join("a.txt"), words(0, 100)).unwrap();
     let made = json_of(&mut check(dir.path(), &["--index", "index"]));
     assert_eq!(made["errors"], json!([]));
@@ -248,14 +248,14 @@ fn a_search_engine_finds_sources_which_are_fetched() {
     assert_eq!(sources(&made), [site.url("/1").to_string()], "{made:#}");
     assert_eq!((&made["sources"][0]["found_by"], &made["queries"]), (&json!("SearXNG"), &json!(2)));
     assert_eq!(made["violation"], true);
-    let asked: Vec<String> = engine.seen().iter().map(|seen| seen.asked.param("q").unwrap()).collect();
+    let asked: Vec<String> = engine.requests().iter().map(|seen| seen.request.param("q").unwrap()).collect();
     assert_eq!(asked.len(), 2);
     assert!(asked.iter().all(|query| query.starts_with("\"word") && query.ends_with('"')), "{asked:?}");
 
     let budget = ["--search", &search, "--max-queries", "3", "--query-budget", "1", "--no-short-circuit"];
     let made = json_of(&mut check(dir.path(), &budget));
     assert!(made["errors"][0]["error"].as_str().unwrap().contains("budget of 1"), "{made:#}");
-    assert_eq!(engine.seen().len(), 3);
+    assert_eq!(engine.requests().len(), 3);
 
     // A result of the engine is not fetched if the guard refuses its address: only the engine's own address was
     // allowed.
@@ -328,6 +328,6 @@ fn a_key_that_is_missing_is_named_and_one_that_is_there_is_never_told() {
         assert_eq!(said.code, Some(0), "{said:?}");
         assert!(said.stderr.contains("quota") && !said.stderr.contains("s3cret"), "{}", said.stderr);
     }
-    let sent = engine.seen();
-    assert_eq!(sent[0].asked.header("x-subscription-token"), Some("s3cret"));
+    let sent = engine.requests();
+    assert_eq!(sent[0].request.header("x-subscription-token"), Some("s3cret"));
 }

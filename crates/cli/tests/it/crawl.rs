@@ -77,7 +77,7 @@ fn the_report_adds_up() {
         (&report["finish_reason"], &report["pages"], &report["seed"]),
         (&json!("finished"), &json!(3), &json!(7))
     );
-    assert_eq!(report["requests"], site.seen().len());
+    assert_eq!(report["requests"], site.requests().len());
     assert!(
         report["cpu_s"].as_f64().unwrap() > 0.0 && report["peak_rss_bytes"].as_u64().unwrap() > 1_000_000
     );
@@ -143,7 +143,7 @@ fn max_depth_is_the_number_of_links_from_a_start_url() {
 
 #[test]
 fn max_depth_beyond_the_guard_is_honoured() {
-    let next = |asked: &huntsman_testkit::Asked| {
+    let next = |asked: &huntsman_testkit::SiteRequest| {
         let next: u32 = asked.path().trim_start_matches('/').parse().unwrap_or(0) + 1;
         Answer::html(format!("<a href='/{next}'>n</a>"))
     };
@@ -155,7 +155,7 @@ fn max_depth_beyond_the_guard_is_honoured() {
 
 #[test]
 fn max_time_stops_a_slow_site() {
-    let slow = |asked: &huntsman_testkit::Asked| {
+    let slow = |asked: &huntsman_testkit::SiteRequest| {
         let next: u32 = asked.path().trim_start_matches('/').parse().unwrap_or(0) + 1;
         Answer::html(format!("<a href='/{next}'>n</a>")).delay(std::time::Duration::from_millis(100))
     };
@@ -394,7 +394,7 @@ fn credentials_and_secret_headers_reach_their_origin() {
     let origin = site.url("/").origin().ascii_serialization();
     let flags = [format!("--auth={origin}=me:secret"), format!("--secret-header={origin}=X-Key: abc")];
     let said = run(crawl(dir.path(), &site).args(flags).args(["--set", "log_level=debug"]));
-    let first = &site.seen()[0].asked;
+    let first = &site.requests()[0].request;
     assert_eq!(first.header("authorization"), Some("Basic bWU6c2VjcmV0"));
     assert_eq!(first.header("x-key"), Some("abc"));
     assert!(!said.stderr.contains("secret\"") && !said.stderr.contains("me:secret"), "{}", said.stderr);
@@ -413,7 +413,7 @@ fn settings_come_from_file_environment_and_flags() {
         .args(["--max-depth", "0", "--out", "3", "--set", "user_agent=from-flag"])
         .env("HUNTSMAN_USER_AGENT", "from-environment"));
     let agents: Vec<_> =
-        site.seen().iter().map(|seen| seen.asked.header("user-agent").unwrap().to_owned()).collect();
+        site.requests().iter().map(|seen| seen.request.header("user-agent").unwrap().to_owned()).collect();
     assert_eq!(agents, ["from-file", "from-environment", "from-flag"]);
 }
 

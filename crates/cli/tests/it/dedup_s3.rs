@@ -145,7 +145,7 @@ fn a_bucket_gives_what_the_same_folder_gives_also_over_connections_that_break() 
 
     // Many responses are cut off, some in the middle of a piece; the rest of the object is then fetched.
     let proxy = Proxy::start(server.port());
-    let cuts = Cuts { seed: 5, most_bytes: 1_500_000, counted: Counted::Answers };
+    let cuts = Cuts { seed: 5, max_bytes: 1_500_000, counted: Counted::Answers };
     println!("{cuts:?}");
     proxy.cut(Some(cuts));
     let said = run(at(&format!("http://127.0.0.1:{}", proxy.port()), path).args([

@@ -20,11 +20,11 @@ fn site() -> RunningSite {
 fn a_finished_crawl_says_so_and_asks_nobody() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     run(&mut crawl(dir.path(), &site));
-    let before = (site.seen().len(), std::fs::read(dir.path().join("out/pages.jsonl")).unwrap());
+    let before = (site.requests().len(), std::fs::read(dir.path().join("out/pages.jsonl")).unwrap());
     let said = run(&mut crawl(dir.path(), &site));
     assert_eq!(said.code, Some(0), "{said:?}");
     assert!(said.stderr.contains("finished crawl") && said.stderr.contains("--fresh"), "{}", said.stderr);
-    let after = (site.seen().len(), std::fs::read(dir.path().join("out/pages.jsonl")).unwrap());
+    let after = (site.requests().len(), std::fs::read(dir.path().join("out/pages.jsonl")).unwrap());
     assert_eq!(before, after);
 }
 

@@ -53,9 +53,9 @@ fn urls(site: &RunningSite) -> BTreeSet<String> {
 
 fn wait_until(site: &RunningSite, requests: usize, child: &mut Child) {
     let deadline = Instant::now() + Duration::from_secs(60);
-    while site.seen().len() < requests {
+    while site.requests().len() < requests {
         assert!(child.try_wait().unwrap().is_none(), "the crawl ended");
-        assert!(Instant::now() < deadline, "{} of {requests} requests came", site.seen().len());
+        assert!(Instant::now() < deadline, "{} of {requests} requests came", site.requests().len());
         std::thread::sleep(Duration::from_millis(3));
     }
 }
@@ -112,7 +112,7 @@ fn info_tells_how_far_the_crawl_came() {
     let info = json(&job(dir.path(), &["info", "out", "--json"]));
     assert_eq!((&info["state"], &info["finish_reason"]), (&"finished".into(), &"finished".into()));
     assert_eq!((&info["pages"], &info["queued"]), (&(2 * PAGES + 1).into(), &0.into()));
-    assert_eq!(site.seen().len(), 2 * PAGES + 1);
+    assert_eq!(site.requests().len(), 2 * PAGES + 1);
 }
 
 #[test]
@@ -233,9 +233,9 @@ fn where_there_is_no_state_nothing_is_made() {
     let mut command = kept(dir.path(), &site, "redb");
     command.args(["--set", "httpcache_enabled=true", "--set", "httpcache_dir=cache", "--max-pages", "5"]);
     assert_eq!(run(command.args(["--out", "other"])).code, Some(0));
-    assert!(job(dir.path(), &["info", "cache"]).stderr.contains("no state of a crawl"));
+    assert!(job(dir.path(), &["info", "cache"]).stderr.contains("not the state of a crawl"));
     let said = run(huntsman(dir.path()).args(["cache", "rm", "other/state/job", "--all"]));
-    assert!(said.code == Some(2) && said.stderr.contains("no HTTP cache"), "{said:?}");
+    assert!(said.code == Some(2) && said.stderr.contains("not an HTTP cache"), "{said:?}");
     assert_eq!(json(&job(dir.path(), &["info", "other", "--json"]))["pages"], 5);
     // A crawl with its queue in memory leaves no job.
     assert_eq!(run(kept(dir.path(), &site, "memory").args(["--max-pages", "5"])).code, Some(0));

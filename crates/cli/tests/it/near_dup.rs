@@ -147,8 +147,8 @@ fn a_crawl_that_is_killed_tells_each_pair_once_over_all_its_runs() {
     };
     for _ in 0..4 {
         let mut child = kept().spawn().unwrap();
-        let until = site.seen().len() + rng.random_range(20..PAGES / 5);
-        while site.seen().len() < until && child.try_wait().unwrap().is_none() {
+        let until = site.requests().len() + rng.random_range(20..PAGES / 5);
+        while site.requests().len() < until && child.try_wait().unwrap().is_none() {
             std::thread::sleep(Duration::from_millis(2));
         }
         child.kill().unwrap();

@@ -74,7 +74,7 @@ fn a_private_address_is_refused_before_anything_is_made() {
     let url = site.url("/").to_string();
     let flag = format!("--allow-address 127.0.0.1:{}", site.port());
     refused(&[&url], 1, &["127.0.0.1", &flag]);
-    assert_eq!(site.seen().len(), 0);
+    assert_eq!(site.requests().len(), 0);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn odd_spellings_of_a_private_address_are_refused_too() {
     for host in ["2130706433", "0x7f.1", "0177.0.0.1", "[::ffff:127.0.0.1]", "127.1"] {
         refused(&[&format!("http://{host}:{}/", site.port())], 1, &["--allow-address"]);
     }
-    assert_eq!(site.seen().len(), 0);
+    assert_eq!(site.requests().len(), 0);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn an_output_that_cannot_be_written() {
     };
     out("/proc/nowhere/out");
     out("/dev/null");
-    assert_eq!(site.seen().len(), 0);
+    assert_eq!(site.requests().len(), 0);
 }
 
 #[test]

@@ -29,8 +29,8 @@ fn kept(directory: &Path, site: &RunningSite, store: &str) -> Command {
 
 fn wait_until(site: &RunningSite, requests: usize, child: &mut Child) {
     let deadline = Instant::now() + Duration::from_secs(60);
-    while site.seen().len() < requests && child.try_wait().unwrap().is_none() {
-        assert!(Instant::now() < deadline, "{} of {requests} requests came", site.seen().len());
+    while site.requests().len() < requests && child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "{} of {requests} requests came", site.requests().len());
         std::thread::sleep(Duration::from_millis(3));
     }
 }
@@ -60,11 +60,11 @@ fn kill_and_go_on(store: &str) {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     for part in 1..=3 {
         let mut child = kept(dir.path(), &site, store).spawn().unwrap();
-        let before = site.seen().len();
+        let before = site.requests().len();
         wait_until(&site, before + rng.random_range(10..PAGES / 3), &mut child);
         child.kill().unwrap();
         child.wait().unwrap();
-        println!("killed after {} requests in run {part}", site.seen().len() - before);
+        println!("killed after {} requests in run {part}", site.requests().len() - before);
     }
     let said = run(&mut kept(dir.path(), &site, store));
     assert_eq!(said.code, Some(0), "{said:?}");
@@ -87,7 +87,7 @@ fn a_crawl_that_is_stopped_goes_on_and_asks_for_no_page_twice() {
     let (dir, site) = (tempfile::tempdir().unwrap(), site());
     for _ in 0..2 {
         let mut child = kept(dir.path(), &site, "redb").spawn().unwrap();
-        let before = site.seen().len();
+        let before = site.requests().len();
         wait_until(&site, before + 300, &mut child);
         signal(&child, "INT");
         assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -95,7 +95,7 @@ fn a_crawl_that_is_stopped_goes_on_and_asks_for_no_page_twice() {
     }
     assert_eq!(run(&mut kept(dir.path(), &site, "redb")).code, Some(0));
     assert_complete(dir.path(), &site);
-    assert_eq!(site.seen().len(), PAGES);
+    assert_eq!(site.requests().len(), PAGES);
 }
 
 #[test]
@@ -138,12 +138,12 @@ fn a_damaged_state_is_said_and_never_begun_anew() {
             "empty" => std::fs::write(&store, b"").unwrap(),
             _ => std::fs::write(&store, &whole[..whole.len() / 3]).unwrap(),
         }
-        let asked = site.seen().len();
+        let asked = site.requests().len();
         let said = run(&mut kept(dir.path(), &site, "redb"));
         assert_eq!(said.code, Some(1), "{damage}: {said:?}");
         assert!(said.stderr.contains("store.redb"), "{damage}: {}", said.stderr);
         assert_eq!(std::fs::read(dir.path().join("out/pages.jsonl")).unwrap(), pages, "{damage}");
-        assert!(site.seen().len() <= asked + 1, "{damage}: nothing is crawled");
+        assert!(site.requests().len() <= asked + 1, "{damage}: nothing is crawled");
     }
     std::fs::write(&store, &whole).unwrap();
     assert_eq!(run(&mut kept(dir.path(), &site, "redb")).code, Some(0), "nothing was made worse");

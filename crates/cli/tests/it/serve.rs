@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use huntsman_testkit::browser::Browser;
 use huntsman_testkit::prometheus::check_metrics;
-use huntsman_testkit::{Answer, Asked, RunningSite, Site};
+use huntsman_testkit::{Answer, RunningSite, Site, SiteRequest};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -176,7 +176,7 @@ fn keys(value: &Value) -> Vec<&str> {
 /// A site with a wiki and sources of all kinds.
 fn site() -> RunningSite {
     let text = words(0, 300);
-    let wiki = move |asked: &Asked| {
+    let wiki = move |asked: &SiteRequest| {
         let wikitext = |text: String| {
             Answer::status(200).header("content-type", "text/x-wiki; charset=UTF-8").body(text)
         };
@@ -456,7 +456,7 @@ fn a_result_is_kept_with_a_cache_and_told_as_such() {
 
 /// A search engine that returns one address, or fails.
 fn engine(url: String) -> RunningSite {
-    let found = move |asked: &Asked| match asked.param("q") {
+    let found = move |asked: &SiteRequest| match asked.param("q") {
         Some(query) if query.contains("word") => Answer::status(200)
             .header("content-type", "application/json")
             .body(json!({"results": [{"url": url}]}).to_string()),
@@ -905,7 +905,7 @@ fn a_browser_compares_texts_and_a_click_on_a_match_leads_to_the_other_side() {
     assert!(browser.url().ends_with("/compare#s1-0"), "{}", browser.url());
     assert_eq!((browser.count("#s1-0:target"), browser.text(":target")), (1, words(10, 50)));
     assert_ne!(browser.style(":target", "background-color"), browser.style("#a1-0", "background-color"));
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.console_messages(), Vec::<String>::new());
 }
 
 #[test]
@@ -921,7 +921,7 @@ fn a_browser_looks_for_sources_and_the_page_of_a_comparison_leads_from_side_to_s
     assert_eq!((browser.count("table.list tr.suspected"), browser.count("table.list tr.unread")), (1, 1));
     browser.click("table.list tr.suspected a");
     browser.wait_for(":target h2");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.console_messages(), Vec::<String>::new());
 
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("a.txt"), format!("begin\n{}", words(0, 60))).unwrap();
@@ -936,5 +936,5 @@ fn a_browser_looks_for_sources_and_the_page_of_a_comparison_leads_from_side_to_s
     assert_eq!(browser.text(":target"), words(10, 50));
     browser.click("#s1-0");
     browser.wait_for("#a1-0:target");
-    assert_eq!(browser.complaints(), Vec::<String>::new());
+    assert_eq!(browser.console_messages(), Vec::<String>::new());
 }

@@ -80,7 +80,7 @@ fn the_second_signal_ends_at_once() {
 
 #[test]
 fn a_reader_that_goes_away_ends_the_crawl_with_a_message() {
-    let endless = |asked: &huntsman_testkit::Asked| {
+    let endless = |asked: &huntsman_testkit::SiteRequest| {
         let next: u32 = asked.path().trim_start_matches('/').parse().unwrap_or(0) + 1;
         Answer::html(format!("<title>{}</title><a href='/{next}'>n</a>", "x".repeat(2_000)))
     };

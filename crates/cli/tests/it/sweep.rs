@@ -205,17 +205,17 @@ fn a_sweep_that_is_killed_goes_on_without_loss_and_no_domain_is_asked_twice_at_o
         command
     };
     for part in 0..3 {
-        let before = sources.seen().len();
+        let before = sources.requests().len();
         let mut child = command().spawn().unwrap();
         let wanted = before + rng.random_range(10..100);
         let deadline = Instant::now() + Duration::from_secs(60);
-        while sources.seen().len() < wanted && child.try_wait().unwrap().is_none() {
+        while sources.requests().len() < wanted && child.try_wait().unwrap().is_none() {
             assert!(Instant::now() < deadline);
             std::thread::sleep(Duration::from_millis(3));
         }
         child.kill().unwrap();
         child.wait().unwrap();
-        println!("killed after {} requests in run {part}", sources.seen().len() - before);
+        println!("killed after {} requests in run {part}", sources.requests().len() - before);
         let said = run(huntsman(dir.path()).args(["verify", "out"]));
         assert_eq!(said.code, Some(0), "{said:?}");
     }

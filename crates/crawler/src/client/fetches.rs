@@ -33,7 +33,7 @@ impl FetchId {
 
     /// Assigns the fetch of a request to the request that replaces it, even if a middleware created that one from
     /// scratch.
-    pub(crate) fn hand_on(from: &Request, to: &mut Request) {
+    pub(crate) fn inherit_fetch(from: &Request, to: &mut Request) {
         if let Some(Self(id)) = Self::of(from) {
             to.meta.insert(META.to_owned(), id.into());
         }
@@ -50,34 +50,34 @@ type Key = (Fingerprint, Arc<str>);
 type Outcome<T> = Option<Result<T, ClientError>>;
 
 /// All fetches of a client.
-pub(super) struct Fetches<T>(Mutex<Open<T>>);
+pub(super) struct Fetches<T>(Mutex<State<T>>);
 
-struct Open<T> {
+struct State<T> {
     last: u64,
-    fetches: HashMap<FetchId, Arc<Waiting<T>>>,
+    fetches: HashMap<FetchId, Arc<SharedFetch<T>>>,
     by_key: HashMap<Key, FetchId>,
     /// Why the crawl has ended; `None` while it runs.
     ended: Option<Arc<str>>,
 }
 
 /// One fetch. Its callers hold the receivers of its result.
-pub(super) struct Waiting<T> {
+pub(super) struct SharedFetch<T> {
     key: Key,
     outcome: watch::Sender<Outcome<T>>,
     has_begun: AtomicBool,
     /// A response that does not become a page; kept until the record of the drop arrives.
-    answer: Mutex<Option<Response>>,
+    response: Mutex<Option<Response>>,
 }
 
 /// The registration of one caller of a fetch.
-pub(super) struct Joined<T> {
-    pub(super) waiting: Arc<Waiting<T>>,
+pub(super) struct Registration<T> {
+    pub(super) shared: Arc<SharedFetch<T>>,
     pub(super) outcome: watch::Receiver<Outcome<T>>,
     /// Set for the first caller: the fetch has to be queued under this id.
     pub(super) to_queue: Option<FetchId>,
 }
 
-impl<T> Waiting<T> {
+impl<T> SharedFetch<T> {
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun.load(Ordering::Relaxed)
     }
@@ -87,60 +87,60 @@ impl<T> Fetches<T> {
     pub(super) fn new() -> Self {
         // A job may still have requests of an earlier client; their ids must not collide with new ones.
         let last = rand::random::<u64>() >> 1;
-        let open = Open { last, fetches: HashMap::new(), by_key: HashMap::new(), ended: None };
-        Self(Mutex::new(open))
+        let state = State { last, fetches: HashMap::new(), by_key: HashMap::new(), ended: None };
+        Self(Mutex::new(state))
     }
 
-    fn open(&self) -> MutexGuard<'_, Open<T>> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn is_ended(&self) -> bool {
-        self.open().ended.is_some()
+        self.lock().ended.is_some()
     }
 
     /// Registers a caller for a page that other callers already wait for, or as the first caller.
-    pub(super) fn join(&self, key: Key) -> Result<Joined<T>, ClientError> {
-        let mut open = self.open();
-        if let Some(reason) = &open.ended {
+    pub(super) fn join(&self, key: Key) -> Result<Registration<T>, ClientError> {
+        let mut state = self.lock();
+        if let Some(reason) = &state.ended {
             return Err(ClientError::Ended { reason: Arc::clone(reason) });
         }
-        if let Some(waiting) = open.by_key.get(&key).and_then(|id| open.fetches.get(id)) {
-            let outcome = waiting.outcome.subscribe();
-            return Ok(Joined { waiting: Arc::clone(waiting), outcome, to_queue: None });
+        if let Some(shared) = state.by_key.get(&key).and_then(|id| state.fetches.get(id)) {
+            let outcome = shared.outcome.subscribe();
+            return Ok(Registration { shared: Arc::clone(shared), outcome, to_queue: None });
         }
-        open.last += 1;
-        let id = FetchId(open.last);
+        state.last += 1;
+        let id = FetchId(state.last);
         let (sender, outcome) = watch::channel(None);
-        let waiting = Arc::new(Waiting {
+        let shared = Arc::new(SharedFetch {
             key: key.clone(),
             outcome: sender,
             has_begun: AtomicBool::new(false),
-            answer: Mutex::new(None),
+            response: Mutex::new(None),
         });
-        open.by_key.insert(key, id);
-        open.fetches.insert(id, Arc::clone(&waiting));
-        Ok(Joined { waiting, outcome, to_queue: Some(id) })
+        state.by_key.insert(key, id);
+        state.fetches.insert(id, Arc::clone(&shared));
+        Ok(Registration { shared, outcome, to_queue: Some(id) })
     }
 
     /// Whether a caller waits for a fetch. If there is none, the fetch is forgotten in the same step, so that the
     /// next caller starts a new one.
     pub(super) fn is_wanted(&self, id: FetchId) -> bool {
-        self.open().wanted(id).is_some()
+        self.lock().wanted(id).is_some()
     }
 
     /// Marks that a fetch leaves the queue. Returns whether a caller still waits for it.
     pub(super) fn begin(&self, id: FetchId) -> bool {
-        let mut open = self.open();
-        let wanted = open.wanted(id);
-        wanted.inspect(|waiting| waiting.has_begun.store(true, Ordering::Relaxed)).is_some()
+        let mut state = self.lock();
+        let wanted = state.wanted(id);
+        wanted.inspect(|shared| shared.has_begun.store(true, Ordering::Relaxed)).is_some()
     }
 
     /// Returns when a fetch has had no callers for as long as `grace`; the fetch is forgotten then.
     pub(super) async fn given_up(&self, id: FetchId, grace: Duration) {
-        let Some(waiting) = self.open().fetches.get(&id).map(Arc::clone) else { return };
+        let Some(shared) = self.lock().fetches.get(&id).map(Arc::clone) else { return };
         loop {
-            waiting.outcome.closed().await;
+            shared.outcome.closed().await;
             tokio::time::sleep(grace).await;
             if !self.is_wanted(id) {
                 return;
@@ -149,58 +149,58 @@ impl<T> Fetches<T> {
     }
 
     /// Stores a response that does not become a page.
-    pub(super) fn answered(&self, id: FetchId, response: Response) {
-        if let Some(waiting) = self.open().fetches.get(&id) {
-            *waiting.answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
+    pub(super) fn store_response(&self, id: FetchId, response: Response) {
+        if let Some(shared) = self.lock().fetches.get(&id) {
+            *shared.response.lock().unwrap_or_else(PoisonError::into_inner) = Some(response);
         }
     }
 
     /// Delivers the page of a fetch to its callers.
     pub(super) fn deliver(&self, id: FetchId, page: T) {
-        if let Some(waiting) = self.open().remove(id) {
-            waiting.outcome.send_replace(Some(Ok(page)));
+        if let Some(shared) = self.lock().remove(id) {
+            shared.outcome.send_replace(Some(Ok(page)));
         }
     }
 
     /// Reports to the callers that the request of a fetch ended without a page.
     pub(super) fn fail(&self, id: FetchId, dropped: &Dropped) {
-        let Some(waiting) = self.open().remove(id) else { return };
-        let response = waiting.answer.lock().unwrap_or_else(PoisonError::into_inner).take().map(Arc::new);
+        let Some(shared) = self.lock().remove(id) else { return };
+        let response = shared.response.lock().unwrap_or_else(PoisonError::into_inner).take().map(Arc::new);
         let error = ClientError::Dropped { dropped: Arc::new(dropped.clone()), response };
-        waiting.outcome.send_replace(Some(Err(error)));
+        shared.outcome.send_replace(Some(Err(error)));
     }
 
     /// Reports to all callers, present and later ones, that the crawl has ended. If it is called again, the first
     /// reason is kept.
     pub(super) fn end(&self, reason: &str) {
-        let mut open = self.open();
-        let reason = Arc::clone(open.ended.get_or_insert_with(|| reason.into()));
-        open.by_key.clear();
-        let fetches = std::mem::take(&mut open.fetches);
-        drop(open);
-        for waiting in fetches.into_values() {
-            waiting.outcome.send_replace(Some(Err(ClientError::Ended { reason: Arc::clone(&reason) })));
+        let mut state = self.lock();
+        let reason = Arc::clone(state.ended.get_or_insert_with(|| reason.into()));
+        state.by_key.clear();
+        let fetches = std::mem::take(&mut state.fetches);
+        drop(state);
+        for shared in fetches.into_values() {
+            shared.outcome.send_replace(Some(Err(ClientError::Ended { reason: Arc::clone(&reason) })));
         }
     }
 }
 
-impl<T> Open<T> {
-    fn wanted(&mut self, id: FetchId) -> Option<&Waiting<T>> {
+impl<T> State<T> {
+    fn wanted(&mut self, id: FetchId) -> Option<&SharedFetch<T>> {
         if self.fetches.get(&id)?.outcome.receiver_count() == 0 {
             self.remove(id);
         }
-        self.fetches.get(&id).map(|waiting| &**waiting)
+        self.fetches.get(&id).map(|shared| &**shared)
     }
 
-    fn remove(&mut self, id: FetchId) -> Option<Arc<Waiting<T>>> {
-        let waiting = self.fetches.remove(&id)?;
-        self.by_key.remove(&waiting.key);
-        Some(waiting)
+    fn remove(&mut self, id: FetchId) -> Option<Arc<SharedFetch<T>>> {
+        let shared = self.fetches.remove(&id)?;
+        self.by_key.remove(&shared.key);
+        Some(shared)
     }
 }
 
 impl<T> fmt::Debug for Fetches<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Fetches").field("open", &self.open().fetches.len()).finish_non_exhaustive()
+        f.debug_struct("Fetches").field("open", &self.lock().fetches.len()).finish_non_exhaustive()
     }
 }

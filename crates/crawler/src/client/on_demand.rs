@@ -95,7 +95,7 @@ impl<T: Clone + Send + Sync + 'static> Spider for OnDemand<T> {
     fn failed(&self, request: &Request, error: &Error, _: &mut Output<()>) -> Result<()> {
         let response = error.downcast_ref::<FetchError>().and_then(FetchError::response);
         if let (Some(id), Some(response)) = (FetchId::of(request), response) {
-            self.fetches.answered(id, response.clone());
+            self.fetches.store_response(id, response.clone());
         }
         Ok(())
     }

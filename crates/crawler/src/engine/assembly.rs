@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::builder::Make;
+use super::builder::Factory;
 use crate::component::{Component, Components, Hooks, PageNeeds};
 use crate::error::{Error, Result};
 use crate::event::Observer;
@@ -20,12 +20,12 @@ pub(crate) struct Registered {
     pub(crate) is_built_in: bool,
     downloader_order: Option<i32>,
     spider_order: Option<i32>,
-    make: Make<Option<Made>>,
+    make: Factory<Option<ComponentHooks>>,
 }
 
 /// The hooks of a component that was created.
 #[derive(Default)]
-struct Made {
+struct ComponentHooks {
     downloader: Option<Arc<dyn DynDownloaderMiddleware>>,
     spider: Option<Arc<dyn SpiderMiddleware>>,
     observer: Option<Arc<dyn Observer>>,
@@ -48,7 +48,7 @@ impl Registered {
             make: Box::new(move |settings| {
                 let Some(component) = make(settings)?.map(Arc::new) else { return Ok(None) };
                 let shared = || Arc::clone(&component);
-                Ok(Some(Made {
+                Ok(Some(ComponentHooks {
                     downloader: hooks.downloader.map(|(_, hook)| hook(shared())),
                     spider: hooks.spider.map(|(_, hook)| hook(shared())),
                     observer: hooks.observer.map(|hook| hook(shared())),
@@ -67,7 +67,12 @@ impl Registered {
             is_built_in: false,
             downloader_order: Some(middleware.order()),
             spider_order: None,
-            make: Box::new(|_| Ok(Some(Made { downloader: Some(Arc::new(middleware)), ..Made::default() }))),
+            make: Box::new(|_| {
+                Ok(Some(ComponentHooks {
+                    downloader: Some(Arc::new(middleware)),
+                    ..ComponentHooks::default()
+                }))
+            }),
         }
     }
 
@@ -78,13 +83,15 @@ impl Registered {
             is_built_in: false,
             downloader_order: None,
             spider_order: Some(middleware.order()),
-            make: Box::new(|_| Ok(Some(Made { spider: Some(Arc::new(middleware)), ..Made::default() }))),
+            make: Box::new(|_| {
+                Ok(Some(ComponentHooks { spider: Some(Arc::new(middleware)), ..ComponentHooks::default() }))
+            }),
         }
     }
 }
 
 /// A middleware and its place in the chain.
-pub(crate) struct Placed<T> {
+pub(crate) struct Ordered<T> {
     pub(crate) name: &'static str,
     pub(crate) order: i32,
     pub(crate) part: T,
@@ -99,10 +106,21 @@ pub struct ComponentInfo {
     pub order: Option<i32>,
 }
 
+/// The usual places of components in the downloader chain and in the spider chain, in their order.
+pub(crate) fn usual_places(registered: &[Registered]) -> (Vec<ComponentInfo>, Vec<ComponentInfo>) {
+    let chain = |order: fn(&Registered) -> Option<i32>| {
+        let placed = |part: &Registered| Some(ComponentInfo { name: part.name, order: Some(order(part)?) });
+        let mut infos: Vec<ComponentInfo> = registered.iter().filter_map(placed).collect();
+        infos.sort_by_key(|info| (info.order, info.name));
+        infos
+    };
+    (chain(|part| part.downloader_order), chain(|part| part.spider_order))
+}
+
 /// All hooks of the components of a crawl.
-pub(crate) struct Assembled {
-    pub(crate) downloader_chain: Vec<Placed<Arc<dyn DynDownloaderMiddleware>>>,
-    pub(crate) spider_chain: Vec<Placed<Arc<dyn SpiderMiddleware>>>,
+pub(crate) struct AssembledComponents {
+    pub(crate) downloader_chain: Vec<Ordered<Arc<dyn DynDownloaderMiddleware>>>,
+    pub(crate) spider_chain: Vec<Ordered<Arc<dyn SpiderMiddleware>>>,
     pub(crate) observers: Vec<Arc<dyn Observer>>,
     pub(crate) parts: Vec<Box<dyn Persist>>,
     pub(crate) needs: PageNeeds,
@@ -113,7 +131,7 @@ pub(crate) struct Assembled {
 
 /// Creates the components, applies the order tables of the settings, and sorts the chains. A component that is
 /// switched off in every chain in which it has a place is not created.
-pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Result<Assembled> {
+pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Result<AssembledComponents> {
     let downloader_table = OrderTable { setting: "downloader_middlewares", of: |part| part.downloader_order };
     let spider_table = OrderTable { setting: "spider_middlewares", of: |part| part.spider_order };
     downloader_table.check(settings, &registered)?;
@@ -142,10 +160,10 @@ pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Resu
         }
         let Some(made) = made else { continue };
         if let (Some(part), Some(order)) = (made.downloader, places[0]) {
-            downloader.chain.push((is_built_in, Placed { name, order, part }));
+            downloader.chain.push((is_built_in, Ordered { name, order, part }));
         }
         if let (Some(part), Some(order)) = (made.spider, places[1]) {
-            spider.chain.push((is_built_in, Placed { name, order, part }));
+            spider.chain.push((is_built_in, Ordered { name, order, part }));
         }
         observers.extend(made.observer);
         parts.extend(made.persist);
@@ -156,7 +174,7 @@ pub(crate) fn assemble(registered: Vec<Registered>, settings: &Settings) -> Resu
     let (spider_chain, spider_infos) = spider.sorted();
     let infos = (downloader_infos, spider_infos);
     let components = Components::new(values);
-    Ok(Assembled { downloader_chain, spider_chain, observers, parts, needs, components, infos })
+    Ok(AssembledComponents { downloader_chain, spider_chain, observers, parts, needs, components, infos })
 }
 
 /// A setting that moves components within one chain, or switches them off, by name.
@@ -205,7 +223,7 @@ impl OrderTable {
 }
 
 struct ChainBuilder<T> {
-    chain: Vec<(bool, Placed<T>)>,
+    chain: Vec<(bool, Ordered<T>)>,
     infos: Vec<ComponentInfo>,
 }
 
@@ -217,7 +235,7 @@ impl<T> Default for ChainBuilder<T> {
 
 impl<T> ChainBuilder<T> {
     /// The middlewares in order; among those of equal order, built-in ones come first, then by name.
-    fn sorted(mut self) -> (Vec<Placed<T>>, Vec<ComponentInfo>) {
+    fn sorted(mut self) -> (Vec<Ordered<T>>, Vec<ComponentInfo>) {
         self.chain.sort_by_key(|(is_built_in, placed)| (placed.order, !is_built_in, placed.name));
         self.infos.sort_by_key(|info| (info.order.is_none(), info.order, info.name));
         (self.chain.into_iter().map(|(_, placed)| placed).collect(), self.infos)

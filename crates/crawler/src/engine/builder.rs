@@ -7,7 +7,7 @@ use std::time::Duration;
 use huntsman_store::Durability;
 use serde_json::Value;
 
-use super::assembly::{Assembled, Registered, assemble};
+use super::assembly::{AssembledComponents, ComponentInfo, Registered, assemble, usual_places};
 use super::commits::Commits;
 use super::crawler::Crawler;
 use crate::component::Component;
@@ -29,14 +29,14 @@ use crate::spider::Spider;
 use crate::stats::Stats;
 
 /// Creates a part of the crawl when the settings are known.
-pub(crate) type Make<T> = Box<dyn FnOnce(&Settings) -> Result<T> + Send>;
+pub(crate) type Factory<T> = Box<dyn FnOnce(&Settings) -> Result<T> + Send>;
 
 /// Builds a crawler. Methods take and return `self`; [`CrawlerBuilder::build`] reports all errors.
 pub struct CrawlerBuilder<S: Spider> {
     pub(crate) spider: S,
     pub(crate) layers: Layers,
     pub(crate) error: Option<Error>,
-    pub(crate) downloader: Option<Make<Box<dyn DynDownloader>>>,
+    pub(crate) downloader: Option<Factory<Box<dyn DynDownloader>>>,
     pub(crate) frontier: Option<Box<dyn DynFrontier>>,
     pub(crate) registered: Vec<Registered>,
     pub(crate) table: SettingsTable,
@@ -123,23 +123,33 @@ impl<S: Spider> CrawlerBuilder<S> {
     ) -> Self {
         self.registered.retain(|other| !(other.is_component && other.name == C::NAME));
         self.registered.push(Registered::component(make));
-        self.with_settings::<C::Settings>()
+        self.declare::<C::Settings>(Some(C::NAME))
     }
 
     /// Declares settings that are not read by a component but by a pipeline or a spider.
-    pub fn with_settings<G: SettingsGroup>(mut self) -> Self {
+    pub fn with_settings<G: SettingsGroup>(self) -> Self {
+        self.declare::<G>(None)
+    }
+
+    fn declare<G: SettingsGroup>(mut self, component: Option<&'static str>) -> Self {
         let twice = G::TABLE.iter().find(|info| self.table.get(info.name).is_some());
         if let Some(twice) = twice.filter(|_| !self.table.has::<G>()) {
-            let what = format!("setting {}: two parts of the crawl declare it", twice.name);
+            let what = format!("setting {}: two components of the crawl declare it", twice.name);
             self.error.get_or_insert(Error::usage(what));
         }
-        self.table.add::<G>();
+        self.table.add::<G>(component);
         self
     }
 
     /// The settings that are known: the engine's, and those of the components added so far.
     pub fn settings_table(&self) -> &SettingsTable {
         &self.table
+    }
+
+    /// The downloader middlewares and the spider middlewares added so far, with the places that they have unless a
+    /// setting moves them, in their order.
+    pub fn components(&self) -> (Vec<ComponentInfo>, Vec<ComponentInfo>) {
+        usual_places(&self.registered)
     }
 
     /// Adds a downloader middleware.
@@ -249,8 +259,15 @@ impl<S: Spider> CrawlerBuilder<S> {
         let downloader = make(&settings)?;
         let order = settings.scheduler_order;
         let frontier = self.frontier.unwrap_or_else(|| Box::new(MemoryFrontier::new(order)));
-        let Assembled { downloader_chain, spider_chain, observers, parts, needs, components, infos } =
-            assemble(self.registered, &settings)?;
+        let AssembledComponents {
+            downloader_chain,
+            spider_chain,
+            observers,
+            parts,
+            needs,
+            components,
+            infos,
+        } = assemble(self.registered, &settings)?;
         self.observers.extend(observers);
         self.parts.extend(parts);
         log::debug!(downloader = ?infos.0, spider = ?infos.1, "components");
@@ -264,9 +281,9 @@ impl<S: Spider> CrawlerBuilder<S> {
         let (frontier, job) = match self.job {
             None => (frontier, None),
             Some(job) => {
-                let disk = DiskFrontier::led(job.store(), order, limits, durability)
+                let disk = DiskFrontier::open_for_job(job.store(), order, limits, durability)
                     .map_err(|error| error.context("resuming: the queue"))?;
-                self.parts.push(Box::new(KeptStats(cx.stats().clone())));
+                self.parts.push(Box::new(PersistedStats(cx.stats().clone())));
                 self.parts.push(Box::new(cx.state().clone()));
                 self.parts.push(Box::new(cx.durable_files().clone()));
                 let commits = Commits::load(job.store(), disk.clone(), self.parts)?;
@@ -299,16 +316,16 @@ impl<S: Spider> CrawlerBuilder<S> {
     }
 
     /// Marks everything added so far as built-in: among components of equal order, built-in ones run first.
-    pub fn built_in(mut self) -> Self {
+    pub fn mark_built_in(mut self) -> Self {
         self.registered.iter_mut().for_each(|component| component.is_built_in = true);
         self
     }
 }
 
 /// Continues the counters of the crawl from the job.
-struct KeptStats(Stats);
+struct PersistedStats(Stats);
 
-impl Persist for KeptStats {
+impl Persist for PersistedStats {
     fn name(&self) -> String {
         "stats".to_owned()
     }

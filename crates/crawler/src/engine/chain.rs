@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::assembly::Placed;
+use super::assembly::Ordered;
 use super::send::Sender;
 use crate::context::Context;
 use crate::drop::DropReason;
@@ -20,28 +20,28 @@ pub(crate) enum Exchanged {
     /// A response for the spider.
     Page(Request, Response),
     /// Another request replaces this one.
-    Again(Box<Request>),
+    Reschedule(Box<Request>),
     /// There is no page: the component that decided, the reason, and the error if there was one.
     Drop(Request, &'static str, DropReason),
 }
 
 /// The downloader side: middlewares in increasing order, then the network.
 pub(crate) struct Chain {
-    pub(crate) middlewares: Vec<Placed<Arc<dyn DynDownloaderMiddleware>>>,
+    pub(crate) middlewares: Vec<Ordered<Arc<dyn DynDownloaderMiddleware>>>,
 }
 
 impl Chain {
     /// Passes one request through `process_request`, the network, and back.
     pub(crate) async fn exchange(&self, mut request: Request, sender: &Sender, cx: &Context) -> Exchanged {
         let mut answer = None;
-        for Placed { name, part, .. } in &self.middlewares {
+        for Ordered { name, part, .. } in &self.middlewares {
             match part.process_request(&mut request, cx).await {
                 Ok(OnRequest::Continue) => {}
                 Ok(OnRequest::Respond(response)) => {
                     answer = Some(Ok(*response));
                     break;
                 }
-                Ok(OnRequest::Reschedule(again)) => return Exchanged::Again(again),
+                Ok(OnRequest::Reschedule(again)) => return Exchanged::Reschedule(again),
                 Ok(OnRequest::Drop(reason)) => return Exchanged::Drop(request, name, reason),
                 Err(error) => {
                     answer = Some(Err((*name, middleware_error(name, error))));
@@ -57,7 +57,7 @@ impl Chain {
             Ok(response) => response,
             Err((component, error)) => match self.exception(&request, &error, cx).await {
                 OnException::Respond(response) => *response,
-                OnException::Reschedule(again) => return Exchanged::Again(again),
+                OnException::Reschedule(again) => return Exchanged::Reschedule(again),
                 OnException::Pass => return Exchanged::Drop(request, component, error.into_drop()),
             },
         };
@@ -65,17 +65,17 @@ impl Chain {
     }
 
     async fn response(&self, request: Request, mut response: Response, cx: &Context) -> Exchanged {
-        for Placed { name, part, .. } in self.middlewares.iter().rev() {
+        for Ordered { name, part, .. } in self.middlewares.iter().rev() {
             match part.process_response(&request, &mut response, cx).await {
                 Ok(OnResponse::Continue) => {}
-                Ok(OnResponse::Reschedule(again)) => return Exchanged::Again(again),
+                Ok(OnResponse::Reschedule(again)) => return Exchanged::Reschedule(again),
                 Ok(OnResponse::Drop(reason)) => {
                     return Exchanged::Drop(request, name, reason.answered(response));
                 }
                 Err(error) => {
                     // An error of the response itself (a body that cannot be decoded) keeps its kind.
                     let reason = match error.downcast_ref::<FetchError>().map(FetchError::drop_reason) {
-                        Some(reason) => reason.because(error),
+                        Some(reason) => reason.with_error(error),
                         None => middleware_error(name, error).into_drop(),
                     };
                     return Exchanged::Drop(request, name, reason.status(response.status));
@@ -86,7 +86,7 @@ impl Chain {
     }
 
     async fn exception(&self, request: &Request, error: &FetchError, cx: &Context) -> OnException {
-        for Placed { name, part, .. } in self.middlewares.iter().rev() {
+        for Ordered { name, part, .. } in self.middlewares.iter().rev() {
             match part.process_exception(request, error, cx).await {
                 Ok(OnException::Pass) => {}
                 Ok(answer) => return answer,

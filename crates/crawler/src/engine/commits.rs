@@ -8,7 +8,7 @@ use huntsman_store::{Batch, Store};
 use tokio::sync::Mutex;
 
 use super::gate::Gate;
-use super::kept_hosts::KeptHosts;
+use super::persisted_hosts::PersistedHosts;
 use crate::context::{Context, Message};
 use crate::error::Result;
 use crate::frontier::DiskFrontier;
@@ -17,20 +17,20 @@ use crate::settings::seconds;
 use crate::simulated::blocking;
 
 /// Interval of the check whether the changes are too many to wait for the commit interval.
-const LOOK: Duration = Duration::from_millis(50);
+const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The parts whose state is committed, and the conditions for a commit.
 pub(crate) struct Commits {
     store: Arc<dyn Store>,
     frontier: DiskFrontier,
     parts: Vec<Box<dyn Persist>>,
-    pub(crate) hosts: KeptHosts,
+    pub(crate) hosts: PersistedHosts,
     pub(crate) gate: Gate,
     /// Only one commit runs at a time, even if its caller was cancelled.
-    one: Arc<Mutex<()>>,
+    commit_lock: Arc<Mutex<()>>,
     /// Items of a page were handed over but not acknowledged: some pipelines may have written them although the page
     /// is not settled.
-    is_ahead: AtomicBool,
+    is_stopped: AtomicBool,
 }
 
 fn part_key(name: &str) -> Vec<u8> {
@@ -60,7 +60,7 @@ impl Commits {
         frontier: DiskFrontier,
         mut parts: Vec<Box<dyn Persist>>,
     ) -> Result<Self> {
-        let hosts = KeptHosts::default();
+        let hosts = PersistedHosts::default();
         parts.push(Box::new(hosts.clone()));
         for part in &parts {
             let name = part.name();
@@ -69,22 +69,22 @@ impl Commits {
                 .and_then(|()| load_entries(&*store, &**part, &name))
                 .map_err(|error| error.context(format!("resuming: {name}")))?;
         }
-        let (gate, is_ahead) = (Gate::default(), AtomicBool::new(false));
-        Ok(Self { store, frontier, parts, hosts, gate, one: Arc::default(), is_ahead })
+        let (gate, is_stopped) = (Gate::default(), AtomicBool::new(false));
+        Ok(Self { store, frontier, parts, hosts, gate, commit_lock: Arc::default(), is_stopped })
     }
 
     /// Stops all commits. Files of pipelines are ahead of the settled pages; the next run truncates them to the
     /// lengths in the last commit. The crawl ends with the error of the pipelines.
     pub(crate) fn stop(&self) {
-        self.is_ahead.store(true, Ordering::Release);
+        self.is_stopped.store(true, Ordering::Release);
     }
 
     /// Writes all changes. Files that the parts refer to are made durable before the store is written.
     pub(crate) async fn commit(self: &Arc<Self>) -> Result<()> {
-        let one = Arc::clone(&self.one).lock_owned().await;
+        let one = Arc::clone(&self.commit_lock).lock_owned().await;
         let (commit, others) = {
             let _closed = self.gate.close().await;
-            if self.is_ahead.load(Ordering::Acquire) {
+            if self.is_stopped.load(Ordering::Acquire) {
                 return Ok(());
             }
             let mut others = Batch::new();
@@ -114,7 +114,7 @@ impl Commits {
 
     /// Waits until the current commit is written.
     pub(crate) async fn written(&self) {
-        drop(self.one.lock().await);
+        drop(self.commit_lock.lock().await);
     }
 
     fn sync(&self) -> Result<()> {
@@ -125,10 +125,10 @@ impl Commits {
 
     /// Commits at intervals until it is aborted; a commit that fails ends the crawl.
     pub(crate) async fn run(self: Arc<Self>, cx: Context) {
-        let interval = seconds(cx.settings().job_commit_interval).max(LOOK);
+        let interval = seconds(cx.settings().job_commit_interval).max(CHECK_INTERVAL);
         let mut last = tokio::time::Instant::now();
         loop {
-            tokio::time::sleep(LOOK.min(interval)).await;
+            tokio::time::sleep(CHECK_INTERVAL.min(interval)).await;
             if last.elapsed() < interval && !self.frontier.is_commit_due() {
                 continue;
             }
@@ -214,7 +214,8 @@ mod tests {
         let record = Record::default();
         let store: Arc<dyn Store> = Arc::new(Recorded(MemoryStore::new(), Arc::clone(&record)));
         let (order, limits) = (Order::Bfs, DiskLimits::default());
-        let frontier = DiskFrontier::led(Arc::clone(&store), order, limits, Durability::Full).unwrap();
+        let frontier =
+            DiskFrontier::open_for_job(Arc::clone(&store), order, limits, Durability::Full).unwrap();
         let part = Arc::new(Part { record: Arc::clone(&record), fails, commits: OnceLock::new() });
         let parts: Vec<Box<dyn Persist>> = vec![Box::new(Arc::clone(&part))];
         let commits = Arc::new(Commits::load(store, frontier.clone(), parts).unwrap());

@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::assembly::Placed;
+use super::assembly::Ordered;
 use super::chain::Chain;
 use super::commits::Commits;
 use super::gate::Gate;
-use super::given_back::GivenBack;
 use super::inline::Inline;
 use super::items::ItemBatch;
 use super::known_links::KnownLinks;
 use super::parse::{Job, Parsed};
+use super::release_counts::ReleaseCounts;
 use super::send::Sender;
 use crate::active::ActiveBytes;
 use crate::component::PageNeeds;
@@ -39,14 +39,14 @@ pub(crate) struct Core<S: Spider> {
     pub(crate) cx: Context,
     pub(crate) spider: S,
     pub(crate) chain: Chain,
-    pub(crate) spider_chain: Vec<Placed<Arc<dyn SpiderMiddleware>>>,
+    pub(crate) spider_chain: Vec<Ordered<Arc<dyn SpiderMiddleware>>>,
     pub(crate) page_needs: PageNeeds,
     pub(crate) sender: Sender,
     pub(crate) frontier: Box<dyn DynFrontier>,
     pub(crate) items: mpsc::Sender<ItemBatch<S::Item>>,
     pub(crate) fingerprinter: Fingerprinter,
     pub(crate) known_links: KnownLinks,
-    pub(crate) given_back: GivenBack,
+    pub(crate) release_counts: ReleaseCounts,
     pub(crate) slot_by: SlotBy,
     /// `None` without a job.
     pub(crate) commits: Option<Arc<Commits>>,

@@ -7,17 +7,17 @@ use std::sync::atomic::AtomicBool;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::mpsc;
 
-use super::assembly::{ComponentInfo, Placed};
+use super::assembly::{ComponentInfo, Ordered};
 use super::chain::Chain;
 use super::commits::Commits;
 use super::core::{Core, Counters};
 use super::gate::Gate;
-use super::given_back::GivenBack;
 use super::handle::Handle as CrawlHandle;
 use super::inline::Inline;
 use super::items::{self, Items};
 use super::known_links::KnownLinks;
-use super::run::{Ran, Run};
+use super::release_counts::ReleaseCounts;
+use super::run::{LoopResult, Run};
 use super::send::Sender;
 use super::tasks;
 use super::watch;
@@ -35,7 +35,7 @@ use crate::pace::Pace;
 use crate::pipeline::DynPipeline;
 use crate::report::CrawlReport;
 use crate::request::Fingerprinter;
-use crate::signals::{Signals, Stopping};
+use crate::signals::{Signals, StopMode};
 use crate::spider::Spider;
 
 /// An assembled and checked crawl. Created by [`CrawlerBuilder::build`](crate::CrawlerBuilder::build).
@@ -45,8 +45,8 @@ pub struct Crawler<S: Spider> {
     pub(crate) spider: S,
     pub(crate) downloader: Box<dyn DynDownloader>,
     pub(crate) frontier: Box<dyn DynFrontier>,
-    pub(crate) downloader_chain: Vec<Placed<Arc<dyn DynDownloaderMiddleware>>>,
-    pub(crate) spider_chain: Vec<Placed<Arc<dyn SpiderMiddleware>>>,
+    pub(crate) downloader_chain: Vec<Ordered<Arc<dyn DynDownloaderMiddleware>>>,
+    pub(crate) spider_chain: Vec<Ordered<Arc<dyn SpiderMiddleware>>>,
     pub(crate) page_needs: PageNeeds,
     pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
     pub(crate) pace: Option<Pace>,
@@ -78,7 +78,7 @@ impl<S: Spider> Crawler<S> {
     pub async fn run(self) -> Result<CrawlReport> {
         let _steered = self.takes_signals.then(|| {
             let (signals, handle) = (Signals::listen(), self.handle());
-            Beside(tokio::spawn(async move { signals.steer(&handle, tell_of_signal).await }))
+            HelperTask(tokio::spawn(async move { signals.stop_on_signals(&handle, log_signal).await }))
         });
         // Run on a worker of the runtime, not on the thread that blocks on it, so that messages stay on one thread.
         match tokio::spawn(self.crawl()).await {
@@ -129,7 +129,7 @@ impl<S: Spider> Crawler<S> {
             items,
             fingerprinter,
             known_links: KnownLinks::new(),
-            given_back: GivenBack::default(),
+            release_counts: ReleaseCounts::default(),
             slot_by,
             gate: commits.as_ref().map_or_else(Gate::default, |commits| commits.gate.clone()),
             commits: commits.clone(),
@@ -141,11 +141,15 @@ impl<S: Spider> Crawler<S> {
         let committing = commits.as_ref().map(|commits| {
             tasks::watched(&cx, "saving the state of the crawl", Arc::clone(commits).run(cx.clone()))
         });
-        let Ran { reason, failed_seeds, seeds, error, hosts } =
-            match tasks::caught("the engine's loop", Run::new(Arc::clone(&core), messages).run()).await {
-                Ok(ran) => ran,
-                Err(error) => Ran::failed(error),
-            };
+        let LoopResult { reason, failed_seeds, seeds, error, hosts } = match tasks::catch_panic(
+            "the engine's loop",
+            Run::new(Arc::clone(&core), messages).run(),
+        )
+        .await
+        {
+            Ok(ran) => ran,
+            Err(error) => LoopResult::failed(error),
+        };
         watch.abort();
         if let Some(committing) = committing {
             committing.abort();
@@ -208,18 +212,18 @@ impl<S: Spider> Crawler<S> {
 }
 
 /// A helper task that ends together with its crawl.
-struct Beside(tokio::task::JoinHandle<()>);
+struct HelperTask(tokio::task::JoinHandle<()>);
 
-impl Drop for Beside {
+impl Drop for HelperTask {
     fn drop(&mut self) {
         self.0.abort();
     }
 }
 
-fn tell_of_signal(stopping: Stopping) {
+fn log_signal(stopping: StopMode) {
     match stopping {
-        Stopping::Gently => log::warn!("a signal: the crawl stops; a second one aborts it"),
-        Stopping::AtOnce => log::warn!("a second signal: the crawl is aborted"),
+        StopMode::Graceful => log::warn!("a signal: the crawl stops; a second one aborts it"),
+        StopMode::Immediate => log::warn!("a second signal: the crawl is aborted"),
     }
 }
 

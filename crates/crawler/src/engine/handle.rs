@@ -51,7 +51,7 @@ impl Handle {
     }
 
     /// Changes the politeness of a slot.
-    pub fn politeness(&self, host: &HostKey, change: Politeness) {
+    pub fn set_politeness(&self, host: &HostKey, change: Politeness) {
         self.cx.tell(Message::Politeness(host.clone(), change, None));
     }
 

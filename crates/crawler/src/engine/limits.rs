@@ -61,7 +61,7 @@ impl Limits {
     }
 
     /// Reserves a visit of a host.
-    pub(crate) fn take_host(&mut self, host: &HostKey) -> HostRoom {
+    pub(crate) fn reserve_host(&mut self, host: &HostKey) -> HostRoom {
         if self.per_host_limit == 0 {
             return HostRoom::Free;
         }
@@ -77,7 +77,7 @@ impl Limits {
     }
 
     /// Releases the reservation of a visit that ended.
-    pub(crate) fn put_host(&mut self, host: &HostKey, delivered: bool) {
+    pub(crate) fn release_host(&mut self, host: &HostKey, delivered: bool) {
         if let Some((pages, visits)) = self.hosts.get_mut(host) {
             *visits = visits.saturating_sub(1);
             *pages += u64::from(delivered);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::chain::{Exchanged, NESTED_WAIT};
 use super::core::Core;
-use crate::active::Held;
+use crate::active::CountedBytes;
 use crate::context::{Context, Exchange};
 use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
 use crate::request::{Nested, Request};
@@ -32,10 +32,10 @@ impl<S: Spider> Exchange for Core<S> {
                 match self.chain.exchange(request, &self.sender, &cx).await {
                     Exchanged::Page(_, mut response) => {
                         // It is the callback's now, to keep as long as it likes.
-                        response.held = Held::default();
+                        response.counted = CountedBytes::default();
                         return Ok(response);
                     }
-                    Exchanged::Again(again) => request = *again,
+                    Exchanged::Reschedule(again) => request = *again,
                     Exchanged::Drop(_, component, reason) => {
                         let detail = reason.detail.as_deref().unwrap_or(&reason.reason);
                         let kind =

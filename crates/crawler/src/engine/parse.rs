@@ -16,7 +16,7 @@ use crate::log;
 use crate::meta;
 use crate::middleware::{OnFollow, OnPage};
 use crate::output::{Output, Resolved};
-use crate::page::{GivenRequests, Page};
+use crate::page::{Page, RequestListener};
 use crate::request::{DEFAULT_CALLBACK, FoundBy, Request};
 use crate::response::Response;
 use crate::spider::Spider;
@@ -164,13 +164,13 @@ impl<S: Spider> Core<S> {
 
     /// An output whose full batches are sent while the callback runs.
     fn output(self: &Arc<Self>, page: &Rc<Page>) -> Output<S::Item> {
-        let tells_all = page.extensions.get::<GivenRequests>().is_some();
+        let tells_all = page.extensions.get::<RequestListener>().is_some();
         let core = Arc::clone(self);
         let page = Rc::clone(page);
         let flush = move |items: Vec<S::Item>, requests: Vec<Request>| {
             let mut requests = core.follow_all(&page, requests);
             core.admit(&mut requests);
-            core.cx.wait(async {
+            core.cx.block_on(async {
                 if !items.is_empty() {
                     core.deliver(items).await;
                 }
@@ -210,7 +210,7 @@ impl<S: Spider> Core<S> {
         }
         let resolved = self.resolve_anew(page, href);
         if let Resolved::New(url) = &resolved
-            && self.fingerprinter.of_get(url).is_some_and(|fingerprint| self.frontier.is_seen(fingerprint))
+            && self.fingerprinter.of_get(url).is_some_and(|fingerprint| self.frontier.has_seen(fingerprint))
         {
             self.duplicate(url);
             if let Some(key) = key {
@@ -234,12 +234,12 @@ impl<S: Spider> Core<S> {
         let referer: Arc<str> = page.url().as_str().into();
         let depth = page.requested().depth.saturating_add(1);
         let domains = self.spider.allowed_domains();
-        if let Some(given) = page.extensions.get::<GivenRequests>() {
+        if let Some(given) = page.extensions.get::<RequestListener>() {
             requests.iter().for_each(|request| given.tell(request));
         }
         requests.retain_mut(|request| {
             // Most links of a site lead to known pages; filter them before any other work.
-            if !request.unfiltered && self.frontier.is_seen(self.fingerprinter.of(request)) {
+            if !request.unfiltered && self.frontier.has_seen(self.fingerprinter.of(request)) {
                 self.duplicate(&request.url);
                 return false;
             }
@@ -272,7 +272,7 @@ impl<S: Spider> Core<S> {
             true
         });
         if self.slot_by == crate::host::SlotBy::Ip {
-            self.cx.wait(async {
+            self.cx.block_on(async {
                 for request in &mut requests {
                     self.assign(request, None).await;
                 }

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::frontier::{End, LeaseId, Settled};
 use crate::host::HostKey;
-use crate::host_stats::HostNow;
+use crate::host_stats::HostSnapshot;
 use crate::log;
 use crate::losses::LossKind;
 use crate::meta;
@@ -32,15 +32,15 @@ use crate::settings::seconds;
 use crate::spider::Spider;
 
 /// Number of failed start requests kept for the report.
-const FAILED_SEEDS: usize = 1_000;
+const MAX_FAILED_SEEDS: usize = 1_000;
 /// A host that another process has claimed is tried again after this time.
-const CLAIM_AGAIN: Duration = Duration::from_secs(5);
+const CLAIM_RETRY_DELAY: Duration = Duration::from_secs(5);
 /// If a commit is waiting, the queue of a given-up host is dropped after this time.
-const GIVE_UP_AGAIN: Duration = Duration::from_millis(50);
+const GIVE_UP_RETRY_DELAY: Duration = Duration::from_millis(50);
 /// Number of requests recorded at once when a queue is dropped.
 const DRAIN_BATCH: usize = 1_024;
 /// After an abort, recording the requests left in memory takes at most this long.
-const ABORT_RECORDS: Duration = Duration::from_millis(500);
+const ABORT_RECORD_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// State of a running crawl.
 pub(crate) struct Run<S: Spider> {
@@ -76,7 +76,7 @@ struct Stop {
 }
 
 /// The result of the loop.
-pub(crate) struct Ran {
+pub(crate) struct LoopResult {
     pub(crate) reason: String,
     pub(crate) failed_seeds: Vec<(String, String)>,
     pub(crate) seeds: u64,
@@ -84,7 +84,7 @@ pub(crate) struct Ran {
     pub(crate) hosts: Vec<HostReport>,
 }
 
-impl Ran {
+impl LoopResult {
     /// The result of a loop that failed before it could report its state.
     pub(crate) fn failed(error: Error) -> Self {
         Self {
@@ -133,7 +133,7 @@ impl<S: Spider> Run<S> {
     }
 
     /// Crawls until no requests are left, a limit is reached, or the crawl is stopped.
-    pub(crate) async fn run(mut self) -> Ran {
+    pub(crate) async fn run(mut self) -> LoopResult {
         let mut error = self.work().await.err();
         // No more starts are granted. Closing the channel tells this to every task that waits for one, including
         // pipelines.
@@ -169,8 +169,8 @@ impl<S: Spider> Run<S> {
             "start_error".clone_into(&mut reason);
         }
         let leases = self.leased.into_values().collect();
-        let left = leftovers(&self.core, leases, &reason, aborted).await;
-        Ran {
+        let left = settle_leftovers(&self.core, leases, &reason, aborted).await;
+        LoopResult {
             reason,
             failed_seeds: self.failed_seeds,
             seeds: self.seeds_queued + self.seed_errors,
@@ -193,7 +193,7 @@ impl<S: Spider> Run<S> {
             }
             let mut wake = self.grant().await?;
             if !self.given_up.is_empty() {
-                let again = cx.now() + GIVE_UP_AGAIN;
+                let again = cx.now() + GIVE_UP_RETRY_DELAY;
                 wake = Some(wake.map_or(again, |at| at.min(again)));
             }
             // Grants and dropped queues may have made room in the frontier, and no other event would report that.
@@ -306,7 +306,7 @@ impl<S: Spider> Run<S> {
     /// Leases the next request of a slot and starts its visit.
     async fn lease(&mut self, ticket: Ticket, now: Timestamp) -> Result<()> {
         let host = ticket.host.clone();
-        match self.limits.take_host(&host) {
+        match self.limits.reserve_host(&host) {
             super::limits::HostRoom::Free => {}
             super::limits::HostRoom::Wait => {
                 // The host is tried again when one of its visits ends.
@@ -320,13 +320,13 @@ impl<S: Spider> Run<S> {
         }
         if !self.core.frontier.claim(&host).await? {
             // Another process has claimed the host.
-            self.limits.put_host(&host, false);
-            self.scheduler.nothing_due(ticket, Some(now + CLAIM_AGAIN), now);
+            self.limits.release_host(&host, false);
+            self.scheduler.nothing_due(ticket, Some(now + CLAIM_RETRY_DELAY), now);
             return Ok(());
         }
         let mut leased = self.core.frontier.lease(&host, 1, now).await?;
         let Some(lease) = leased.leases.pop() else {
-            self.limits.put_host(&host, false);
+            self.limits.release_host(&host, false);
             self.scheduler.nothing_due(ticket, leased.next_at, now);
             return Ok(());
         };
@@ -343,10 +343,39 @@ impl<S: Spider> Run<S> {
         Ok(())
     }
 
+    /// Reports the outcome of a start to the scheduler. With `autothrottle_debug` it logs each response and how it
+    /// changed the delay of the slot.
+    fn start_ended(&mut self, ticket: Ticket, outcome: Outcome, now: Timestamp) {
+        let settings = self.core.cx.settings();
+        let (latency, bytes) = match outcome {
+            Outcome::Answer { latency, bytes, .. }
+                if settings.autothrottle_enabled && settings.autothrottle_debug =>
+            {
+                (latency, bytes)
+            }
+            _ => return self.scheduler.ended(ticket, outcome, now),
+        };
+        let slot = ticket.host.clone();
+        let millis = |time: Option<Duration>| time.unwrap_or_default().as_secs_f64() * 1e3;
+        let concurrency = self.scheduler.active_of(&slot);
+        let before = millis(self.scheduler.delay_of(&slot));
+        self.scheduler.ended(ticket, outcome, now);
+        let delay = millis(self.scheduler.delay_of(&slot));
+        log::info!(
+            %slot,
+            concurrency,
+            delay_ms = delay.round() as i64,
+            change_ms = (delay - before).round() as i64,
+            latency_ms = millis(Some(latency)).round() as i64,
+            bytes,
+            "autothrottle"
+        );
+    }
+
     async fn apply(&mut self, message: Message) -> Result<()> {
         let now = self.core.cx.now();
         match message {
-            Message::Ended(ticket, outcome) => self.scheduler.ended(ticket, outcome, now),
+            Message::Ended(ticket, outcome) => self.start_ended(ticket, outcome, now),
             Message::Start(host, reply) => {
                 if self.stop.is_some() {
                     // Dropping the reply cancels the request, which returns to the queue.
@@ -438,7 +467,7 @@ impl<S: Spider> Run<S> {
             Err(_) => return Ok(()),
         };
         let delivered = matches!(end, VisitEnd::Delivered { .. });
-        self.limits.put_host(&host, delivered);
+        self.limits.release_host(&host, delivered);
         if self.limits.is_per_host() {
             self.scheduler.woken(host, now);
         }
@@ -451,7 +480,7 @@ impl<S: Spider> Run<S> {
                 self.useful = now;
                 self.limits.dropped(callback_failed);
                 if let Some(seed) = seed
-                    && self.failed_seeds.len() < FAILED_SEEDS
+                    && self.failed_seeds.len() < MAX_FAILED_SEEDS
                 {
                     self.failed_seeds.push(seed);
                 }
@@ -484,7 +513,7 @@ impl<S: Spider> Run<S> {
                     self.core.cx.stats().inc("start_errors");
                     self.seed_errors += 1;
                     self.core.cx.lost(LossKind::Seeds, "", || error.to_string());
-                    if self.failed_seeds.len() < FAILED_SEEDS {
+                    if self.failed_seeds.len() < MAX_FAILED_SEEDS {
                         self.failed_seeds.push((String::new(), error.to_string()));
                     }
                 }
@@ -514,7 +543,7 @@ impl<S: Spider> Run<S> {
                     let url = redacted(request.url.as_str()).into_owned();
                     core.seed_failed(&url, &why);
                     self.seed_errors += 1;
-                    if self.failed_seeds.len() < FAILED_SEEDS {
+                    if self.failed_seeds.len() < MAX_FAILED_SEEDS {
                         self.failed_seeds.push((url, why));
                     }
                 }
@@ -529,7 +558,7 @@ impl<S: Spider> Run<S> {
     }
 
     fn hosts(&self, queued: &HashMap<HostKey, u64>) -> Vec<HostReport> {
-        self.core.sender.hosts.reports(|host| HostNow {
+        self.core.sender.hosts.reports(|host| HostSnapshot {
             delay: self.scheduler.delay_of(host).unwrap_or_default(),
             queued: queued.get(host).copied().unwrap_or(0),
             state: self.scheduler.slot_state(host),
@@ -552,16 +581,16 @@ impl<S: Spider> Run<S> {
     /// Drops all queued requests, which are all parked.
     async fn drop_parked(&mut self) -> Result<()> {
         let hosts = self.core.frontier.open().await?;
-        log::warn!(hosts = hosts.len(), "dropping parked requests: nothing else is left to do");
+        log::warn!(hosts = hosts.len(), "dropping parked requests: no other request is left");
         for (host, _) in hosts {
             let _settling = self.core.settling().await;
             let failed = drain(&self.core, &host, None, |request| {
                 let reason = request.meta_text(meta::PARKED_REASON).unwrap_or("host_parked").to_owned();
-                DropReason::failed(reason).detail("parked until nothing else was left to do")
+                DropReason::failed(reason).detail("its host was parked, and no other request was left")
             });
             self.failed_seeds.extend(failed.await?);
         }
-        self.failed_seeds.truncate(FAILED_SEEDS);
+        self.failed_seeds.truncate(MAX_FAILED_SEEDS);
         Ok(())
     }
 
@@ -583,7 +612,7 @@ impl<S: Spider> Run<S> {
             _ => drain(&self.core, host, None, |_| DropReason::failed(reason)).await?,
         };
         self.failed_seeds.extend(failed);
-        self.failed_seeds.truncate(FAILED_SEEDS);
+        self.failed_seeds.truncate(MAX_FAILED_SEEDS);
         self.useful = self.core.cx.now();
         Ok(())
     }
@@ -610,7 +639,7 @@ async fn drain<S: Spider>(
                 if reason.state == DropState::Failed {
                     core.seed_failed(lease.request.requested_url(), &reason.reason);
                 }
-                if seeds.len() < FAILED_SEEDS {
+                if seeds.len() < MAX_FAILED_SEEDS {
                     seeds.push((lease.request.requested_url().to_owned(), reason.reason.to_string()));
                 }
             }
@@ -628,7 +657,7 @@ async fn drain<S: Spider>(
 
 /// After the loop: requests in flight return to the queue, and requests that remain in a queue in memory are
 /// recorded.
-async fn leftovers<S: Spider>(
+async fn settle_leftovers<S: Spider>(
     core: &Core<S>,
     leases: Vec<(LeaseId, HostKey)>,
     reason: &str,
@@ -646,7 +675,7 @@ async fn leftovers<S: Spider>(
     if core.frontier.len() == 0 {
         return Ok(());
     }
-    let until = aborted.then(|| tokio::time::Instant::now() + ABORT_RECORDS);
+    let until = aborted.then(|| tokio::time::Instant::now() + ABORT_RECORD_TIMEOUT);
     for (host, _) in core.frontier.open().await? {
         let _settling = core.settling().await;
         drain(core, &host, until, |_| DropReason::skipped("not_crawled").detail(reason)).await?;

@@ -2,7 +2,7 @@
 
 use tokio::sync::oneshot;
 
-use crate::active::{ActiveBytes, Held};
+use crate::active::{ActiveBytes, CountedBytes};
 use crate::context::{Context, Message};
 use crate::event::Event;
 use crate::fetch::{DynDownloader, FetchError, FetchErrorKind, Watch};
@@ -11,7 +11,7 @@ use crate::meta;
 use crate::pace::{Flight, Pace};
 use crate::request::Request;
 use crate::response::Response;
-use crate::retry_after::wait_asked_for;
+use crate::retry_after::requested_wait;
 use crate::schedule::{Outcome, Ticket};
 use crate::stats::Counter;
 
@@ -49,7 +49,8 @@ impl Sender {
     /// Waits until the slot of the request grants a start, and fetches.
     pub(crate) async fn send(&self, request: &Request, cx: &Context) -> Result<Response, FetchError> {
         let (ticket, flight) = start(request, cx, self.pace.as_ref()).await?;
-        let mut end = Ended { ticket: Some(ticket), outcome: Outcome::Failed { host_failure: false }, cx };
+        let mut end =
+            TicketEnd { ticket: Some(ticket), outcome: Outcome::Failed { host_failure: false }, cx };
         let started = cx.now();
         self.requests.inc();
         let mut result = if cx.has_observers() {
@@ -64,7 +65,7 @@ impl Sender {
                 // not counted yet.
                 let bytes =
                     response.body.len().max(response.decoded.as_ref().map_or(0, |decoded| decoded.len()));
-                response.held = Held(Some(self.active.hold(bytes)));
+                response.counted = CountedBytes(Some(self.active.count(bytes)));
                 self.wire_bytes.add(i64::try_from(response.wire_bytes).unwrap_or(i64::MAX));
                 // On a new connection the server receives the request later than we send it; the gap to the next one
                 // counts from then.
@@ -76,12 +77,13 @@ impl Sender {
                     flight.sent(cx.clock().instant(started + connecting));
                 }
                 let (status, latency) = (response.status.as_u16(), response.timings.ttfb);
-                self.hosts.record_answer(&request.host(), status, response.wire_bytes, latency);
+                self.hosts.record_response(&request.host(), status, response.wire_bytes, latency);
                 let slows = matches!(status, 429 | 503 | 300..=399);
                 Outcome::Answer {
                     status,
                     latency,
-                    retry_after: if slows { wait_asked_for(&response.headers, cx.now()) } else { None },
+                    bytes,
+                    retry_after: if slows { requested_wait(&response.headers, cx.now()) } else { None },
                     adjust_delay: !request.meta_flag(meta::AUTOTHROTTLE_DONT_ADJUST_DELAY),
                 }
             }
@@ -110,7 +112,7 @@ async fn start(
     pace: Option<&Pace>,
 ) -> Result<(Ticket, Option<Flight>), FetchError> {
     let host = request.host();
-    let mut held = cx.take_turn();
+    let mut held = cx.take_ticket();
     loop {
         match held {
             Some(ticket) if ticket.host == host && !ticket.is_void() => {
@@ -118,7 +120,7 @@ async fn start(
                     Some(pace) => Some(pace.start(&host, ticket.gap(), ticket.limit()).await),
                     None => None,
                 };
-                if ticket.leaves(cx.now()) {
+                if ticket.try_send(cx.now()) {
                     return Ok((ticket, flight));
                 }
                 cx.tell(Message::Ended(ticket, Outcome::Unused));
@@ -139,13 +141,13 @@ async fn start(
 }
 
 /// Ends a start, even if the task is dropped in the middle.
-struct Ended<'a> {
+struct TicketEnd<'a> {
     ticket: Option<Ticket>,
     outcome: Outcome,
     cx: &'a Context,
 }
 
-impl Drop for Ended<'_> {
+impl Drop for TicketEnd<'_> {
     fn drop(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             self.cx.tell(Message::Ended(ticket, self.outcome));

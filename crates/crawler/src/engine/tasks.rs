@@ -13,7 +13,7 @@ use crate::context::{Context, Message};
 use crate::error::{Error, Result};
 
 /// Runs work and turns its panic into an error.
-pub(crate) async fn caught<T>(what: &str, work: impl Future<Output = T>) -> Result<T> {
+pub(crate) async fn catch_panic<T>(what: &str, work: impl Future<Output = T>) -> Result<T> {
     AssertUnwindSafe(work)
         .catch_unwind()
         .await
@@ -28,7 +28,7 @@ pub(crate) fn watched<T: Send + 'static>(
 ) -> JoinHandle<Result<T>> {
     let cx = cx.clone();
     tokio::spawn(async move {
-        let done = caught(what, work).await;
+        let done = catch_panic(what, work).await;
         if let Err(panicked) = &done {
             // Requests that are returned to the queue from here on are not the fault of their pages.
             cx.set_stopping();

@@ -8,9 +8,9 @@ use http::Extensions;
 
 use super::chain::Exchanged;
 use super::core::Core;
-use super::given_back::MOST_GIVEN_BACK;
 use super::items::panic_message;
 use super::parse::{Job, Parsed, Verdict};
+use super::release_counts::MAX_RELEASES;
 use crate::client::FetchId;
 use crate::context::{Context, Message};
 use crate::drop::{DropReason, DropState, Dropped};
@@ -48,7 +48,7 @@ pub(crate) struct Visit<S: Spider> {
 }
 
 /// What a visit came to: its verdict, and what the callback gave.
-struct Finished {
+struct VisitResult {
     verdict: Verdict,
     children: Vec<Request>,
     callback_failed: bool,
@@ -58,7 +58,7 @@ struct Finished {
     found: Extensions,
 }
 
-impl Finished {
+impl VisitResult {
     /// Without a callback that gave anything.
     fn dropped(component: &'static str, reason: DropReason) -> Self {
         Self {
@@ -75,21 +75,21 @@ impl<S: Spider> Visit<S> {
     /// Visits the request of a lease. A panic of a middleware costs this request only.
     pub(crate) async fn run(core: Arc<Core<S>>, lease: Lease, ticket: Ticket) -> Result<(HostKey, VisitEnd)> {
         let host = ticket.host.clone();
-        let cx = core.cx.with_turn(ticket);
+        let cx = core.cx.with_ticket(ticket);
         let visit = Self { core, lease: lease.id, host, origin: lease.request.clone(), cx };
         let end = match AssertUnwindSafe(visit.exchange(lease.request)).catch_unwind().await {
             Ok(exchanged) => {
-                visit.end_turn();
+                visit.return_ticket();
                 match exchanged {
                     Exchanged::Page(request, response) => visit.page(request, response).await?,
-                    Exchanged::Again(request) => visit.reschedule(request).await?,
+                    Exchanged::Reschedule(request) => visit.reschedule(request).await?,
                     Exchanged::Drop(request, component, reason) => {
                         visit.drop_as(request, component, reason).await?
                     }
                 }
             }
             Err(panic) => {
-                visit.end_turn();
+                visit.return_ticket();
                 let reason = DropReason::failed("panic").detail(panic_message(&*panic));
                 visit.drop_as(visit.origin.clone(), "middleware", reason).await?
             }
@@ -105,8 +105,8 @@ impl<S: Spider> Visit<S> {
     }
 
     /// Gives back a start that nothing was sent with: it costs the slot no delay.
-    fn end_turn(&self) {
-        if let Some(unused) = self.cx.take_turn() {
+    fn return_ticket(&self) {
+        if let Some(unused) = self.cx.take_ticket() {
             self.core.cx.tell(Message::Ended(unused, Outcome::Unused));
         }
     }
@@ -115,9 +115,9 @@ impl<S: Spider> Visit<S> {
     async fn page(&self, request: Request, mut response: Response) -> Result<VisitEnd> {
         let core = &self.core;
         // Answers that did not come through the network are counted from here.
-        let _active = match response.held.0.take() {
-            Some(hold) => hold,
-            None => core.active.hold(response.body.len()),
+        let _active = match response.counted.0.take() {
+            Some(count) => count,
+            None => core.active.count(response.body.len()),
         };
         core.counters.received.inc();
         if core.cx.has_observers() {
@@ -128,14 +128,16 @@ impl<S: Spider> Visit<S> {
         let _settling = core.settling().await;
         let Some(parsed) = parsed else {
             let reason = DropReason::failed("panic").status(status).detail("the worker of the page panicked");
-            return self.end(Finished { callback_failed: true, ..Finished::dropped("spider", reason) }).await;
+            return self
+                .end(VisitResult { callback_failed: true, ..VisitResult::dropped("spider", reason) })
+                .await;
         };
         let Parsed { items, requests: children, verdict, callback_failed, given, found } = parsed;
         if !items.is_empty() && !core.deliver(items).await {
             // The pipelines have failed: what was not acknowledged is not settled.
             return self.release("its items were not accepted").await;
         }
-        self.end(Finished { verdict, children, callback_failed, given, found }).await
+        self.end(VisitResult { verdict, children, callback_failed, given, found }).await
     }
 
     /// The request ended in the downloader chain; one that failed goes to the spider's `failed`.
@@ -153,29 +155,29 @@ impl<S: Spider> Visit<S> {
             DropState::Skipped => None,
         };
         let _settling = self.core.settling().await;
-        let mut finished = Finished::dropped(component, reason);
+        let mut result = VisitResult::dropped(component, reason);
         if let Some(parsed) = parsed {
-            finished.children = parsed.requests;
-            finished.callback_failed = parsed.callback_failed;
+            result.children = parsed.requests;
+            result.callback_failed = parsed.callback_failed;
             if !parsed.items.is_empty() && !self.core.deliver(parsed.items).await {
                 return self.release("its items were not accepted").await;
             }
         }
-        self.end(finished).await
+        self.end(result).await
     }
 
     /// Another request takes the place of this one.
     async fn reschedule(&self, mut request: Box<Request>) -> Result<VisitEnd> {
         let core = &self.core;
-        FetchId::hand_on(&self.origin, &mut request);
+        FetchId::inherit_fetch(&self.origin, &mut request);
         core.assign(&mut request, None).await;
         let _settling = core.settling().await;
         if core.cx.has_observers()
             && let Some(reason) = core.cx.veto(&request)
         {
-            return self.end(Finished::dropped("observer", reason)).await;
+            return self.end(VisitResult::dropped("observer", reason)).await;
         }
-        let pushed = self.settle(End::Again(request), Vec::new()).await?;
+        let pushed = self.settle(End::Reschedule(request), Vec::new()).await?;
         match pushed.refused.first() {
             None => Ok(VisitEnd::Unfinished),
             Some(known) => {
@@ -191,22 +193,21 @@ impl<S: Spider> Visit<S> {
     /// ever being settled, and it would be fetched for ever.
     async fn release(&self, why: &'static str) -> Result<VisitEnd> {
         let core = &self.core;
-        if !core.cx.is_stopping() && core.given_back.is_too_often(self.origin.fingerprint()) {
-            let detail =
-                format!("given back to the queue {MOST_GIVEN_BACK} times, the last time because {why}");
+        if !core.cx.is_stopping() && core.release_counts.count_release(self.origin.fingerprint()) {
+            let detail = format!("given back to the queue {MAX_RELEASES} times, the last time because {why}");
             let reason = DropReason::failed("given_back").detail(detail);
-            return self.end(Finished::dropped("engine", reason)).await;
+            return self.end(VisitResult::dropped("engine", reason)).await;
         }
         self.settle(End::Release, Vec::new()).await?;
         Ok(VisitEnd::Unfinished)
     }
 
     /// Settles the request, with its children, and records it if it was dropped.
-    async fn end(&self, finished: Finished) -> Result<VisitEnd> {
-        let Finished { verdict, children, callback_failed, given, found } = finished;
+    async fn end(&self, result: VisitResult) -> Result<VisitEnd> {
+        let VisitResult { verdict, children, callback_failed, given, found } = result;
         let (core, origin) = (&self.core, &self.origin);
         self.settle(End::Done, children).await?;
-        core.given_back.settled(origin.fingerprint());
+        core.release_counts.forget(origin.fingerprint());
         match verdict {
             Verdict::Delivered => {
                 core.counters.delivered.inc();

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use hashbrown::HashMap;
 use huntsman_store::{Batch, Durability, Store};
 
-use super::queue::{Place, Queue, Touched};
+use super::queue::{ChangedHosts, Queue, QueuePosition};
 use super::{End, Frontier, Lease, LeaseId, Leased, Order, Pushed, Settled};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
@@ -74,7 +74,7 @@ struct Shared {
     committing: Mutex<()>,
     durability: Durability,
     /// Whether a job decides when to commit.
-    is_led: bool,
+    has_job: bool,
 }
 
 #[derive(Debug)]
@@ -97,7 +97,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Segments {
     /// Segments of each host, by the place of their next request.
-    by_host: HashMap<HostKey, BTreeMap<(Place, u64), Segment>, foldhash::fast::RandomState>,
+    by_host: HashMap<HostKey, BTreeMap<(QueuePosition, u64), Segment>, foldhash::fast::RandomState>,
     /// Segments that are not committed yet, and the number of their bytes that no commit has taken.
     pending: HashMap<u64, Vec<u8>>,
     fresh: usize,
@@ -147,7 +147,7 @@ impl DiskFrontier {
     }
 
     /// Like [`DiskFrontier::open`], for a job, which decides when to commit.
-    pub(crate) fn led(
+    pub(crate) fn open_for_job(
         store: Arc<dyn Store>,
         order: Order,
         limits: DiskLimits,
@@ -161,12 +161,12 @@ impl DiskFrontier {
         order: Order,
         limits: DiskLimits,
         durability: Durability,
-        is_led: bool,
+        has_job: bool,
     ) -> Result<Self> {
         let state = Replay::of(&*store, limits)?;
         let queued = AtomicU64::new(state.queue.len());
         let (state, committing) = (Mutex::new(state), Mutex::new(()));
-        Ok(Self(Arc::new(Shared { order, store, limits, state, queued, committing, durability, is_led })))
+        Ok(Self(Arc::new(Shared { order, store, limits, state, queued, committing, durability, has_job })))
     }
 
     /// Whether there are enough changes for a commit to be due.
@@ -195,17 +195,22 @@ impl DiskFrontier {
     }
 
     /// Ends a call that changed the queues.
-    fn finish(&self, state: &mut State, touched: Touched, pushed: &mut Pushed) -> Result<()> {
+    fn finish(&self, state: &mut State, changed: ChangedHosts, pushed: &mut Pushed) -> Result<()> {
         if state.queue.in_memory() > self.0.limits.requests {
             state.spill(self.0.limits.requests);
         }
         self.0.queued.store(state.queue.len(), Ordering::Release);
-        pushed.woken = state.queue.woken(touched);
+        pushed.woken = state.queue.woken(changed);
         Ok(())
     }
 
     /// Queues a request; if its fingerprint was seen, the request is returned.
-    fn offer(&self, state: &mut State, request: Request, touched: &mut Touched) -> Result<Option<Request>> {
+    fn offer(
+        &self,
+        state: &mut State,
+        request: Request,
+        changed: &mut ChangedHosts,
+    ) -> Result<Option<Request>> {
         let fingerprint = request.fingerprint();
         if !request.unfiltered {
             if !state.known.insert(fingerprint, &*self.0.store)? {
@@ -218,17 +223,17 @@ impl DiskFrontier {
             }
         }
         state.sequence += 1;
-        let place = Place::of(&request, self.0.order, state.sequence);
+        let place = QueuePosition::of(&request, self.0.order, state.sequence);
         let (at, host) = (request.not_before, request.host());
         let row = Row::new(request, fingerprint, place, &host);
         state.journal.add(place.sequence, Arc::clone(&row.bytes));
-        state.queue.enqueue(&host, place, at, row, touched);
+        state.queue.enqueue(&host, place, at, row, changed);
         Ok(None)
     }
 
     /// Commits if there are enough changes and no other commit is running.
     async fn commit_if_due(&self) -> Result<()> {
-        if self.0.is_led || !self.is_commit_due() { Ok(()) } else { self.commit().await }
+        if self.0.has_job || !self.is_commit_due() { Ok(()) } else { self.commit().await }
     }
 
     async fn commit(&self) -> Result<()> {
@@ -367,7 +372,7 @@ impl State {
     fn spill(&mut self, limit: usize) {
         let enough = limit - limit / 4;
         for keep in [KEEP, KEEP / 8, 0] {
-            for (host, mut extra) in self.queue.crowded(keep.min(limit / 16)) {
+            for (host, mut extra) in self.queue.largest_hosts(keep.min(limit / 16)) {
                 while extra > 0 && self.queue.in_memory() > enough {
                     let rows = self.queue.spill(&host, extra.min(SEGMENT));
                     extra -= rows.len().min(extra);
@@ -380,7 +385,7 @@ impl State {
         }
     }
 
-    fn store_segment(&mut self, host: &HostKey, rows: &[(Place, Row)]) {
+    fn store_segment(&mut self, host: &HostKey, rows: &[(QueuePosition, Row)]) {
         let Some((first, _)) = rows.first() else { return };
         self.segments.last += 1;
         let id = self.segments.last;
@@ -435,7 +440,7 @@ fn pack(bytes: &[u8]) -> Vec<u8> {
 
 impl Segment {
     /// Loads the requests of the segment up to an index, which becomes the next one.
-    fn load(&mut self, packed: &[u8], until: u32) -> Result<Vec<(Place, Box<[u8]>)>> {
+    fn load(&mut self, packed: &[u8], until: u32) -> Result<Vec<(QueuePosition, Box<[u8]>)>> {
         if until < self.next || until > self.count {
             return Err(damaged());
         }
@@ -557,10 +562,10 @@ impl<'a> Replay<'a> {
 
     fn finish(self) -> Result<State> {
         let Self { mut state, rows, segments, .. } = self;
-        let mut touched = state.queue.begin();
+        let mut changed = state.queue.begin();
         for bytes in rows.into_values() {
             let head = Row::head(&bytes)?;
-            state.queue.enqueue(&head.host, head.place, head.at, Row::stored(&bytes), &mut touched);
+            state.queue.enqueue(&head.host, head.place, head.at, Row::stored(&bytes), &mut changed);
         }
         for segment in segments.into_values() {
             state.queue.add_spilled(&segment.host, u64::from(segment.count - segment.next));
@@ -584,14 +589,14 @@ impl Frontier for DiskFrontier {
         {
             let mut state = self.0.working()?;
             let state = &mut *state;
-            let mut touched = state.queue.begin();
+            let mut changed = state.queue.begin();
             for request in batch {
-                match self.offer(state, request, &mut touched)? {
+                match self.offer(state, request, &mut changed)? {
                     None => pushed.accepted += 1,
                     Some(_) => pushed.duplicates += 1,
                 }
             }
-            self.finish(state, touched, &mut pushed)?;
+            self.finish(state, changed, &mut pushed)?;
         }
         self.commit_if_due().await?;
         Ok(pushed)
@@ -600,14 +605,14 @@ impl Frontier for DiskFrontier {
     async fn lease(&self, host: &HostKey, max: usize, now: Timestamp) -> Result<Leased> {
         let mut state = self.0.working()?;
         let state = &mut *state;
-        state.queue.awaken(host, now);
+        state.queue.make_due(host, now);
         let mut leased = Leased::default();
         while leased.leases.len() < max {
             state.make_ready(host, &*self.0.store)?;
             let Some((lease, held)) = state.queue.pop(host) else { break };
             leased.leases.push(Lease { id: LeaseId(lease), request: held.request.request(host)? });
         }
-        (leased.due, leased.next_at) = state.queue.outlook(host);
+        (leased.due, leased.next_at) = state.queue.due_and_next(host);
         state.queue.forget_if_empty(host);
         self.0.queued.store(state.queue.len(), Ordering::Release);
         Ok(leased)
@@ -618,16 +623,16 @@ impl Frontier for DiskFrontier {
         {
             let mut state = self.0.working()?;
             let state = &mut *state;
-            let mut touched = state.queue.begin();
+            let mut changed = state.queue.begin();
             for settled in batch {
                 // A lease that is no longer out was settled before; its end is not counted again.
                 if let Some(held) = state.queue.end(settled.lease.0) {
                     match settled.end {
                         End::Done => state.journal.gone(held.place.sequence),
-                        End::Release => state.queue.release(held, &mut touched),
-                        End::Again(request) => {
+                        End::Release => state.queue.release(held, &mut changed),
+                        End::Reschedule(request) => {
                             state.journal.gone(held.place.sequence);
-                            match self.offer(state, *request, &mut touched)? {
+                            match self.offer(state, *request, &mut changed)? {
                                 None => pushed.accepted += 1,
                                 Some(known) => pushed.refused.push(known),
                             }
@@ -635,20 +640,20 @@ impl Frontier for DiskFrontier {
                     }
                 }
                 for child in settled.children {
-                    match self.offer(state, child, &mut touched)? {
+                    match self.offer(state, child, &mut changed)? {
                         None => pushed.accepted += 1,
                         Some(_) => pushed.duplicates += 1,
                     }
                 }
             }
-            self.finish(state, touched, &mut pushed)?;
+            self.finish(state, changed, &mut pushed)?;
         }
         self.commit_if_due().await?;
         Ok(pushed)
     }
 
-    fn is_seen(&self, fingerprint: Fingerprint) -> bool {
-        self.0.lock().known.is_young(fingerprint)
+    fn has_seen(&self, fingerprint: Fingerprint) -> bool {
+        self.0.lock().known.is_in_memory(fingerprint)
     }
 
     fn len(&self) -> u64 {
@@ -656,7 +661,7 @@ impl Frontier for DiskFrontier {
     }
 
     async fn sync(&self) -> Result<()> {
-        if self.0.is_led { Ok(()) } else { self.commit().await }
+        if self.0.has_job { Ok(()) } else { self.commit().await }
     }
 
     fn is_durable(&self) -> bool {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::packed::Packed;
-use super::queue::{Place, Queue, Touched};
+use super::queue::{ChangedHosts, Queue, QueuePosition};
 use super::seen::Seen;
 use super::{End, Frontier, Lease, LeaseId, Leased, Order, Pushed, Settled};
 use crate::clock::Timestamp;
@@ -44,22 +44,22 @@ impl MemoryFrontier {
     }
 
     /// Ends a call that changed the queues.
-    fn finish(&self, state: &mut State, touched: Touched, pushed: &mut Pushed) {
+    fn finish(&self, state: &mut State, changed: ChangedHosts, pushed: &mut Pushed) {
         self.queued.store(state.queue.len(), Ordering::Release);
-        pushed.woken = state.queue.woken(touched);
+        pushed.woken = state.queue.woken(changed);
     }
 
     /// Queues a request; if its fingerprint was seen, the request is returned.
-    fn offer(&self, state: &mut State, request: Request, touched: &mut Touched) -> Option<Request> {
+    fn offer(&self, state: &mut State, request: Request, changed: &mut ChangedHosts) -> Option<Request> {
         let fingerprint = request.fingerprint();
         if !request.unfiltered && !state.seen.insert(fingerprint) {
             return Some(request);
         }
         state.sequence += 1;
-        let place = Place::of(&request, self.order, state.sequence);
+        let place = QueuePosition::of(&request, self.order, state.sequence);
         let at = request.not_before;
         let (host, packed) = Packed::new(request, fingerprint);
-        state.queue.enqueue(&host, place, at, packed, touched);
+        state.queue.enqueue(&host, place, at, packed, changed);
         None
     }
 }
@@ -75,27 +75,27 @@ impl Frontier for MemoryFrontier {
     async fn push(&self, batch: Vec<Request>) -> Result<Pushed> {
         let mut state = self.lock();
         let state = &mut *state;
-        let (mut pushed, mut touched) = (Pushed::default(), state.queue.begin());
+        let (mut pushed, mut changed) = (Pushed::default(), state.queue.begin());
         for request in batch {
-            match self.offer(state, request, &mut touched) {
+            match self.offer(state, request, &mut changed) {
                 None => pushed.accepted += 1,
                 Some(_) => pushed.duplicates += 1,
             }
         }
-        self.finish(state, touched, &mut pushed);
+        self.finish(state, changed, &mut pushed);
         Ok(pushed)
     }
 
     async fn lease(&self, host: &HostKey, max: usize, now: Timestamp) -> Result<Leased> {
         let mut state = self.lock();
         let queue = &mut state.queue;
-        queue.awaken(host, now);
+        queue.make_due(host, now);
         let mut leased = Leased::default();
         while leased.leases.len() < max {
             let Some((lease, held)) = queue.pop(host) else { break };
             leased.leases.push(Lease { id: LeaseId(lease), request: held.request.unpack(host) });
         }
-        (leased.due, leased.next_at) = queue.outlook(host);
+        (leased.due, leased.next_at) = queue.due_and_next(host);
         queue.forget_if_empty(host);
         self.queued.store(queue.len(), Ordering::Release);
         Ok(leased)
@@ -104,31 +104,31 @@ impl Frontier for MemoryFrontier {
     async fn settle(&self, batch: Vec<Settled>) -> Result<Pushed> {
         let mut state = self.lock();
         let state = &mut *state;
-        let (mut pushed, mut touched) = (Pushed::default(), state.queue.begin());
+        let (mut pushed, mut changed) = (Pushed::default(), state.queue.begin());
         for settled in batch {
             // A lease that is no longer out was settled before; its end is not counted again.
             if let Some(held) = state.queue.end(settled.lease.0) {
                 match settled.end {
                     End::Done => {}
-                    End::Release => state.queue.release(held, &mut touched),
-                    End::Again(request) => match self.offer(state, *request, &mut touched) {
+                    End::Release => state.queue.release(held, &mut changed),
+                    End::Reschedule(request) => match self.offer(state, *request, &mut changed) {
                         None => pushed.accepted += 1,
                         Some(known) => pushed.refused.push(known),
                     },
                 }
             }
             for child in settled.children {
-                match self.offer(state, child, &mut touched) {
+                match self.offer(state, child, &mut changed) {
                     None => pushed.accepted += 1,
                     Some(_) => pushed.duplicates += 1,
                 }
             }
         }
-        self.finish(state, touched, &mut pushed);
+        self.finish(state, changed, &mut pushed);
         Ok(pushed)
     }
 
-    fn is_seen(&self, fingerprint: Fingerprint) -> bool {
+    fn has_seen(&self, fingerprint: Fingerprint) -> bool {
         self.lock().seen.contains(fingerprint)
     }
 
@@ -155,6 +155,6 @@ mod tests {
                 .await
                 .unwrap();
         }
-        assert!(frontier.lock().queue.is_bare());
+        assert!(frontier.lock().queue.is_empty_and_shrunk());
     }
 }

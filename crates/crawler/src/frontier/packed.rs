@@ -10,7 +10,7 @@ use url::Url;
 use crate::clock::Timestamp;
 use crate::host::HostKey;
 use crate::meta;
-use crate::request::{Fingerprint, FoundBy, Request, Rest};
+use crate::request::{Fingerprint, FoundBy, RareFields, Request};
 
 /// A request without its slot and its priority, which are stored by the queue.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub(super) struct Packed {
     referer: Option<Arc<str>>,
     /// In two halves, because a `u128` would be aligned to 16 bytes.
     fingerprint: [u64; 2],
-    rare: Option<Box<Rare>>,
+    rare: Option<Box<PackedRareFields>>,
     priority: i32,
     depth: u16,
     retries: u8,
@@ -42,7 +42,7 @@ const SITEMAP: u8 = 16;
 /// The key of `meta` that the engine sets for start requests.
 
 #[derive(Debug)]
-struct Rare {
+struct PackedRareFields {
     /// The parsed URL, if parsing its text again might give a different one.
     url: Option<Url>,
     method: Method,
@@ -51,7 +51,7 @@ struct Rare {
     not_before: Option<Timestamp>,
     meta: Map<String, Value>,
     extensions: Extensions,
-    rest: Option<Box<Rest>>,
+    rare: Option<Box<RareFields>>,
 }
 
 impl Packed {
@@ -74,7 +74,7 @@ impl Packed {
             referer,
             mut meta,
             extensions,
-            rest,
+            rare,
             slot: _,
             fingerprint: _,
         } = request;
@@ -82,17 +82,17 @@ impl Packed {
         if is_start {
             meta.clear();
         }
-        let kept_url = (!reads_back(&url)).then(|| url.clone());
+        let kept_url = (!parses_to_itself(&url)).then(|| url.clone());
         let is_common = method == Method::GET
             && headers.is_empty()
             && body.is_empty()
             && not_before.is_none()
             && meta.is_empty()
             && extensions.is_empty()
-            && rest.is_none()
+            && rare.is_none()
             && kept_url.is_none();
         let rare = (!is_common).then(|| {
-            Box::new(Rare {
+            Box::new(PackedRareFields {
                 url: kept_url,
                 method,
                 headers: (!headers.is_empty()).then(|| Box::new(headers)),
@@ -100,7 +100,7 @@ impl Packed {
                 not_before,
                 meta,
                 extensions,
-                rest,
+                rare,
             })
         });
         let packed = Self {
@@ -151,7 +151,7 @@ impl Packed {
             request.not_before = rare.not_before;
             request.meta = rare.meta.clone();
             request.extensions = rare.extensions.clone();
-            request.rest = rare.rest.clone();
+            request.rare = rare.rare.clone();
         }
         if self.flags & START != 0 {
             request.set_meta(meta::IS_START_REQUEST, true);
@@ -165,7 +165,7 @@ impl Packed {
 
 /// Whether the text of a URL is certain to parse to the same URL: plain http, and a host that needs no decoding or
 /// validation.
-fn reads_back(url: &Url) -> bool {
+fn parses_to_itself(url: &Url) -> bool {
     matches!(url.scheme(), "http" | "https") && url.host_str().is_some_and(|host| !host.contains("xn--"))
 }
 

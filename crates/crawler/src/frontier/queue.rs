@@ -14,7 +14,7 @@ use crate::request::Request;
 /// The position of a request among those of its host. It implements [`Order`], and returns a released request to its
 /// former position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct QueuePosition {
     pub(super) priority: Reverse<i32>,
     /// Start requests leave after requests that were found on pages.
     pub(super) is_start: bool,
@@ -24,7 +24,7 @@ pub(super) struct Place {
     pub(super) sequence: u64,
 }
 
-impl Place {
+impl QueuePosition {
     pub(super) const FIRST: Self =
         Self { priority: Reverse(i32::MAX), is_start: false, score: 0, sequence: 0 };
     const LAST: Self =
@@ -52,7 +52,7 @@ fn ascending(score: f64) -> u64 {
 type HostId = u32;
 
 /// Number of hosts, and of leases, that capacity is kept for.
-pub(super) const ROOM: usize = 1_024;
+pub(super) const MIN_CAPACITY: usize = 1_024;
 
 /// A host that has queued requests.
 #[derive(Debug)]
@@ -63,14 +63,14 @@ struct Host {
     /// Number of due requests that are on disk.
     spilled: u64,
     /// The last call that changed it; each call records the earlier state of a host only once.
-    touched: u64,
+    changed_in: u64,
 }
 
 /// A request that is leased.
 #[derive(Debug)]
-pub(super) struct Held<P> {
+pub(super) struct LeasedRequest<P> {
     pub(super) host: HostKey,
-    pub(super) place: Place,
+    pub(super) place: QueuePosition,
     pub(super) request: P,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct Held<P> {
 type Earliest = u64;
 
 /// Hosts that a call changed, with their earliest due times before it.
-pub(super) type Touched = Vec<(HostKey, Earliest)>;
+pub(super) type ChangedHosts = Vec<(HostKey, Earliest)>;
 
 /// The queues of all hosts, with requests in the form `P`.
 ///
@@ -87,9 +87,9 @@ pub(super) type Touched = Vec<(HostKey, Earliest)>;
 pub(super) struct Queue<P> {
     hosts: HashMap<HostKey, Host, foldhash::fast::RandomState>,
     free: Vec<HostId>,
-    due: BTreeMap<(HostId, Place), P>,
+    due: BTreeMap<(HostId, QueuePosition), P>,
     delayed: Delayed<P>,
-    leases: HashMap<u64, Held<P>, foldhash::fast::RandomState>,
+    leases: HashMap<u64, LeasedRequest<P>, foldhash::fast::RandomState>,
     spilled: u64,
     last_lease: u64,
     calls: u64,
@@ -116,11 +116,11 @@ impl Host {
         let id = free
             .pop()
             .unwrap_or_else(|| HostId::try_from(ids).expect("memory ends before four billion hosts"));
-        Self { id, due: 0, delayed: 0, spilled: 0, touched: 0 }
+        Self { id, due: 0, delayed: 0, spilled: 0, changed_in: 0 }
     }
 }
 
-type Delayed<P> = BTreeMap<(HostId, Timestamp, u64), (Place, P)>;
+type Delayed<P> = BTreeMap<(HostId, Timestamp, u64), (QueuePosition, P)>;
 
 fn earliest<P>(delayed: &Delayed<P>, host: &Host) -> Earliest {
     match (host.due > 0 || host.spilled > 0, host.delayed) {
@@ -136,29 +136,31 @@ fn next_of<P>(delayed: &Delayed<P>, id: HostId) -> Option<Timestamp> {
 }
 
 /// Shrinks a map once nearly all of it is empty. Returns whether it did.
-fn give_back_room<K: Eq + std::hash::Hash, V>(map: &mut HashMap<K, V, foldhash::fast::RandomState>) -> bool {
-    let is_roomy = map.capacity() > ROOM && map.len() < map.capacity() / 8;
-    if is_roomy {
+fn shrink_if_sparse<K: Eq + std::hash::Hash, V>(
+    map: &mut HashMap<K, V, foldhash::fast::RandomState>,
+) -> bool {
+    let is_sparse = map.capacity() > MIN_CAPACITY && map.len() < map.capacity() / 8;
+    if is_sparse {
         map.shrink_to(map.len() * 2);
     }
-    is_roomy
+    is_sparse
 }
 
 impl<P> Queue<P> {
     /// Begins a call that has to report which hosts it wakes.
-    pub(super) fn begin(&mut self) -> Touched {
+    pub(super) fn begin(&mut self) -> ChangedHosts {
         self.calls += 1;
-        Touched::new()
+        ChangedHosts::new()
     }
 
     /// The hosts whose first request is due earlier than before the call.
-    pub(super) fn woken(&mut self, touched: Touched) -> Vec<HostKey> {
-        give_back_room(&mut self.leases);
+    pub(super) fn woken(&mut self, changed: ChangedHosts) -> Vec<HostKey> {
+        shrink_if_sparse(&mut self.leases);
         let is_woken = |(host, before): (HostKey, Earliest)| {
             let now = self.hosts.get(&host).map_or(Earliest::MAX, |entry| self.earliest(entry));
             (now < before).then_some(host)
         };
-        touched.into_iter().filter_map(is_woken).collect()
+        changed.into_iter().filter_map(is_woken).collect()
     }
 
     /// Number of queued requests, including delayed ones, without leased ones.
@@ -177,13 +179,13 @@ impl<P> Queue<P> {
 
     /// The host's entry, created if it is missing. Before the first change of a call, `touched` records its earlier
     /// state.
-    fn touch(&mut self, host: &HostKey, touched: &mut Touched) -> &mut Host {
+    fn touch(&mut self, host: &HostKey, changed: &mut ChangedHosts) -> &mut Host {
         let (call, delayed) = (self.calls, &self.delayed);
         let (ids, free) = (self.hosts.len(), &mut self.free);
         let entry = self.hosts.entry(host.clone()).or_insert_with(|| Host::new(ids, free));
-        if entry.touched != call {
-            entry.touched = call;
-            touched.push((host.clone(), earliest(delayed, entry)));
+        if entry.changed_in != call {
+            entry.changed_in = call;
+            changed.push((host.clone(), earliest(delayed, entry)));
         }
         entry
     }
@@ -192,12 +194,12 @@ impl<P> Queue<P> {
     pub(super) fn enqueue(
         &mut self,
         host: &HostKey,
-        place: Place,
+        place: QueuePosition,
         at: Option<Timestamp>,
         request: P,
-        touched: &mut Touched,
+        changed: &mut ChangedHosts,
     ) {
-        let entry = self.touch(host, touched);
+        let entry = self.touch(host, changed);
         let id = entry.id;
         match at {
             None => {
@@ -212,7 +214,7 @@ impl<P> Queue<P> {
     }
 
     /// Makes those delayed requests of a host due whose time has come.
-    pub(super) fn awaken(&mut self, host: &HostKey, now: Timestamp) {
+    pub(super) fn make_due(&mut self, host: &HostKey, now: Timestamp) {
         let Some(entry) = self.hosts.get_mut(host) else { return };
         if entry.delayed == 0 {
             return;
@@ -227,32 +229,36 @@ impl<P> Queue<P> {
     }
 
     /// The place of the first due request of a host that is in memory.
-    pub(super) fn first(&self, host: &HostKey) -> Option<Place> {
+    pub(super) fn first(&self, host: &HostKey) -> Option<QueuePosition> {
         let entry = self.hosts.get(host)?;
         if entry.due == 0 {
             return None;
         }
-        let mut due = self.due.range((entry.id, Place::FIRST)..=(entry.id, Place::LAST));
+        let mut due = self.due.range((entry.id, QueuePosition::FIRST)..=(entry.id, QueuePosition::LAST));
         due.next().map(|((_, place), _)| *place)
     }
 
     /// Leases the first due request of a host that is in memory.
-    pub(super) fn pop(&mut self, host: &HostKey) -> Option<(u64, &Held<P>)> {
+    pub(super) fn pop(&mut self, host: &HostKey) -> Option<(u64, &LeasedRequest<P>)> {
         let entry = self.hosts.get_mut(host)?;
         let id = entry.id;
-        let key =
-            self.due.range((id, Place::FIRST)..).next().map(|(key, _)| *key).filter(|key| key.0 == id)?;
+        let key = self
+            .due
+            .range((id, QueuePosition::FIRST)..)
+            .next()
+            .map(|(key, _)| *key)
+            .filter(|key| key.0 == id)?;
         let btree_map::Entry::Occupied(first) = self.due.entry(key) else { return None };
         let request = first.remove();
         entry.due -= 1;
         self.last_lease += 1;
-        let held = Held { host: host.clone(), place: key.1, request };
+        let held = LeasedRequest { host: host.clone(), place: key.1, request };
         let held = self.leases.entry(self.last_lease).insert(held).into_mut();
         Some((self.last_lease, held))
     }
 
     /// Number of due requests of a host, and when the first delayed one is due.
-    pub(super) fn outlook(&self, host: &HostKey) -> (u64, Option<Timestamp>) {
+    pub(super) fn due_and_next(&self, host: &HostKey) -> (u64, Option<Timestamp>) {
         let Some(entry) = self.hosts.get(host) else { return (0, None) };
         let next_at = if entry.delayed == 0 { None } else { self.next_of(entry.id) };
         (u64::from(entry.due) + entry.spilled, next_at)
@@ -270,30 +276,30 @@ impl<P> Queue<P> {
         // A crawl that was broad once does not keep the memory for it.
         if self.hosts.is_empty() {
             self.free.clear();
-            self.free.shrink_to(ROOM);
+            self.free.shrink_to(MIN_CAPACITY);
         }
-        if give_back_room(&mut self.hosts) {
+        if shrink_if_sparse(&mut self.hosts) {
             self.free.shrink_to(0);
         }
     }
 
     /// Ends a lease; `None` if it is no longer out.
-    pub(super) fn end(&mut self, lease: u64) -> Option<Held<P>> {
+    pub(super) fn end(&mut self, lease: u64) -> Option<LeasedRequest<P>> {
         self.leases.remove(&lease)
     }
 
     /// Returns a leased request to its place. It was due when it was leased.
-    pub(super) fn release(&mut self, held: Held<P>, touched: &mut Touched) {
-        self.enqueue(&held.host, held.place, None, held.request, touched);
+    pub(super) fn release(&mut self, held: LeasedRequest<P>, changed: &mut ChangedHosts) {
+        self.enqueue(&held.host, held.place, None, held.request, changed);
     }
 
     /// Returns all leased requests to the queue.
     pub(super) fn release_all(&mut self) {
-        let mut touched = self.begin();
-        let mut leases: Vec<(u64, Held<P>)> = self.leases.drain().collect();
+        let mut changed = self.begin();
+        let mut leases: Vec<(u64, LeasedRequest<P>)> = self.leases.drain().collect();
         leases.sort_unstable_by_key(|(lease, _)| *lease);
         for (_, held) in leases {
-            self.release(held, &mut touched);
+            self.release(held, &mut changed);
         }
     }
 
@@ -315,7 +321,7 @@ impl<P> Queue<P> {
     }
 
     /// The hosts with more than `keep` due requests in memory, the longest queues first.
-    pub(super) fn crowded(&self, keep: usize) -> Vec<(HostKey, usize)> {
+    pub(super) fn largest_hosts(&self, keep: usize) -> Vec<(HostKey, usize)> {
         let mut hosts: Vec<(HostKey, usize)> = self
             .hosts
             .iter()
@@ -327,12 +333,12 @@ impl<P> Queue<P> {
     }
 
     /// Removes the last `most` due requests of a host from memory and returns them in order; they count as spilled.
-    pub(super) fn spill(&mut self, host: &HostKey, most: usize) -> Vec<(Place, P)> {
+    pub(super) fn spill(&mut self, host: &HostKey, most: usize) -> Vec<(QueuePosition, P)> {
         let Some(entry) = self.hosts.get_mut(host) else { return Vec::new() };
         let id = entry.id;
-        let keys: Vec<(HostId, Place)> = self
+        let keys: Vec<(HostId, QueuePosition)> = self
             .due
-            .range((id, Place::FIRST)..=(id, Place::LAST))
+            .range((id, QueuePosition::FIRST)..=(id, QueuePosition::LAST))
             .rev()
             .take(most)
             .map(|(key, _)| *key)
@@ -350,7 +356,7 @@ impl<P> Queue<P> {
     }
 
     /// Puts spilled requests of a host back into memory.
-    pub(super) fn unspill(&mut self, host: &HostKey, requests: impl IntoIterator<Item = (Place, P)>) {
+    pub(super) fn unspill(&mut self, host: &HostKey, requests: impl IntoIterator<Item = (QueuePosition, P)>) {
         let Some(entry) = self.hosts.get_mut(host) else { return };
         for (place, request) in requests {
             entry.due += 1;
@@ -375,7 +381,8 @@ impl<P> Queue<P> {
     /// The queued requests of a host in memory: due ones in their order, then delayed ones by their time.
     pub(super) fn of_host(&self, host: &HostKey) -> impl Iterator<Item = &P> {
         let id = self.hosts.get(host).map(|entry| entry.id).into_iter();
-        let due = id.clone().flat_map(|id| self.due.range((id, Place::FIRST)..=(id, Place::LAST)));
+        let due =
+            id.clone().flat_map(|id| self.due.range((id, QueuePosition::FIRST)..=(id, QueuePosition::LAST)));
         let delayed =
             id.flat_map(|id| self.delayed.range((id, Timestamp(0), 0)..=(id, Timestamp::MAX, u64::MAX)));
         due.map(|(_, request)| request).chain(delayed.map(|(_, (_, request))| request))
@@ -385,7 +392,9 @@ impl<P> Queue<P> {
     pub(super) fn remove_host(&mut self, host: &HostKey) -> u64 {
         let Some(entry) = self.hosts.remove(host) else { return 0 };
         let id = entry.id;
-        self.due.extract_if((id, Place::FIRST)..=(id, Place::LAST), |_, _| true).for_each(drop);
+        self.due
+            .extract_if((id, QueuePosition::FIRST)..=(id, QueuePosition::LAST), |_, _| true)
+            .for_each(drop);
         let delayed = (id, Timestamp(0), 0)..=(id, Timestamp::MAX, u64::MAX);
         self.delayed.extract_if(delayed, |_, _| true).for_each(drop);
         self.spilled -= entry.spilled;
@@ -404,11 +413,11 @@ impl<P> Queue<P> {
 #[cfg(test)]
 impl<P> Queue<P> {
     /// Whether no trace of former hosts is left, not even unused capacity.
-    pub(super) fn is_bare(&self) -> bool {
+    pub(super) fn is_empty_and_shrunk(&self) -> bool {
         self.hosts.is_empty()
             && self.due.is_empty()
             && self.leases.is_empty()
-            && self.hosts.capacity() <= 2 * ROOM
+            && self.hosts.capacity() <= 2 * MIN_CAPACITY
             && self.free.is_empty()
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Buckets per doubling; a quantile is off by at most 9 %.
 const PER_OCTAVE: u32 = 4;
 /// Latencies below this are counted in the first bucket.
-const LEAST_MICROS: f64 = 62.5;
+const MIN_MICROS: f64 = 62.5;
 /// The buckets cover 62.5 us to 262 s.
 const BUCKETS: usize = 22 * PER_OCTAVE as usize;
 
@@ -21,7 +21,7 @@ impl Default for Latencies {
 
 impl Latencies {
     pub(super) fn record(&mut self, latency: Duration) {
-        let octaves = (latency.as_secs_f64() * 1e6 / LEAST_MICROS).max(1.0).log2();
+        let octaves = (latency.as_secs_f64() * 1e6 / MIN_MICROS).max(1.0).log2();
         let bucket = ((octaves * f64::from(PER_OCTAVE)) as usize).min(BUCKETS - 1);
         self.0[bucket] = self.0[bucket].saturating_add(1);
     }
@@ -42,7 +42,7 @@ impl Latencies {
             below += u64::from(n);
             if below >= rank {
                 let middle = (bucket as f64 + 0.5) / f64::from(PER_OCTAVE);
-                return LEAST_MICROS / 1e3 * middle.exp2();
+                return MIN_MICROS / 1e3 * middle.exp2();
             }
         }
         0.0
@@ -61,7 +61,7 @@ mod tests {
                 latencies.record(Duration::from_secs_f64(scale * f64::from(n) / 1_000.0));
             }
             for share in [0.5, 0.95, 0.99, 1.0] {
-                let exact = (scale * share * 1e3).max(LEAST_MICROS / 1e3);
+                let exact = (scale * share * 1e3).max(MIN_MICROS / 1e3);
                 let got = latencies.quantile_ms(share);
                 assert!((got / exact - 1.0).abs() < 0.1, "{got} for {exact} at {share}");
             }

@@ -56,17 +56,17 @@ pub(crate) async fn receive(
         return Err(FetchError::new(FetchErrorKind::TooLarge, message).after_sending().with_status(status));
     }
     let mut received = Received::default();
-    let mut kept = Kept::default();
+    let mut chunks = ChunkBuffer::default();
     let mut decoder = (!codings.is_empty()).then(|| Decoder::new(codings, limits.decode));
     loop {
         let chunk = match next(answer, timer).await {
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
-            Err(Ended::Late(error)) => return Err(error.with_status(status)),
-            Err(Ended::Broken(error)) if limits.decode.fail_on_loss => {
+            Err(ReadError::Late(error)) => return Err(error.with_status(status)),
+            Err(ReadError::Broken(error)) if limits.decode.fail_on_loss => {
                 return Err(failure::of_body(&error, received.wire_bytes).with_status(status));
             }
-            Err(Ended::Broken(_)) => {
+            Err(ReadError::Broken(_)) => {
                 received.dataloss = true;
                 break;
             }
@@ -92,7 +92,7 @@ pub(crate) async fn receive(
             Some(decoder) => decoder.push(&chunk).map_err(|error| error.with_status(status))?,
             None => Flow::More,
         };
-        kept.push(chunk, declared);
+        chunks.push(chunk, declared);
         if over || flow == Flow::Full {
             received.truncated = true;
             break;
@@ -102,7 +102,7 @@ pub(crate) async fn receive(
             break;
         }
     }
-    received.body = kept.into_bytes();
+    received.body = chunks.into_bytes();
     if let Some(decoder) = decoder {
         let cut = received.truncated || received.dataloss || received.stopped;
         received.decoded = Some(decoder.finish(cut).map_err(|error| error.with_status(status))?);
@@ -117,19 +117,19 @@ pub(crate) fn stopped(status: StatusCode) -> FetchError {
         .with_status(status)
 }
 
-enum Ended {
+enum ReadError {
     Late(FetchError),
     Broken(reqwest::Error),
 }
 
 /// The next chunk that is not empty; trailers are skipped.
-async fn next(answer: &mut reqwest::Response, timer: &mut Timer<'_>) -> Result<Option<Bytes>, Ended> {
+async fn next(answer: &mut reqwest::Response, timer: &mut Timer<'_>) -> Result<Option<Bytes>, ReadError> {
     loop {
         let chunk = {
             let mut chunk = pin!(answer.chunk());
             std::future::poll_fn(|cx| match chunk.as_mut().poll(cx) {
-                Poll::Ready(chunk) => Poll::Ready(chunk.map_err(Ended::Broken)),
-                Poll::Pending => timer.poll_body(cx).map(|error| Err(Ended::Late(error))),
+                Poll::Ready(chunk) => Poll::Ready(chunk.map_err(ReadError::Broken)),
+                Poll::Pending => timer.poll_body(cx).map(|error| Err(ReadError::Late(error))),
             })
             .await?
         };
@@ -147,7 +147,7 @@ async fn next(answer: &mut reqwest::Response, timer: &mut Timer<'_>) -> Result<O
 /// Collects chunks into one body. A single large chunk is kept without copying; a small one is copied, because it
 /// keeps the whole read buffer alive that it is a part of.
 #[derive(Default)]
-struct Kept {
+struct ChunkBuffer {
     single: Option<Bytes>,
     many: BytesMut,
 }
@@ -158,7 +158,7 @@ const COPY_BELOW: usize = 48 << 10;
 /// Greatest capacity that is reserved because of Content-Length alone.
 const TRUSTED: usize = 1 << 20;
 
-impl Kept {
+impl ChunkBuffer {
     fn push(&mut self, chunk: Bytes, declared: Option<u64>) {
         if self.single.is_none() && self.many.is_empty() {
             self.single = Some(chunk);

@@ -29,26 +29,26 @@ use crate::settings::{Settings, VerifyCertificates, seconds};
 
 /// Number of idle connections per host: as many as may be in flight, but at least this many. With fewer, responses
 /// that end together would close all connections but these, and the next requests would have to open new ones.
-const LEAST_IDLE: usize = 8;
+const MIN_IDLE: usize = 8;
 /// How long connections stay idle: longer than the gap between two requests of a polite crawl, within these bounds.
 /// Every host of a broad crawl leaves an idle connection, so the time should not be longer than necessary.
-const SHORTEST_IDLE: Duration = Duration::from_secs(5);
-const LONGEST_IDLE: Duration = Duration::from_secs(30);
-/// Number of hosts per generation of clients, with [`LEAST_IDLE`] connections each; fewer if each host may keep more.
+const MIN_IDLE_TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Number of hosts per generation of clients, with [`MIN_IDLE`] connections each; fewer if each host may keep more.
 /// Most hosts leave one or two idle connections, so two generations stay below the usual limit of 1,024 files, with
 /// room for a store and for name resolution.
-const MOST_HOSTS: usize = 128;
+const MAX_HOSTS: usize = 128;
 /// Number of hosts per generation behind a proxy; it is smaller because there may be many proxies.
-const MOST_HOSTS_PROXIED: usize = 16;
+const MAX_HOSTS_PROXIED: usize = 16;
 /// Least number of hosts per generation, however many connections each may keep.
-const FEWEST_HOSTS: usize = 4;
+const MIN_HOSTS: usize = 4;
 /// Window of an HTTP/2 stream and of a connection, in bytes. Bytes in flight add to the cost of a refused body.
 const STREAM_WINDOW: u32 = 512 << 10;
 const CONNECTION_WINDOW: u32 = 2 << 20;
 
 /// The configuration that all clients share.
 #[derive(Debug)]
-pub(crate) struct Recipe {
+pub(crate) struct ClientConfig {
     network: Arc<Network>,
     connect_timeout: Duration,
     local_address: Option<IpAddr>,
@@ -61,10 +61,10 @@ pub(crate) struct Recipe {
     header_bytes: usize,
     idle: Duration,
     /// Number of idle connections per host.
-    most_idle: usize,
+    max_idle: usize,
 }
 
-impl Recipe {
+impl ClientConfig {
     /// Reads the settings `bind_address`, `tls_min_version`, `tls_max_version`, `download_verify_certificates`,
     /// `http2`, `max_header_lines`, `max_header_bytes`, `download_delay`, `concurrent_requests` and those per slot.
     pub(crate) fn new(settings: &Settings, network: Arc<Network>, deadlines: &Deadlines) -> Result<Self> {
@@ -72,7 +72,7 @@ impl Recipe {
             None => None,
             Some(text) => Some(text.trim().parse().map_err(|_| {
                 let shown = text.escape_debug();
-                Error::usage(format!("bind_address: \"{shown}\" is no IP address"))
+                Error::usage(format!("bind_address: \"{shown}\" is not an IP address"))
             })?),
         };
         let min_tls = tls_version("tls_min_version", &settings.tls_min_version)?;
@@ -91,14 +91,14 @@ impl Recipe {
             http2: settings.http2,
             header_lines: settings.max_header_lines,
             header_bytes: settings.max_header_bytes,
-            idle: (seconds(settings.download_delay) * 3).clamp(SHORTEST_IDLE, LONGEST_IDLE),
-            most_idle: most_in_flight(settings).max(LEAST_IDLE),
+            idle: (seconds(settings.download_delay) * 3).clamp(MIN_IDLE_TIMEOUT, MAX_IDLE_TIMEOUT),
+            max_idle: most_in_flight(settings).max(MIN_IDLE),
         })
     }
 
     /// A client with its own connections. A client without TLS trusts no authority: reading the certificate store
     /// takes milliseconds, and many crawls use no https.
-    fn client(&self, proxy: Option<&Arc<Proxy>>, tls: bool, most_idle: usize) -> Result<Client, FetchError> {
+    fn client(&self, proxy: Option<&Arc<Proxy>>, tls: bool, max_idle: usize) -> Result<Client, FetchError> {
         let trust = match self.verify {
             VerifyCertificates::No => Trust::All,
             _ if !tls => Trust::None,
@@ -116,7 +116,7 @@ impl Recipe {
             let message = format!("certificates cannot be verified: {error}");
             FetchError::new(FetchErrorKind::Tls, message).with_source(error.into_boxed())
         })?;
-        let builder = self.builder(proxy, most_idle);
+        let builder = self.builder(proxy, max_idle);
         builder.and_then(|builder| builder.tls_backend_preconfigured(config).build()).map_err(|error| {
             let kind = if tls { FetchErrorKind::Tls } else { FetchErrorKind::InvalidRequest };
             let message = format!("the HTTP client cannot be made: {}", describe(&error));
@@ -124,7 +124,7 @@ impl Recipe {
         })
     }
 
-    fn builder(&self, proxy: Option<&Arc<Proxy>>, most_idle: usize) -> reqwest::Result<ClientBuilder> {
+    fn builder(&self, proxy: Option<&Arc<Proxy>>, max_idle: usize) -> reqwest::Result<ClientBuilder> {
         let names = Names { network: Arc::clone(&self.network), proxy: proxy.cloned() };
         let mut builder = Client::builder()
             .no_proxy()
@@ -144,7 +144,7 @@ impl Recipe {
             .tcp_nodelay(true)
             .tcp_keepalive(None)
             .pool_idle_timeout(self.idle)
-            .pool_max_idle_per_host(most_idle)
+            .pool_max_idle_per_host(max_idle)
             .http1_max_headers(self.header_lines.max(1))
             .http2_max_header_list_size(u32::try_from(self.header_bytes).unwrap_or(u32::MAX))
             .http2_initial_stream_window_size(STREAM_WINDOW)
@@ -232,34 +232,34 @@ impl Route {
     /// The client for a target with or without TLS: the one that may have a connection to it.
     pub(crate) fn client(
         &self,
-        recipe: &Recipe,
+        config: &ClientConfig,
         host: &str,
         port: u16,
         https: bool,
     ) -> Result<Pooled, FetchError> {
         let proxy = self.proxy.as_ref();
         let tls = https || proxy.is_some_and(|proxy| proxy.scheme == Scheme::Http { tls: true });
-        let most = if proxy.is_some() { MOST_HOSTS_PROXIED } else { MOST_HOSTS };
-        let most = (most * LEAST_IDLE / recipe.most_idle).max(FEWEST_HOSTS);
+        let most = if proxy.is_some() { MAX_HOSTS_PROXIED } else { MAX_HOSTS };
+        let most = (most * MIN_IDLE / config.max_idle).max(MIN_HOSTS);
         let mut clients = self.lock();
         let (generation, served) = clients.serving((host, port), most);
         let place = if tls { &mut generation.tls } else { &mut generation.plain };
         let client = match place {
             Some(client) => client.clone(),
-            None => place.insert(recipe.client(proxy, tls, recipe.most_idle)?).clone(),
+            None => place.insert(config.client(proxy, tls, config.max_idle)?).clone(),
         };
         Ok(Pooled { client, served })
     }
 
     /// A client that keeps no connections, so that each request uses a new one.
-    pub(crate) fn fresh(&self, recipe: &Recipe, https: bool) -> Result<Client, FetchError> {
+    pub(crate) fn fresh(&self, config: &ClientConfig, https: bool) -> Result<Client, FetchError> {
         let proxy = self.proxy.as_ref();
         let tls = https || proxy.is_some_and(|proxy| proxy.scheme == Scheme::Http { tls: true });
         let mut clients = self.lock();
         let place = if tls { &mut clients.fresh_tls } else { &mut clients.fresh_plain };
         match place {
             Some(client) => Ok(client.clone()),
-            None => Ok(place.insert(recipe.client(proxy, tls, 0)?).clone()),
+            None => Ok(place.insert(config.client(proxy, tls, 0)?).clone()),
         }
     }
 

@@ -45,8 +45,8 @@ impl StdError for Failure {}
 /// The causes of an error, beginning with the error itself. The number is bounded, because the chain comes from other
 /// code.
 fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    const LONGEST: usize = 16;
-    std::iter::successors(Some(error), |error| cause_of(*error)).take(LONGEST)
+    const MAX_CAUSES: usize = 16;
+    std::iter::successors(Some(error), |error| cause_of(*error)).take(MAX_CAUSES)
 }
 
 /// The next cause. The `source` of an I/O error skips the error inside it, so that one is returned first.
@@ -58,7 +58,7 @@ fn cause_of<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a (dyn StdError
 }
 
 /// The classification of an error that occurred before the end of the headers.
-pub(crate) struct Verdict {
+pub(crate) struct Classification {
     pub(crate) kind: FetchErrorKind,
     /// The connection was lost: if it was idle before, a new one may work.
     pub(crate) lost: bool,
@@ -66,7 +66,7 @@ pub(crate) struct Verdict {
     pub(crate) unprocessed: bool,
 }
 
-impl Verdict {
+impl Classification {
     fn of(kind: FetchErrorKind) -> Self {
         Self { kind, lost: false, unprocessed: false }
     }
@@ -78,34 +78,34 @@ impl Verdict {
 
 /// The target of a request and the way to it, for classifying errors.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Way<'a> {
+pub(crate) struct RequestTarget<'a> {
     pub(crate) host: &'a str,
     pub(crate) https: bool,
     pub(crate) proxy: Option<&'a Proxy>,
 }
 
 /// Classifies an error that occurred before the headers were complete.
-pub(crate) fn judge(error: &reqwest::Error, way: &Way<'_>) -> Verdict {
+pub(crate) fn classify(error: &reqwest::Error, target: &RequestTarget<'_>) -> Classification {
     use FetchErrorKind as K;
     if error.is_builder() {
-        return Verdict::of(K::InvalidRequest);
+        return Classification::of(K::InvalidRequest);
     }
     if error.is_connect() {
-        return Verdict::of(judge_connect(error, way));
+        return Classification::of(classify_connect(error, target));
     }
-    let mut verdict = Verdict::lost();
+    let mut verdict = Classification::lost();
     for cause in chain(error) {
         if let Some(error) = cause.downcast_ref::<h2::Error>() {
-            return judge_h2(error);
+            return classify_h2(error);
         }
         if let Some(error) = cause.downcast_ref::<hyper::Error>() {
             if error.is_parse() {
                 // On a connection that was used before, these bytes may be a remainder of the previous response.
-                verdict = Verdict { lost: true, ..Verdict::of(K::BadResponse) };
+                verdict = Classification { lost: true, ..Classification::of(K::BadResponse) };
             } else if error.is_user() {
-                verdict = Verdict::of(K::InvalidRequest);
+                verdict = Classification::of(K::InvalidRequest);
             }
-        } else if let Some(verdict) = cause.downcast_ref::<io::Error>().and_then(judge_io) {
+        } else if let Some(verdict) = cause.downcast_ref::<io::Error>().and_then(classify_io) {
             return verdict;
         }
     }
@@ -113,7 +113,7 @@ pub(crate) fn judge(error: &reqwest::Error, way: &Way<'_>) -> Verdict {
 }
 
 /// Classifies a failure to connect.
-fn judge_connect(error: &reqwest::Error, way: &Way<'_>) -> FetchErrorKind {
+fn classify_connect(error: &reqwest::Error, target: &RequestTarget<'_>) -> FetchErrorKind {
     use FetchErrorKind as K;
     let (mut invalid, mut lost, mut before_site) = (false, false, false);
     for cause in chain(error) {
@@ -129,39 +129,39 @@ fn judge_connect(error: &reqwest::Error, way: &Way<'_>) -> FetchErrorKind {
                     | io::ErrorKind::ConnectionAborted
                     | io::ErrorKind::BrokenPipe
             );
-        } else if way.proxy.is_some() {
+        } else if target.proxy.is_some() {
             // These types are private: only their text says that the proxy failed.
             let text = cause.to_string();
             before_site |= text.starts_with("tunnel error") || text.contains("socks proxy");
         }
     }
-    match way.proxy {
+    match target.proxy {
         _ if error.is_timeout() => K::ConnectTimeout,
         // On a socket only TLS reports invalid data, and an established connection can only be lost in the handshake.
-        None if way.https && (invalid || lost) => K::Tls,
+        None if target.https && (invalid || lost) => K::Tls,
         None => K::Connect,
-        Some(_) if way.https && invalid && !before_site => K::Tls,
+        Some(_) if target.https && invalid && !before_site => K::Tls,
         Some(_) => K::Proxy,
     }
 }
 
 /// Classifies an I/O error if it is more specific than a lost connection. HTTP/2 keeps only its kind and its text, so
 /// the kind must suffice.
-fn judge_io(error: &io::Error) -> Option<Verdict> {
+fn classify_io(error: &io::Error) -> Option<Classification> {
     // On a socket only TLS reports invalid data.
-    (error.kind() == io::ErrorKind::InvalidData).then(|| Verdict::of(FetchErrorKind::Tls))
+    (error.kind() == io::ErrorKind::InvalidData).then(|| Classification::of(FetchErrorKind::Tls))
 }
 
-fn judge_h2(error: &h2::Error) -> Verdict {
-    if let Some(verdict) = error.get_io().and_then(judge_io) {
+fn classify_h2(error: &h2::Error) -> Classification {
+    if let Some(verdict) = error.get_io().and_then(classify_io) {
         return verdict;
     }
     if error.is_library() && !error.is_io() {
-        return Verdict::of(FetchErrorKind::BadResponse);
+        return Classification::of(FetchErrorKind::BadResponse);
     }
     let refused = error.reason() == Some(h2::Reason::REFUSED_STREAM);
     let gone = error.is_go_away() && error.reason() == Some(h2::Reason::NO_ERROR);
-    Verdict { unprocessed: refused || gone, ..Verdict::lost() }
+    Classification { unprocessed: refused || gone, ..Classification::lost() }
 }
 
 /// How long to wait for other requests to finish when the process cannot open more files.
@@ -200,11 +200,11 @@ pub(crate) fn describe(error: &(dyn StdError + 'static)) -> String {
 }
 
 /// The error of a request that received no headers.
-pub(crate) fn of_head(error: reqwest::Error, way: &Way<'_>) -> FetchError {
-    let kind = judge(&error, way).kind;
+pub(crate) fn of_head(error: reqwest::Error, target: &RequestTarget<'_>) -> FetchError {
+    let kind = classify(&error, target).kind;
     let sent = !error.is_connect() && !error.is_builder();
     let message = match error.is_connect() {
-        true => format!("connecting to {}: {}", way.host, describe(&error)),
+        true => format!("connecting to {}: {}", target.host, describe(&error)),
         false => describe(&error),
     };
     let failed = FetchError::new(kind, message).with_source(error.without_url());

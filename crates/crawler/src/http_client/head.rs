@@ -25,7 +25,7 @@ impl HeadLimits {
         headers: &HeaderMap,
     ) -> Result<(), String> {
         if !(200..=599).contains(&status.as_u16()) {
-            return Err(format!("status {} is no final answer", status.as_u16()));
+            return Err(format!("status {} is not a final response", status.as_u16()));
         }
         if headers.len() > self.lines {
             return Err(format!("{} header lines, more than {}", headers.len(), self.lines));

@@ -38,7 +38,7 @@ impl Network {
 
     /// Judges a target before anything is sent, as far as its host name allows: an IP literal is never passed to the
     /// resolver, and a proxy that resolves names itself does not report the address.
-    pub(crate) fn judge(&self, host: &str, port: u16, proxy: Option<&Proxy>) -> Result<(), Failure> {
+    pub(crate) fn check_host(&self, host: &str, port: u16, proxy: Option<&Proxy>) -> Result<(), Failure> {
         match literal(host) {
             Some(ip) if !is_public(ip) && !self.guard.exempts(host, port) => Err(refused(host, ip)),
             // If the target has the same name as the proxy, the resolver would take it for the proxy, which is not
@@ -108,7 +108,7 @@ async fn resolve(
             network.addresses(name, proxy.port).await.map_err(Failure::of_proxy)?
         }
         Some(proxy) if !proxy.resolves_here() => {
-            let message = format!("{name} is for the proxy to resolve");
+            let message = format!("{name} is resolved by the proxy");
             return Err(Failure::new(FetchErrorKind::Proxy, message));
         }
         _ => network.permitted(name, attempt.port).await?,

@@ -34,7 +34,7 @@ impl Proxy {
             true => Url::parse(address),
             false => Url::parse(&format!("http://{address}")),
         };
-        let url = parsed.map_err(|_| invalid("is no URL"))?;
+        let url = parsed.map_err(|_| invalid("is not a URL"))?;
         let (scheme, port) = match url.scheme() {
             "http" => (Scheme::Http { tls: false }, 80),
             "https" => (Scheme::Http { tls: true }, 443),

@@ -20,16 +20,16 @@ use crate::log;
 use crate::settings::EngineSettings;
 
 /// Shortest time that an answer is cached, whatever its TTL.
-const LEAST_TTL: Duration = Duration::from_secs(60);
+const MIN_TTL: Duration = Duration::from_secs(60);
 /// Longest time that an answer is cached.
-const MOST_TTL: Duration = Duration::from_secs(86_400);
+const MAX_TTL: Duration = Duration::from_secs(86_400);
 /// Time that a failed look-up is cached.
 const NEGATIVE_TTL: Duration = Duration::from_secs(30);
 /// Number of addresses cached per name: happy eyeballs needs two of each family, and a hostile answer has thousands.
-const MOST_ADDRESSES: usize = 16;
+const MAX_ADDRESSES: usize = 16;
 
 /// The addresses of a name, or the reason why there are none.
-type Answer = Result<Arc<[IpAddr]>, Arc<str>>;
+type LookupResult = Result<Arc<[IpAddr]>, Arc<str>>;
 
 /// The result of one question.
 enum Outcome {
@@ -43,14 +43,14 @@ enum Outcome {
 /// Resolves names for all clients of a downloader.
 pub(crate) struct Resolver {
     system: Option<TokioResolver>,
-    fixed: Vec<Fixed>,
+    fixed: Vec<Override>,
     cache: Mutex<Cache>,
     timeout: Duration,
 }
 
 /// One entry of `resolve`.
 #[derive(Debug)]
-struct Fixed {
+struct Override {
     host: String,
     port: u16,
     ip: IpAddr,
@@ -60,7 +60,7 @@ impl Resolver {
     /// Reads the settings `resolve`, `dnscache_size` and `dns_timeout`. If there is no system configuration
     /// (`/etc/resolv.conf`), the C library resolves names; it blocks a thread per look-up and returns no TTL.
     pub(crate) fn new(settings: &EngineSettings) -> Result<Self> {
-        let fixed = settings.resolve.iter().map(|entry| Fixed::parse(entry)).collect::<Result<_>>()?;
+        let fixed = settings.resolve.iter().map(|entry| Override::parse(entry)).collect::<Result<_>>()?;
         let timeout = limit(settings.dns_timeout);
         let cache = Mutex::new(Cache::new(settings.dnscache_size));
         Ok(Self { system: system(timeout), fixed, cache, timeout })
@@ -108,8 +108,8 @@ impl Resolver {
                 }
             }
         });
-        let (answer, ttl): (Answer, _) = match asked.await {
-            Ok(Outcome::Found(found, ttl)) => (Ok(found.into()), ttl.clamp(LEAST_TTL, MOST_TTL)),
+        let (answer, ttl): (LookupResult, _) = match asked.await {
+            Ok(Outcome::Found(found, ttl)) => (Ok(found.into()), ttl.clamp(MIN_TTL, MAX_TTL)),
             Ok(Outcome::Missing(why)) => (Err(why.into()), NEGATIVE_TTL),
             // A temporary failure is not cached: the next question may be answered.
             Ok(Outcome::Failed(why)) => return Err(failure(&why)),
@@ -128,7 +128,7 @@ impl Resolver {
                 match system.lookup_ip(name).await {
                     Ok(found) => {
                         let left = found.valid_until().saturating_duration_since(std::time::Instant::now());
-                        (found.iter().take(MOST_ADDRESSES).collect::<Vec<_>>(), left)
+                        (found.iter().take(MAX_ADDRESSES).collect::<Vec<_>>(), left)
                     }
                     Err(error) if is_out_of_files(&error) => return Outcome::OutOfFiles,
                     Err(error) if error.is_no_records_found() => {
@@ -138,7 +138,7 @@ impl Resolver {
                 }
             }
             None => match tokio::net::lookup_host((host, 0)).await {
-                Ok(found) => (found.map(|a| a.ip()).take(MOST_ADDRESSES).collect(), LEAST_TTL),
+                Ok(found) => (found.map(|a| a.ip()).take(MAX_ADDRESSES).collect(), MIN_TTL),
                 Err(error) if is_out_of_files(&error) => return Outcome::OutOfFiles,
                 // The C library does not distinguish a missing name from a network failure.
                 Err(error) => return Outcome::Failed(error.to_string()),
@@ -184,7 +184,7 @@ fn configured(
     builder.build().inspect_err(|error| log::warn!(%error, "no DNS resolver, asking the C library")).ok()
 }
 
-impl Fixed {
+impl Override {
     fn parse(entry: &str) -> Result<Self> {
         let invalid = || {
             Error::usage(format!(
@@ -215,7 +215,7 @@ struct Cache {
 
 #[derive(Clone)]
 struct Entry {
-    answer: Answer,
+    answer: LookupResult,
     until: Instant,
 }
 
@@ -224,7 +224,7 @@ impl Cache {
         Self { young: HashMap::new(), old: HashMap::new(), half: size.div_ceil(2) }
     }
 
-    fn get(&mut self, host: &str, now: Instant) -> Option<Answer> {
+    fn get(&mut self, host: &str, now: Instant) -> Option<LookupResult> {
         if let Some(entry) = self.young.get(host) {
             return (entry.until > now).then(|| entry.answer.clone());
         }
@@ -237,7 +237,7 @@ impl Cache {
         Some(answer)
     }
 
-    fn put(&mut self, host: &str, answer: Answer, until: Instant) {
+    fn put(&mut self, host: &str, answer: LookupResult, until: Instant) {
         self.insert(host.into(), Entry { answer, until });
     }
 

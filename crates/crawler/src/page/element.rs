@@ -40,9 +40,9 @@ impl<'a> Element<'a> {
     pub fn href(&self) -> Result<Url> {
         let address = self.attr("href").or_else(|| self.attr("src"));
         let address = address.ok_or_else(|| Error::msg(format!("<{}> has no href", self.name())))?;
-        self.page
-            .resolve(address.trim())
-            .map_err(|cause| Error::from(cause).context(format!("\"{}\" is no URL", address.escape_debug())))
+        self.page.resolve(address.trim()).map_err(|cause| {
+            Error::from(cause).context(format!("\"{}\" is not a URL", address.escape_debug()))
+        })
     }
 
     /// The elements inside this one that match a CSS selector. The selector cannot refer to ancestors of this

@@ -16,7 +16,7 @@ use crate::request::Request;
 /// resources that pages load.
 ///
 /// This is the list of Scrapy's `IGNORED_EXTENSIONS` (2.19), by kind.
-pub const NO_PAGES: &[&str] = &[
+pub const IGNORED_EXTENSIONS: &[&str] = &[
     "7z", "7zip", "apk", "bz2", "cdr", "dmg", "gz", "ico", "iso", "rar", "tar", "xz", "zip", // archives
     "ai", "bmp", "drw", "dxf", "eps", "gif", "jpeg", "jpg", "mng", "pct", "png", "ps", "psp", "pst", "svg",
     "tif", "tiff", "webp", // images
@@ -107,7 +107,7 @@ impl Default for LinkExtractor {
             deny_tags: Vec::new(),
             deny_attrs: Vec::new(),
             process_value: None,
-            deny_extensions: NO_PAGES.iter().map(|&extension| extension.to_owned()).collect(),
+            deny_extensions: IGNORED_EXTENSIONS.iter().map(|&extension| extension.to_owned()).collect(),
             is_unique: true,
             canonicalize: false,
         }
@@ -115,7 +115,7 @@ impl Default for LinkExtractor {
 }
 
 impl LinkExtractor {
-    /// An extractor of all links of `a` and `area`, without repetitions and without links to [`NO_PAGES`].
+    /// An extractor of all links of `a` and `area`, without repetitions and without links to [`IGNORED_EXTENSIONS`].
     pub fn new() -> Self {
         Self::default()
     }
@@ -196,7 +196,7 @@ impl LinkExtractor {
         self
     }
 
-    /// Leaves out URLs whose path ends with one of these extensions, instead of [`NO_PAGES`]; an empty list lets all
+    /// Leaves out URLs whose path ends with one of these extensions, instead of [`IGNORED_EXTENSIONS`]; an empty list lets all
     /// pass.
     pub fn deny_extensions(mut self, extensions: &[&str]) -> Self {
         self.deny_extensions =
@@ -205,7 +205,7 @@ impl LinkExtractor {
     }
 
     /// Returns repeated links as often as they occur on the page.
-    pub fn repeated(mut self) -> Self {
+    pub fn keep_duplicates(mut self) -> Self {
         self.is_unique = false;
         self
     }
@@ -359,7 +359,7 @@ mod tests {
     fn links_come_once_without_files_and_foreign_schemes() {
         let all = ["/item/1", "/item/2", "/other", "http://sub.b.example/x", "http://notb.example/x"];
         assert_eq!(paths(&LinkExtractor::new(), HTML), all);
-        assert_eq!(paths(&LinkExtractor::new().repeated(), HTML).len(), 6);
+        assert_eq!(paths(&LinkExtractor::new().keep_duplicates(), HTML).len(), 6);
     }
 
     #[test]

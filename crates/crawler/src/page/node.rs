@@ -21,7 +21,7 @@ impl<'a> Node<'a> {
         Self { element, scope }
     }
 
-    fn beside(&self, element: ElementRef<'a>) -> Self {
+    fn with_element(&self, element: ElementRef<'a>) -> Self {
         Self::new(element, self.scope)
     }
 
@@ -88,7 +88,7 @@ impl<'a> Element for Node<'a> {
         if self.element == self.scope {
             return None;
         }
-        self.element.parent().and_then(ElementRef::wrap).map(|parent| self.beside(parent))
+        self.element.parent().and_then(ElementRef::wrap).map(|parent| self.with_element(parent))
     }
 
     fn parent_node_is_shadow_root(&self) -> bool {
@@ -104,15 +104,15 @@ impl<'a> Element for Node<'a> {
     }
 
     fn prev_sibling_element(&self) -> Option<Self> {
-        self.element.prev_siblings().find_map(ElementRef::wrap).map(|element| self.beside(element))
+        self.element.prev_siblings().find_map(ElementRef::wrap).map(|element| self.with_element(element))
     }
 
     fn next_sibling_element(&self) -> Option<Self> {
-        self.element.next_siblings().find_map(ElementRef::wrap).map(|element| self.beside(element))
+        self.element.next_siblings().find_map(ElementRef::wrap).map(|element| self.with_element(element))
     }
 
     fn first_element_child(&self) -> Option<Self> {
-        self.element.children().find_map(ElementRef::wrap).map(|element| self.beside(element))
+        self.element.children().find_map(ElementRef::wrap).map(|element| self.with_element(element))
     }
 
     fn is_html_element_in_html_document(&self) -> bool {

@@ -131,7 +131,7 @@ impl Selector {
 }
 
 /// A position in the document: the index of a node within the scope, and the index of one of its attributes.
-type Place = (usize, usize);
+type DocumentOrder = (usize, usize);
 
 impl Part {
     fn of(selector: &parser::Selector<Dialect>) -> Self {
@@ -157,7 +157,7 @@ impl Part {
         selector: &parser::Selector<Dialect>,
         scope: ElementRef<'a>,
         context: &mut MatchingContext<'_, Dialect>,
-        found: &mut Vec<(Place, Found<'a>)>,
+        found: &mut Vec<(DocumentOrder, Found<'a>)>,
     ) {
         // The open elements, and whether each of them is selected.
         let mut open = Vec::new();
@@ -277,20 +277,20 @@ struct Refused {
     what: String,
 }
 
-type Answer<T> = Result<T, ParseError<SelectorParseErrorKind>>;
+type ParseResult<T> = Result<T, ParseError<SelectorParseErrorKind>>;
 
 impl Grammar {
-    fn refuse<T>(&self, written: String, what: String) -> Answer<T> {
+    fn refuse<T>(&self, written: String, what: String) -> ParseResult<T> {
         *self.refused.borrow_mut() = Some(Refused { written, what });
         Err(ParseError::custom(SelectorParseErrorKind::UnsupportedPseudoClassOrElement))
     }
 
-    fn no_such_element<T>(&self, name: &str) -> Answer<T> {
+    fn no_such_element<T>(&self, name: &str) -> ParseResult<T> {
         let what = format!("there is no pseudo-element ::{name}; there are ::text and ::attr(name)");
         self.refuse(format!("::{name}"), what)
     }
 
-    fn no_such_class<T>(&self, name: &str) -> Answer<T> {
+    fn no_such_class<T>(&self, name: &str) -> ParseResult<T> {
         self.refuse(format!(":{name}"), format!("there is no pseudo-class :{name}"))
     }
 
@@ -302,24 +302,24 @@ impl Grammar {
         }
         let what = match &error.kind {
             ParseErrorKind::Basic(BasicParseErrorKind::EndOfInput) => "the selector ends too early",
-            ParseErrorKind::Basic(_) => "this is no selector",
+            ParseErrorKind::Basic(_) => "this is not a selector",
             ParseErrorKind::Custom(kind) => match kind {
                 Kind::EmptySelector => "a selector is missing",
-                Kind::DanglingCombinator => "nothing stands behind the last combinator",
+                Kind::DanglingCombinator => "no selector follows the last combinator",
                 Kind::PseudoElementExpectedColon
                 | Kind::PseudoElementExpectedIdent
                 | Kind::NoIdentForPseudo => "a colon needs the name of a pseudo-class",
                 Kind::ClassNeedsIdent => "a dot needs the name of a class",
                 Kind::InvalidState => {
-                    "nothing may stand behind ::text and ::attr(name), and they may not stand in brackets"
+                    "nothing may follow ::text and ::attr(name), and they may not be in brackets"
                 }
                 Kind::ExpectedNamespace => "there are no namespaces",
                 Kind::NoQualifiedNameInAttributeSelector
                 | Kind::UnexpectedTokenInAttributeSelector
                 | Kind::ExpectedBarInAttr
                 | Kind::BadValueInAttr
-                | Kind::InvalidQualNameInAttr => "this is no selector of an attribute",
-                _ => "this is no selector",
+                | Kind::InvalidQualNameInAttr => "this is not an attribute selector",
+                _ => "this is not a selector",
             },
         };
         (end, what.to_owned())
@@ -350,7 +350,7 @@ impl<'i> parser::Parser<'i> for Grammar {
         false
     }
 
-    fn parse_non_ts_pseudo_class(&self, name: CowRcStr<'i>) -> Answer<PseudoClass> {
+    fn parse_non_ts_pseudo_class(&self, name: CowRcStr<'i>) -> ParseResult<PseudoClass> {
         PseudoClass::of(&name).map_or_else(|| self.no_such_class(&name), Ok)
     }
 
@@ -359,7 +359,7 @@ impl<'i> parser::Parser<'i> for Grammar {
         name: CowRcStr<'i>,
         arguments: &mut cssparser::Parser<'i>,
         _: bool,
-    ) -> Answer<PseudoClass> {
+    ) -> ParseResult<PseudoClass> {
         let class = match name.to_ascii_lowercase().as_str() {
             "contains" => PseudoClass::Contains,
             "lang" => PseudoClass::Lang,
@@ -372,7 +372,7 @@ impl<'i> parser::Parser<'i> for Grammar {
         }
     }
 
-    fn parse_pseudo_element(&self, name: CowRcStr<'i>) -> Answer<PseudoElement> {
+    fn parse_pseudo_element(&self, name: CowRcStr<'i>) -> ParseResult<PseudoElement> {
         match &*name {
             "text" => Ok(PseudoElement(Take::Text)),
             "attr" => self.refuse(
@@ -387,7 +387,7 @@ impl<'i> parser::Parser<'i> for Grammar {
         &self,
         name: CowRcStr<'i>,
         arguments: &mut cssparser::Parser<'i>,
-    ) -> Answer<PseudoElement> {
+    ) -> ParseResult<PseudoElement> {
         if &*name != "attr" {
             return self.no_such_element(&name);
         }
@@ -473,7 +473,7 @@ mod tests {
             ("a:contains('x', 'y')", 2, "takes one string"),
             ("li[", 4, "the selector ends too early"),
             ("a, , b", 4, "a selector is missing"),
-            ("a::text::text", 14, "nothing may stand behind"),
+            ("a::text::text", 14, "nothing may follow"),
             ("p >", 4, "behind the last combinator"),
         ] {
             let error = page.css(css).unwrap_err().to_string();

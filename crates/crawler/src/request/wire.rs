@@ -7,7 +7,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method};
 use serde_json::{Map, Value, json};
 use url::Url;
 
-use super::{DEFAULT_CALLBACK, FoundBy, Request, Rest};
+use super::{DEFAULT_CALLBACK, FoundBy, RareFields, Request};
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 
@@ -88,23 +88,23 @@ impl Request {
         if !self.meta.is_empty() {
             out.insert("meta".into(), self.meta.clone().into());
         }
-        if let Some(rest) = &self.rest {
-            if let Some(errback) = &rest.errback {
+        if let Some(rare) = &self.rare {
+            if let Some(errback) = &rare.errback {
                 out.insert("errback".into(), (&**errback).into());
             }
-            if !rest.cb_kwargs.is_empty() {
-                out.insert("cb_kwargs".into(), rest.cb_kwargs.clone().into());
+            if !rare.cb_kwargs.is_empty() {
+                out.insert("cb_kwargs".into(), rare.cb_kwargs.clone().into());
             }
-            if !rest.flags.is_empty() {
-                out.insert("flags".into(), rest.flags.clone().into());
+            if !rare.flags.is_empty() {
+                out.insert("flags".into(), rare.flags.clone().into());
             }
-            if !rest.cookies.is_empty() {
-                out.insert("cookies".into(), json!(rest.cookies));
+            if !rare.cookies.is_empty() {
+                out.insert("cookies".into(), json!(rare.cookies));
             }
-            if let Some(encoding) = &rest.encoding {
+            if let Some(encoding) = &rare.encoding {
                 out.insert("encoding".into(), encoding.as_str().into());
             }
-            for (key, value) in &rest.unknown {
+            for (key, value) in &rare.unknown {
                 out.insert(key.clone(), value.clone());
             }
         }
@@ -122,18 +122,18 @@ impl Request {
     /// The value is not an object, has no valid URL, or a field has the wrong type; the error names the field.
     pub fn from_json(value: Value) -> Result<Self> {
         let Value::Object(mut map) = value else {
-            return Err(Error::stored_request("the whole", "no object"));
+            return Err(Error::stored_request("the request", "not an object"));
         };
-        let url = map.get("url").and_then(Value::as_str).ok_or_else(|| wrong("url"))?;
+        let url = map.get("url").and_then(Value::as_str).ok_or_else(|| invalid_field("url"))?;
         let mut request = Self::get(Url::parse(url).map_err(|cause| Error::invalid_url(url, &cause))?);
         if let Some(method) = take_str(&mut map, "method")? {
-            request.method = Method::from_bytes(method.as_bytes()).map_err(|_| wrong("method"))?;
+            request.method = Method::from_bytes(method.as_bytes()).map_err(|_| invalid_field("method"))?;
         }
         if let Some(value) = map.remove("headers") {
-            request.headers = headers(&value).ok_or_else(|| wrong("headers"))?;
+            request.headers = headers(&value).ok_or_else(|| invalid_field("headers"))?;
         }
         if let Some(body) = take_str(&mut map, "body")? {
-            request.body = bytes_of_latin1(&body).ok_or_else(|| wrong("body"))?.into();
+            request.body = bytes_of_latin1(&body).ok_or_else(|| invalid_field("body"))?.into();
         }
         if let Some(label) = take_str(&mut map, "callback")? {
             request.callback = label.into();
@@ -143,39 +143,39 @@ impl Request {
         request.retries = number(&mut map, "retries", 0)?;
         request.unfiltered = match map.remove("unfiltered") {
             None => false,
-            Some(value) => value.as_bool().ok_or_else(|| wrong("unfiltered"))?,
+            Some(value) => value.as_bool().ok_or_else(|| invalid_field("unfiltered"))?,
         };
         request.nofollow = match map.remove("nofollow") {
             None => false,
-            Some(value) => value.as_bool().ok_or_else(|| wrong("nofollow"))?,
+            Some(value) => value.as_bool().ok_or_else(|| invalid_field("nofollow"))?,
         };
         request.found_by = match take_str(&mut map, "found_by")? {
             None => FoundBy::Spider,
-            Some(name) => FoundBy::from_stored(&name).ok_or_else(|| wrong("found_by"))?,
+            Some(name) => FoundBy::from_stored(&name).ok_or_else(|| invalid_field("found_by"))?,
         };
         request.not_before = match map.remove("not_before") {
             None => None,
-            Some(value) => Some(Timestamp(value.as_u64().ok_or_else(|| wrong("not_before"))?)),
+            Some(value) => Some(Timestamp(value.as_u64().ok_or_else(|| invalid_field("not_before"))?)),
         };
         request.referer = take_str(&mut map, "referer")?.map(Arc::from);
         if let Some(meta) = take_map(&mut map, "meta")? {
             request.meta = meta;
         }
-        let mut rest = Rest {
+        let mut rare = RareFields {
             errback: take_str(&mut map, "errback")?.map(Arc::from),
             cb_kwargs: take_map(&mut map, "cb_kwargs")?.unwrap_or_default(),
             encoding: take_str(&mut map, "encoding")?,
-            ..Rest::default()
+            ..RareFields::default()
         };
         if let Some(value) = map.remove("flags") {
-            rest.flags = serde_json::from_value(value).map_err(|_| wrong("flags"))?;
+            rare.flags = serde_json::from_value(value).map_err(|_| invalid_field("flags"))?;
         }
         if let Some(value) = map.remove("cookies") {
-            rest.cookies = serde_json::from_value(value).map_err(|_| wrong("cookies"))?;
+            rare.cookies = serde_json::from_value(value).map_err(|_| invalid_field("cookies"))?;
         }
-        rest.unknown = map.into_iter().filter(|(key, _)| !KNOWN.contains(&key.as_str())).collect();
-        if rest != Rest::default() {
-            request.rest = Some(Box::new(rest));
+        rare.unknown = map.into_iter().filter(|(key, _)| !KNOWN.contains(&key.as_str())).collect();
+        if rare != RareFields::default() {
+            request.rare = Some(Box::new(rare));
         }
         Ok(request)
     }
@@ -196,7 +196,7 @@ impl FoundBy {
     }
 }
 
-fn wrong(field: &str) -> Error {
+fn invalid_field(field: &str) -> Error {
     Error::stored_request(field, "missing or of the wrong type")
 }
 
@@ -204,7 +204,7 @@ fn take_str(map: &mut Map<String, Value>, key: &str) -> Result<Option<String>> {
     match map.remove(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(_) => Err(wrong(key)),
+        Some(_) => Err(invalid_field(key)),
     }
 }
 
@@ -212,14 +212,14 @@ fn take_map(map: &mut Map<String, Value>, key: &str) -> Result<Option<Map<String
     match map.remove(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::Object(inner)) => Ok(Some(inner)),
-        Some(_) => Err(wrong(key)),
+        Some(_) => Err(invalid_field(key)),
     }
 }
 
 fn number<T: TryFrom<i64>>(map: &mut Map<String, Value>, key: &str, default: T) -> Result<T> {
     match map.remove(key) {
         None => Ok(default),
-        Some(value) => value.as_i64().and_then(|n| T::try_from(n).ok()).ok_or_else(|| wrong(key)),
+        Some(value) => value.as_i64().and_then(|n| T::try_from(n).ok()).ok_or_else(|| invalid_field(key)),
     }
 }
 

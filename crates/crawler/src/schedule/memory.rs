@@ -4,7 +4,7 @@ use hashbrown::HashMap;
 
 use crate::host::HostKey;
 
-use super::rules::Own;
+use super::rules::SlotRules;
 
 /// Number of hosts in each of the two generations. It is ten times the size of the robots.txt cache: a crawl delay
 /// that is lost here came from a file that is fetched again anyway.
@@ -12,8 +12,8 @@ const GENERATION: usize = 100_000;
 
 /// Rules of a forgotten slot.
 #[derive(Debug)]
-pub(super) struct Remembered {
-    pub(super) own: Option<Box<Own>>,
+pub(super) struct RememberedSlot {
+    pub(super) own: Option<Box<SlotRules>>,
     pub(super) gave_up: Option<&'static str>,
 }
 
@@ -21,23 +21,23 @@ pub(super) struct Remembered {
 /// one is dropped: at least the last 100,000 hosts are remembered, and at most twice as many.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
-    young: HashMap<HostKey, Remembered, foldhash::fast::RandomState>,
-    old: HashMap<HostKey, Remembered, foldhash::fast::RandomState>,
+    young: HashMap<HostKey, RememberedSlot, foldhash::fast::RandomState>,
+    old: HashMap<HostKey, RememberedSlot, foldhash::fast::RandomState>,
 }
 
 impl Memory {
-    pub(super) fn insert(&mut self, host: HostKey, rules: Remembered) {
+    pub(super) fn insert(&mut self, host: HostKey, rules: RememberedSlot) {
         if self.young.len() >= GENERATION {
             self.old = std::mem::take(&mut self.young);
         }
         self.young.insert(host, rules);
     }
 
-    pub(super) fn take(&mut self, host: &HostKey) -> Option<Remembered> {
+    pub(super) fn take(&mut self, host: &HostKey) -> Option<RememberedSlot> {
         self.young.remove(host).or_else(|| self.old.remove(host))
     }
 
-    pub(super) fn get(&self, host: &HostKey) -> Option<&Remembered> {
+    pub(super) fn get(&self, host: &HostKey) -> Option<&RememberedSlot> {
         self.young.get(host).or_else(|| self.old.get(host))
     }
 }
@@ -51,7 +51,7 @@ mod tests {
         let mut memory = Memory::default();
         let host = |n: usize| HostKey::new(&format!("h{n}.example"));
         for n in 0..3 * GENERATION {
-            memory.insert(host(n), Remembered { own: None, gave_up: Some("x") });
+            memory.insert(host(n), RememberedSlot { own: None, gave_up: Some("x") });
         }
         assert!(memory.young.len() + memory.old.len() <= 2 * GENERATION);
         assert!((2 * GENERATION..3 * GENERATION).all(|n| memory.get(&host(n)).is_some()));

@@ -38,7 +38,7 @@ pub(super) struct Rules {
 
 /// Rules of one slot that replace those of the crawl.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Own {
+pub(super) struct SlotRules {
     pub(super) delay: Option<Duration>,
     pub(super) concurrency: Option<u32>,
     pub(super) jitter: Option<f64>,
@@ -85,16 +85,16 @@ impl Rules {
     }
 
     /// The `download_slots` entry of a slot: the one with its exact name, else the longest matching `*.suffix`.
-    pub(super) fn own(&self, host: &HostKey) -> Option<Box<Own>> {
+    pub(super) fn own(&self, host: &HostKey) -> Option<Box<SlotRules>> {
         let found = self.exact.get(host.as_str()).or_else(|| {
             let dots = host.as_str().match_indices('.');
             dots.filter_map(|(dot, _)| self.suffixes.get(&host.as_str()[dot + 1..])).next()
         })?;
-        Some(Box::new(Own {
+        Some(Box::new(SlotRules {
             delay: found.delay.map(seconds),
             concurrency: found.concurrency.map(limit),
             jitter: found.jitter.map(jitter),
-            ..Own::default()
+            ..SlotRules::default()
         }))
     }
 

@@ -10,8 +10,8 @@ use crate::clock::Timestamp;
 use crate::host::HostKey;
 use crate::settings::LatencyEstimate;
 
-use super::learnt::Learnt;
-use super::rules::{Own, Rules};
+use super::rules::{Rules, SlotRules};
+use super::saved_politeness::SavedPoliteness;
 
 /// The shortest wait after a connection failure.
 const MIN_BACKOFF: Duration = Duration::from_secs(1);
@@ -92,7 +92,7 @@ pub(super) struct Slot {
     pub(super) key: HostKey,
     /// Created with the first ticket.
     pub(super) shared: Option<Arc<Shared>>,
-    pub(super) own: Option<Box<Own>>,
+    pub(super) own: Option<Box<SlotRules>>,
     /// Waiters for a start, first come first served. Boxed, because few slots have any.
     #[expect(clippy::box_collection, reason = "8 instead of 32 bytes in each of a million slots")]
     pub(super) waiters: Option<Box<VecDeque<u64>>>,
@@ -132,11 +132,11 @@ pub(super) struct Slot {
     pub(super) counted: Option<Trust>,
     pub(super) counted_active: u32,
     /// What was last recorded for the job.
-    pub(super) noted: Option<Learnt>,
+    pub(super) saved: Option<SavedPoliteness>,
 }
 
 impl Slot {
-    pub(super) fn new(key: HostKey, own: Option<Box<Own>>, rules: &Rules) -> Self {
+    pub(super) fn new(key: HostKey, own: Option<Box<SlotRules>>, rules: &Rules) -> Self {
         let mut slot = Self {
             key,
             shared: None,
@@ -165,7 +165,7 @@ impl Slot {
             is_giving_up: false,
             counted: None,
             counted_active: 0,
-            noted: None,
+            saved: None,
         };
         slot.learnt_delay = slot.first_delay(rules);
         slot
@@ -179,18 +179,18 @@ impl Slot {
     }
 
     /// What was learnt from the responses of the host, if it differs from the settings.
-    pub(super) fn learnt(&self, rules: &Rules, now: Timestamp) -> Option<Learnt> {
+    pub(super) fn saved_politeness(&self, rules: &Rules, now: Timestamp) -> Option<SavedPoliteness> {
         let sleep_until = if self.sleep_until > now { self.sleep_until } else { Timestamp(0) };
         let is_new = self.learnt_delay == self.first_delay(rules) && sleep_until == Timestamp(0);
-        (!is_new).then_some(Learnt { delay: self.learnt_delay, sleep_until })
+        (!is_new).then_some(SavedPoliteness { delay: self.learnt_delay, sleep_until })
     }
 
     /// Restores what an earlier run learnt, within the current settings.
-    pub(super) fn restore(&mut self, rules: &Rules, learnt: Learnt) {
+    pub(super) fn restore(&mut self, rules: &Rules, politeness: SavedPoliteness) {
         let base = self.base_delay(rules);
-        self.learnt_delay = learnt.delay.min(rules.max_delay.max(base)).max(base);
-        self.sleep_until = learnt.sleep_until;
-        self.noted = Some(learnt);
+        self.learnt_delay = politeness.delay.min(rules.max_delay.max(base)).max(base);
+        self.sleep_until = politeness.sleep_until;
+        self.saved = Some(politeness);
     }
 
     fn base_delay(&self, rules: &Rules) -> Duration {
@@ -318,7 +318,7 @@ impl Slot {
     }
 
     /// Voids the tickets that were granted.
-    pub(super) fn bump(&mut self) {
+    pub(super) fn void_tickets(&mut self) {
         if self.active > 0
             && let Some(shared) = &self.shared
         {
@@ -376,7 +376,7 @@ impl Slot {
         if is_refusal {
             self.refused_at = self.granted;
             if self.delay() > before {
-                self.bump();
+                self.void_tickets();
             }
         }
         if let Some(wait) = asked {
@@ -413,7 +413,7 @@ impl Slot {
     }
 
     /// Handles a request without a response that held its place for this time.
-    pub(super) fn held(&mut self, time: Duration) {
+    pub(super) fn timed_out(&mut self, time: Duration) {
         self.is_silent |= time >= SILENCE;
     }
 
@@ -437,7 +437,7 @@ impl Slot {
             let wait = self.delay().max(MIN_BACKOFF).saturating_mul(doubled).min(MAX_BACKOFF);
             self.backoff_until = after(now, wait);
         }
-        self.bump();
+        self.void_tickets();
         None
     }
 
@@ -445,11 +445,11 @@ impl Slot {
     pub(super) fn sleep(&mut self, until: Timestamp) {
         if until > self.sleep_until {
             self.sleep_until = until;
-            self.bump();
+            self.void_tickets();
         }
     }
 
-    fn own_mut(&mut self) -> &mut Own {
+    fn own_mut(&mut self) -> &mut SlotRules {
         let own = self.own.get_or_insert_default();
         own.is_learnt = true;
         own
@@ -471,7 +471,7 @@ impl Slot {
         }
         self.own_mut().crawl_delay = Some(delay);
         if self.delay() > before.0 || self.concurrency(rules) < before.1 {
-            self.bump();
+            self.void_tickets();
         }
     }
 
@@ -482,7 +482,7 @@ impl Slot {
         self.own_mut().delay = Some(delay);
         self.learnt_delay = delay;
         if self.delay() > before {
-            self.bump();
+            self.void_tickets();
         }
     }
 
@@ -490,7 +490,7 @@ impl Slot {
         let before = self.concurrency(rules);
         self.own_mut().concurrency = Some(concurrency);
         if self.concurrency(rules) < before {
-            self.bump();
+            self.void_tickets();
         }
     }
 }

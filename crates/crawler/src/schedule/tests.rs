@@ -7,7 +7,7 @@ use crate::context::Politeness;
 use crate::host::HostKey;
 use crate::settings::{EngineSettings, SlotSettings};
 
-use super::{Learnt, Next, Outcome, Scheduler, SlotState, Ticket};
+use super::{Next, Outcome, SavedPoliteness, Scheduler, SlotState, Ticket};
 
 mod health;
 mod invariants;
@@ -37,13 +37,20 @@ fn at_once(concurrency: usize) -> EngineSettings {
 }
 
 fn answer(status: u16) -> Outcome {
-    Outcome::Answer { status, latency: Duration::from_millis(100), retry_after: None, adjust_delay: true }
+    Outcome::Answer {
+        status,
+        latency: Duration::from_millis(100),
+        bytes: 0,
+        retry_after: None,
+        adjust_delay: true,
+    }
 }
 
 fn refusal(status: u16, retry_after: u64) -> Outcome {
     Outcome::Answer {
         status,
         latency: Duration::ZERO,
+        bytes: 0,
         retry_after: Some(Duration::from_secs(retry_after)),
         adjust_delay: true,
     }

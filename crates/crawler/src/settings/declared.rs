@@ -8,6 +8,9 @@ use crate::secrets::is_secret_name;
 
 /// A group of settings, of one component or of the engine. Created by [`settings!`](crate::settings!).
 pub trait SettingsGroup: Default + Send + 'static {
+    /// The name of the type.
+    const NAME: &'static str;
+
     /// The description of each setting, in the order of the declaration.
     const TABLE: &'static [SettingInfo];
 
@@ -29,6 +32,7 @@ pub trait SettingsGroup: Default + Send + 'static {
 
 /// The settings of a component without settings.
 impl SettingsGroup for () {
+    const NAME: &'static str = "()";
     const TABLE: &'static [SettingInfo] = &[];
 
     fn read(_: &Map<String, Value>) -> Result<Self> {
@@ -54,7 +58,7 @@ pub struct SettingInfo {
     #[doc(hidden)]
     pub doc: &'static str,
     #[doc(hidden)]
-    pub words: &'static [&'static str],
+    pub attributes: &'static [&'static str],
     /// The default, which is the value in the polite profile.
     pub default: fn() -> Value,
     /// The value in a profile, if it differs from the default.
@@ -69,9 +73,14 @@ impl SettingInfo {
         self.doc.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
+    /// Whether the value is a credential, which is not shown.
+    pub fn is_secret(&self) -> bool {
+        self.attributes.contains(&"secret")
+    }
+
     /// Whether the setting is a table of HTTP header fields, whose names are case-insensitive.
     pub fn is_headers(&self) -> bool {
-        self.words.contains(&"headers")
+        self.attributes.contains(&"headers")
     }
 
     /// A value of the setting for display: credentials are replaced by `***`.
@@ -86,7 +95,7 @@ impl SettingInfo {
                     .for_each(|(_, value)| *value = HIDDEN.into());
                 Value::Object(headers)
             }
-            value if !self.words.contains(&"secret") || value.is_null() => value,
+            value if !self.is_secret() || value.is_null() => value,
             Value::Array(values) if values.is_empty() => Value::Array(values),
             Value::String(text) if text.is_empty() => Value::String(text),
             _ => HIDDEN.into(),
@@ -156,11 +165,13 @@ macro_rules! settings {
         }
 
         impl $crate::SettingsGroup for $group {
+            const NAME: &'static str = stringify!($group);
+
             const TABLE: &'static [$crate::SettingInfo] = &[ $( $crate::SettingInfo {
                 name: stringify!($name),
                 kind: stringify!($kind),
                 doc: concat!($($doc, "\n"),+),
-                words: &[$(stringify!($word)),*],
+                attributes: &[$(stringify!($word)),*],
                 default: || {
                     let value: $kind = $default;
                     $crate::__private::json(&value)

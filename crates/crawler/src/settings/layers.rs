@@ -139,7 +139,7 @@ mod tests {
 
     fn table() -> SettingsTable {
         let mut table = SettingsTable::default();
-        table.add::<OwnSettings>();
+        table.add::<OwnSettings>(None);
         table
     }
 

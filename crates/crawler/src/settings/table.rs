@@ -20,16 +20,22 @@ use crate::error::{Error, Result};
 /// ```
 #[derive(Clone, Debug)]
 pub struct SettingsTable {
-    groups: Vec<Group>,
+    groups: Vec<GroupInfo>,
 }
 
 /// Values by name.
 type Values = Map<String, Value>;
 
+/// A group of settings in a [`SettingsTable`].
 #[derive(Clone, Copy, Debug)]
-struct Group {
+pub struct GroupInfo {
+    /// The name of its type, such as `EngineSettings`.
+    pub name: &'static str,
+    /// The component that the settings belong to; `None` for those of the engine, a pipeline or a spider.
+    pub component: Option<&'static str>,
+    /// The settings in the order of their declaration.
+    pub settings: &'static [SettingInfo],
     id: TypeId,
-    table: &'static [SettingInfo],
     /// Reads the group and returns all its values.
     read: fn(&Values) -> Result<Values>,
 }
@@ -38,18 +44,20 @@ struct Group {
 impl Default for SettingsTable {
     fn default() -> Self {
         let mut table = Self { groups: Vec::new() };
-        table.add::<EngineSettings>();
+        table.add::<EngineSettings>(None);
         table
     }
 }
 
 impl SettingsTable {
-    /// Adds a group, unless it was added before.
-    pub fn add<G: SettingsGroup>(&mut self) {
+    /// Adds a group, unless it was added before. `component` is the name of the component that it belongs to, if any.
+    pub fn add<G: SettingsGroup>(&mut self, component: Option<&'static str>) {
         if !G::TABLE.is_empty() && !self.has::<G>() {
-            self.groups.push(Group {
+            self.groups.push(GroupInfo {
+                name: G::NAME,
+                component,
+                settings: G::TABLE,
                 id: TypeId::of::<G>(),
-                table: G::TABLE,
                 read: |values| {
                     let group = G::read(values)?;
                     group.check()?;
@@ -64,9 +72,14 @@ impl SettingsTable {
         self.groups.iter().any(|group| group.id == TypeId::of::<G>())
     }
 
+    /// The groups in the order in which they were added, the engine's first.
+    pub fn groups(&self) -> &[GroupInfo] {
+        &self.groups
+    }
+
     /// All settings, group by group.
     pub fn iter(&self) -> impl Iterator<Item = &'static SettingInfo> {
-        self.groups.iter().flat_map(|group| group.table)
+        self.groups.iter().flat_map(|group| group.settings)
     }
 
     /// A setting by name.

@@ -24,7 +24,7 @@ pub(super) struct Document {
     /// Number of open elements.
     depth: u64,
     entry: Option<Draft>,
-    field: Option<Open>,
+    field: Option<OpenField>,
     damages: usize,
     invalid: usize,
     is_too_deep: bool,
@@ -51,7 +51,7 @@ enum Field {
 }
 
 /// A field that is not closed yet.
-struct Open {
+struct OpenField {
     field: Field,
     depth: u64,
     text: String,
@@ -213,8 +213,13 @@ impl Document {
         }
         // Deeper elements belong to an extension, such as the `loc` of an image.
         if self.depth == draft_depth + 1 {
-            self.field =
-                Some(Open { field, depth: self.depth, text: String::new(), is_full: false, is_bad: false });
+            self.field = Some(OpenField {
+                field,
+                depth: self.depth,
+                text: String::new(),
+                is_full: false,
+                is_bad: false,
+            });
         }
     }
 
@@ -304,7 +309,7 @@ impl Document {
     }
 
     /// The open field, if the current text belongs to it directly.
-    fn open_field(&mut self) -> Option<&mut Open> {
+    fn open_field(&mut self) -> Option<&mut OpenField> {
         let depth = self.depth;
         self.field.as_mut().filter(|open| open.depth == depth)
     }

@@ -22,10 +22,10 @@ const MAX_HOSTS: usize = 100_000;
 ///
 /// If it is passed to [`CrawlerBuilder::persist`](crate::CrawlerBuilder::persist), a job remembers them.
 #[derive(Clone, Debug, Default)]
-pub struct SitemapFiles(Arc<Mutex<Asked>>);
+pub struct SitemapFiles(Arc<Mutex<RequestedFiles>>);
 
 #[derive(Debug, Default)]
-struct Asked {
+struct RequestedFiles {
     /// Hashes of URLs.
     hosts: HashMap<HostKey, HashSet<u64>>,
     /// Hosts with files that are not stored in the job yet; `None` without a job.
@@ -43,24 +43,24 @@ impl SitemapFiles {
     }
 
     fn take(&self, url: &Url, most: usize) -> bool {
-        let mut asked = self.lock();
+        let mut requested = self.lock();
         let host = HostKey::of(url, SlotBy::Host);
-        if asked.hosts.len() >= MAX_HOSTS && !asked.hosts.contains_key(&host) {
+        if requested.hosts.len() >= MAX_HOSTS && !requested.hosts.contains_key(&host) {
             return false;
         }
-        let files = asked.hosts.entry(host.clone()).or_default();
+        let files = requested.hosts.entry(host.clone()).or_default();
         let hash = xxh3_64(url.as_str().as_bytes());
         if files.contains(&hash) {
             return true;
         }
         let is_taken = files.len() < most && files.insert(hash);
-        if let (true, Some(unsaved)) = (is_taken, &mut asked.unsaved) {
+        if let (true, Some(unsaved)) = (is_taken, &mut requested.unsaved) {
             unsaved.insert(host);
         }
         is_taken
     }
 
-    fn lock(&self) -> MutexGuard<'_, Asked> {
+    fn lock(&self) -> MutexGuard<'_, RequestedFiles> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -101,10 +101,10 @@ impl Persist for SitemapFiles {
     }
 
     fn save_entries(&self) -> Result<Vec<Change>> {
-        let mut asked = self.lock();
-        let unsaved = asked.unsaved.as_mut().map(std::mem::take).unwrap_or_default();
+        let mut requested = self.lock();
+        let unsaved = requested.unsaved.as_mut().map(std::mem::take).unwrap_or_default();
         let entry = |host: HostKey| {
-            let files = asked.hosts.get(&host)?.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+            let files = requested.hosts.get(&host)?.iter().flat_map(|hash| hash.to_le_bytes()).collect();
             Some((host.as_str().as_bytes().to_vec(), Some(files)))
         };
         Ok(unsaved.into_iter().filter_map(entry).collect())

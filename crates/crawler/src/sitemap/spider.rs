@@ -24,7 +24,7 @@ pub(super) const LABEL: &str = "sitemap";
 const START_BYTES: u64 = 50 << 20;
 
 type Filter = Box<dyn Fn(&SitemapEntry) -> bool + Send + Sync>;
-type Told<I> = Box<dyn Fn(&Page, &SitemapReport, &mut Output<I>) + Send + Sync>;
+type OnSitemap<I> = Box<dyn Fn(&Page, &SitemapReport, &mut Output<I>) + Send + Sync>;
 
 /// Wraps a spider: reads sitemaps, and passes the pages that they list to the spider, like Scrapy's `SitemapSpider`.
 ///
@@ -64,7 +64,7 @@ pub struct Sitemaps<S: Spider> {
     filter: Option<Filter>,
     alternates: bool,
     linked: bool,
-    told: Option<Told<S::Item>>,
+    on_sitemap: Option<OnSitemap<S::Item>>,
     files: SitemapFiles,
 }
 
@@ -79,7 +79,7 @@ impl<S: Spider> Sitemaps<S> {
             filter: None,
             alternates: false,
             linked: false,
-            told: None,
+            on_sitemap: None,
             files: SitemapFiles::default(),
         }
     }
@@ -122,7 +122,7 @@ impl<S: Spider> Sitemaps<S> {
 
     /// Whether to follow also the pages in other languages that an entry names (default: no); for one sitemap, at
     /// most as many as its entries.
-    pub fn alternates(mut self, take: bool) -> Self {
+    pub fn follow_alternates(mut self, take: bool) -> Self {
         self.alternates = take;
         self
     }
@@ -130,7 +130,7 @@ impl<S: Spider> Sitemaps<S> {
     /// Whether to read also XML sitemaps and indexes that were reached by a link (default: no); they are not passed
     /// to the spider then. Switch it on if the spider follows links, because a sitemap that was reached by a link is
     /// a duplicate when its index names it.
-    pub fn linked(mut self, read: bool) -> Self {
+    pub fn read_linked(mut self, read: bool) -> Self {
         self.linked = read;
         self
     }
@@ -138,9 +138,9 @@ impl<S: Spider> Sitemaps<S> {
     /// Calls this function after a sitemap was read, for example to give items about sitemaps.
     pub fn on_sitemap(
         mut self,
-        told: impl Fn(&Page, &SitemapReport, &mut Output<S::Item>) + Send + Sync + 'static,
+        on_sitemap: impl Fn(&Page, &SitemapReport, &mut Output<S::Item>) + Send + Sync + 'static,
     ) -> Self {
-        self.told = Some(Box::new(told));
+        self.on_sitemap = Some(Box::new(on_sitemap));
         self
     }
 
@@ -281,8 +281,8 @@ impl<S: Spider> Spider for Sitemaps<S> {
         }
         let is_robots = page.request().meta_flag(meta::SITEMAP_ROBOTS);
         let report = if is_robots { self.robots(page, out) } else { self.read(page, out) };
-        if let Some(told) = &self.told {
-            told(page, &report, out);
+        if let Some(on_sitemap) = &self.on_sitemap {
+            on_sitemap(page, &report, out);
         }
         Ok(())
     }
@@ -290,7 +290,7 @@ impl<S: Spider> Spider for Sitemaps<S> {
     fn failed(&self, request: &Request, error: &Error, out: &mut Output<S::Item>) -> Result<()> {
         if request.is_sitemap() {
             out.context().stats().inc("sitemap/failed");
-            log::info!(url = %request.url, "sitemap could not be had: {error}");
+            log::info!(url = %request.url, "the sitemap could not be fetched: {error}");
             self.default_sitemap(request, out);
         }
         self.inner.failed(request, error, out)
@@ -369,7 +369,7 @@ fn tell<I>(page: &Page, report: &SitemapReport, nested: &Nested, out: &Output<I>
     nested.tell(page, out);
     let Some(kind) = report.kind else {
         count(out, "sitemap/unknown", 1);
-        log::warn!(%url, "this is no sitemap: passed over");
+        log::warn!(%url, "this is not a sitemap: skipped");
         return;
     };
     let kind = kind.name();

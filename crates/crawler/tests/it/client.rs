@@ -384,7 +384,7 @@ async fn a_host_that_is_given_up_fails_the_fetches_that_wait_for_it() {
     let (in_flight, queued) = (client.fetch(get("http://a.test/1")), client.fetch(get("http://a.test/2")));
     sleep(10 * MILLISECONDS).await;
     let host = get("http://a.test/1").host();
-    client.handle().politeness(&host, huntsman_crawler::Politeness::GiveUp("closed_for_good"));
+    client.handle().set_politeness(&host, huntsman_crawler::Politeness::GiveUp("closed_for_good"));
     assert_eq!(reason(queued.await), "closed_for_good");
     assert_eq!(text(&in_flight.await.unwrap()), "one");
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use huntsman_crawler::{
     Context, CrawlerBuilder, Downloader, DownloaderMiddleware, DropReason, Event, FetchError, FetchErrorKind,
-    GivenRequests, OnException, OnFollow, OnItem, OnPage, OnRequest, OnResponse, Output, Page, Pipeline,
-    Politeness, Request, Response, Result, Spider, SpiderMiddleware, Start, spider_fn,
+    OnException, OnFollow, OnItem, OnPage, OnRequest, OnResponse, Output, Page, Pipeline, Politeness,
+    Request, RequestListener, Response, Result, Spider, SpiderMiddleware, Start, spider_fn,
 };
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
@@ -371,7 +371,7 @@ async fn a_spider_middleware_adds_requests_hears_all_and_hands_findings_to_obser
             page.extensions.insert(Note(path.clone()));
             let told = Arc::clone(&self.0);
             let from = path.clone();
-            page.extensions.insert(GivenRequests::new(move |request| {
+            page.extensions.insert(RequestListener::new(move |request| {
                 told.lock().unwrap().push(format!("{from} {}", request.url.path()));
             }));
             if path == "/1" {
@@ -568,7 +568,7 @@ async fn a_nested_download_takes_its_turn_at_the_slot() {
                 let response = cx.download(inner).await?;
                 assert_eq!(response.status, 200);
                 let host = request.host();
-                cx.politeness(&host, Politeness::CrawlDelay(Duration::from_secs(3))).await;
+                cx.set_politeness(&host, Politeness::CrawlDelay(Duration::from_secs(3))).await;
             }
             Ok(OnRequest::Continue)
         }
@@ -667,7 +667,7 @@ async fn a_pipeline_drops_fails_and_panics_on_single_items() {
 async fn a_callback_may_wait_for_a_future() {
     let web = Arc::new(ScriptedDownloader::pages(tree("a.example", 8)));
     let spider = spider_fn(["http://a.example/0"], |page: &Page, out: &mut Output<String>| {
-        let answer = out.context().wait(async {
+        let answer = out.context().block_on(async {
             tokio::task::yield_now().await;
             41 + 1
         });
@@ -689,7 +689,7 @@ async fn cheap_callbacks_that_run_in_place_may_wait_fail_and_panic_too() {
             "/100" => panic!("as asked"),
             "/200" => Err(huntsman_crawler::Error::msg("as asked")),
             "/300" => {
-                out.context().wait(tokio::task::yield_now());
+                out.context().block_on(tokio::task::yield_now());
                 Ok(())
             }
             _ => Ok(()),

@@ -88,18 +88,18 @@ pub(super) struct Client {
 
 /// The reason why commands have no reply yet.
 #[derive(Debug)]
-enum Trouble {
+enum Retry {
     /// Other nodes serve their keys.
-    Moved,
+    Redirected,
     /// The server will accept them later.
-    Passing(String),
-    Lost(io::Error),
+    Temporary(String),
+    ConnectionLost(io::Error),
 }
 
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LAST_PAUSE: Duration = Duration::from_secs(2);
+const MIN_PAUSE: Duration = Duration::from_millis(50);
+const MAX_PAUSE: Duration = Duration::from_secs(2);
 /// The number of consecutive redirections that are followed without a pause.
-const FAST_MOVES: u32 = 5;
+const REDIRECTIONS_WITHOUT_PAUSE: u32 = 5;
 
 impl Client {
     /// Connects, and finds out whether the server is part of a cluster.
@@ -111,7 +111,7 @@ impl Client {
         let slots = Slots::single((settings.host.clone(), settings.port));
         let mut client = Self { settings, tls, slots, links: HashMap::new(), lost: Vec::new() };
         let (since, patience) = (Instant::now(), client.settings.patience);
-        let mut pause = FIRST_PAUSE;
+        let mut pause = MIN_PAUSE;
         loop {
             match client.link(0) {
                 Ok(_) => break,
@@ -121,7 +121,7 @@ impl Client {
                     if error.kind() == io::ErrorKind::Other && since.elapsed() < patience =>
                 {
                     thread::sleep(pause);
-                    pause = (pause * 2).min(LAST_PAUSE);
+                    pause = (pause * 2).min(MAX_PAUSE);
                 }
                 Err(Unconnected::Lost(error)) => {
                     let message = format!("no connection: {error}; start the server, or mend the address");
@@ -198,36 +198,36 @@ impl Client {
         let mut asked: HashMap<usize, u16> = HashMap::new();
         let mut window = usize::MAX;
         let mut since: Option<Instant> = None;
-        let mut pause = FIRST_PAUSE;
+        let mut pause = MIN_PAUSE;
         let mut moves = 0;
         while !open.is_empty() {
             let now = &open[..open.len().min(window)];
             let sent = now.len();
-            let trouble = self.round(batch, now, &mut asked, &mut replies)?;
+            let retry = self.round(batch, now, &mut asked, &mut replies)?;
             let before = open.len();
             open.retain(|at| replies[*at].is_none());
             if open.len() < before {
-                (since, pause, moves) = (None, FIRST_PAUSE, 0);
+                (since, pause, moves) = (None, MIN_PAUSE, 0);
             }
-            let Some(trouble) = trouble else { continue };
+            let Some(retry) = retry else { continue };
             let started = *since.get_or_insert_with(Instant::now);
             if started.elapsed() >= self.settings.patience {
-                return Err(self.unanswered(trouble));
+                return Err(self.error_of_retry(retry));
             }
-            match &trouble {
-                Trouble::Moved if moves < FAST_MOVES => {
+            match &retry {
+                Retry::Redirected if moves < REDIRECTIONS_WITHOUT_PAUSE => {
                     moves += 1;
                     self.learn();
                     continue;
                 }
                 // The network may not bear so much data in one go: fewer commands at a time get through and make progress.
-                Trouble::Lost(_) => window = (sent / 4).max(1),
+                Retry::ConnectionLost(_) => window = (sent / 4).max(1),
                 _ => {}
             }
-            tracing::debug!(?trouble, open = open.len(), "redis: trying again");
+            tracing::debug!(?retry, open = open.len(), "redis: trying again");
             if open.len() == before {
                 thread::sleep(pause);
-                pause = (pause * 2).min(LAST_PAUSE);
+                pause = (pause * 2).min(MAX_PAUSE);
             }
             if self.slots.is_cluster() {
                 self.learn();
@@ -247,39 +247,42 @@ impl Client {
         let mut command = Vec::new();
         encode(&mut command, parts);
         let since = Instant::now();
-        let mut pause = FIRST_PAUSE;
+        let mut pause = MIN_PAUSE;
         loop {
             let answer = match self.link(node) {
                 Ok(link) => link.send(&command).and_then(|()| link.reply(Shape::Any)),
                 Err(Unconnected::Never(error)) => return Err(error),
                 Err(Unconnected::Lost(error)) => Err(error),
             };
-            let trouble = match answer {
-                Ok(Reply::Error(error)) if refusal::is_passing(&error) => Trouble::Passing(error),
+            let retry = match answer {
+                Ok(Reply::Error(error)) if refusal::is_temporary(&error) => Retry::Temporary(error),
                 Ok(reply) => return Ok(reply),
                 Err(error) => {
                     self.drop_link(node);
-                    if link::is_lasting(&error) {
-                        return Err(link::lasting(&self.settings, error));
+                    if link::is_permanent(&error) {
+                        return Err(link::permanent(&self.settings, error));
                     }
-                    Trouble::Lost(error)
+                    Retry::ConnectionLost(error)
                 }
             };
             if since.elapsed() >= self.settings.patience {
-                return Err(self.unanswered(trouble));
+                return Err(self.error_of_retry(retry));
             }
             thread::sleep(pause);
-            pause = (pause * 2).min(LAST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
         }
     }
 
     /// Runs a command that must not be carried out twice. An inner error means that the connection was lost before the reply, so it is
     /// unknown whether the command was carried out. If it is, that happens before anything that this client sends next.
-    pub(super) fn once(&mut self, parts: &[&[u8]]) -> Result<Result<Reply, IndexError>, IndexError> {
+    pub(super) fn run_at_most_once(
+        &mut self,
+        parts: &[&[u8]],
+    ) -> Result<Result<Reply, IndexError>, IndexError> {
         let since = Instant::now();
         let mut command = Batch::new();
         command.push(parts);
-        let mut pause = FIRST_PAUSE;
+        let mut pause = MIN_PAUSE;
         loop {
             // First sends a command without effect, which finds the node, and connects if there is no connection.
             let mut probe = Batch::new();
@@ -292,28 +295,28 @@ impl Client {
                 Ok(reply) => return Ok(Ok(reply)),
                 Err(error) => {
                     self.drop_link(node);
-                    if link::is_lasting(&error) {
-                        return Err(link::lasting(&self.settings, error));
+                    if link::is_permanent(&error) {
+                        return Err(link::permanent(&self.settings, error));
                     }
-                    return Ok(Err(self.unanswered(Trouble::Lost(error))));
+                    return Ok(Err(self.error_of_retry(Retry::ConnectionLost(error))));
                 }
             };
             let is_moving = refusal.starts_with("MOVED ") || refusal.starts_with("ASK ");
-            if !is_moving && !refusal::is_passing(&refusal) || since.elapsed() >= self.settings.patience {
+            if !is_moving && !refusal::is_temporary(&refusal) || since.elapsed() >= self.settings.patience {
                 return Err(self.refused(&refusal));
             }
             thread::sleep(pause);
-            pause = (pause * 2).min(LAST_PAUSE);
+            pause = (pause * 2).min(MAX_PAUSE);
             self.learn();
         }
     }
 
-    fn unanswered(&self, trouble: Trouble) -> IndexError {
+    fn error_of_retry(&self, retry: Retry) -> IndexError {
         let seconds = self.settings.patience.as_secs_f64();
-        let error = match trouble {
-            Trouble::Moved => self.refused("MOVED again and again"),
-            Trouble::Passing(error) => refusal::of(&error),
-            Trouble::Lost(error) => {
+        let error = match retry {
+            Retry::Redirected => self.refused("MOVED again and again"),
+            Retry::Temporary(error) => refusal::of(&error),
+            Retry::ConnectionLost(error) => {
                 let message = format!(
                     "connection lost: {error}; tried again for {seconds} s; see whether the server runs and has room, then run the \
                      same again: what was done is not done twice"
@@ -331,15 +334,15 @@ impl Client {
         open: &[usize],
         asked: &mut HashMap<usize, u16>,
         replies: &mut [Option<Reply>],
-    ) -> Result<Option<Trouble>, IndexError> {
-        let mut trouble = None;
+    ) -> Result<Option<Retry>, IndexError> {
+        let mut retry = None;
         let mut groups: Vec<Vec<(usize, bool)>> = vec![Vec::new(); usize::from(self.slots.len())];
         for at in open {
             match (asked.remove(at), self.slots.owner(batch.slots[*at])) {
                 (Some(node), _) => groups[usize::from(node)].push((*at, true)),
                 (None, Some(node)) => groups[usize::from(node)].push((*at, false)),
                 (None, None) => {
-                    trouble = Some(Trouble::Passing("CLUSTERDOWN no node serves the slot".to_owned()))
+                    retry = Some(Retry::Temporary("CLUSTERDOWN no node serves the slot".to_owned()))
                 }
             }
         }
@@ -368,16 +371,16 @@ impl Client {
             match result {
                 Ok(()) => sent.push((node, group)),
                 Err(error) => {
-                    self.fail(node, error, &mut trouble)?;
+                    self.record_failure(node, error, &mut retry)?;
                 }
             }
         }
         for (node, group) in sent {
-            if let Err(error) = self.read(node, batch, &group, asked, replies, &mut trouble) {
-                self.fail(node, error, &mut trouble)?;
+            if let Err(error) = self.read(node, batch, &group, asked, replies, &mut retry) {
+                self.record_failure(node, error, &mut retry)?;
             }
         }
-        Ok(trouble)
+        Ok(retry)
     }
 
     fn read(
@@ -387,7 +390,7 @@ impl Client {
         group: &[(usize, bool)],
         asked: &mut HashMap<usize, u16>,
         replies: &mut [Option<Reply>],
-        trouble: &mut Option<Trouble>,
+        retry: &mut Option<Retry>,
     ) -> io::Result<()> {
         for (at, asks) in group {
             let link = self.links.get_mut(&node).expect("what was sent to has a link");
@@ -403,16 +406,16 @@ impl Client {
             match (error.split(' ').next(), redirection) {
                 (Some("MOVED"), Some((slot, to))) => {
                     self.slots.moved(slot, to);
-                    trouble.get_or_insert(Trouble::Moved);
+                    retry.get_or_insert(Retry::Redirected);
                 }
                 (Some("ASK"), Some((_, to))) => {
                     asked.insert(*at, self.slots.number(to));
-                    trouble.get_or_insert(Trouble::Moved);
+                    retry.get_or_insert(Retry::Redirected);
                 }
-                _ if refusal::is_passing(error) => *trouble = Some(Trouble::Passing(error.clone())),
+                _ if refusal::is_temporary(error) => *retry = Some(Retry::Temporary(error.clone())),
                 // The node was a master until now: another node serves the slots.
                 (Some("READONLY"), _) if self.slots.is_cluster() => {
-                    *trouble = Some(Trouble::Passing(error.clone()));
+                    *retry = Some(Retry::Temporary(error.clone()));
                 }
                 _ => replies[*at] = Some(reply),
             }
@@ -420,12 +423,17 @@ impl Client {
         Ok(())
     }
 
-    fn fail(&mut self, node: u16, error: io::Error, trouble: &mut Option<Trouble>) -> Result<(), IndexError> {
+    fn record_failure(
+        &mut self,
+        node: u16,
+        error: io::Error,
+        retry: &mut Option<Retry>,
+    ) -> Result<(), IndexError> {
         self.drop_link(node);
-        if link::is_lasting(&error) {
-            return Err(link::lasting(&self.settings, error));
+        if link::is_permanent(&error) {
+            return Err(link::permanent(&self.settings, error));
         }
-        *trouble = Some(Trouble::Lost(error));
+        *retry = Some(Retry::ConnectionLost(error));
         Ok(())
     }
 
@@ -478,8 +486,8 @@ impl Client {
             }
             Err(error) => {
                 self.drop_link(node);
-                if link::is_lasting(&error) {
-                    return Err(link::lasting(&self.settings, error));
+                if link::is_permanent(&error) {
+                    return Err(link::permanent(&self.settings, error));
                 }
                 Ok(false)
             }

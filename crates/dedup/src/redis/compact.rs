@@ -37,7 +37,7 @@ use super::server::Server;
 use super::settings::HashTag;
 use super::tally::Tally;
 use huntsman_detect::near::{
-    DocId, Document, Identity, IndexError, IndexErrorKind, IndexStats, Language, Near,
+    DocId, Document, Identity, IndexError, IndexErrorKind, IndexStats, Language, NearMatch,
 };
 use huntsman_detect::simhash::SimHash;
 
@@ -129,7 +129,7 @@ impl Compact {
         names.ok_or_else(|| self.server.damaged(&meta_key(language), "nothing, though it was just written"))
     }
 
-    pub(super) fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<Near>>, IndexError> {
+    pub(super) fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<NearMatch>>, IndexError> {
         let mut client = self.server.client();
         let wanted: BTreeSet<Language> = queries.iter().map(|(language, _)| *language).collect();
         let mut names = HashMap::new();
@@ -167,7 +167,7 @@ impl Compact {
         names: &HashMap<Language, Arc<Names>>,
         neighbours: usize,
         queries: &[(Language, SimHash)],
-        found: &mut Vec<Vec<Near>>,
+        found: &mut Vec<Vec<NearMatch>>,
     ) -> Result<(), IndexError> {
         let mut batch = Batch::of(Shape::Numbers);
         // The rest of the band for each set: a member with this rest is a document with the band in common.
@@ -190,7 +190,7 @@ impl Compact {
             let mut numbers = Vec::new();
             for (reply, rest) in sets.by_ref().take(if is_asked { 4 * neighbours } else { 0 }) {
                 let Reply::Numbers(members) = reply else {
-                    return Err(self.server.damaged(SCHEME.registry, "languages whose buckets are no sets"));
+                    return Err(self.server.damaged(SCHEME.registry, "languages whose buckets are not sets"));
                 };
                 let common = members.into_iter().filter(|member| member >> 32 == u64::from(rest));
                 numbers.extend(common.map(|member| member as u32));
@@ -239,9 +239,9 @@ impl Compact {
                 Some(number) => Some(DocId::Number(number)),
                 None => texts.next().flatten(),
             };
-            found[first + query].extend(id.map(|id| Near { id, distance }));
+            found[first + query].extend(id.map(|id| NearMatch { id, distance }));
         }
-        found[first..].iter_mut().for_each(|near| near.sort_by(Near::order));
+        found[first..].iter_mut().for_each(|near| near.sort_by(NearMatch::order));
         Ok(())
     }
 
@@ -260,7 +260,7 @@ impl Compact {
     ) -> Result<Vec<Option<DocId>>, IndexError> {
         self.fields(client, b"t", numbers, |key, value| {
             let text =
-                String::from_utf8(value).map_err(|_| self.server.damaged(key, "an id that is no text"))?;
+                String::from_utf8(value).map_err(|_| self.server.damaged(key, "an id that is not text"))?;
             Ok(DocId::from(text))
         })
     }

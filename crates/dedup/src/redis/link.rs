@@ -68,7 +68,7 @@ impl Link {
         link.send(&hello).map_err(|error| unconnected(settings, error))?;
         for _ in 0..count {
             match link.reply(Shape::Any).map_err(|error| unconnected(settings, error))? {
-                Reply::Error(error) if refusal::is_passing(&error) => {
+                Reply::Error(error) if refusal::is_temporary(&error) => {
                     return Err(Unconnected::Lost(io::Error::other(error)));
                 }
                 Reply::Error(error) => {
@@ -79,7 +79,7 @@ impl Link {
         }
         match link.reply(Shape::Any).map_err(|error| unconnected(settings, error))? {
             // Servers before 5.0 do not have this command, and users may lack the right to it. It is only a convenience.
-            Reply::Error(error) if refusal::is_passing(&error) => {
+            Reply::Error(error) if refusal::is_temporary(&error) => {
                 Err(Unconnected::Lost(io::Error::other(error)))
             }
             Reply::Error(error) if !error.starts_with("ERR") && !error.starts_with("NOPERM") => {
@@ -106,12 +106,12 @@ impl Link {
 }
 
 /// Whether this failure of a stream would recur with every attempt: the other side is not a Redis server, or not one to be trusted.
-pub(super) fn is_lasting(error: &io::Error) -> bool {
+pub(super) fn is_permanent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
 }
 
 /// The error for a failure that would recur.
-pub(super) fn lasting(settings: &RedisSettings, error: io::Error) -> IndexError {
+pub(super) fn permanent(settings: &RedisSettings, error: io::Error) -> IndexError {
     let is_tls = error.get_ref().is_some_and(|inner| inner.is::<rustls::Error>());
     let message = if is_tls {
         format!(
@@ -125,7 +125,11 @@ pub(super) fn lasting(settings: &RedisSettings, error: io::Error) -> IndexError 
 }
 
 fn unconnected(settings: &RedisSettings, error: io::Error) -> Unconnected {
-    if is_lasting(&error) { Unconnected::Never(lasting(settings, error)) } else { Unconnected::Lost(error) }
+    if is_permanent(&error) {
+        Unconnected::Never(permanent(settings, error))
+    } else {
+        Unconnected::Lost(error)
+    }
 }
 
 impl Stream {

@@ -24,7 +24,7 @@ use super::resp::Reply;
 use super::server::Server;
 use super::settings::HashTag;
 use huntsman_detect::near::{
-    DocId, Document, Identity, IndexError, IndexStats, Language, MemoryIndex, Near, NearIndex,
+    DocId, Document, Identity, IndexError, IndexStats, Language, MemoryIndex, NearIndex, NearMatch,
 };
 use huntsman_detect::simhash::SimHash;
 
@@ -129,7 +129,7 @@ impl Log {
         self.catch_up(languages)
     }
 
-    pub(super) fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<Near>>, IndexError> {
+    pub(super) fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<NearMatch>>, IndexError> {
         let mut languages: Vec<Language> = queries.iter().map(|(language, _)| *language).collect();
         languages.sort_unstable();
         languages.dedup();
@@ -220,7 +220,7 @@ impl Log {
             let segment = tail.open_segment(settings.segment_bytes);
             let key = key(settings.tag, language, ids, segment);
             let known = tail.read.get(segment).copied().unwrap_or(0);
-            match client.once(&[b"APPEND", &key, &records])? {
+            match client.run_at_most_once(&[b"APPEND", &key, &records])? {
                 Ok(reply) => {
                     let length = reply.number().map(i64::cast_unsigned);
                     if length == Some(known + records.len() as u64) {
@@ -426,7 +426,7 @@ fn read_records(
                     return Err("an id that is too long");
                 }
                 let Some((text, behind)) = behind.split_at_checked(length) else { break };
-                let text = std::str::from_utf8(text).map_err(|_| "an id that is no text")?;
+                let text = std::str::from_utf8(text).map_err(|_| "an id that is not text")?;
                 (DocId::from(text), behind)
             }
         };

@@ -65,7 +65,7 @@ pub(super) fn of(refusal: &str) -> IndexError {
 }
 
 /// Whether the server may accept the same command later.
-pub(super) fn is_passing(refusal: &str) -> bool {
+pub(super) fn is_temporary(refusal: &str) -> bool {
     let code = refusal.split_ascii_whitespace().next().unwrap_or_default();
     matches!(code, "LOADING" | "MASTERDOWN" | "BUSY" | "CLUSTERDOWN" | "TRYAGAIN")
         || refusal.contains("max number of clients")
@@ -102,6 +102,6 @@ mod tests {
             let message = error.to_string();
             assert!(message.contains(refusal) && message.contains(advice), "{message}");
         }
-        assert!(is_passing("LOADING x") && !is_passing("OOM x") && !is_passing("LOADINGS x"));
+        assert!(is_temporary("LOADING x") && !is_temporary("OOM x") && !is_temporary("LOADINGS x"));
     }
 }

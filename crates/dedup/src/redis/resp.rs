@@ -174,17 +174,17 @@ impl<S: Read> Reader<S> {
     fn member(&mut self) -> io::Result<u64> {
         let (kind, line) = self.line()?;
         if kind != b'$' {
-            return Err(invalid("a set with a member that is no string"));
+            return Err(invalid("a set with a member that is not a string"));
         }
         let length = self.signed(line)?;
         let (start, end) = self.bytes(length)?;
         signed(&self.buffer[start..end])
             .map(i64::cast_unsigned)
-            .ok_or_else(|| invalid("a set with a member that is no number of 64 bits"))
+            .ok_or_else(|| invalid("a set with a member that is not a number of 64 bits"))
     }
 
     fn signed(&self, line: (usize, usize)) -> io::Result<i64> {
-        signed(&self.buffer[line.0..line.1]).ok_or_else(|| invalid("no number where one belongs"))
+        signed(&self.buffer[line.0..line.1]).ok_or_else(|| invalid("a number was expected"))
     }
 
     /// The first byte of the next line, and the range of the rest of it in the buffer.

@@ -18,7 +18,7 @@ use super::resp::Reply;
 use super::sample::Sample;
 use super::server::Server;
 use super::tally::Tally;
-use huntsman_detect::near::{DocId, Document, Identity, IndexError, IndexStats, Language, Near};
+use huntsman_detect::near::{DocId, Document, Identity, IndexError, IndexStats, Language, NearMatch};
 use huntsman_detect::simhash::{Features, SimHash};
 
 #[derive(Debug)]
@@ -128,7 +128,7 @@ impl Seed {
         Ok(())
     }
 
-    pub(super) fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<Near>>, IndexError> {
+    pub(super) fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<NearMatch>>, IndexError> {
         let mut client = self.server.client();
         let languages: BTreeSet<Language> = queries.iter().map(|(language, _)| *language).collect();
         for language in languages {
@@ -145,7 +145,7 @@ impl Seed {
         &self,
         client: &mut Client,
         queries: &[(Language, SimHash)],
-        found: &mut Vec<Vec<Near>>,
+        found: &mut Vec<Vec<NearMatch>>,
     ) -> Result<(), IndexError> {
         let mut batch = Batch::new();
         // For each query, the number of its replies.
@@ -183,7 +183,7 @@ impl Seed {
         }
         self.tally.record(candidates.iter().map(Vec::len));
 
-        let mut near: Vec<Vec<Near>> = (0..queries.len()).map(|_| Vec::new()).collect();
+        let mut near: Vec<Vec<NearMatch>> = (0..queries.len()).map(|_| Vec::new()).collect();
         let mut batch = Batch::new();
         let mut asked: Vec<(usize, &[Vec<u8>])> = Vec::new();
         for (query, ids) in candidates.iter().enumerate() {
@@ -199,7 +199,7 @@ impl Seed {
         }
         self.compare(client, queries, &batch, &asked, &mut near)?;
         for mut near in near {
-            near.sort_by(Near::order);
+            near.sort_by(NearMatch::order);
             found.push(near);
         }
         Ok(())
@@ -212,7 +212,7 @@ impl Seed {
         queries: &[(Language, SimHash)],
         batch: &Batch,
         asked: &[(usize, &[Vec<u8>])],
-        near: &mut [Vec<Near>],
+        near: &mut [Vec<NearMatch>],
     ) -> Result<(), IndexError> {
         if batch.is_empty() {
             return Ok(());
@@ -224,7 +224,7 @@ impl Seed {
                 let Some(other) = value else { continue };
                 let distance = hash.distance(other);
                 if distance <= self.identity.k() {
-                    near[*query].push(Near { id: read_id(id), distance });
+                    near[*query].push(NearMatch { id: read_id(id), distance });
                 }
             }
         }

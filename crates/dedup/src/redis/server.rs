@@ -20,11 +20,11 @@ pub(super) struct Server {
 }
 
 /// The most idle clients; further ones are closed after their call.
-const MOST_IDLE: usize = 8;
+const MAX_IDLE: usize = 8;
 
 /// A client that is returned to the pool when it is dropped.
 #[derive(Debug)]
-pub(super) struct Lent<'a> {
+pub(super) struct BorrowedClient<'a> {
     server: &'a Server,
     client: Option<Client>,
 }
@@ -46,19 +46,18 @@ impl Server {
         self.is_cluster
     }
 
-    pub(super) fn client(&self) -> Lent<'_> {
+    pub(super) fn client(&self) -> BorrowedClient<'_> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let client =
             idle.unwrap_or_else(|| self.pattern.lock().unwrap_or_else(PoisonError::into_inner).sibling());
-        Lent { server: self, client: Some(client) }
+        BorrowedClient { server: self, client: Some(client) }
     }
 
     /// The error for a key whose content this program never writes.
     pub(super) fn damaged(&self, key: &[u8], what: &str) -> IndexError {
         let key = String::from_utf8_lossy(key);
-        let message = format!(
-            "{key} holds {what}, which this program does not write; what is under this key is no index"
-        );
+        let message =
+            format!("{key} holds {what}, which this program does not write; this key does not hold an index");
         IndexError::new(IndexErrorKind::Damaged, message).at(self.settings.address())
     }
 
@@ -101,7 +100,7 @@ impl Server {
     }
 }
 
-impl Deref for Lent<'_> {
+impl Deref for BorrowedClient<'_> {
     type Target = Client;
 
     fn deref(&self) -> &Client {
@@ -109,20 +108,20 @@ impl Deref for Lent<'_> {
     }
 }
 
-impl DerefMut for Lent<'_> {
+impl DerefMut for BorrowedClient<'_> {
     fn deref_mut(&mut self) -> &mut Client {
         self.client.as_mut().expect("it is given back at the end only")
     }
 }
 
-impl Drop for Lent<'_> {
+impl Drop for BorrowedClient<'_> {
     fn drop(&mut self) {
         // After a panic, replies may be unread, so the client is not returned.
         if std::thread::panicking() {
             return;
         }
         let mut idle = self.server.idle.lock().unwrap_or_else(PoisonError::into_inner);
-        if idle.len() < MOST_IDLE {
+        if idle.len() < MAX_IDLE {
             idle.extend(self.client.take());
         }
     }

@@ -188,7 +188,7 @@ impl FromStr for RedisSettings {
     fn from_str(address: &str) -> Result<Self, IndexError> {
         parse(address).map_err(|why| {
             let form = "redis://[USER:PASSWORD@]HOST[:PORT][/DB][?tag=...] (rediss:// for TLS)";
-            let message = format!("no address of a Redis server: {why}; it has the form {form}");
+            let message = format!("not the address of a Redis server: {why}; it has the form {form}");
             IndexError::new(IndexErrorKind::Input, message)
         })
     }
@@ -213,7 +213,7 @@ fn parse(address: &str) -> Result<RedisSettings, String> {
         path => path.parse().map_err(|_| "behind the / is the number of a database".to_owned())?,
     };
     if url.fragment().is_some() {
-        return Err("there is nothing behind a #".to_owned());
+        return Err("nothing follows a #".to_owned());
     }
     let decoded = |text: &str| {
         let pair = format!("x={}", text.replace('+', "%2B"));

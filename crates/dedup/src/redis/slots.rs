@@ -7,7 +7,7 @@ use super::link::Node;
 use super::resp::Reply;
 
 const SLOTS: usize = 16384;
-const NOBODY: u16 = u16::MAX;
+const NO_OWNER: u16 = u16::MAX;
 
 /// The known nodes, and which of them serves which slot. Without a cluster there is one node, which serves all.
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ impl Slots {
         if !self.is_cluster() {
             return vec![0];
         }
-        let mut masters: Vec<u16> = self.owners.iter().copied().filter(|owner| *owner != NOBODY).collect();
+        let mut masters: Vec<u16> = self.owners.iter().copied().filter(|owner| *owner != NO_OWNER).collect();
         masters.sort_unstable();
         masters.dedup();
         masters
@@ -52,7 +52,7 @@ impl Slots {
         if !self.is_cluster() {
             return Some(0);
         }
-        Some(self.owners[usize::from(slot) % SLOTS]).filter(|owner| *owner != NOBODY)
+        Some(self.owners[usize::from(slot) % SLOTS]).filter(|owner| *owner != NO_OWNER)
     }
 
     /// The number of a node, which is added if it is new.
@@ -60,7 +60,7 @@ impl Slots {
         let known = self.nodes.iter().position(|other| *other == node);
         // Clusters have at most 1000 nodes; if a server names more and more of them, the further ones are ignored.
         let number = known.unwrap_or_else(|| {
-            if self.nodes.len() == usize::from(NOBODY) {
+            if self.nodes.len() == usize::from(NO_OWNER) {
                 return 0;
             }
             self.nodes.push(node);
@@ -81,7 +81,7 @@ impl Slots {
     /// Applies a node's reply to `CLUSTER SLOTS`; returns whether the reply was valid.
     pub(super) fn learn(&mut self, from: &Node, reply: Reply) -> bool {
         let Some(ranges) = reply.into_list() else { return false };
-        let mut owners = vec![NOBODY; SLOTS];
+        let mut owners = vec![NO_OWNER; SLOTS];
         for range in ranges {
             let Some((start, end, node)) = self.range(from, range) else { return false };
             owners[start..=end].fill(node);

@@ -14,10 +14,10 @@ const PAIRS_OF_VALUE: usize = 4;
 const PAIRS_OF_SLOT: usize = 600;
 /// If the equal words of a pair are more than this share of its different ones, the pages are duplicates themselves, and the pair is
 /// ignored.
-const MOST_EQUAL: f64 = 0.6;
+const MAX_EQUAL: f64 = 0.6;
 /// A position is identity chrome if at least this many pairs compare it, and this share of them finds it equal.
-const LEAST_PAIRS: u32 = 5;
-const LEAST_EQUAL: f64 = 0.85;
+const MIN_PAIRS: u32 = 5;
+const MIN_EQUAL: f64 = 0.85;
 
 /// The blocks that are on pages of all kinds, and the positions whose text depends only on the identity of the page.
 #[derive(Clone, Debug, Default)]
@@ -138,7 +138,7 @@ fn identity_positions(samples: &[Sample<'_>], common: &HashSet<(u32, u32)>) -> H
     }
     compared
         .into_iter()
-        .filter(|(_, (all, equal))| *all >= LEAST_PAIRS && f64::from(*equal) >= LEAST_EQUAL * f64::from(*all))
+        .filter(|(_, (all, equal))| *all >= MIN_PAIRS && f64::from(*equal) >= MIN_EQUAL * f64::from(*all))
         .map(|((_, position), _)| position)
         .collect()
 }
@@ -159,7 +159,7 @@ fn compare(
     }
     different +=
         second.iter().filter(|(at, _)| !first.contains_key(*at)).map(|(_, (_, words))| words).sum::<u32>();
-    if f64::from(equal) > MOST_EQUAL * f64::from(different) {
+    if f64::from(equal) > MAX_EQUAL * f64::from(different) {
         return;
     }
     for (position, (text, _)) in first {

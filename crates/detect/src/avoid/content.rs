@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::shape::Mix;
 
 /// A text of fewer shingles is no evidence, so empty pages are never duplicates of each other.
-const LEAST_SHINGLES: usize = 8;
+const MIN_SHINGLES: usize = 8;
 /// Two texts with at least this Jaccard similarity have the same content.
 const SIMILAR: f64 = 0.9;
 /// The number of smallest hashes of a text that are kept. Up to this number the similarity is exact; above it, they are a bottom-k sketch
@@ -17,7 +17,7 @@ const SKETCH: usize = 128;
 const BANDS: usize = 16;
 const BAND: usize = 8;
 /// The most candidates that are compared.
-const MOST_CANDIDATES: usize = 32;
+const MAX_CANDIDATES: usize = 32;
 
 /// The number of a content within its site.
 pub(crate) type ContentId = u32;
@@ -32,7 +32,7 @@ pub(crate) struct Sketch {
 
 impl Sketch {
     pub(crate) fn of(words: &[u32]) -> Option<Self> {
-        if words.len() < LEAST_SHINGLES + 3 {
+        if words.len() < MIN_SHINGLES + 3 {
             return None;
         }
         let mut hashes: Vec<u32> = words
@@ -48,7 +48,7 @@ impl Sketch {
         for (band, values) in bands.iter_mut().zip(signature.values().chunks_exact(BAND)) {
             *band = values.iter().fold(Mix::new(5), |hash, value| hash.with(u64::from(*value))).0 as u32;
         }
-        if all < LEAST_SHINGLES {
+        if all < MIN_SHINGLES {
             return None;
         }
         hashes.truncate(SKETCH);
@@ -136,7 +136,7 @@ impl Contents {
         let mut looked_at: SmallVec<[ContentId; 32]> = SmallVec::new();
         for (band, value) in sketch.bands.iter().enumerate() {
             let mut next = self.newest[band].get(value).copied().unwrap_or(NONE);
-            while next != NONE && looked_at.len() < MOST_CANDIDATES {
+            while next != NONE && looked_at.len() < MAX_CANDIDATES {
                 let leader = &self.leaders[next as usize];
                 if !looked_at.contains(&next) {
                     looked_at.push(next);

@@ -17,10 +17,10 @@
 //! ```
 
 mod case;
-mod dice;
-mod made_up;
 mod outcome;
+mod seeded_random;
 mod simulation;
+mod synthetic;
 mod truth;
 
 pub use case::{Case, CaseRequest};

@@ -15,7 +15,7 @@ const FORMAT: u8 = 1;
 /// zstd's own default.
 const LEVEL: i32 = 3;
 /// The most bytes of an unpacked batch; one that claims to be longer is damaged.
-const MOST_BYTES: u64 = 1 << 30;
+const MAX_BYTES: u64 = 1 << 30;
 
 /// An event that was given to the predictor and changes its answers.
 #[derive(Clone, Debug)]
@@ -84,7 +84,7 @@ impl Predictor {
         let mut bytes = Vec::new();
         let decoder =
             zstd::stream::read::Decoder::new(packed).map_err(|_| Damaged("it cannot be unpacked"))?;
-        decoder.take(MOST_BYTES).read_to_end(&mut bytes).map_err(|_| Damaged("it cannot be unpacked"))?;
+        decoder.take(MAX_BYTES).read_to_end(&mut bytes).map_err(|_| Damaged("it cannot be unpacked"))?;
         let was_kept = std::mem::take(&mut self.journal.is_kept);
         let totals = self.totals();
         let mut rest = &bytes[..];

@@ -8,17 +8,17 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::shape::{Layout, Mix, Name, RawSlot, SEPARATORS, Shape, split};
 
 /// The most values of an enumeration.
-const MOST_VALUES: usize = 24;
+const MAX_VALUES: usize = 24;
 /// The least number of URLs per value of an enumeration.
-const LEAST_URLS: usize = 4;
+const MIN_URLS: usize = 4;
 /// Values are split if at least this many distinct ones
 const SPLIT_VALUES: u32 = 10;
 /// and this share of them have the separator.
 const SPLIT_SHARE: f64 = 0.6;
 /// The most parameters whose values are examined for separators.
-const MOST_PARAMETERS: usize = 4_096;
+const MAX_PARAMETERS: usize = 4_096;
 /// The most slots of templates that are counted.
-const MOST_SLOTS: usize = 65_536;
+const MAX_SLOTS: usize = 65_536;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -45,14 +45,14 @@ impl Values {
     fn kind(&self) -> Kind {
         match self.values.len() {
             0 | 1 => Kind::Const,
-            n if n <= MOST_VALUES && self.urls as usize >= n * LEAST_URLS => Kind::Enum(n as u8),
+            n if n <= MAX_VALUES && self.urls as usize >= n * MIN_URLS => Kind::Enum(n as u8),
             _ => Kind::Free,
         }
     }
 }
 
 #[derive(Clone, Debug, Default)]
-struct Separated {
+struct SeparatorCounts {
     seen: HashSet<u64>,
     with: [u32; SEPARATORS.len()],
 }
@@ -62,12 +62,12 @@ struct Separated {
 pub(crate) struct Kinds {
     counts: HashMap<u64, Values>,
     kinds: HashMap<u64, Kind>,
-    separated: HashMap<Name, Separated>,
+    separated: HashMap<Name, SeparatorCounts>,
     pub(crate) layout: Layout,
 }
 
 /// The most distinct values of a parameter that are examined for a separator.
-const MOST_LOOKED_AT: usize = 200;
+const MAX_LOOKED_AT: usize = 200;
 
 fn key(template: u64, name: Name) -> u64 {
     Mix(template).with(u64::from(name.0)).0
@@ -78,26 +78,25 @@ impl Kinds {
     pub(crate) fn count(&mut self, shape: &Shape) {
         for slot in &shape.slots {
             let key = key(shape.template, slot.name);
-            if self.counts.len() >= MOST_SLOTS && !self.counts.contains_key(&key) {
+            if self.counts.len() >= MAX_SLOTS && !self.counts.contains_key(&key) {
                 continue;
             }
             let counted = self.counts.entry(key).or_default();
             counted.urls = counted.urls.saturating_add(1);
-            if counted.values.len() <= MOST_VALUES && !counted.values.contains(&slot.value) {
+            if counted.values.len() <= MAX_VALUES && !counted.values.contains(&slot.value) {
                 counted.values.push(slot.value);
             }
         }
     }
 
     /// Examines the values of parameters for separators.
-    pub(crate) fn look(&mut self, raw: &[RawSlot]) {
+    pub(crate) fn find_separators(&mut self, raw: &[RawSlot]) {
         for slot in raw.iter().filter(|slot| !slot.name.is_segment()) {
-            if self.separated.len() >= MOST_PARAMETERS && !self.separated.contains_key(&slot.name) {
+            if self.separated.len() >= MAX_PARAMETERS && !self.separated.contains_key(&slot.name) {
                 continue;
             }
             let separated = self.separated.entry(slot.name).or_default();
-            if separated.seen.len() < MOST_LOOKED_AT && separated.seen.insert(xxh3_64(slot.value.as_bytes()))
-            {
+            if separated.seen.len() < MAX_LOOKED_AT && separated.seen.insert(xxh3_64(slot.value.as_bytes())) {
                 for (count, separator) in separated.with.iter_mut().zip(SEPARATORS) {
                     *count += u32::from(split(&slot.value, separator).is_some());
                 }
@@ -144,13 +143,13 @@ impl Kinds {
 }
 
 /// With fewer distinct paths, no tree is recognised.
-const LEAST_PATHS: usize = 40;
+const MIN_PATHS: usize = 40;
 /// The least number of different depths below the head of a tree.
-const LEAST_DEPTHS: usize = 3;
+const MIN_DEPTHS: usize = 3;
 /// A tree is recognised if the number of distinct heads and tails is at most this share of the number of paths.
 const EXPLAINED: f64 = 0.8;
 /// The most segments of the head of a tree.
-const MOST_ABOVE: usize = 8;
+const MAX_ABOVE: usize = 8;
 
 /// Finds where the paths of a site continue as a tree, as those of a file browser do (`/repository/blame/lib/io/file.c`): by the first
 /// segment, the number of segments before the tree.
@@ -170,10 +169,10 @@ fn trees_of(discovered: &[Vec<RawSlot>]) -> HashMap<u64, u8> {
     let mut trees = HashMap::new();
     for (first, paths) in groups {
         let depths: HashSet<usize> = paths.values().map(SmallVec::len).collect();
-        if paths.len() < LEAST_PATHS || depths.len() < LEAST_DEPTHS {
+        if paths.len() < MIN_PATHS || depths.len() < MIN_DEPTHS {
             continue;
         }
-        let cut = (1..=MOST_ABOVE).filter_map(|above| Some((parts(&paths, above)?, above))).min();
+        let cut = (1..=MAX_ABOVE).filter_map(|above| Some((parts(&paths, above)?, above))).min();
         if let Some((parts, above)) = cut
             && parts as f64 <= EXPLAINED * paths.len() as f64
         {
@@ -198,5 +197,5 @@ fn parts(paths: &HashMap<u64, SmallVec<[u64; 8]>>, above: usize) -> Option<usize
         tails.insert(hash(tail));
         depths.insert(tail.len());
     }
-    (depths.len() >= LEAST_DEPTHS).then_some(heads.len() + tails.len() + short)
+    (depths.len() >= MIN_DEPTHS).then_some(heads.len() + tails.len() + short)
 }

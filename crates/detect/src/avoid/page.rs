@@ -3,13 +3,13 @@
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::rulings::Rulings;
+use super::overrides::Overrides;
 use super::shape::{Mix, raw_slots};
 
 /// The most words of a page that are read.
-const MOST_WORDS: usize = 20_000;
+const MAX_WORDS: usize = 20_000;
 /// The most blocks that are read.
-const MOST_BLOCKS: usize = 4_000;
+const MAX_BLOCKS: usize = 4_000;
 
 /// The text of a page as hashes: 4 bytes per word, 16 per block.
 #[derive(Clone, Debug, Default)]
@@ -37,7 +37,7 @@ impl PageText {
     /// Makes a page from the blocks of text of the page with this URL. If the text repeats an identifier of the URL (a value with a digit,
     /// of 5 bytes or more: a revision, a session, a date), these words are ignored, because they say nothing about the content.
     pub fn of_page<'a>(url: &Url, blocks: impl IntoIterator<Item = (u64, &'a str)>) -> Self {
-        let slots = raw_slots(url, &Rulings::default());
+        let slots = raw_slots(url, &Overrides::default());
         let values = slots.iter().skip(1).flat_map(|slot| slot.value.split_whitespace());
         let own: Vec<&str> = values.filter(|value| value.len() >= IDENTIFIER && has_digit(value)).collect();
         Self::without(&own, blocks)
@@ -51,12 +51,12 @@ impl PageText {
             if is_own { 0 } else { xxh3_64(word.as_bytes()) as u32 }
         };
         for (path, text) in blocks {
-            if page.blocks.len() == MOST_BLOCKS || page.words.len() >= MOST_WORDS {
+            if page.blocks.len() == MAX_BLOCKS || page.words.len() >= MAX_WORDS {
                 break;
             }
             let start = page.words.len();
             let words = text.split_whitespace().map(hash);
-            page.words.extend(words.take(MOST_WORDS - start));
+            page.words.extend(words.take(MAX_WORDS - start));
             let words = &page.words[start..];
             if words.is_empty() {
                 continue;
@@ -91,7 +91,7 @@ const WORDS_OF_SENTENCE: usize = 3;
 /// The hash by which blocks of chrome are recognised. In a sentence all words with digits count as one: `generated at 10:15 in 0.03 s` is
 /// the same on each visit.
 fn text_hash(text: &str) -> u32 {
-    let words = || text.split_whitespace().take(MOST_WORDS);
+    let words = || text.split_whitespace().take(MAX_WORDS);
     let has_letters = |word: &&str| !has_digit(word) && word.chars().any(char::is_alphabetic);
     let is_sentence = words().filter(has_letters).take(WORDS_OF_SENTENCE).count() == WORDS_OF_SENTENCE;
     let hash = words().fold(Mix::new(3), |hash, word| match is_sentence && has_digit(word) {

@@ -10,22 +10,22 @@ use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::journal::{Event, Journal};
+use super::overrides::Overrides;
 use super::page::PageText;
 use super::rows::Row;
-use super::rulings::Rulings;
 use super::shape::{HOST, Mix, Name, RawSlot, SLASH, raw_slots};
-use super::site::{Belief, Kinship, LINKS, LinkContext, Site};
+use super::site::{Kinship, LINKS, LinkContext, Prediction, Site};
 
 /// The most links that are remembered until the pages to which they lead are learnt.
-const MOST_LINKS: usize = 1_000_000;
+const MAX_LINKS: usize = 1_000_000;
 /// The most names of parameters that are remembered for explanations.
-const MOST_NAMES: usize = 10_000;
+const MAX_NAMES: usize = 10_000;
 /// The most pages of all sites that are remembered: about 1.1 GB. Later ones are judged but not learnt.
-const MOST_PAGES: u64 = 1_000_000;
+const MAX_PAGES: u64 = 1_000_000;
 /// The most rules that are remembered.
-const MOST_RULES: usize = 10_000;
+const MAX_RULES: usize = 10_000;
 /// The most redirects that are remembered until their target is learnt.
-const MOST_REDIRECTS: usize = 100_000;
+const MAX_REDIRECTS: usize = 100_000;
 /// The most redirects to one page that are remembered.
 const REDIRECTS_OF_PAGE: usize = 8;
 /// After this many explorations of a rule without new content, the explored share has halved, if it may fall.
@@ -93,6 +93,15 @@ impl fmt::Display for Reason {
     }
 }
 
+/// Whether the decision for a request can still be put off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attempt {
+    /// It can: other requests are queued or in flight.
+    Regular,
+    /// It cannot: the request was skipped before, and everything else is done.
+    Last,
+}
+
 /// The decision for a request.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Decision {
@@ -107,7 +116,7 @@ pub enum Decision {
     },
     /// Ask again soon: a page in flight may decide it.
     Hold,
-    /// Do not fetch it now. Ask again with `is_last` when everything else is done.
+    /// Do not fetch it now. Ask again with [`Attempt::Last`] when everything else is done.
     Skip(Reason),
     /// Do not fetch it.
     Drop(Reason),
@@ -208,7 +217,7 @@ impl Totals {
 /// takes some 5 us.
 ///
 /// ```
-/// use huntsman_detect::avoid::{Decision, Options, PageText, Predictor};
+/// use huntsman_detect::avoid::{Attempt, Decision, Options, PageText, Predictor};
 /// use url::Url;
 ///
 /// let mut predictor = Predictor::new(Options { warmup: 0, ..Options::default() });
@@ -221,13 +230,13 @@ impl Totals {
 ///     }
 /// }
 /// let url = Url::parse("https://h.example/article?id=7&sid=new").unwrap();
-/// let Decision::Skip(reason) = predictor.decide("h.example", &url, false) else { panic!("it is known") };
+/// let Decision::Skip(reason) = predictor.decide("h.example", &url, Attempt::Regular) else { panic!("it is known") };
 /// assert!(reason.to_string().starts_with("\"sid\" does not matter"), "{reason}");
 /// ```
 #[derive(Debug, Default)]
 pub struct Predictor {
     options: Options,
-    rulings: Rulings,
+    overrides: Overrides,
     sites: HashMap<String, Site>,
     /// Links by the hash of the URL to which they lead.
     links: HashMap<u64, SmallVec<[LinkContext; LINKS]>>,
@@ -253,10 +262,10 @@ impl Predictor {
         Self { options, ..Self::default() }
     }
 
-    /// Sets the user's rulings about slots. Must be called before anything is learnt.
+    /// Sets the user's overrides about slots. Must be called before anything is learnt.
     #[must_use]
-    pub fn with_rulings(mut self, rulings: Rulings) -> Self {
-        self.rulings = rulings;
+    pub fn with_overrides(mut self, overrides: Overrides) -> Self {
+        self.overrides = overrides;
         self
     }
 
@@ -269,7 +278,7 @@ impl Predictor {
     pub fn discover(&mut self, site: &str, url: &Url, link: Option<LinkContext>) {
         let hash = hash_of(url);
         let is_new = !self.links.contains_key(&hash);
-        if is_new && self.links.len() >= MOST_LINKS {
+        if is_new && self.links.len() >= MAX_LINKS {
             return;
         }
         let links = self.links.entry(hash).or_default();
@@ -288,7 +297,7 @@ impl Predictor {
             let grown = model.log_bytes() - before;
             self.log_bytes += grown;
             if self.log_bytes > self.options.learning_bytes {
-                self.freeze_the_largest();
+                self.freeze_largest();
             }
         }
     }
@@ -302,49 +311,54 @@ impl Predictor {
     }
 
     /// Whether a request to the site is in flight.
-    pub fn is_flying(&self, site: &str) -> bool {
-        self.sites.get(site).is_some_and(Site::is_flying)
+    pub fn has_requests_in_flight(&self, site: &str) -> bool {
+        self.sites.get(site).is_some_and(Site::has_requests_in_flight)
     }
 
-    /// Decides what to do with a request. `is_last` says that it was skipped before and everything else is done.
+    /// Decides what to do with a request.
     ///
-    /// A caller that fetches it must report that with [`flies`](Self::flies).
-    pub fn decide(&mut self, site: &str, url: &Url, is_last: bool) -> Decision {
+    /// A caller that fetches it must report that with [`request_started`](Self::request_started).
+    pub fn decide(&mut self, site: &str, url: &Url, attempt: Attempt) -> Decision {
+        let is_last = attempt == Attempt::Last;
         let Some(model) = self.sites.get(site) else { return Decision::Fetch };
         let is_warm = model.pages() >= self.options.warmup;
-        let raw = raw_slots(url, &self.rulings);
+        let raw = raw_slots(url, &self.overrides);
         let hash = hash_of(url);
         let links = self.links.get(&hash).map(SmallVec::as_slice).unwrap_or_default();
         if is_last && model.is_reopened(&raw) {
             return Decision::Fetch;
         }
-        let belief = model.judge(&raw, links);
+        let prediction = model.predict(&raw, links);
         let Options { threshold, min_evidence, seed, .. } = self.options;
-        let is_pinned = belief.kinship == Some(Kinship::Pinned);
-        if belief.probability > threshold && (is_warm || is_pinned) {
-            let reason = self.reason(site, url, &belief);
-            let key = (xxh3_64(site.as_bytes()), belief.key);
+        let is_pinned = prediction.kinship == Some(Kinship::Pinned);
+        if prediction.probability > threshold && (is_warm || is_pinned) {
+            let reason = self.reason(site, url, &prediction);
+            let key = (xxh3_64(site.as_bytes()), prediction.key);
             if is_last || is_pinned {
-                self.count(site, url, key, &belief, &reason);
+                self.count(site, url, key, &prediction, &reason);
                 return Decision::Drop(reason);
             }
             let share = self.share_explored(key);
             if is_explored(url, seed, share) {
                 self.exploring.insert(hash, Exploration { key, share });
                 self.totals.explored += 1;
-                self.count_explored(key, &belief, site, url, &reason);
+                self.count_explored(key, &prediction, site, url, &reason);
                 return Decision::Explore(reason);
             }
-            self.journal.add(|| Event::Skip { site: site.into(), url: url.as_str().into(), row: belief.key });
-            self.site(site).skip(&raw, belief.key);
+            self.journal.add(|| Event::Skip {
+                site: site.into(),
+                url: url.as_str().into(),
+                row: prediction.key,
+            });
+            self.site(site).skip(&raw, prediction.key);
             return Decision::Skip(reason);
         }
-        if belief.hold {
+        if prediction.hold {
             return Decision::Hold;
         }
         // A row that still needs evidence is tested first: once it has enough, the others need not be fetched at all.
-        if belief.probability > 0.5 && belief.row.total() >= min_evidence && !is_last {
-            return Decision::Delay { probability: belief.probability };
+        if prediction.probability > 0.5 && prediction.row.total() >= min_evidence && !is_last {
+            return Decision::Delay { probability: prediction.probability };
         }
         Decision::Fetch
     }
@@ -352,15 +366,21 @@ impl Predictor {
     /// The current prediction for a URL, if there is one.
     pub fn explain(&self, site: &str, url: &Url) -> Option<Reason> {
         let links = self.links.get(&hash_of(url)).map(SmallVec::as_slice).unwrap_or_default();
-        let belief = self.sites.get(site)?.judge(&raw_slots(url, &self.rulings), links);
-        belief.kinship?;
-        Some(self.reason(site, url, &belief))
+        let prediction = self.sites.get(site)?.predict(&raw_slots(url, &self.overrides), links);
+        prediction.kinship?;
+        Some(self.reason(site, url, &prediction))
     }
 
-    /// Records that a request was started, or that it is no longer in flight.
-    pub fn flies(&mut self, site: &str, url: &Url, starts: bool) {
-        let raw = raw_slots(url, &self.rulings);
-        self.site(site).flies(&raw, starts);
+    /// Records that a request is in flight.
+    pub fn request_started(&mut self, site: &str, url: &Url) {
+        let raw = raw_slots(url, &self.overrides);
+        self.site(site).request_started(&raw);
+    }
+
+    /// Records that a request is no longer in flight, whatever its result.
+    pub fn request_finished(&mut self, site: &str, url: &Url) {
+        let raw = raw_slots(url, &self.overrides);
+        self.site(site).request_finished(&raw);
     }
 
     /// Learns from a page that was fetched, and returns its number on its site, for [`LinkContext`]. Beyond a million pages nothing more is
@@ -368,7 +388,7 @@ impl Predictor {
     pub fn learn(&mut self, site: &str, url: &Url, text: PageText) -> u32 {
         let hash = hash_of(url);
         let links = self.links.remove(&hash).unwrap_or_default();
-        if self.pages >= MOST_PAGES {
+        if self.pages >= MAX_PAGES {
             self.exploring.remove(&hash);
             return u32::MAX;
         }
@@ -376,7 +396,7 @@ impl Predictor {
         let model = self
             .sites
             .entry_ref(site)
-            .or_insert_with(|| Site::new(self.options.min_evidence, !self.rulings.pinned.is_empty()));
+            .or_insert_with(|| Site::new(self.options.min_evidence, !self.overrides.pinned.is_empty()));
         let (number, is_new) = match model.sketch(&text) {
             Some(sketch) => {
                 self.journal.add(|| Event::LearnSketch {
@@ -399,14 +419,14 @@ impl Predictor {
             }
         };
         if self.log_bytes > self.options.learning_bytes {
-            self.freeze_the_largest();
+            self.freeze_largest();
         }
         self.learnt(site, url, number, is_new);
         number
     }
 
     /// Frees memory. The sites with the most text for relearning are frozen first, because they know most by now.
-    fn freeze_the_largest(&mut self) {
+    fn freeze_largest(&mut self) {
         let left = self.options.learning_bytes / 4 * 3;
         let mut sites: Vec<(&String, &mut Site)> =
             self.sites.iter_mut().filter(|(_, site)| site.log_bytes() > 0).collect();
@@ -426,21 +446,21 @@ impl Predictor {
         self.totals.learnt += 1;
         let of_site = xxh3_64(site.as_bytes());
         // A rebuild groups pages by content again; then other pages may represent the contents.
-        if is_new || number < super::site::LOG as u32 || !self.rulings.pinned.is_empty() {
+        if is_new || number < super::site::LOG as u32 || !self.overrides.pinned.is_empty() {
             self.urls.insert((of_site, number), url.as_str().into());
         }
-        self.came_of_exploration(url, is_new);
+        self.record_exploration(url, is_new);
         let mut learnt = vec![url.clone()];
         while let Some(to) = learnt.pop() {
             for from in self.redirects.remove(&hash_of(&to)).unwrap_or_default() {
-                self.came_of_exploration(&from, is_new);
+                self.record_exploration(&from, is_new);
                 self.alias(site, &from, &to);
                 learnt.push(from);
             }
         }
     }
 
-    fn came_of_exploration(&mut self, url: &Url, is_new: bool) {
+    fn record_exploration(&mut self, url: &Url, is_new: bool) {
         if let Some(Exploration { key, share }) = self.exploring.remove(&hash_of(url)) {
             self.totals.explored(share, is_new);
             if let Some(rule) = self.rules.get_mut(&key) {
@@ -469,11 +489,11 @@ impl Predictor {
             from: from.as_str().into(),
             to: to.as_str().into(),
         });
-        let is_known = self.sites.get(site).is_some_and(|model| model.knows(&raw_slots(to, &self.rulings)));
+        let is_known = self.sites.get(site).is_some_and(|model| model.knows(&raw_slots(to, &self.overrides)));
         if is_known {
-            self.came_of_exploration(from, false);
+            self.record_exploration(from, false);
             self.alias(site, from, to);
-        } else if self.redirects.len() < MOST_REDIRECTS || self.redirects.contains_key(&of_to) {
+        } else if self.redirects.len() < MAX_REDIRECTS || self.redirects.contains_key(&of_to) {
             let led = self.redirects.entry(of_to).or_default();
             if led.len() < REDIRECTS_OF_PAGE && led.iter().all(|url| hash_of(url) != of_from) {
                 led.push(from.clone());
@@ -484,7 +504,7 @@ impl Predictor {
     fn alias(&mut self, site: &str, from: &Url, to: &Url) {
         let links = self.links.remove(&hash_of(from)).unwrap_or_default();
         let raw = self.slots_of(from);
-        let page = raw_slots(to, &self.rulings);
+        let page = raw_slots(to, &self.overrides);
         let model = self.site(site);
         let before = model.log_bytes();
         model.alias(raw, page, &links);
@@ -504,8 +524,8 @@ impl Predictor {
             url: url.as_str().into(),
             named: named.as_str().into(),
         });
-        let raw = raw_slots(url, &self.rulings);
-        let named = raw_slots(named, &self.rulings);
+        let raw = raw_slots(url, &self.overrides);
+        let named = raw_slots(named, &self.overrides);
         let model = self.site(site);
         let before = model.log_bytes();
         model.claim(page, &raw, named);
@@ -515,11 +535,11 @@ impl Predictor {
 
     /// The parameters against which no page gave evidence, with their evidence: at least 20 observations for them, and none against. They
     /// may be stripped from the canonical form of the URLs of their site.
-    pub fn parameters_that_never_mattered(&self) -> Vec<IdleParameter> {
+    pub fn idle_parameters(&self) -> Vec<IdleParameter> {
         let mut idle = Vec::new();
         for (site, model) in &self.sites {
             for (name, label) in &self.names {
-                if let Some(evidence) = model.never_mattered(*name) {
+                if let Some(evidence) = model.idle_evidence(*name) {
                     idle.push(IdleParameter { site: site.clone(), parameter: label.to_string(), evidence });
                 }
             }
@@ -546,7 +566,7 @@ impl Predictor {
     }
 
     /// Bytes of texts and URLs that are kept for relearning. They are bounded for any sites.
-    pub fn bytes_to_learn_from(&self) -> usize {
+    pub fn relearning_bytes(&self) -> usize {
         self.log_bytes
     }
 
@@ -566,7 +586,7 @@ impl Predictor {
             Event::LearnSketch { site, url, sketch } => {
                 if let Ok(url) = Url::parse(&url) {
                     let links = self.links.remove(&hash_of(&url)).unwrap_or_default();
-                    let raw = raw_slots(&url, &self.rulings);
+                    let raw = raw_slots(&url, &self.overrides);
                     let model = self.site(&site);
                     let (number, is_new) = model.learn_sketch(&raw, sketch, &links);
                     self.learnt(&site, &url, number, is_new);
@@ -574,7 +594,7 @@ impl Predictor {
             }
             Event::Skip { site, url, row } => {
                 if let Ok(url) = Url::parse(&url) {
-                    let raw = raw_slots(&url, &self.rulings);
+                    let raw = raw_slots(&url, &self.overrides);
                     self.site(&site).skip(&raw, row);
                 }
             }
@@ -594,14 +614,14 @@ impl Predictor {
     fn site(&mut self, site: &str) -> &mut Site {
         self.sites
             .entry_ref(site)
-            .or_insert_with(|| Site::new(self.options.min_evidence, !self.rulings.pinned.is_empty()))
+            .or_insert_with(|| Site::new(self.options.min_evidence, !self.overrides.pinned.is_empty()))
     }
 
     /// The slots of a URL; their names are remembered for explanations.
     fn slots_of(&mut self, url: &Url) -> Vec<RawSlot> {
-        let raw = raw_slots(url, &self.rulings);
+        let raw = raw_slots(url, &self.overrides);
         for slot in raw.iter().filter(|slot| slot.name.is_parameter()) {
-            if self.names.len() < MOST_NAMES && !self.names.contains_key(&slot.name) {
+            if self.names.len() < MAX_NAMES && !self.names.contains_key(&slot.name) {
                 self.names.insert(slot.name, slot.label.as_str().into());
             }
         }
@@ -621,10 +641,13 @@ impl Predictor {
         }
     }
 
-    fn reason(&self, site: &str, url: &Url, belief: &Belief) -> Reason {
-        let kinship = belief.kinship.unwrap_or(Kinship::Changed);
-        let quoted: Vec<String> =
-            belief.dropped.iter().map(|name| format!("\"{}\"", self.name(*name).escape_debug())).collect();
+    fn reason(&self, site: &str, url: &Url, prediction: &Prediction) -> Reason {
+        let kinship = prediction.kinship.unwrap_or(Kinship::Changed);
+        let quoted: Vec<String> = prediction
+            .dropped
+            .iter()
+            .map(|name| format!("\"{}\"", self.name(*name).escape_debug()))
+            .collect();
         let names = quoted.join(", ");
         let path = url.path().escape_debug();
         let rule = match kinship {
@@ -641,12 +664,12 @@ impl Predictor {
             Kinship::Pinned => format!("{names} does not matter, as was said"),
             Kinship::Link => format!("a link at this place of its page leads to the page itself ({path})"),
         };
-        let equals = belief.page.and_then(|page| self.urls.get(&(xxh3_64(site.as_bytes()), page)));
+        let equals = prediction.page.and_then(|page| self.urls.get(&(xxh3_64(site.as_bytes()), page)));
         Reason {
-            probability: belief.probability,
+            probability: prediction.probability,
             kinship,
             rule,
-            evidence: belief.row,
+            evidence: prediction.row,
             equals: equals.map(|url| url.to_string()),
         }
     }
@@ -656,37 +679,44 @@ impl Predictor {
         site: &str,
         url: &Url,
         key: (u64, u64),
-        belief: &Belief,
+        prediction: &Prediction,
         reason: &Reason,
     ) -> Option<&mut Rule> {
-        if self.rules.len() >= MOST_RULES && !self.rules.contains_key(&key) {
+        if self.rules.len() >= MAX_RULES && !self.rules.contains_key(&key) {
             return None;
         }
-        let dropped = belief.dropped.iter().map(|name| self.name(*name)).collect();
+        let dropped = prediction.dropped.iter().map(|name| self.name(*name)).collect();
         let rule = self.rules.entry(key).or_insert_with(|| Rule {
             site: site.to_owned(),
             rule: reason.rule.clone(),
             kinship: reason.kinship,
             dropped,
-            evidence: belief.row,
+            evidence: prediction.row,
             skipped: 0,
             explored: 0,
             lost: 0,
             example: url.to_string(),
         });
-        rule.evidence = belief.row;
+        rule.evidence = prediction.row;
         Some(rule)
     }
 
-    fn count(&mut self, site: &str, url: &Url, key: (u64, u64), belief: &Belief, reason: &Reason) {
+    fn count(&mut self, site: &str, url: &Url, key: (u64, u64), prediction: &Prediction, reason: &Reason) {
         self.totals.skipped += 1;
-        if let Some(rule) = self.rule(site, url, key, belief, reason) {
+        if let Some(rule) = self.rule(site, url, key, prediction, reason) {
             rule.skipped += 1;
         }
     }
 
-    fn count_explored(&mut self, key: (u64, u64), belief: &Belief, site: &str, url: &Url, reason: &Reason) {
-        if let Some(rule) = self.rule(site, url, key, belief, reason) {
+    fn count_explored(
+        &mut self,
+        key: (u64, u64),
+        prediction: &Prediction,
+        site: &str,
+        url: &Url,
+        reason: &Reason,
+    ) {
+        if let Some(rule) = self.rule(site, url, key, prediction, reason) {
             rule.explored += 1;
         }
     }

@@ -86,7 +86,7 @@ impl Rows {
     }
 
     /// The evidence that a parameter does not matter; `None` if any page contradicts that.
-    pub(crate) fn never_mattered(&self, parameter: u64) -> Option<Row> {
+    pub(crate) fn idle_evidence(&self, parameter: u64) -> Option<Row> {
         let row = self.get(parameter);
         (row.total() >= 20.0 && row.nodup < 0.05).then_some(row)
     }

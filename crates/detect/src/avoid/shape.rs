@@ -5,13 +5,13 @@ use smallvec::SmallVec;
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::rulings::{Fixed, Rulings};
+use super::overrides::{Overrides, PriorKnowledge};
 use huntsman_text::urlparts::{Parts, Separator};
 
 /// The most path segments with slots of their own; the rest of the path is one slot.
-const MOST_SEGMENTS: usize = 16;
+const MAX_SEGMENTS: usize = 16;
 /// The most parameters with slots of their own; the rest of the query is one slot.
-const MOST_PARAMETERS: usize = 24;
+const MAX_PARAMETERS: usize = 24;
 /// The bit that marks names of parameters; segments are numbered from 0.
 const PARAMETER: u32 = 1 << 31;
 /// The bit that marks the part of a path below a number of segments, in a tree.
@@ -60,7 +60,7 @@ pub(crate) struct Slot {
     pub(crate) value: u64,
     /// Whether it is a part of a split value. Such a slot is never an enumeration, because repeated parts of identifiers are no choices.
     pub(crate) is_part: bool,
-    pub(crate) fixed: Fixed,
+    pub(crate) prior: PriorKnowledge,
     /// The name without its number, if the parameter is repeated.
     pub(crate) base: Name,
 }
@@ -80,7 +80,7 @@ pub(crate) struct RawSlot {
     /// The name of a parameter as in the URL, with a number if it is repeated.
     pub(crate) label: String,
     pub(crate) value: String,
-    pub(crate) fixed: Fixed,
+    pub(crate) prior: PriorKnowledge,
     /// The name without its number, if the parameter is repeated.
     pub(crate) base: Name,
 }
@@ -111,17 +111,17 @@ impl Mix {
 }
 
 /// The slots of a URL as they are in it. The fragment is not a slot; repeated names are numbered; a blank value is a value.
-pub(crate) fn raw_slots(url: &Url, rulings: &Rulings) -> Vec<RawSlot> {
+pub(crate) fn raw_slots(url: &Url, overrides: &Overrides) -> Vec<RawSlot> {
     let parts = Parts::of(url);
     let mut slots = Vec::new();
     let slot = |name: Name, label: String, value: String| {
-        let fixed = rulings.of(name, &label);
-        RawSlot { name, label, value, fixed, base: name }
+        let prior = overrides.of(name, &label);
+        RawSlot { name, label, value, prior, base: name }
     };
     let host = parts.authority().rsplit('@').next().unwrap_or_default();
     slots.push(slot(HOST, String::new(), host.to_owned()));
     let mut segments = parts.segments();
-    for index in 0..MOST_SEGMENTS {
+    for index in 0..MAX_SEGMENTS {
         let Some(segment) = segments.next() else { break };
         let value = segment.decoded().into_owned();
         slots.push(slot(Name::segment(index), String::new(), value));
@@ -132,12 +132,12 @@ pub(crate) fn raw_slots(url: &Url, rulings: &Rulings) -> Vec<RawSlot> {
     }
     let rest: Vec<&str> = segments.map(|segment| segment.raw).collect();
     if !rest.is_empty() {
-        slots.push(slot(Name::segment(MOST_SEGMENTS), String::new(), rest.join("/")));
+        slots.push(slot(Name::segment(MAX_SEGMENTS), String::new(), rest.join("/")));
     }
     let mut counts: HashMap<String, u32> = HashMap::new();
     let pairs = parts.pairs_at(Separator::AmpersandOrSemicolon);
     for (index, pair) in pairs.enumerate() {
-        if index == MOST_PARAMETERS {
+        if index == MAX_PARAMETERS {
             break;
         }
         let mut label = pair.name().into_owned();
@@ -193,17 +193,17 @@ pub(crate) fn shape(raw: &[RawSlot], layout: &Layout) -> Shape {
     let mut ends_with_slash = false;
     let mut slots: SmallVec<[Slot; 8]> = SmallVec::new();
     for slot in raw {
-        let (fixed, base) = (slot.fixed, slot.base);
-        if fixed == Fixed::Pinned {
+        let (prior, base) = (slot.prior, slot.base);
+        if prior == PriorKnowledge::Pinned {
             if !slot.name.is_parameter() {
-                slots.push(Slot { name: slot.name, value: 0, is_part: false, fixed, base });
+                slots.push(Slot { name: slot.name, value: 0, is_part: false, prior, base });
             }
             continue;
         }
         if let Some(above) = above.filter(|above| slot.name.is_segment() && slot.name.0 >= u32::from(*above))
         {
             let whole =
-                below.get_or_insert(Slot { name: Name::below(above), value: 0, is_part: true, fixed, base });
+                below.get_or_insert(Slot { name: Name::below(above), value: 0, is_part: true, prior, base });
             ends_with_slash = slot.value.is_empty();
             if !ends_with_slash {
                 whole.value = Mix(whole.value).with(xxh3_64(slot.value.as_bytes())).0;
@@ -218,14 +218,14 @@ pub(crate) fn shape(raw: &[RawSlot], layout: &Layout) -> Shape {
                     name: of_head,
                     value: xxh3_64(head.as_bytes()),
                     is_part: true,
-                    fixed,
+                    prior,
                     base,
                 });
                 slots.push(Slot {
                     name: slot.name,
                     value: xxh3_64(tail.as_bytes()),
                     is_part: true,
-                    fixed,
+                    prior,
                     base,
                 });
             }
@@ -235,7 +235,7 @@ pub(crate) fn shape(raw: &[RawSlot], layout: &Layout) -> Shape {
                     name: slot.name,
                     value: xxh3_64(slot.value.as_bytes()),
                     is_part,
-                    fixed,
+                    prior,
                     base,
                 });
             }

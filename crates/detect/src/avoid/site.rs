@@ -7,16 +7,16 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::chrome::{Chrome, Sample};
 use super::content::{ContentId, Contents, Sketch};
 use super::kinds::{Kind, Kinds};
+use super::overrides::PriorKnowledge;
 use super::page::PageText;
 use super::rows::{Row, RowKeys, Rows};
-use super::rulings::Fixed;
 use super::shape::{Mix, Name, RawSlot, Slot, normal_form};
 use super::target::{Target, has};
 
 /// The most contents that one key remembers; the newest ones are kept.
 const CONTENTS_OF_KEY: usize = 32;
 /// The most signatures, and contents of each, that are remembered for pages with the same free values.
-const SIGNATURES_OF_BAG: usize = 8;
+const SIGNATURES_OF_VALUES: usize = 8;
 const CONTENTS_OF_SIGNATURE: usize = 8;
 /// The most pages that are remembered for a URL which they name as their own.
 const NAMED_BY: usize = 4;
@@ -30,7 +30,7 @@ const LOG_BYTES: usize = 32 << 20;
 const DISCOVERED: usize = 4 * LOG;
 /// The size of the log at the first rebuild, and the growth after which the next one comes.
 const FIRST_REBUILD: usize = 16;
-const LEAST_GROWTH: usize = 40;
+const MIN_GROWTH: usize = 40;
 const GROWTH: f64 = 0.25;
 /// The most links to a URL that are remembered.
 pub(crate) const LINKS: usize = 6;
@@ -74,7 +74,7 @@ pub enum Kinship {
 
 /// The prediction for a URL.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Belief {
+pub(crate) struct Prediction {
     /// The probability that its content is known.
     pub(crate) probability: f64,
     pub(crate) kinship: Option<Kinship>,
@@ -103,14 +103,14 @@ type Ids = SmallVec<[ContentId; 2]>;
 
 /// A set of dropped slots, with the rows that say whether they matter. There are few for all pages of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Dropping {
+struct DroppedSlots {
     template: u64,
     own: u64,
     /// The name of the slot; 0, which no parameter has, if it is not a single parameter.
     name: Name,
 }
 
-impl Dropping {
+impl DroppedSlots {
     fn of(target: &Target, set: u16) -> Self {
         let rows = target.removed_rows(set);
         let name = target.parameter(set).map_or(Name(0), |slot| slot.name);
@@ -120,7 +120,13 @@ impl Dropping {
     /// The slot with this value, if it is a single parameter.
     fn parameter(&self, value: u64) -> Option<Slot> {
         let Self { name, .. } = *self;
-        name.is_parameter().then_some(Slot { name, value, is_part: false, fixed: Fixed::No, base: name })
+        name.is_parameter().then_some(Slot {
+            name,
+            value,
+            is_part: false,
+            prior: PriorKnowledge::None,
+            base: name,
+        })
     }
 
     fn rows(&self, value: u64) -> RowKeys {
@@ -132,17 +138,17 @@ impl Dropping {
 
 /// A page with more slots than the URL under which it is stored. There are several entries for each page.
 #[derive(Clone, Copy, Debug)]
-struct Longer {
+struct LongerVariant {
     /// The value of the slot, if a single parameter is dropped.
     value: u64,
-    /// The number of the [`Dropping`].
+    /// The number of the [`DroppedSlots`].
     dropping: u32,
     content: ContentId,
 }
 
 /// Contents by key; most keys have only one.
 #[derive(Clone, Debug, Default)]
-struct ContentsOf {
+struct ContentIndex {
     /// A content, or the number of a list of contents.
     by_key: HashMap<u64, u32>,
     lists: Vec<Ids>,
@@ -151,7 +157,7 @@ struct ContentsOf {
 /// The bit that marks the number of a list; contents have smaller numbers.
 const LIST: u32 = 1 << 31;
 
-impl ContentsOf {
+impl ContentIndex {
     fn get(&self, key: u64) -> &[ContentId] {
         match self.by_key.get(&key) {
             None => &[],
@@ -175,7 +181,7 @@ impl ContentsOf {
 
 /// A page that names a URL as its own address.
 #[derive(Clone, Copy, Debug)]
-struct Named {
+struct NamedUrl {
     template: u64,
     signature: u64,
     content: ContentId,
@@ -183,7 +189,7 @@ struct Named {
 
 /// Pages of one signature with the same free values.
 #[derive(Clone, Debug)]
-struct Bagged {
+struct SameValues {
     signature: u64,
     template: u64,
     contents: Ids,
@@ -191,19 +197,19 @@ struct Bagged {
 
 /// The pages that were fetched, indexed by what they have in common with other URLs.
 #[derive(Clone, Debug, Default)]
-struct Stores {
-    changed: ContentsOf,
+struct PageIndexes {
+    changed: ContentIndex,
     exact: HashMap<u64, ContentId>,
-    longer: HashMap<u64, SmallVec<[Longer; 1]>>,
-    droppings: Vec<Dropping>,
-    number_of_dropping: HashMap<Dropping, u32>,
-    bags: HashMap<u64, SmallVec<[Bagged; 1]>>,
-    canonical: ContentsOf,
-    named: HashMap<u64, SmallVec<[Named; 1]>>,
+    longer: HashMap<u64, SmallVec<[LongerVariant; 1]>>,
+    droppings: Vec<DroppedSlots>,
+    number_of_dropping: HashMap<DroppedSlots, u32>,
+    by_free_values: HashMap<u64, SmallVec<[SameValues; 1]>>,
+    canonical: ContentIndex,
+    named: HashMap<u64, SmallVec<[NamedUrl; 1]>>,
 }
 
-impl Stores {
-    fn number_of(&mut self, dropping: Dropping) -> u32 {
+impl PageIndexes {
+    fn number_of(&mut self, dropping: DroppedSlots) -> u32 {
         *self.number_of_dropping.entry(dropping).or_insert_with(|| {
             self.droppings.push(dropping);
             self.droppings.len() as u32 - 1
@@ -241,7 +247,7 @@ struct Canonical {
 
 /// A content that came when another one was expected.
 #[derive(Clone, Copy, Debug, Default)]
-struct Surprise {
+struct UnexpectedContent {
     content: ContentId,
     count: u32,
     last: u32,
@@ -256,7 +262,7 @@ pub(crate) struct Site {
     chrome: Chrome,
     contents: Contents,
     rows: Rows,
-    stores: Stores,
+    stores: PageIndexes,
     log: Vec<LoggedPage>,
     /// Bytes of the texts in the log, and of the discovered URLs.
     log_bytes: usize,
@@ -266,12 +272,12 @@ pub(crate) struct Site {
     content_of: Vec<Option<ContentId>>,
     /// By the number of a page, the hash of its signature.
     signature_of: Vec<u32>,
-    flying: HashMap<u64, Target>,
+    in_flight: HashMap<u64, Target>,
     /// The URLs that were skipped by a row since it was last confirmed.
     skipped: HashMap<u64, Vec<u64>>,
     /// The URLs that were skipped by a row which the next page contradicted.
     reopened: HashSet<u64>,
-    surprise: Surprise,
+    unexpected: UnexpectedContent,
     walls: HashSet<ContentId>,
     next_rebuild: usize,
     /// By the URL without pinned slots, the first page and the hash of its URL; empty if nothing is pinned.
@@ -287,7 +293,7 @@ impl Site {
     /// Records a URL that was found for the first time.
     pub(crate) fn discover(&mut self, raw: Vec<RawSlot>) {
         if !self.is_frozen && self.discovered.len() < DISCOVERED {
-            self.kinds.look(&raw);
+            self.kinds.find_separators(&raw);
             self.kinds.count(&Target::of(&raw, &self.kinds).shape);
             self.log_bytes += raw.iter().map(RawSlot::bytes).sum::<usize>();
             self.discovered.push(raw);
@@ -300,24 +306,27 @@ impl Site {
     }
 
     /// The prediction for a URL to which these links led.
-    pub(crate) fn judge(&self, raw: &[RawSlot], links: &[LinkContext]) -> Belief {
+    pub(crate) fn predict(&self, raw: &[RawSlot], links: &[LinkContext]) -> Prediction {
         let target = Target::of(raw, &self.kinds);
-        let mut best = Belief::default();
+        let mut best = Prediction::default();
         if let Some((page, same)) = self.without_pinned.get(&target.key())
             && *same != whole_key(raw)
         {
-            let dropped =
-                raw.iter().filter(|slot| slot.fixed == Fixed::Pinned).map(|slot| slot.name).collect();
+            let dropped = raw
+                .iter()
+                .filter(|slot| slot.prior == PriorKnowledge::Pinned)
+                .map(|slot| slot.name)
+                .collect();
             let (kinship, page) = (Some(Kinship::Pinned), Some(*page));
-            return Belief { probability: 1.0, kinship, dropped, page, ..best };
+            return Prediction { probability: 1.0, kinship, dropped, page, ..best };
         }
-        if self.has_pins && self.flying.contains_key(&target.key()) {
-            return Belief { hold: true, ..best };
+        if self.has_pins && self.in_flight.contains_key(&target.key()) {
+            return Prediction { hold: true, ..best };
         }
         for hypothesis in self.hypotheses(&target, links) {
             let (probability, row) = self.rows.believe(&hypothesis.rows, self.min_evidence);
             if probability > best.probability {
-                best = Belief {
+                best = Prediction {
                     probability,
                     kinship: Some(hypothesis.kinship),
                     dropped: hypothesis.dropped,
@@ -328,12 +337,12 @@ impl Site {
                 };
             }
         }
-        if !self.flying.is_empty() {
+        if !self.in_flight.is_empty() {
             let (own, canonical) = (target.key(), self.canonical(&target).key);
-            best.hold = self.flying.iter().filter(|(key, _)| **key != own).any(|(_, other)| {
+            best.hold = self.in_flight.iter().filter(|(key, _)| **key != own).any(|(_, other)| {
                 let others = self.canonical(other);
                 let by_canonical = (others.key == canonical).then_some(others.rows);
-                target.rows_beside(other).into_iter().chain(by_canonical).any(|rows| {
+                target.rows_if_fetched(other).into_iter().chain(by_canonical).any(|rows| {
                     let (probability, row) = self.rows.believe(&rows, self.min_evidence);
                     row.total() >= 1.0 && probability > 0.5 && probability > best.probability
                 })
@@ -355,18 +364,19 @@ impl Site {
         !self.reopened.is_empty() && self.reopened.contains(&Target::of(raw, &self.kinds).key())
     }
 
-    pub(crate) fn is_flying(&self) -> bool {
-        !self.flying.is_empty()
+    pub(crate) fn has_requests_in_flight(&self) -> bool {
+        !self.in_flight.is_empty()
     }
 
-    /// Records that a request for the URL was started, or that it is no longer in flight.
-    pub(crate) fn flies(&mut self, raw: &[RawSlot], starts: bool) {
+    /// Records that a request for the URL is in flight.
+    pub(crate) fn request_started(&mut self, raw: &[RawSlot]) {
         let target = Target::of(raw, &self.kinds);
-        if starts {
-            self.flying.insert(target.key(), target);
-        } else {
-            self.flying.remove(&target.key());
-        }
+        self.in_flight.insert(target.key(), target);
+    }
+
+    /// Records that a request for the URL is no longer in flight.
+    pub(crate) fn request_finished(&mut self, raw: &[RawSlot]) {
+        self.in_flight.remove(&Target::of(raw, &self.kinds).key());
     }
 
     /// The text of a page in the form that is kept once the log is full; `None` before that.
@@ -383,7 +393,7 @@ impl Site {
         if self.log.len() >= self.next_rebuild {
             self.rebuild();
             let growth = (self.log.len() as f64 * GROWTH) as usize;
-            self.next_rebuild = self.log.len() + growth.max(LEAST_GROWTH);
+            self.next_rebuild = self.log.len() + growth.max(MIN_GROWTH);
         }
         if self.log.len() >= LOG || self.log_bytes >= LOG_BYTES {
             self.freeze();
@@ -408,13 +418,13 @@ impl Site {
         }
         let by = self.stores.named.entry(named.key()).or_default();
         if by.len() < NAMED_BY {
-            by.push(Named { template: target.shape.template, signature: target.signature, content });
+            by.push(NamedUrl { template: target.shape.template, signature: target.signature, content });
         }
     }
 
-    /// See [`Rows::never_mattered`].
-    pub(crate) fn never_mattered(&self, name: Name) -> Option<Row> {
-        self.rows.never_mattered(parameter_row(name).0)
+    /// See [`Rows::idle_evidence`].
+    pub(crate) fn idle_evidence(&self, name: Name) -> Option<Row> {
+        self.rows.idle_evidence(parameter_row(name).0)
     }
 
     /// Whether a page with this URL was learnt and can be compared.
@@ -490,12 +500,12 @@ impl Site {
         if is_expected || is_new {
             return;
         }
-        if self.surprise.content != content || number > self.surprise.last + WALL_WINDOW {
-            self.surprise = Surprise { content, count: 0, last: number };
+        if self.unexpected.content != content || number > self.unexpected.last + WALL_WINDOW {
+            self.unexpected = UnexpectedContent { content, count: 0, last: number };
         }
-        self.surprise.count += 1;
-        self.surprise.last = number;
-        if self.surprise.count == WALL && self.walls.insert(content) {
+        self.unexpected.count += 1;
+        self.unexpected.last = number;
+        if self.unexpected.count == WALL && self.walls.insert(content) {
             tracing::warn!(
                 pages = WALL,
                 "pages that were different before have one text now: it is not learnt from"
@@ -596,8 +606,8 @@ impl Site {
             contents,
             parameter: None,
         };
-        if let Some(bag) = target.bag_key() {
-            for bagged in self.stores.bags.get(&bag).into_iter().flatten() {
+        if let Some(same_values) = target.free_values_key() {
+            for bagged in self.stores.by_free_values.get(&same_values).into_iter().flatten() {
                 if bagged.signature != target.signature {
                     let rows = RowKeys {
                         template: Mix::new(40).with(target.shape.template).with(bagged.template).0,
@@ -641,8 +651,8 @@ impl Site {
         let mut kept: SmallVec<[Slot; 8]> = SmallVec::new();
         for slot in &target.shape.slots {
             let (parameter, value) = parameter_rows(slot);
-            let is_tracking = slot.fixed == Fixed::Tracking;
-            let may_be_idle = slot.name.is_parameter() && slot.fixed != Fixed::Forbidden;
+            let is_tracking = slot.prior == PriorKnowledge::Tracking;
+            let may_be_idle = slot.name.is_parameter() && slot.prior != PriorKnowledge::Forbidden;
             if may_be_idle && self.rows.is_idle(parameter, value, is_tracking) {
                 dropped = dropped.with(u64::from(slot.name.0));
                 idle.push(slot.name);
@@ -671,9 +681,9 @@ impl Site {
         // The last set contains all parameters.
         let all = sets.last().copied().unwrap_or_default();
         for set in sets.into_iter().filter(|set| set.count_ones() <= 2 || *set == all) {
-            let dropping = self.stores.number_of(Dropping::of(target, set));
+            let dropping = self.stores.number_of(DroppedSlots::of(target, set));
             let value = target.parameter(set).map_or(0, |slot| slot.value);
-            let longer = Longer { value, dropping, content };
+            let longer = LongerVariant { value, dropping, content };
             let variants = self.stores.longer.entry(target.key_without(set)).or_default();
             if let Some(known) = variants.iter_mut().find(|known| known.dropping == dropping) {
                 *known = longer;
@@ -681,13 +691,17 @@ impl Site {
                 variants.push(longer);
             }
         }
-        if let Some(bag) = target.bag_key() {
-            let bag = self.stores.bags.entry(bag).or_default();
-            if let Some(known) = bag.iter_mut().find(|known| known.signature == target.signature) {
+        if let Some(same_values) = target.free_values_key() {
+            let same_values = self.stores.by_free_values.entry(same_values).or_default();
+            if let Some(known) = same_values.iter_mut().find(|known| known.signature == target.signature) {
                 remember(&mut known.contents, content, CONTENTS_OF_SIGNATURE);
-            } else if bag.len() < SIGNATURES_OF_BAG {
+            } else if same_values.len() < SIGNATURES_OF_VALUES {
                 let contents = Ids::from_slice(&[content]);
-                bag.push(Bagged { signature: target.signature, template: target.shape.template, contents });
+                same_values.push(SameValues {
+                    signature: target.signature,
+                    template: target.shape.template,
+                    contents,
+                });
             }
         }
     }
@@ -720,9 +734,9 @@ impl Site {
         self.chrome = Chrome::learn(&samples);
         self.contents = Contents::default();
         self.rows = Rows::default();
-        self.stores = Stores::default();
+        self.stores = PageIndexes::default();
         self.walls.clear();
-        self.surprise = Surprise::default();
+        self.unexpected = UnexpectedContent::default();
         let log = std::mem::take(&mut self.log);
         for (page, target) in log.iter().zip(&targets) {
             self.signature_of[page.number as usize] = target.signature as u32;

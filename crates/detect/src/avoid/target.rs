@@ -5,20 +5,20 @@ use std::sync::OnceLock;
 use smallvec::SmallVec;
 
 use super::kinds::{Kind, Kinds};
+use super::overrides::PriorKnowledge;
 use super::rows::RowKeys;
-use super::rulings::Fixed;
 use super::shape::{Mix, RawSlot, Shape, Slot, normal_form, shape};
 
 /// The most slots of a URL that may be dropped; further ones are always kept.
-const MOST_DROPPABLE: usize = 12;
+const MAX_DROPPABLE: usize = 12;
 /// The most slots that are examined one by one.
-const MOST_SLOTS: usize = 16;
+const MAX_SLOTS: usize = 16;
 
 /// The kinds of keys; keys of different kinds must not be equal.
 const CHANGED: u64 = 20;
 const CHANGED_KEY: u64 = 11;
 const REMOVED: u64 = 30;
-const BAG_KEY: u64 = 12;
+const FREE_VALUES_KEY: u64 = 12;
 const SIGNATURE: u64 = 10;
 
 /// A shape, the kinds of its slots, and the values of those that are not free text.
@@ -55,9 +55,10 @@ impl Target {
     /// The sets of slots that may change without changing the content, by growing size. Each comes with the key of all URLs that are equal
     /// outside of it.
     pub(crate) fn changed_keys(&self) -> impl Iterator<Item = (u16, u64)> {
-        let slots = self.slots().take(MOST_SLOTS).enumerate();
-        let free = slots.filter(|(_, (slot, kind))| *kind != Kind::Const && slot.fixed != Fixed::Forbidden);
-        let droppable: SmallVec<[usize; 8]> = free.map(|(index, _)| index).take(MOST_DROPPABLE).collect();
+        let slots = self.slots().take(MAX_SLOTS).enumerate();
+        let free =
+            slots.filter(|(_, (slot, kind))| *kind != Kind::Const && slot.prior != PriorKnowledge::Forbidden);
+        let droppable: SmallVec<[usize; 8]> = free.map(|(index, _)| index).take(MAX_DROPPABLE).collect();
         drop_sets(droppable.len()).iter().map(move |set| {
             let set = spread(*set, &droppable);
             let mut key = Mix::new(CHANGED_KEY).with(self.shape.template).with(u64::from(set));
@@ -70,14 +71,14 @@ impl Target {
 
     /// The sets of slots without which the URL may have been fetched: some parameters, or one segment.
     pub(crate) fn removal_sets(&self) -> SmallVec<[u16; 32]> {
-        let slots = self.shape.slots.iter().take(MOST_SLOTS).enumerate();
-        let slots = slots.filter(|(_, slot)| slot.fixed != Fixed::Forbidden);
+        let slots = self.shape.slots.iter().take(MAX_SLOTS).enumerate();
+        let slots = slots.filter(|(_, slot)| slot.prior != PriorKnowledge::Forbidden);
         let mut sets: SmallVec<[u16; 32]> =
             slots.clone().filter(|(_, slot)| slot.name.is_segment()).map(|(index, _)| 1 << index).collect();
         let parameters: SmallVec<[usize; 8]> = slots
             .filter(|(_, slot)| slot.name.is_parameter())
             .map(|(index, _)| index)
-            .take(MOST_DROPPABLE)
+            .take(MAX_DROPPABLE)
             .collect();
         sets.extend(drop_sets(parameters.len()).iter().map(|set| spread(*set, &parameters)));
         sets
@@ -116,7 +117,7 @@ impl Target {
         let choices: SmallVec<[usize; 8]> = (0..slots.len()).filter(is_choice).collect();
         let mut own = template.with(1);
         let is_tracking =
-            (0..slots.len()).all(|index| !has(set, index) || slots[index].fixed == Fixed::Tracking);
+            (0..slots.len()).all(|index| !has(set, index) || slots[index].prior == PriorKnowledge::Tracking);
         let mut keys = RowKeys { template: template.0, is_tracking, ..RowKeys::default() };
         for index in &choices {
             let slot = slots[*index];
@@ -141,7 +142,7 @@ impl Target {
 
     /// Whether the URL has a slot that the user has forbidden to treat as irrelevant.
     pub(crate) fn has_forbidden(&self) -> bool {
-        self.shape.slots.iter().any(|slot| slot.fixed == Fixed::Forbidden)
+        self.shape.slots.iter().any(|slot| slot.prior == PriorKnowledge::Forbidden)
     }
 
     /// The parameter of a set, if the set is a single parameter.
@@ -151,25 +152,25 @@ impl Target {
     }
 
     /// A hash of the values of the free slots, regardless of the slots in which they are.
-    pub(crate) fn bag_key(&self) -> Option<u64> {
+    pub(crate) fn free_values_key(&self) -> Option<u64> {
         let free = self.slots().filter(|(_, kind)| *kind == Kind::Free);
         let mut values: SmallVec<[u64; 8]> = free.map(|(slot, _)| slot.value).collect();
         values.sort_unstable();
-        let hash = values.iter().fold(Mix::new(BAG_KEY), |hash, value| hash.with(*value));
+        let hash = values.iter().fold(Mix::new(FREE_VALUES_KEY), |hash, value| hash.with(*value));
         (!values.is_empty()).then_some(hash.0)
     }
 
     /// The rows that would decide about the URL if another one, which is in flight, had been fetched: both have the same template, or one
     /// has more slots.
-    pub(crate) fn rows_beside(&self, other: &Self) -> Option<RowKeys> {
+    pub(crate) fn rows_if_fetched(&self, other: &Self) -> Option<RowKeys> {
         let (slots, others) = (&self.shape.slots, &other.shape.slots);
         if self.shape.template == other.shape.template {
             let different = (0..slots.len()).filter(|index| slots[*index].value != others[*index].value);
             let different: SmallVec<[usize; 8]> = different.collect();
             let is_kept = |index: &usize| {
-                *index >= MOST_SLOTS
+                *index >= MAX_SLOTS
                     || self.kinds[*index] == Kind::Const
-                    || slots[*index].fixed == Fixed::Forbidden
+                    || slots[*index].prior == PriorKnowledge::Forbidden
             };
             if different.iter().any(is_kept) {
                 return None;
@@ -177,7 +178,7 @@ impl Target {
             return Some(self.changed_rows(different.iter().map(|index| 1u16 << index).sum()));
         }
         let (long, short) = if slots.len() > others.len() { (self, other) } else { (other, self) };
-        if long.shape.slots.len() > MOST_SLOTS {
+        if long.shape.slots.len() > MAX_SLOTS {
             return None;
         }
         let is_kept = |slot: &Slot| {
@@ -192,7 +193,7 @@ impl Target {
 
 /// Whether a set contains a slot.
 pub(crate) fn has(set: u16, index: usize) -> bool {
-    index < MOST_SLOTS && set & (1 << index) != 0
+    index < MAX_SLOTS && set & (1 << index) != 0
 }
 
 /// Converts a set of positions in a list of slots to a set of slots.
@@ -214,7 +215,7 @@ fn drop_sets(n: usize) -> &'static [u16] {
             sets.sort_by_key(|set| (set.count_ones(), *set));
             sets
         };
-        (0..=MOST_DROPPABLE).map(of).collect()
+        (0..=MAX_DROPPABLE).map(of).collect()
     });
-    &sets[n.min(MOST_DROPPABLE)]
+    &sets[n.min(MAX_DROPPABLE)]
 }

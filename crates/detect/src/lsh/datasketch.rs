@@ -26,7 +26,7 @@ pub struct DatasketchIndex {
 struct Inner {
     index: MinHashLsh<u32>,
     /// A reusable signature of the crate's type, through which ours are passed to the index.
-    vessel: MinHash,
+    scratch: MinHash,
     /// The number of signatures, which the crate's index does not report.
     len: usize,
 }
@@ -46,8 +46,8 @@ impl DatasketchIndex {
         let params = LshParams { b: found.b, r: found.r };
         let index = MinHashLsh::new(PERMUTATIONS, Some(weights), Some(threshold))
             .map_err(|error| LshParamsError(format!("datasketch-minhash-lsh: {error}")))?;
-        let vessel = MinHash::new(PERMUTATIONS, Some(1));
-        Ok(DatasketchIndex { params, inner: Mutex::new(Inner { index, vessel, len: 0 }) })
+        let scratch = MinHash::new(PERMUTATIONS, Some(1));
+        Ok(DatasketchIndex { params, inner: Mutex::new(Inner { index, scratch, len: 0 }) })
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Inner) -> T) -> T {
@@ -58,7 +58,7 @@ impl DatasketchIndex {
 
 impl Inner {
     fn load(&mut self, signature: &Signature) {
-        let values = &mut self.vessel.hash_values.0;
+        let values = &mut self.scratch.hash_values.0;
         values.clear();
         values.extend(signature.values().iter().map(|&value| u64::from(value)));
     }
@@ -80,7 +80,7 @@ impl LshIndex for DatasketchIndex {
         self.with(|inner| {
             inner.remove(id);
             inner.load(signature);
-            let inserted = inner.index.insert(id, &inner.vessel);
+            let inserted = inner.index.insert(id, &inner.scratch);
             debug_assert!(inserted.is_ok(), "the only error is a wrong number of values");
             inner.len += 1;
         });
@@ -94,7 +94,7 @@ impl LshIndex for DatasketchIndex {
         out.clear();
         self.with(|inner| {
             inner.load(signature);
-            let found: HashSet<u32> = inner.index.query(&inner.vessel).unwrap_or_default();
+            let found: HashSet<u32> = inner.index.query(&inner.scratch).unwrap_or_default();
             out.extend(found);
         });
         out.sort_unstable();

@@ -51,14 +51,16 @@ impl LshParams {
         false_negatives: f64,
     ) -> Result<Self, LshParamsError> {
         // The search costs permutations * log(permutations) integrals.
-        const MOST: usize = 4096;
+        const MAX_PERMUTATIONS: usize = 4096;
         // Errors this close are equal apart from rounding; then fewer bands win, then fewer rows, as in datasketch.
         const TIE: f64 = 1e-12;
         if !(0.0..=1.0).contains(&threshold) {
             return Err(LshParamsError(format!("the threshold {threshold} is not within 0 to 1")));
         }
-        if !(1..=MOST).contains(&permutations) {
-            return Err(LshParamsError(format!("{permutations} permutations are not within 1 to {MOST}")));
+        if !(1..=MAX_PERMUTATIONS).contains(&permutations) {
+            return Err(LshParamsError(format!(
+                "{permutations} permutations are not within 1 to {MAX_PERMUTATIONS}"
+            )));
         }
         for weight in [false_positives, false_negatives] {
             if !weight.is_finite() || weight < 0.0 {

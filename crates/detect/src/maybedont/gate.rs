@@ -55,7 +55,7 @@ pub enum Decision {
         reason: String,
         /// The probability that its content is known.
         probability: f64,
-        /// The evidence, see [`Answer::best`](super::Answer::best).
+        /// The evidence, see [`Estimate::best`](super::Estimate::best).
         rows: Vec<Row>,
     },
 }
@@ -144,18 +144,18 @@ impl Gate {
             return Decision::Fetch { explored: false, probability: None };
         };
         let address = Address::parse(url);
-        let answer = predictor.answer_for(&address);
-        let probability = answer.probability;
+        let estimate = predictor.estimate_for(&address);
+        let probability = estimate.probability;
         let likely = probability > self.settings.threshold;
         if !likely || self.explores(&address) {
             return Decision::Fetch { explored: likely, probability: Some(probability) };
         }
-        let evidence: Vec<String> = answer.best.iter().map(Row::to_string).collect();
+        let evidence: Vec<String> = estimate.best.iter().map(Row::to_string).collect();
         let reason = match evidence.is_empty() {
             true => "nothing is known of such addresses, and the threshold is below that".to_owned(),
             false => evidence.join("; "),
         };
-        Decision::Skip { reason, probability, rows: answer.best }
+        Decision::Skip { reason, probability, rows: estimate.best }
     }
 
     fn explores(&self, address: &Address) -> bool {

@@ -23,5 +23,5 @@ mod state;
 
 pub use address::Address;
 pub use gate::{Decision, Gate, GateSettings};
-pub use predictor::{Answer, DupePredictor, Learned, PredictorSettings, SettingsError};
+pub use predictor::{DupePredictor, Estimate, Learned, PredictorSettings, SettingsError};
 pub use rows::{Claim, Counts, Row, Table, Totals};

@@ -15,7 +15,7 @@ use crate::minhash::{PERMUTATIONS, Signature};
 use huntsman_text::shingles::{ShingleSet, TooCommon};
 
 /// If there are more pages than this that are not candidates, a sample of this size is compared, as in MaybeDont 0.1.1.
-const MOST_COMPARED: usize = 200;
+const MAX_COMPARED: usize = 200;
 
 /// Settings of a [`DupePredictor`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,9 +72,9 @@ impl std::error::Error for SettingsError {}
 ///     predictor.update_model(&format!("http://forum.example/t/{topic}?sid=f00"), &text);
 /// }
 /// predictor.update_model("http://forum.example/t/new", "something new");
-/// let answer = predictor.answer("http://forum.example/t/new?sid=f00");
-/// assert!(answer.probability > 0.97);
-/// assert_eq!(answer.best[0].to_string(), "`sid` changes nothing on any path: 100 same, 0 different");
+/// let estimate = predictor.estimate("http://forum.example/t/new?sid=f00");
+/// assert!(estimate.probability > 0.97);
+/// assert_eq!(estimate.best[0].to_string(), "`sid` changes nothing on any path: 100 same, 0 different");
 /// ```
 ///
 /// It can be saved with serde, in a versioned format. A restored predictor gives the same answers, also after further learning. Saving
@@ -99,9 +99,9 @@ pub struct Learned {
     pub duplicates: usize,
 }
 
-/// The result of [`DupePredictor::answer`].
+/// The result of [`DupePredictor::estimate`].
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct Estimate {
     /// The probability that the content of the address is known. 0 if nothing is known of such addresses; it may be slightly negative, see
     /// [`Counts::probability`].
     pub probability: f64,
@@ -282,23 +282,23 @@ impl DupePredictor {
         }
     }
 
-    /// The probability that the content of the address is known: [`answer`](Self::answer) without its reasons.
+    /// The probability that the content of the address is known: [`estimate`](Self::estimate) without its reasons.
     pub fn duplicate_probability(&self, url: &str) -> f64 {
         self.best(&Address::parse(url)).probability()
     }
 
     /// The probability that the content of the address is known, and the rows that give it.
-    pub fn answer(&self, url: &str) -> Answer {
-        self.answer_for(&Address::parse(url))
+    pub fn estimate(&self, url: &str) -> Estimate {
+        self.estimate_for(&Address::parse(url))
     }
 
-    /// As [`answer`](Self::answer), for an address that is parsed already.
-    pub fn answer_for(&self, address: &Address) -> Answer {
+    /// As [`estimate`](Self::estimate), for an address that is parsed already.
+    pub fn estimate_for(&self, address: &Address) -> Estimate {
         let best = self.best(address);
         let mut rows: Vec<_> =
             best.rows.iter().zip(Table::ALL).filter_map(|(row, table)| row.map(|row| (table, row))).collect();
         rows.sort_by_key(|(table, _)| table.name());
-        Answer {
+        Estimate {
             probability: best.probability(),
             best: rows.into_iter().map(|(table, (key, counts))| self.state.row(table, key, counts)).collect(),
             considered: best.considered,
@@ -410,7 +410,7 @@ impl<'a> Comparison<'a> {
         if all == 0 {
             return Counts { dup, nodup: 0 };
         }
-        let compared = all.min(MOST_COMPARED);
+        let compared = all.min(MAX_COMPARED);
         if compared < all {
             // The first steps of a Fisher-Yates shuffle.
             for at in 0..compared {

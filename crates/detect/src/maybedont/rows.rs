@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 /// A row with fewer observations gives probability 0, as in MaybeDont 0.1.1.
-const LEAST_OBSERVATIONS: u64 = 5;
+const MIN_OBSERVATIONS: u64 = 5;
 
 /// Standard deviations from the middle of a normal distribution to the edge of its central 95 %.
 const Z: f64 = 1.96;
@@ -85,7 +85,7 @@ impl Counts {
     /// assert_eq!(Counts { dup: 4, nodup: 0 }.probability(), 0.0);
     /// ```
     pub fn probability(self) -> f64 {
-        if self.total() < LEAST_OBSERVATIONS {
+        if self.total() < MIN_OBSERVATIONS {
             return 0.0;
         }
         let (a, b) = (self.dup as f64 + 1.0, self.nodup as f64 + 1.0);
@@ -199,14 +199,14 @@ struct Shown<'a>(&'a str);
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write;
-        const LONGEST: usize = 200;
-        for character in self.0.chars().take(LONGEST) {
+        const MAX_SHOWN: usize = 200;
+        for character in self.0.chars().take(MAX_SHOWN) {
             match character {
                 '\'' | '"' | '\\' => f.write_char(character)?,
                 other => write!(f, "{}", other.escape_debug())?,
             }
         }
-        if self.0.chars().nth(LONGEST).is_some() { f.write_str("..") } else { Ok(()) }
+        if self.0.chars().nth(MAX_SHOWN).is_some() { f.write_str("..") } else { Ok(()) }
     }
 }
 

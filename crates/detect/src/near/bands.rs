@@ -15,7 +15,7 @@ pub(super) const MAX_ROWS: usize = 1 << 28;
 pub(super) const BANDS: usize = 4;
 
 /// The most probes of a query: for each band, the query's value and all values that differ from it in one bit.
-pub(super) const MOST_PROBES: usize = BANDS * (1 + u32::BITS as usize);
+pub(super) const MAX_PROBES: usize = BANDS * (1 + u32::BITS as usize);
 
 /// A value of a band that a query looks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,10 +27,10 @@ pub(super) struct Probe {
 }
 
 /// All probes in the order in which they are looked up; a prefix of them is enough for a smaller k.
-static PROBES: [Probe; MOST_PROBES] = {
-    let mut probes = [Probe { band: 0, flips: 0 }; MOST_PROBES];
+static PROBES: [Probe; MAX_PROBES] = {
+    let mut probes = [Probe { band: 0, flips: 0 }; MAX_PROBES];
     let mut at = 0;
-    while at < MOST_PROBES {
+    while at < MAX_PROBES {
         probes[at] = match at.checked_sub(BANDS) {
             None => Probe { band: at, flips: 0 },
             Some(at) => Probe { band: at / 32, flips: 1 << (at % 32) },
@@ -291,7 +291,7 @@ mod tests {
                 let bands = Bands::build(k, rows, |row| SimHash(hashes[row]));
                 for _ in 0..queries {
                     let query = hashes.get(rng.next_u32() as usize % rows.max(1)).copied().unwrap_or(5);
-                    let sharing = bands.sharing::<MOST_PROBES>(SimHash(query), probes(k));
+                    let sharing = bands.sharing::<MAX_PROBES>(SimHash(query), probes(k));
                     for (probe, entries) in probes(k).iter().zip(sharing) {
                         let has = |hash: u128| value(hash ^ query, probe.band) == probe.flips;
                         let found = entries.iter().map(|entry| bands.row(*entry));

@@ -37,7 +37,7 @@ impl IndexCheck {
     }
 
     pub(super) fn of(path: &Path) -> Result<Self, IndexError> {
-        let _lock = Directory::look(path)?;
+        let _lock = Directory::lock_shared(path)?;
         let mut check = Self::default();
         match directory::identity_of(path) {
             Ok(found) => check.identity = found,
@@ -45,9 +45,7 @@ impl IndexCheck {
             Err(error) => return Err(error),
         }
         if check.identity.is_none() {
-            check
-                .missing
-                .push("the file that tells what the index is made for is missing or damaged".to_owned());
+            check.missing.push("the file with the identity of the index is missing or damaged".to_owned());
         }
         let segments = Segment::counting(path)?;
         let first = segments.first().map(|segment| segment.number);

@@ -5,9 +5,9 @@ use std::hash::BuildHasher;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::bands;
-use super::dead::Dead;
 use super::document::DocId;
 use super::frozen::IdRef;
+use super::tombstones::Tombstones;
 use super::work::Work;
 use crate::simhash::SimHash;
 
@@ -25,7 +25,7 @@ pub(super) struct Delta {
     high: Vec<u64>,
     low: Vec<u64>,
     ids: Vec<DocId>,
-    dead: Dead,
+    tombstones: Tombstones,
     /// The latest row of each id.
     names: HashTable<u16>,
     hasher: DefaultHashBuilder,
@@ -52,7 +52,7 @@ impl Delta {
             high: Vec::new(),
             low: Vec::new(),
             ids: Vec::new(),
-            dead: Dead::none(MAX_ROWS),
+            tombstones: Tombstones::none(MAX_ROWS),
             names: HashTable::new(),
             hasher: DefaultHashBuilder::default(),
             chains: Chains::with_slots(k, 0),
@@ -66,7 +66,7 @@ impl Delta {
 
     /// The number of live rows.
     pub(super) fn live(&self) -> usize {
-        self.rows() - self.dead.count()
+        self.rows() - self.tombstones.count()
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -82,8 +82,8 @@ impl Delta {
         SimHash(u128::from(self.high[row]) << 64 | u128::from(self.low[row]))
     }
 
-    pub(super) fn is_dead(&self, row: u32) -> bool {
-        self.dead.contains(row)
+    pub(super) fn is_deleted(&self, row: u32) -> bool {
+        self.tombstones.contains(row)
     }
 
     fn hash_of(&self, id: IdRef<'_>) -> u64 {
@@ -97,12 +97,12 @@ impl Delta {
     pub(super) fn find(&self, id: IdRef<'_>) -> Option<u32> {
         let is_it = |row: &u16| self.id(u32::from(*row)) == id;
         let row = self.names.find(self.hash_of(id), is_it).map(|row| u32::from(*row));
-        row.filter(|row| !self.is_dead(*row))
+        row.filter(|row| !self.is_deleted(*row))
     }
 
     /// Marks the row of an id as dead; returns whether there was a live one.
-    pub(super) fn kill(&self, id: IdRef<'_>) -> bool {
-        self.find(id).is_some_and(|row| self.dead.insert(row))
+    pub(super) fn mark_deleted(&self, id: IdRef<'_>) -> bool {
+        self.find(id).is_some_and(|row| self.tombstones.insert(row))
     }
 
     /// Adds a row to a delta that is not full. An earlier row of the same id must be dead.
@@ -152,7 +152,7 @@ impl Delta {
                 }
                 let difference = self.hash(row).0 ^ query.0;
                 let distance = difference.count_ones();
-                if distance <= k && first_shared(k, difference) == Some(band) && !self.is_dead(row) {
+                if distance <= k && first_shared(k, difference) == Some(band) && !self.is_deleted(row) {
                     work.hit(row, distance);
                 }
             }
@@ -166,17 +166,17 @@ impl Delta {
         let rows = work.scan(&self.high, query, k);
         for row in &rows {
             let distance = self.hash(*row).distance(query);
-            if distance <= k && !self.is_dead(*row) {
+            if distance <= k && !self.is_deleted(*row) {
                 work.hit(*row, distance);
             }
         }
-        work.give_back(rows);
+        work.return_buffer(rows);
     }
 
     /// The live rows, in the order of their ids.
     pub(super) fn by_id(&self) -> Vec<u16> {
         let rows = 0..self.rows() as u16;
-        let mut rows: Vec<u16> = rows.filter(|row| !self.is_dead(u32::from(*row))).collect();
+        let mut rows: Vec<u16> = rows.filter(|row| !self.is_deleted(u32::from(*row))).collect();
         rows.sort_unstable_by(|a, b| self.ids[usize::from(*a)].cmp(&self.ids[usize::from(*b)]));
         rows
     }
@@ -190,7 +190,7 @@ impl Delta {
         size_of::<u64>() * (self.high.capacity() + self.low.capacity())
             + size_of::<DocId>() * self.ids.capacity()
             + texts.sum::<usize>()
-            + self.dead.bytes()
+            + self.tombstones.bytes()
             + self.names.allocation_size()
             + size_of::<u16>() * (self.chains.heads.capacity() + self.chains.before.capacity())
     }

@@ -17,7 +17,7 @@ const IDENTITY_FILE: &str = "index.txt";
 const FIRST_LINE: &str = "near-duplicate index";
 
 /// An identity file has some tens of bytes; a longer file is not one.
-const LONGEST_IDENTITY_FILE: u64 = 4096;
+const MAX_IDENTITY_FILE: u64 = 4096;
 
 /// A directory that this process has locked.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl Directory {
     ///
     /// # Errors
     /// There is no index, or another process has it open.
-    pub(super) fn look(path: &Path) -> Result<Option<File>, IndexError> {
+    pub(super) fn lock_shared(path: &Path) -> Result<Option<File>, IndexError> {
         let lock_file = path.join(LOCK_FILE);
         if !path.is_dir() || (matches!(identity_of(path), Ok(None)) && Segment::all(path)?.is_empty()) {
             return Err(IndexError::new(IndexErrorKind::Format, "there is no index").at(path));
@@ -92,7 +92,7 @@ impl Directory {
 pub(super) fn identity_of(directory: &Path) -> Result<Option<Identity>, IndexError> {
     let path = directory.join(IDENTITY_FILE);
     let mut text = String::new();
-    let read = File::open(&path).and_then(|file| file.take(LONGEST_IDENTITY_FILE).read_to_string(&mut text));
+    let read = File::open(&path).and_then(|file| file.take(MAX_IDENTITY_FILE).read_to_string(&mut text));
     match read {
         Ok(_) => {}
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
@@ -117,7 +117,7 @@ pub(super) fn identity_of(directory: &Path) -> Result<Option<Identity>, IndexErr
 
 fn damaged(path: &Path) -> IndexError {
     let advice = advice(path.parent().expect("a file is in a directory"));
-    let message = format!("damaged: it does not tell what the index is made for; {advice}");
+    let message = format!("damaged: the identity of the index is missing; {advice}");
     IndexError::new(IndexErrorKind::Damaged, message).at(path)
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::check::IndexCheck;
 use super::directory::{self, Directory};
-use super::document::{DocId, Document, Near};
+use super::document::{DocId, Document, NearMatch};
 use super::engine::{DOCUMENTS_AT_ONCE, Engine, Journal, check_languages, last_of_each};
 use super::error::{IndexError, IndexErrorKind};
 use super::frame::Group;
@@ -120,7 +120,7 @@ impl DiskIndex {
     pub fn repair(path: impl AsRef<Path>, identity: Identity) -> Result<Vec<Damage>, IndexError> {
         let path = path.as_ref();
         // Fails here if there is no index, so that none is created.
-        drop(Directory::look(path)?);
+        drop(Directory::lock_shared(path)?);
         let directory = Directory::lock(path)?;
         match directory::identity_of(path) {
             Ok(Some(found)) => found.check(&identity).map_err(|error| error.at(path))?,
@@ -170,7 +170,7 @@ impl DiskIndex {
     }
 
     /// As [`MemoryIndex::scan`](super::MemoryIndex::scan).
-    pub fn scan(&self, queries: &[(Language, SimHash)]) -> Vec<Vec<Near>> {
+    pub fn scan(&self, queries: &[(Language, SimHash)]) -> Vec<Vec<NearMatch>> {
         self.engine.scan(queries)
     }
 
@@ -229,7 +229,7 @@ impl NearIndex for DiskIndex {
         self.engine.identity()
     }
 
-    fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<Near>>, IndexError> {
+    fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<NearMatch>>, IndexError> {
         Ok(self.engine.near(queries))
     }
 

@@ -34,7 +34,7 @@ pub struct Document {
 
 /// A document that a query found.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Near {
+pub struct NearMatch {
     /// The id of the document.
     pub id: DocId,
     /// The number of bits in which the fingerprints differ: 0 to k.
@@ -61,9 +61,9 @@ impl DocId {
     }
 }
 
-impl Near {
+impl NearMatch {
     /// The order of query results: by distance, then by id.
-    pub fn order(&self, other: &Near) -> std::cmp::Ordering {
+    pub fn order(&self, other: &NearMatch) -> std::cmp::Ordering {
         self.distance.cmp(&other.distance).then_with(|| self.id.cmp(&other.id))
     }
 }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 
-use super::document::{DocId, Document, Near};
+use super::document::{DocId, Document, NearMatch};
 use super::error::{IndexError, IndexErrorKind};
 use super::identity::Identity;
 use super::index::{CandidateCounts, IndexStats};
@@ -31,7 +31,7 @@ const COMPARED_PER_QUERY: u64 = 500;
 const IDS_AT_ONCE: usize = 64;
 
 /// The most languages of an index; each takes about a kilobyte before its first document.
-const MOST_LANGUAGES: usize = 1 << 16;
+const MAX_LANGUAGES: usize = 1 << 16;
 
 /// The most rows of a merge by the second merging thread, so that full deltas do not wait for a merge of millions.
 const SMALL_MERGE: usize = 1 << 20;
@@ -134,16 +134,16 @@ impl Engine {
         Ok(Arc::clone(partition))
     }
 
-    pub(super) fn near(&self, queries: &[(Language, SimHash)]) -> Vec<Vec<Near>> {
+    pub(super) fn near(&self, queries: &[(Language, SimHash)]) -> Vec<Vec<NearMatch>> {
         self.answer(queries, false)
     }
 
     /// The same as [`near`](Self::near), by comparing with every document.
-    pub(super) fn scan(&self, queries: &[(Language, SimHash)]) -> Vec<Vec<Near>> {
+    pub(super) fn scan(&self, queries: &[(Language, SimHash)]) -> Vec<Vec<NearMatch>> {
         self.answer(queries, true)
     }
 
-    fn answer(&self, queries: &[(Language, SimHash)], by_scan: bool) -> Vec<Vec<Near>> {
+    fn answer(&self, queries: &[(Language, SimHash)], by_scan: bool) -> Vec<Vec<NearMatch>> {
         let k = self.identity.k();
         let mut work = Work::new(self.max_candidates.load(Ordering::Relaxed));
         let mut answers = Vec::with_capacity(queries.len());
@@ -309,7 +309,7 @@ pub(super) fn last_of_each(documents: &[Document]) -> Vec<&Document> {
 
 /// Checks that there is room for another language.
 pub(super) fn check_languages(count: usize) -> Result<(), IndexError> {
-    if count < MOST_LANGUAGES {
+    if count < MAX_LANGUAGES {
         return Ok(());
     }
     let message = format!("there are {count} languages already, and there is no room for more");

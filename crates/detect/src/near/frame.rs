@@ -47,7 +47,7 @@ const FRAME_MAGIC: [u8; 4] = *b"\xf5ndx";
 const IS_BASE: u32 = 1;
 
 /// The longest payload that a reader accepts: more than 2,048 documents with the longest ids.
-const LONGEST: u32 = 64 << 20;
+const MAX_PAYLOAD: u32 = 64 << 20;
 
 impl SegmentHeader {
     pub(super) const LENGTH: usize = 32;
@@ -103,7 +103,7 @@ impl FrameHeader {
         let length = u32::from_le_bytes(bytes[4..8].try_into().expect("4 bytes"));
         let checksum = u64::from_le_bytes(bytes[8..16].try_into().expect("8 bytes"));
         let at = u64::from_le_bytes(bytes[16..24].try_into().expect("8 bytes"));
-        (length <= LONGEST).then_some(Self { length, checksum, at })
+        (length <= MAX_PAYLOAD).then_some(Self { length, checksum, at })
     }
 
     pub(super) fn is_of(self, payload: &[u8]) -> bool {
@@ -115,33 +115,33 @@ impl FrameHeader {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Inserted documents whose ids are numbers.
-    NumbersIn = 1,
+    InsertNumbers = 1,
     /// Inserted documents whose ids are texts.
-    TextsIn = 2,
+    InsertTexts = 2,
     /// Removed documents whose ids are numbers.
-    NumbersOut = 3,
+    RemoveNumbers = 3,
     /// Removed documents whose ids are texts.
-    TextsOut = 4,
+    RemoveTexts = 4,
 }
 
 impl Kind {
-    const ALL: [Kind; 4] = [Kind::NumbersIn, Kind::TextsIn, Kind::NumbersOut, Kind::TextsOut];
+    const ALL: [Kind; 4] = [Kind::InsertNumbers, Kind::InsertTexts, Kind::RemoveNumbers, Kind::RemoveTexts];
 
     fn of(change: &Change<'_>) -> Self {
         match (change.id, change.hash == SimHash::default()) {
-            (IdRef::Number(_), false) => Kind::NumbersIn,
-            (IdRef::Text(_), false) => Kind::TextsIn,
-            (IdRef::Number(_), true) => Kind::NumbersOut,
-            (IdRef::Text(_), true) => Kind::TextsOut,
+            (IdRef::Number(_), false) => Kind::InsertNumbers,
+            (IdRef::Text(_), false) => Kind::InsertTexts,
+            (IdRef::Number(_), true) => Kind::RemoveNumbers,
+            (IdRef::Text(_), true) => Kind::RemoveTexts,
         }
     }
 
     pub(super) fn has_numbers(self) -> bool {
-        matches!(self, Kind::NumbersIn | Kind::NumbersOut)
+        matches!(self, Kind::InsertNumbers | Kind::RemoveNumbers)
     }
 
     fn has_hashes(self) -> bool {
-        matches!(self, Kind::NumbersIn | Kind::TextsIn)
+        matches!(self, Kind::InsertNumbers | Kind::InsertTexts)
     }
 }
 

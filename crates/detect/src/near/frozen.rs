@@ -2,12 +2,12 @@
 
 use std::ops::ControlFlow;
 
-use super::bands::{self, BANDS, Bands, MOST_PROBES, Masked, Probe, Table};
-use super::dead::Dead;
+use super::bands::{self, BANDS, Bands, MAX_PROBES, Masked, Probe, Table};
 use super::document::DocId;
 use super::filter::Filter;
 use super::numbers::{Numbers, NumbersBuilder};
 use super::texts::{Texts, TextsBuilder};
+use super::tombstones::Tombstones;
 use super::work::Work;
 use crate::simhash::SimHash;
 
@@ -24,7 +24,7 @@ pub(super) struct Frozen {
     texts: Texts,
     filter: Filter,
     bands: Bands,
-    dead: Dead,
+    tombstones: Tombstones,
 }
 
 /// Fingerprints, stored in two halves: one half is enough to tell that two fingerprints are far apart.
@@ -117,7 +117,7 @@ impl FrozenBuilder {
             texts: self.texts.finish(),
             filter: self.filter,
             bands,
-            dead: Dead::none(rows),
+            tombstones: Tombstones::none(rows),
         }
     }
 }
@@ -130,7 +130,7 @@ impl Frozen {
 
     /// The number of live rows.
     pub(super) fn live(&self) -> usize {
-        self.rows() - self.dead.count()
+        self.rows() - self.tombstones.count()
     }
 
     pub(super) fn id(&self, row: u32) -> IdRef<'_> {
@@ -145,8 +145,8 @@ impl Frozen {
         self.hashes.get(row as usize)
     }
 
-    pub(super) fn is_dead(&self, row: u32) -> bool {
-        self.dead.contains(row)
+    pub(super) fn is_deleted(&self, row: u32) -> bool {
+        self.tombstones.contains(row)
     }
 
     /// The live row of an id.
@@ -158,12 +158,12 @@ impl Frozen {
             IdRef::Number(number) => self.numbers.find(number),
             IdRef::Text(text) => self.texts.find(text).map(|at| at + self.numbers.len()),
         };
-        row.map(|row| row as u32).filter(|row| !self.is_dead(*row))
+        row.map(|row| row as u32).filter(|row| !self.is_deleted(*row))
     }
 
     /// Marks the row of an id as dead; returns whether there was a live one.
-    pub(super) fn kill(&self, id: IdRef<'_>) -> bool {
-        self.find(id).is_some_and(|row| self.dead.insert(row))
+    pub(super) fn mark_deleted(&self, id: IdRef<'_>) -> bool {
+        self.find(id).is_some_and(|row| self.tombstones.insert(row))
     }
 
     /// Puts all rows within k bits into the hits of `work`, if the tables were made for k.
@@ -173,13 +173,13 @@ impl Frozen {
             // With an array that is just large enough, a query takes less time.
             return self.near_by::<BANDS>(probes, query, k, work);
         }
-        self.near_by::<MOST_PROBES>(probes, query, k, work);
+        self.near_by::<MAX_PROBES>(probes, query, k, work);
     }
 
     fn near_by<const N: usize>(&self, probes: &[Probe], query: SimHash, k: u32, work: &mut Work) {
         let sharing = self.bands.sharing::<N>(query, probes);
         let candidates = sharing.iter().map(|entries| entries.len()).sum();
-        if work.is_too_much(candidates) || candidates > self.rows() / ROWS_SCANNED_PER_CANDIDATE {
+        if work.exceeds_limit(candidates) || candidates > self.rows() / ROWS_SCANNED_PER_CANDIDATE {
             return self.scan(query, k, work);
         }
         work.count(candidates);
@@ -194,7 +194,7 @@ impl Frozen {
                     // Several probes may find the same row.
                     if distance <= k
                         && bands::first_probe(k, difference) == Some(*probe)
-                        && !self.is_dead(row)
+                        && !self.is_deleted(row)
                     {
                         work.hit(row, distance);
                     }
@@ -209,11 +209,11 @@ impl Frozen {
         let rows = work.scan(&self.hashes.high, query, k);
         for row in &rows {
             let distance = self.hash(*row).distance(query);
-            if distance <= k && !self.is_dead(*row) {
+            if distance <= k && !self.is_deleted(*row) {
                 work.hit(*row, distance);
             }
         }
-        work.give_back(rows);
+        work.return_buffer(rows);
     }
 
     /// Visits all pairs of rows within k bits, each once, until `each` breaks. If k is above 3, this takes memory for another table during
@@ -267,7 +267,8 @@ impl Frozen {
                         let (a, b) = (table.row(group[at]), table.row(group[other]));
                         let difference = self.hash(a).0 ^ self.hash(b).0;
                         let distance = difference.count_ones();
-                        if distance <= k && is_first(difference) && !self.is_dead(a) && !self.is_dead(b) {
+                        if distance <= k && is_first(difference) && !self.is_deleted(a) && !self.is_deleted(b)
+                        {
                             each(a, b, distance)?;
                         }
                     }
@@ -280,7 +281,7 @@ impl Frozen {
     /// Bytes of fingerprints, ids and tables.
     pub(super) fn bytes(&self) -> [usize; 3] {
         let hashes = size_of::<u64>() * (self.hashes.high.capacity() + self.hashes.low.capacity());
-        let ids = self.numbers.bytes() + self.texts.bytes() + self.filter.bytes() + self.dead.bytes();
+        let ids = self.numbers.bytes() + self.texts.bytes() + self.filter.bytes() + self.tombstones.bytes();
         [hashes, ids, self.bands.bytes()]
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::ControlFlow;
 
-use super::document::{DocId, Document, Near};
+use super::document::{DocId, Document, NearMatch};
 use super::error::IndexError;
 use super::identity::Identity;
 use super::language::Language;
@@ -28,7 +28,7 @@ pub trait NearIndex: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// The disk or the server fails.
-    fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<Near>>, IndexError>;
+    fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<NearMatch>>, IndexError>;
 
     /// Returns the fingerprints of documents, one for each id, in the order of the ids.
     ///

@@ -74,7 +74,7 @@ pub(super) struct Contents {
 }
 
 /// The largest buffer that is kept for the next frame.
-const KEPT_BUFFER: usize = 1 << 20;
+const MAX_KEPT_BUFFER: usize = 1 << 20;
 
 impl Log {
     /// Makes the log of a new index.
@@ -240,7 +240,7 @@ impl Journal for Log {
         let mut tail = self.tail();
         tail.append(&payload)?;
         tail.records[0] += changes.iter().map(|(_, changes)| changes.len() as u64).sum::<u64>();
-        if payload.capacity() <= KEPT_BUFFER {
+        if payload.capacity() <= MAX_KEPT_BUFFER {
             tail.frame = payload;
         }
         Ok(())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use super::document::{DocId, Document, Near};
+use super::document::{DocId, Document, NearMatch};
 use super::engine::{Engine, NoJournal, check_languages};
 use super::error::IndexError;
 use super::identity::Identity;
@@ -18,7 +18,7 @@ use crate::simhash::SimHash;
 /// A document whose id is a number takes 35 to 41 bytes: the more random the numbers are, the more.
 ///
 /// ```
-/// use huntsman_detect::near::{Document, Identity, Language, MemoryIndex, Near, NearIndex};
+/// use huntsman_detect::near::{Document, Identity, Language, MemoryIndex, NearMatch, NearIndex};
 /// use huntsman_detect::simhash::SimHash;
 /// use huntsman_detect::words::Words;
 ///
@@ -28,7 +28,7 @@ use crate::simhash::SimHash;
 /// index.insert(&[Document { language: hindi, id: 17.into(), hash: story }])?;
 ///
 /// let other = SimHash(story.0 ^ 0b101);
-/// assert_eq!(index.near(&[(hindi, other)])?, [[Near { id: 17.into(), distance: 2 }]]);
+/// assert_eq!(index.near(&[(hindi, other)])?, [[NearMatch { id: 17.into(), distance: 2 }]]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
@@ -69,7 +69,7 @@ impl MemoryIndex {
     }
 
     /// Returns the results of [`near`](NearIndex::near), by comparing with every document: some 0.3 ms for a million.
-    pub fn scan(&self, queries: &[(Language, SimHash)]) -> Vec<Vec<Near>> {
+    pub fn scan(&self, queries: &[(Language, SimHash)]) -> Vec<Vec<NearMatch>> {
         self.engine.scan(queries)
     }
 
@@ -94,7 +94,7 @@ impl NearIndex for MemoryIndex {
         self.engine.identity()
     }
 
-    fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<Near>>, IndexError> {
+    fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<NearMatch>>, IndexError> {
         Ok(self.engine.near(queries))
     }
 

@@ -57,7 +57,7 @@ fn of_parts(
         // The smaller part is looked up in the larger one.
         let mut work = Work::new(usize::MAX);
         for larger in &parts[..at] {
-            for row in (0..part.rows() as u32).filter(|row| !part.is_dead(*row)) {
+            for row in (0..part.rows() as u32).filter(|row| !part.is_deleted(*row)) {
                 work.next();
                 larger.near(part.hash(row), k, &mut work);
                 for hit in &work.hits {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::bands;
 use super::delta::{self, Delta};
-use super::document::{DocId, Near};
+use super::document::{DocId, NearMatch};
 use super::frozen::{Frozen, FrozenBuilder, IdRef, merged_order};
 use super::index::LanguageStats;
 use super::language::Language;
@@ -20,10 +20,10 @@ use crate::simhash::SimHash;
 const ROWS_AT_ONCE: usize = 256;
 
 /// Full deltas that may wait to be frozen, 5 MB each; beyond that, inserters merge, too.
-const MOST_SEALED: usize = 48;
+const MAX_SEALED: usize = 48;
 
 /// Ids that are looked up in a new part while all other threads wait.
-const DIED_AT_ONCE: usize = 1000;
+const DELETED_AT_ONCE: usize = 1000;
 
 /// The documents of one language: a delta that receives new rows, and parts that do not.
 ///
@@ -67,7 +67,7 @@ pub(super) enum Body {
 struct Merge {
     number: u64,
     /// The ids that were removed from its parts since it began.
-    died: Vec<DocId>,
+    deleted: Vec<DocId>,
 }
 
 /// A change to a document.
@@ -113,21 +113,21 @@ impl Body {
         each_body!(self, part => part.find(id).map(|row| part.hash(row)))
     }
 
-    fn kill(&self, id: IdRef<'_>) -> bool {
-        each_body!(self, part => part.kill(id))
+    fn mark_deleted(&self, id: IdRef<'_>) -> bool {
+        each_body!(self, part => part.mark_deleted(id))
     }
 
-    fn near(&self, query: SimHash, k: u32, work: &mut Work, found: &mut Vec<Near>) {
+    fn near(&self, query: SimHash, k: u32, work: &mut Work, found: &mut Vec<NearMatch>) {
         each_body!(self, part => {
             part.near(query, k, work);
-            found.extend(work.hits.drain(..).map(|hit| Near { id: part.id(hit.row).into(), distance: hit.distance }));
+            found.extend(work.hits.drain(..).map(|hit| NearMatch { id: part.id(hit.row).into(), distance: hit.distance }));
         });
     }
 
-    fn scan(&self, query: SimHash, k: u32, work: &mut Work, found: &mut Vec<Near>) {
+    fn scan(&self, query: SimHash, k: u32, work: &mut Work, found: &mut Vec<NearMatch>) {
         each_body!(self, part => {
             part.scan(query, k, work);
-            found.extend(work.hits.drain(..).map(|hit| Near { id: part.id(hit.row).into(), distance: hit.distance }));
+            found.extend(work.hits.drain(..).map(|hit| NearMatch { id: part.id(hit.row).into(), distance: hit.distance }));
         });
     }
 
@@ -145,7 +145,7 @@ impl Body {
     /// The live rows.
     fn documents(&self) -> Box<dyn Iterator<Item = (IdRef<'_>, SimHash)> + '_> {
         each_body!(self, part => {
-            let rows = (0..part.rows() as u32).filter(|row| !part.is_dead(*row));
+            let rows = (0..part.rows() as u32).filter(|row| !part.is_deleted(*row));
             Box::new(rows.map(|row| (part.id(row), part.hash(row))))
         })
     }
@@ -198,7 +198,7 @@ impl Partition {
     /// the caller first merges, too: one delta at a time, because an inserter waits for it.
     pub(super) fn writer(&self) -> MutexGuard<'_, ()> {
         let guard = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        while self.read().sealed() >= MOST_SEALED {
+        while self.read().sealed() >= MAX_SEALED {
             if !self.merge(delta::MAX_ROWS, &AtomicBool::new(false)) {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -228,7 +228,7 @@ impl Partition {
             let mut state = self.write();
             for change in changes {
                 if change.is_there {
-                    state.kill(change.id);
+                    state.mark_deleted(change.id);
                 }
                 if change.hash != SimHash::default() {
                     state.delta.push(change.id.into(), change.hash);
@@ -244,7 +244,7 @@ impl Partition {
         // The snapshot must contain all logged changes. A writer holds this lock from logging a change until it is made.
         let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.read();
-        let rows = (0..state.delta.rows() as u32).filter(|row| !state.delta.is_dead(*row));
+        let rows = (0..state.delta.rows() as u32).filter(|row| !state.delta.is_deleted(*row));
         Snapshot {
             parts: state.parts.iter().map(|part| part.body.clone()).collect(),
             delta: rows.map(|row| (state.delta.id(row).into(), state.delta.hash(row))).collect(),
@@ -261,20 +261,20 @@ impl Partition {
             return false;
         };
         loop {
-            let died = {
+            let deleted = {
                 let mut state = self.write();
-                let died = state.died(number);
-                if died.len() <= DIED_AT_ONCE {
-                    died.iter().for_each(|id| {
-                        part.kill(id.into());
+                let deleted = state.deleted(number);
+                if deleted.len() <= DELETED_AT_ONCE {
+                    deleted.iter().for_each(|id| {
+                        part.mark_deleted(id.into());
                     });
                     state.end_merge(number, part);
                     break;
                 }
-                died
+                deleted
             };
-            died.iter().for_each(|id| {
-                part.kill(id.into());
+            deleted.iter().for_each(|id| {
+                part.mark_deleted(id.into());
             });
         }
         // Freeing a hundred megabytes takes a while; no other thread waits for it here.
@@ -315,27 +315,27 @@ impl Snapshot {
 }
 
 impl View<'_> {
-    pub(super) fn near(&self, query: SimHash, k: u32, work: &mut Work) -> Vec<Near> {
+    pub(super) fn near(&self, query: SimHash, k: u32, work: &mut Work) -> Vec<NearMatch> {
         let mut found = Vec::new();
         self.0.delta.near(query, k, work);
         let delta = &self.0.delta;
         found.extend(
-            work.hits.drain(..).map(|hit| Near { id: delta.id(hit.row).into(), distance: hit.distance }),
+            work.hits.drain(..).map(|hit| NearMatch { id: delta.id(hit.row).into(), distance: hit.distance }),
         );
         self.0.parts.iter().for_each(|part| part.body.near(query, k, work, &mut found));
-        found.sort_unstable_by(Near::order);
+        found.sort_unstable_by(NearMatch::order);
         found
     }
 
-    pub(super) fn scan(&self, query: SimHash, k: u32, work: &mut Work) -> Vec<Near> {
+    pub(super) fn scan(&self, query: SimHash, k: u32, work: &mut Work) -> Vec<NearMatch> {
         let mut found = Vec::new();
         self.0.delta.scan(query, k, work);
         let delta = &self.0.delta;
         found.extend(
-            work.hits.drain(..).map(|hit| Near { id: delta.id(hit.row).into(), distance: hit.distance }),
+            work.hits.drain(..).map(|hit| NearMatch { id: delta.id(hit.row).into(), distance: hit.distance }),
         );
         self.0.parts.iter().for_each(|part| part.body.scan(query, k, work, &mut found));
-        found.sort_unstable_by(Near::order);
+        found.sort_unstable_by(NearMatch::order);
         found
     }
 
@@ -358,14 +358,14 @@ impl State {
         in_delta.or_else(|| self.parts.iter().rev().find_map(|part| part.body.find(id)))
     }
 
-    fn kill(&mut self, id: IdRef<'_>) {
-        if self.delta.kill(id) {
+    fn mark_deleted(&mut self, id: IdRef<'_>) {
+        if self.delta.mark_deleted(id) {
             return;
         }
-        if let Some(part) = self.parts.iter().rev().find(|part| part.body.kill(id))
+        if let Some(part) = self.parts.iter().rev().find(|part| part.body.mark_deleted(id))
             && let Some(number) = part.merge
         {
-            self.merge_of(number).died.push(id.into());
+            self.merge_of(number).deleted.push(id.into());
         }
     }
 
@@ -383,8 +383,8 @@ impl State {
         merge.expect("a part is marked as long as its merge goes on")
     }
 
-    fn died(&mut self, number: u64) -> Vec<DocId> {
-        std::mem::take(&mut self.merge_of(number).died)
+    fn deleted(&mut self, number: u64) -> Vec<DocId> {
+        std::mem::take(&mut self.merge_of(number).deleted)
     }
 
     fn begin_merge(&mut self, limit: usize) -> Option<(u64, Vec<Body>)> {
@@ -394,7 +394,7 @@ impl State {
         }
         self.last_merge += 1;
         let number = self.last_merge;
-        self.merges.push(Merge { number, died: Vec::new() });
+        self.merges.push(Merge { number, deleted: Vec::new() });
         let inputs = chosen.into_iter().map(|at| {
             self.parts[at].merge = Some(number);
             self.parts[at].body.clone()

@@ -43,7 +43,7 @@ impl End {
 const HEADER: u64 = SegmentHeader::LENGTH as u64;
 const FRAME_HEADER: u64 = FrameHeader::LENGTH as u64;
 /// An upper limit for the bytes of a frame.
-const LONGEST_FRAME: u64 = 128 << 20;
+const MAX_FRAME: u64 = 128 << 20;
 
 impl Segment {
     pub(super) fn new(directory: &Path, number: u64) -> Self {
@@ -174,9 +174,7 @@ impl Segment {
                         ),
                     )),
                     None if self.is_torn(at, end)? => Ok(End::Torn { at, bytes: end - at }),
-                    None => {
-                        Err(self.damaged(at, "a record is there to its end, and is not what was written"))
-                    }
+                    None => Err(self.damaged(at, "a complete record has the wrong checksum")),
                 };
             }
             for group in frame::groups(&payload) {
@@ -194,7 +192,7 @@ impl Segment {
         let (mut file, _) = self.open()?;
         file.seek(SeekFrom::Start(at)).map_err(&failed)?;
         let mut bytes = Vec::new();
-        file.take((end - at).min(LONGEST_FRAME)).read_to_end(&mut bytes).map_err(&failed)?;
+        file.take((end - at).min(MAX_FRAME)).read_to_end(&mut bytes).map_err(&failed)?;
         let Some((head, payload)) = bytes.split_first_chunk() else { return Ok(true) };
         let header = FrameHeader::read(head, self.number);
         let is_short = header.is_some_and(|header| u64::from(header.length) > end - at - FRAME_HEADER);

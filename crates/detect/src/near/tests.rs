@@ -9,7 +9,7 @@ mod spread;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use crate::near::{DocId, Document, Identity, Language, Near, NearIndex};
+use crate::near::{DocId, Document, Identity, Language, NearIndex, NearMatch};
 use crate::simhash::{Features, SimHash};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -93,16 +93,17 @@ fn all(index: &dyn NearIndex) -> Model {
 }
 
 /// The near documents, found by comparing with every document.
-fn naive(model: &Model, query: &(Language, SimHash), k: u32) -> Vec<Near> {
+fn naive(model: &Model, query: &(Language, SimHash), k: u32) -> Vec<NearMatch> {
     let of_language = model.iter().filter(|((language, _), _)| *language == query.0);
-    let near = of_language.map(|((_, id), hash)| Near { id: id.clone(), distance: hash.distance(query.1) });
-    let mut found: Vec<Near> = near.filter(|near| near.distance <= k).collect();
-    found.sort_by(Near::order);
+    let near =
+        of_language.map(|((_, id), hash)| NearMatch { id: id.clone(), distance: hash.distance(query.1) });
+    let mut found: Vec<NearMatch> = near.filter(|near| near.distance <= k).collect();
+    found.sort_by(NearMatch::order);
     found
 }
 
 /// Checks that an index has the documents of a model and answers queries as the model does; each `step`th document is a query.
-fn judge(index: &dyn NearIndex, model: &Model, step: usize, what: &str) {
+fn check_index(index: &dyn NearIndex, model: &Model, step: usize, what: &str) {
     let k = index.identity().k();
     assert_eq!(index.stats().expect("stats").documents(), model.len() as u64, "{what}");
     assert!(all(index) == *model, "{what}: all documents and no others are visited");

@@ -46,10 +46,10 @@ impl Work {
     }
 
     /// Whether this many additional candidates are too many to be compared one by one.
-    pub(super) fn is_too_much(&mut self, candidates: usize) -> bool {
-        let is_too_much = self.candidates + candidates > self.max_candidates;
-        self.is_heavy |= is_too_much;
-        is_too_much
+    pub(super) fn exceeds_limit(&mut self, candidates: usize) -> bool {
+        let exceeds_limit = self.candidates + candidates > self.max_candidates;
+        self.is_heavy |= exceeds_limit;
+        exceeds_limit
     }
 
     pub(super) fn count(&mut self, candidates: usize) {
@@ -64,7 +64,7 @@ impl Work {
         self.hits.push(Hit { row, distance });
     }
 
-    /// The rows whose upper half is within k bits of the query's. The buffer must be [given back](Self::give_back).
+    /// The rows whose upper half is within k bits of the query's. The buffer must be [returned](Self::return_buffer).
     pub(super) fn scan(&mut self, halves: &[u64], query: SimHash, k: u32) -> Vec<u32> {
         let mut rows = std::mem::take(&mut self.rows);
         rows.clear();
@@ -72,7 +72,7 @@ impl Work {
         rows
     }
 
-    pub(super) fn give_back(&mut self, rows: Vec<u32>) {
+    pub(super) fn return_buffer(&mut self, rows: Vec<u32>) {
         self.rows = rows;
     }
 }

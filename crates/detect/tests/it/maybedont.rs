@@ -414,7 +414,7 @@ fn tables_and_answers_are_those_of_a_naive_model() {
             let at = format!("seed {seed:#x}, step {step}");
             if rng.random_range(0..3) == 0 {
                 let url = random_url(&mut rng);
-                let (found, expected) = (predictor.answer(&url), model.probability(&url));
+                let (found, expected) = (predictor.estimate(&url), model.probability(&url));
                 assert!((found.probability - expected).abs() < 1e-12, "{at}, {url}: {found:?}, {expected}");
                 assert_eq!(found.probability, predictor.duplicate_probability(&url), "{at}");
                 for row in &found.best {
@@ -451,7 +451,7 @@ fn another_index_changes_no_answer() {
             other = other.with_index(Box::new(DatasketchIndex::new(0.9).unwrap()));
         }
         let (url, text) = (random_url(&mut rng), random_text(&mut rng));
-        assert_eq!(packed.answer(&url), other.answer(&url), "step {step}");
+        assert_eq!(packed.estimate(&url), other.estimate(&url), "step {step}");
         assert_eq!(packed.update_model(&url, &text), other.update_model(&url, &text), "step {step}");
     }
     for table in Table::ALL {
@@ -619,7 +619,7 @@ fn saving_and_restoring_changes_no_answer() {
 fn format_1_can_be_read() {
     let saved = include_str!("../data/maybedont-gate-1.json");
     let gate: Gate = serde_json::from_str(saved).unwrap();
-    let answer = gate.predictor().unwrap().answer("http://h.example/t?n=7&sid=x");
+    let answer = gate.predictor().unwrap().estimate("http://h.example/t?n=7&sid=x");
     assert_eq!(answer.best[0].to_string(), "`sid` changes nothing on any path: 5 same, 0 different");
     assert_eq!(serde_json::to_string(&gate).unwrap(), saved.trim());
 }

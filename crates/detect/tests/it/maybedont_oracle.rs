@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use huntsman_detect::maybedont::{
-    Address, Answer, Claim, Counts, Decision, DupePredictor, Gate, GateSettings, PredictorSettings, Row,
+    Address, Claim, Counts, Decision, DupePredictor, Estimate, Gate, GateSettings, PredictorSettings, Row,
     Table,
 };
 use huntsman_detect::shingles::{ShingleSet, TooCommon, for_each_shingle};
@@ -123,7 +123,7 @@ fn assert_tables(predictor: &DupePredictor, tables: &Map<String, Value>, at: &st
     }
 }
 
-fn best_value(answer: &Answer) -> Value {
+fn best_value(answer: &Estimate) -> Value {
     let tables: Vec<&str> = answer.best.iter().map(|row| row.claim.table().name()).collect();
     if tables.is_empty() { Value::Null } else { json!(tables) }
 }
@@ -163,7 +163,7 @@ fn replay_predictor(name: &str, scenario: &Scenario) {
                 assert_eq!(Address::parse(url).identity(), canonical, "{at}");
             }
             "p" => {
-                let answer = predictor.answer(text(&step[1]));
+                let answer = predictor.estimate(text(&step[1]));
                 assert!(near(answer.probability, &step[2]), "{at}: {}", answer.probability);
                 assert_eq!(predictor.duplicate_probability(text(&step[1])), answer.probability, "{at}");
                 assert_eq!(best_value(&answer), step[3], "{at}");

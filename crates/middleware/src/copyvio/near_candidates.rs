@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use huntsman_detect::lang;
-use huntsman_detect::near::{DocId, IndexError, Language, Near, NearIndex};
+use huntsman_detect::near::{DocId, IndexError, Language, NearIndex, NearMatch};
 use huntsman_detect::simhash::SimHash;
 use huntsman_detect::words::Words;
 use url::Url;
@@ -45,7 +45,8 @@ impl Inner {
             |error: IndexError| CandidateError::Failed(format!("the index of near-duplicates: {error}"));
         let text = subject.text.text();
         let queries = self.queries(subject, text).map_err(failed)?;
-        let mut near: Vec<Near> = self.index.near(&queries).map_err(failed)?.into_iter().flatten().collect();
+        let mut near: Vec<NearMatch> =
+            self.index.near(&queries).map_err(failed)?.into_iter().flatten().collect();
         near.sort_by_key(|near| near.distance);
         let is_page = |id: &str| {
             Url::parse(id).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())

@@ -85,7 +85,7 @@ struct Lending<'r> {
 
 impl PdfText for Lending<'_> {
     fn text(&self, pdf: &[u8]) -> Result<String, PdfError> {
-        self.cx.wait(async { self.pdf.text(pdf) })
+        self.cx.block_on(async { self.pdf.text(pdf) })
     }
 }
 

@@ -9,9 +9,9 @@ use huntsman_crawler::{Error, Request, Result, Timestamp};
 use huntsman_store::{JobDirectory, Store};
 use url::Url;
 
-use super::entry::{Entry, Unread};
-use super::ledger::{Tail, Totals, Weight};
-use super::storage::{CACHE_BYTES, Storage, answer_key, fingerprint_of};
+use super::entry::{Entry, UnreadEntry};
+use super::size_index::{EntrySize, KeySuffix, Totals};
+use super::storage::{CACHE_BYTES, Storage, fingerprint_of, response_key};
 
 /// The responses that an [`HttpCache`](super::HttpCache) stored.
 ///
@@ -37,9 +37,9 @@ pub struct CacheUsage {
 
 /// One stored response.
 #[derive(Clone, Debug)]
-pub struct StoredAnswer {
+pub struct StoredResponse {
     head: Entry,
-    tail: Tail,
+    suffix: KeySuffix,
     /// The cache entry as stored, body included.
     bytes: Bytes,
     body_length: usize,
@@ -66,7 +66,7 @@ impl HttpCacheDirectory {
             false
         })?;
         if !is_cache {
-            let message = format!("{}: it is no HTTP cache", directory.path().display());
+            let message = format!("{}: it is not an HTTP cache", directory.path().display());
             return Err(Error::usage(message).context(DOING));
         }
         Totals::stored(&*store).map_err(|error| error.context(DOING))?;
@@ -100,7 +100,7 @@ impl HttpCacheDirectory {
         let mut usage = CacheUsage::default();
         self.store.scan(b"a", &mut |key, value| {
             usage.answers += 1;
-            usage.bytes += Weight::of(&key[1..], value);
+            usage.bytes += EntrySize::of(&key[1..], value);
             true
         })?;
         Ok(usage)
@@ -111,10 +111,10 @@ impl HttpCacheDirectory {
     ///
     /// # Errors
     /// As [`HttpCacheDirectory::usage`].
-    pub fn each(&self, mut visit: impl FnMut(Option<StoredAnswer>) -> bool) -> Result<()> {
+    pub fn each(&self, mut visit: impl FnMut(Option<StoredResponse>) -> bool) -> Result<()> {
         let mut result = Ok(());
         self.store.scan(b"a", &mut |key, value| {
-            let answer = match StoredAnswer::of(&*self.store, &key[1..], value) {
+            let answer = match StoredResponse::of(&*self.store, &key[1..], value) {
                 Ok(answer) => answer,
                 Err(error) => {
                     result = Err(error);
@@ -134,14 +134,14 @@ impl HttpCacheDirectory {
     ///
     /// # Errors
     /// As [`HttpCacheDirectory::usage`].
-    pub fn find(&self, url: &Url, method: Option<&Method>) -> Result<Vec<StoredAnswer>> {
+    pub fn find(&self, url: &Url, method: Option<&Method>) -> Result<Vec<StoredResponse>> {
         let mut found = Vec::new();
         if method.is_none_or(|method| method == Method::GET) {
             let fingerprint = Request::get(url.clone()).fingerprint();
-            let prefix = answer_key(&fingerprint.0.to_be_bytes());
+            let prefix = response_key(&fingerprint.0.to_be_bytes());
             let mut result = Ok(());
             self.store.scan(&prefix, &mut |key, value| {
-                match StoredAnswer::of(&*self.store, &key[1..], value) {
+                match StoredResponse::of(&*self.store, &key[1..], value) {
                     Ok(answer) => found.extend(answer),
                     Err(error) => result = Err(error),
                 }
@@ -151,7 +151,7 @@ impl HttpCacheDirectory {
         }
         if found.is_empty() {
             self.each(|answer| {
-                let is_it = |answer: &StoredAnswer| {
+                let is_it = |answer: &StoredResponse| {
                     answer.is_of(url) && method.is_none_or(|method| answer.method() == Some(method))
                 };
                 found.extend(answer.filter(is_it));
@@ -167,26 +167,30 @@ impl HttpCacheDirectory {
     ///
     /// # Errors
     /// The cache was opened for reading only, the disk fails, or the store is damaged.
-    pub fn remove(&mut self, mut which: impl FnMut(Option<&StoredAnswer>) -> bool) -> Result<CacheUsage> {
+    pub fn remove(&mut self, mut which: impl FnMut(Option<&StoredResponse>) -> bool) -> Result<CacheUsage> {
         if !self.is_writable {
             return Err(Error::msg("the HTTP cache was opened to be read only"));
         }
         let storage = Storage::of(Arc::clone(&self.store)).map_err(|error| error.context(DOING))?;
         let before = storage.usage();
-        let mut tails = Vec::new();
+        let mut suffixes = Vec::new();
         let mut result = Ok(());
         self.store.scan(b"a", &mut |key, value| {
-            let answer = StoredAnswer::of(&*self.store, &key[1..], value);
+            let answer = StoredResponse::of(&*self.store, &key[1..], value);
             result = answer.and_then(|answer| {
                 if which(answer.as_ref()) {
-                    tails.push(key[1..].to_vec());
+                    suffixes.push(key[1..].to_vec());
                 }
-                if tails.len() < REMOVED { Ok(()) } else { storage.remove_all(&std::mem::take(&mut tails)) }
+                if suffixes.len() < REMOVED {
+                    Ok(())
+                } else {
+                    storage.remove_all(&std::mem::take(&mut suffixes))
+                }
             });
             result.is_ok()
         })?;
         result?;
-        storage.remove_all(&tails)?;
+        storage.remove_all(&suffixes)?;
         storage.flush()?;
         let after = storage.usage();
         Ok(CacheUsage { answers: before.0.saturating_sub(after.0), bytes: before.1.saturating_sub(after.1) })
@@ -214,21 +218,21 @@ const REMOVED: usize = 1_024;
 /// Maximum bytes that are moved by compaction in the time that a command may take.
 const QUICKLY_COMPACTED: u64 = 128 << 20;
 
-impl StoredAnswer {
+impl StoredResponse {
     /// Reads an entry; `None` if it is damaged.
-    fn of(store: &dyn Store, tail: &[u8], value: &[u8]) -> Result<Option<Self>> {
-        let Ok(Unread { mut head, body_length, .. }) = Entry::unread(value) else { return Ok(None) };
-        let used = Weight::stored(store, tail)?.map(|weight| Timestamp(weight.used));
+    fn of(store: &dyn Store, suffix: &[u8], value: &[u8]) -> Result<Option<Self>> {
+        let Ok(UnreadEntry { mut head, body_length, .. }) = Entry::unread(value) else { return Ok(None) };
+        let used = EntrySize::stored(store, suffix)?.map(|size| Timestamp(size.used));
         if head.method.is_none() {
             // The first format had no method; a method without a body can be guessed and verified by the fingerprint.
-            let fingerprint = fingerprint_of(tail);
+            let fingerprint = fingerprint_of(suffix);
             head.method = [Method::GET, Method::HEAD].into_iter().find(|method| {
                 let request = Request::get(head.url.clone()).method(method.clone());
                 Some(request.fingerprint()) == fingerprint
             });
         }
         let bytes = Bytes::copy_from_slice(value);
-        Ok(Some(Self { head, tail: tail.to_vec(), bytes, body_length, used }))
+        Ok(Some(Self { head, suffix: suffix.to_vec(), bytes, body_length, used }))
     }
 
     /// The requested URL.
@@ -259,7 +263,7 @@ impl StoredAnswer {
     /// The request headers by which the response varies, with their values; `None` for headers that were not sent, and
     /// for credentials and cookies, which are not stored.
     pub fn varies_by(&self) -> &[(String, Option<String>)] {
-        &self.head.asked
+        &self.head.vary_values
     }
 
     /// When it was stored, or last confirmed by its server.
@@ -280,7 +284,7 @@ impl StoredAnswer {
 
     /// The bytes that count towards the bound.
     pub fn stored_bytes(&self) -> u64 {
-        Weight::of(&self.tail, &self.bytes)
+        EntrySize::of(&self.suffix, &self.bytes)
     }
 
     /// The body as received, with its content codings.
@@ -293,7 +297,7 @@ impl StoredAnswer {
 
     /// The key under which it is stored, in hexadecimal: unique in its cache.
     pub fn key(&self) -> String {
-        self.tail.iter().map(|byte| format!("{byte:02x}")).collect()
+        self.suffix.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     /// Whether it is the response to a request for a URL; fragments are ignored.

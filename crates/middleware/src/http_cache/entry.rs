@@ -15,7 +15,7 @@ pub(crate) struct Entry {
     /// `None` if the entry has the first format, which lacks it.
     pub(crate) method: Option<Method>,
     /// The request headers by which the response varies.
-    pub(crate) asked: Asked,
+    pub(crate) vary_values: VaryValues,
     pub(crate) status: StatusCode,
     pub(crate) version: Version,
     pub(crate) headers: HeaderMap,
@@ -24,11 +24,11 @@ pub(crate) struct Entry {
 }
 
 /// Names and values of request headers; `None` where the value is a secret, or the header was absent.
-pub(crate) type Asked = Vec<(String, Option<String>)>;
+pub(crate) type VaryValues = Vec<(String, Option<String>)>;
 
 /// A cache entry whose body has not been decompressed.
 #[derive(Clone, Debug)]
-pub(crate) struct Unread<'a> {
+pub(crate) struct UnreadEntry<'a> {
     /// Without its body.
     pub(crate) head: Entry,
     pub(crate) body_length: usize,
@@ -52,11 +52,11 @@ impl std::error::Error for Damaged {}
 /// can be read.
 const FORMAT: u8 = 2;
 /// Smaller bodies are not compressed: they would save no page on disk.
-const LEAST_COMPRESSED: usize = 256;
+const MIN_COMPRESSED: usize = 256;
 /// The default level of zstd: compresses HTML to about a fifth at some 300 MB/s.
 const LEVEL: i32 = 3;
 /// Initial capacity for a body: the stored length is not trusted.
-const FIRST_ROOM: usize = 64 << 10;
+const INITIAL_CAPACITY: usize = 64 << 10;
 
 impl Entry {
     pub(crate) fn of(request: &Request, response: &Response, now: Timestamp) -> Self {
@@ -64,7 +64,7 @@ impl Entry {
             stored: now,
             url: response.url.clone(),
             method: Some(request.method.clone()),
-            asked: Asked::new(),
+            vary_values: VaryValues::new(),
             status: response.status,
             version: response.version,
             headers: response.headers.clone(),
@@ -82,7 +82,7 @@ impl Entry {
     }
 
     /// Records the request headers by which the response varies. Credentials are not stored in the cache.
-    pub(crate) fn note_asked(&mut self, names: &[String], asked: &HeaderMap) {
+    pub(crate) fn set_vary_values(&mut self, names: &[String], asked: &HeaderMap) {
         let is_secret = |name: &str| {
             CREDENTIALS.iter().any(|secret| name.eq_ignore_ascii_case(secret.as_str()))
                 || asked.get_all(name).iter().any(HeaderValue::is_sensitive)
@@ -95,7 +95,7 @@ impl Entry {
                 asked.get_all(name).iter().map(|value| String::from_utf8_lossy(value.as_bytes())).collect();
             (!values.is_empty()).then(|| values.join(", "))
         };
-        self.asked = names.iter().map(|name| (name.clone(), value(name))).collect();
+        self.vary_values = names.iter().map(|name| (name.clone(), value(name))).collect();
     }
 
     /// Serializes the entry: format, time in microseconds, status, version; URL, method, varying headers, headers and
@@ -103,7 +103,7 @@ impl Entry {
     /// are added by the store.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let coded = self.headers.contains_key(http::header::CONTENT_ENCODING);
-        let packed = (!coded && self.body.len() >= LEAST_COMPRESSED)
+        let packed = (!coded && self.body.len() >= MIN_COMPRESSED)
             .then(|| zstd::bulk::compress(&self.body, LEVEL).ok())
             .flatten()
             .filter(|packed| packed.len() < self.body.len());
@@ -115,8 +115,8 @@ impl Entry {
         out.push(version_number(self.version));
         put(&mut out, self.url.as_str().as_bytes());
         put(&mut out, self.method.as_ref().map_or("", Method::as_str).as_bytes());
-        put_length(&mut out, self.asked.len());
-        for (name, value) in &self.asked {
+        put_length(&mut out, self.vary_values.len());
+        for (name, value) in &self.vary_values {
             put(&mut out, name.as_bytes());
             out.push(u8::from(value.is_some()));
             put(&mut out, value.as_deref().unwrap_or_default().as_bytes());
@@ -138,7 +138,7 @@ impl Entry {
     }
 
     /// Reads everything except the body.
-    pub(crate) fn unread(bytes: &[u8]) -> Result<Unread<'_>, Damaged> {
+    pub(crate) fn unread(bytes: &[u8]) -> Result<UnreadEntry<'_>, Damaged> {
         let mut rest = bytes;
         let format = take(&mut rest, 1)?[0];
         if !(1..=FORMAT).contains(&format) {
@@ -149,7 +149,7 @@ impl Entry {
         let status = status.map_err(|_| Damaged("no such status"))?;
         let version = version_of(take(&mut rest, 1)?[0]);
         let url = string(&mut rest)?.parse().map_err(|_| Damaged("the URL is none"))?;
-        let (mut method, mut asked) = (None, Asked::new());
+        let (mut method, mut vary_values) = (None, VaryValues::new());
         if format > 1 {
             let name = string(&mut rest)?;
             if !name.is_empty() {
@@ -159,7 +159,7 @@ impl Entry {
                 let name = string(&mut rest)?.to_owned();
                 let is_there = take(&mut rest, 1)?[0] == 1;
                 let value = string(&mut rest)?;
-                asked.push((name, is_there.then(|| value.to_owned())));
+                vary_values.push((name, is_there.then(|| value.to_owned())));
             }
         }
         let mut headers = HeaderMap::new();
@@ -170,8 +170,8 @@ impl Entry {
         }
         let is_packed = take(&mut rest, 1)?[0] == 1;
         let body_length = length(&mut rest)?;
-        let head = Self { stored, url, method, asked, status, version, headers, body: Bytes::new() };
-        Ok(Unread { head, body_length, is_packed, rest })
+        let head = Self { stored, url, method, vary_values, status, version, headers, body: Bytes::new() };
+        Ok(UnreadEntry { head, body_length, is_packed, rest })
     }
 
     /// When an entry was stored; 0 if its bytes cannot be read.
@@ -181,7 +181,7 @@ impl Entry {
     }
 }
 
-impl Unread<'_> {
+impl UnreadEntry<'_> {
     /// Reads the body.
     pub(crate) fn body(&self) -> Result<Bytes, Damaged> {
         let body = if self.is_packed { unpack(self.rest, self.body_length)? } else { self.rest.to_vec() };
@@ -194,7 +194,7 @@ impl Unread<'_> {
 
 fn unpack(packed: &[u8], length: usize) -> Result<Vec<u8>, Damaged> {
     let broken = |_| Damaged("the body does not unpack");
-    let mut body = Vec::with_capacity(length.min(FIRST_ROOM));
+    let mut body = Vec::with_capacity(length.min(INITIAL_CAPACITY));
     let reader = zstd::stream::read::Decoder::with_buffer(packed).map_err(broken)?;
     // One byte more than the length shows whether there is more.
     reader.take(length as u64 + 1).read_to_end(&mut body).map_err(broken)?;
@@ -270,7 +270,7 @@ mod tests {
         }
         let mut entry = Entry::of(&request, &response, Timestamp(1_700_000_000_123_456));
         let names = ["Accept", "Cookie", "accept-language"].map(str::to_owned);
-        entry.note_asked(&names, &request.headers);
+        entry.set_vary_values(&names, &request.headers);
         entry
     }
 
@@ -290,9 +290,9 @@ mod tests {
 
     #[test]
     fn credentials_are_not_noted() {
-        let asked = entry("").asked;
+        let vary_values = entry("").vary_values;
         let expected = [("Accept", Some("x, y")), ("Cookie", None), ("accept-language", None)];
-        assert_eq!(asked, expected.map(|(name, value)| (name.to_owned(), value.map(str::to_owned))));
+        assert_eq!(vary_values, expected.map(|(name, value)| (name.to_owned(), value.map(str::to_owned))));
     }
 
     #[test]

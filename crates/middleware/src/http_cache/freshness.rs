@@ -82,13 +82,13 @@ impl Freshness {
     }
 
     /// Whether the request permits its response to be stored, or taken from the store.
-    pub(crate) fn concerns(request: &Request) -> bool {
+    pub(crate) fn applies_to(request: &Request) -> bool {
         matches!(request.method, Method::GET | Method::HEAD)
             && !Directives::of(&request.headers, &[]).has("no-store")
     }
 
     /// Whether a response may be stored.
-    pub(crate) fn stores(&self, response: &Response) -> bool {
+    pub(crate) fn may_store(&self, response: &Response) -> bool {
         let headers = &response.headers;
         let directives = self.directives(headers);
         if directives.has("no-store") || response.status == 304 || varies_by_everything(headers) {

@@ -17,15 +17,15 @@ pub(crate) struct Shared {
     path: PathBuf,
 }
 
-type Open = HashMap<PathBuf, Weak<Shared>>;
+type OpenCaches = HashMap<PathBuf, Weak<Shared>>;
 
 /// The storages of this process, by directory; a storage that is being closed is listed until its directory is free.
-static OPEN: LazyLock<(Mutex<Open>, Condvar)> = LazyLock::new(Default::default);
+static OPEN: LazyLock<(Mutex<OpenCaches>, Condvar)> = LazyLock::new(Default::default);
 
 impl Shared {
     /// Opens a storage, or shares one that is open. The lowest bound of all its users applies.
     pub(crate) fn open(directory: &str, max_bytes: u64) -> Result<Arc<Self>> {
-        let path = Self::made(Path::new(directory)).map_err(|error| {
+        let path = Self::create(Path::new(directory)).map_err(|error| {
             Error::from(error)
                 .context(format!("making the HTTP cache (setting httpcache_dir) in {directory}"))
         })?;
@@ -43,12 +43,12 @@ impl Shared {
             }
         };
         drop(all);
-        shared.bound(max_bytes);
+        shared.set_max_bytes(max_bytes);
         Ok(shared)
     }
 
     /// Creates a directory and returns its canonical name.
-    fn made(directory: &Path) -> std::io::Result<PathBuf> {
+    fn create(directory: &Path) -> std::io::Result<PathBuf> {
         huntsman_files::create_dir_all(directory)?;
         directory.canonicalize()
     }

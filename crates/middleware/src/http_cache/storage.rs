@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::entry::Entry;
-use super::ledger::{Ledger, Tail, Totals, Weight};
+use super::size_index::{EntrySize, KeySuffix, SizeIndex, Totals};
 
 /// Responses by fingerprint; responses that vary also by the values of the varying request headers. Numbers are
 /// little-endian except in keys.
@@ -35,9 +35,9 @@ pub(crate) struct Storage {
     store: Arc<dyn Store>,
     writer: Writer,
     failed: Arc<AtomicBool>,
-    ledger: Mutex<Ledger>,
-    /// Uses that are not in the ledger yet.
-    touched: Mutex<HashMap<Tail, u64, foldhash::fast::RandomState>>,
+    size_index: Mutex<SizeIndex>,
+    /// Uses that are not in the size index yet.
+    pending_uses: Mutex<HashMap<KeySuffix, u64, foldhash::fast::RandomState>>,
     last_use: AtomicU64,
     /// 0 is no bound.
     max_bytes: AtomicU64,
@@ -53,15 +53,15 @@ const SECRET_KEY: &[u8] = b"sk";
 /// Bytes of the store that are held in memory.
 pub(super) const CACHE_BYTES: usize = 16 << 20;
 /// Number of uses that are written together; each takes about 100 bytes of memory.
-const TOUCHES: usize = 4_096;
+const USES_PER_BATCH: usize = 4_096;
 /// Maximum number of uses that are held in memory during an eviction. Further ones are dropped.
-const MOST_TOUCHES: usize = 16 * TOUCHES;
+const MAX_PENDING_USES: usize = 16 * USES_PER_BATCH;
 /// An eviction frees this fraction of the bound in addition, so that not every stored response causes one.
-const SPARE: u64 = 64;
+const EVICTION_SHARE: u64 = 64;
 /// Number of responses that are evicted in one batch.
-const MOST_EVICTED: u64 = 2_048;
+const MAX_EVICTED_PER_BATCH: u64 = 2_048;
 /// Number of responses whose sizes are added in one batch, for a cache without sizes.
-const WEIGHED: usize = 1_024;
+const SIZES_PER_BATCH: usize = 1_024;
 
 impl Storage {
     pub(crate) fn open(directory: &Path) -> Result<Self> {
@@ -75,15 +75,15 @@ impl Storage {
     pub(crate) fn of(store: Arc<dyn Store>) -> Result<Self> {
         let totals = match Totals::stored(&*store)? {
             Some(totals) => totals,
-            None => weigh(&store)?,
+            None => add_sizes(&store)?,
         };
         let secret = secret(&*store)?;
         let writer = Writer::new(Arc::clone(&store), Durability::Process)?;
         Ok(Self {
             writer,
             failed: Arc::default(),
-            ledger: Mutex::new(Ledger::new(Arc::clone(&store), totals)),
-            touched: Mutex::default(),
+            size_index: Mutex::new(SizeIndex::new(Arc::clone(&store), totals)),
+            pending_uses: Mutex::default(),
             last_use: AtomicU64::new(totals.used),
             max_bytes: AtomicU64::new(0),
             evicted: AtomicU64::new(0),
@@ -94,14 +94,14 @@ impl Storage {
 
     /// Bounds the bytes of all responses; of several bounds the lowest applies. Eviction happens when a response is
     /// stored.
-    pub(crate) fn bound(&self, max_bytes: u64) {
+    pub(crate) fn set_max_bytes(&self, max_bytes: u64) {
         let lower = |old: u64| (max_bytes > 0 && (old == 0 || max_bytes < old)).then_some(max_bytes);
         let _ = self.max_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, lower);
     }
 
     /// The key of a request that is sent with credentials, given by these headers: each value has another key. Without
     /// the secret of the cache the values cannot be derived from it, not even by trying them.
-    pub(crate) fn bound_to(
+    pub(crate) fn key_with_credentials(
         &self,
         fingerprint: Fingerprint,
         credentials: &[HeaderName],
@@ -134,10 +134,10 @@ impl Storage {
             Some(names) => Some(variant(std::str::from_utf8(&names)?.lines(), asked)),
             None => None,
         };
-        let tail = tail(fingerprint, varying);
-        let Some(bytes) = self.store.get(&answer_key(&tail))? else { return Ok(None) };
+        let suffix = suffix(fingerprint, varying);
+        let Some(bytes) = self.store.get(&response_key(&suffix))? else { return Ok(None) };
         let entry = Entry::from_bytes(&bytes)?;
-        self.touch(tail, now);
+        self.record_use(suffix, now);
         Ok(Some(entry))
     }
 
@@ -151,54 +151,54 @@ impl Storage {
         now: Timestamp,
     ) -> Result<()> {
         let values = (!varying.is_empty()).then(|| variant(varying.iter().map(String::as_str), asked));
-        let (tail, bytes) = (tail(fingerprint, values), entry.to_bytes());
-        let weight = Weight::of(&tail, &bytes);
+        let (suffix, bytes) = (suffix(fingerprint, values), entry.to_bytes());
+        let size = EntrySize::of(&suffix, &bytes);
         let max = self.max_bytes.load(Ordering::Relaxed);
-        if max > 0 && weight > max {
+        if max > 0 && size > max {
             // It has replaced an older response at its origin, and here it would evict all others.
             return self.remove(fingerprint, asked, varying);
         }
-        let mut ledger = self.lock();
-        let put = self.put_one(&mut ledger, fingerprint, &tail, (bytes, weight), varying, now);
-        self.unless_failed(put.and_then(|()| self.make_room(&mut ledger)))
+        let mut size_index = self.lock();
+        let put = self.put_one(&mut size_index, fingerprint, &suffix, (bytes, size), varying, now);
+        self.fail_on_error(put.and_then(|()| self.make_room(&mut size_index)))
     }
 
     fn put_one(
         &self,
-        ledger: &mut Ledger,
+        size_index: &mut SizeIndex,
         fingerprint: Fingerprint,
-        tail: &[u8],
-        (bytes, weight): (Vec<u8>, u64),
+        suffix: &[u8],
+        (bytes, size): (Vec<u8>, u64),
         varying: &[String],
         now: Timestamp,
     ) -> Result<()> {
         let used = self.next_use(now);
-        let mut change = ledger.change();
-        change.set(tail, Some(Weight { bytes: weight, used }))?;
+        let mut change = size_index.change();
+        change.set(suffix, Some(EntrySize { bytes: size, used }))?;
         if varying.is_empty() {
             // Its variants would never be found again.
             if self.store.get(&names_key(fingerprint))?.is_some() {
                 change.batch().delete(names_key(fingerprint));
                 for variant in self.variants(fingerprint)? {
-                    change.batch().delete(answer_key(&variant));
+                    change.batch().delete(response_key(&variant));
                     change.set(&variant, None)?;
                 }
             }
         } else {
-            let plain = &tail[..FINGERPRINT];
-            if change.weight(plain)?.is_some() {
-                change.batch().delete(answer_key(plain));
+            let plain = &suffix[..FINGERPRINT];
+            if change.size(plain)?.is_some() {
+                change.batch().delete(response_key(plain));
                 change.set(plain, None)?;
             }
             change.batch().put(names_key(fingerprint), varying.join("\n"));
         }
-        change.batch().put(answer_key(tail), bytes);
+        change.batch().put(response_key(suffix), bytes);
         self.write(change.finish());
         Ok(())
     }
 
     /// Marks the storage as failed after an incomplete change, because memory and store then differ.
-    fn unless_failed(&self, result: Result<()>) -> Result<()> {
+    fn fail_on_error(&self, result: Result<()>) -> Result<()> {
         result.inspect_err(|_| self.failed.store(true, Ordering::Relaxed))
     }
 
@@ -210,24 +210,27 @@ impl Storage {
         varying: &[String],
     ) -> Result<()> {
         let values = (!varying.is_empty()).then(|| variant(varying.iter().map(String::as_str), asked));
-        self.remove_all(&[tail(fingerprint, values)])
+        self.remove_all(&[suffix(fingerprint, values)])
     }
 
     /// Forgets answers by the ends of their keys.
-    pub(super) fn remove_all(&self, tails: &[Tail]) -> Result<()> {
-        self.unless_failed(self.forget(&mut self.lock(), tails))
+    pub(super) fn remove_all(&self, suffixes: &[KeySuffix]) -> Result<()> {
+        self.fail_on_error(self.forget(&mut self.lock(), suffixes))
     }
 
     /// Forgets answers, and by which headers one varies if none of its variants is left.
-    fn forget(&self, ledger: &mut Ledger, tails: &[Tail]) -> Result<()> {
-        let mut change = ledger.change();
-        for tail in tails {
-            change.batch().delete(answer_key(tail));
-            change.set(tail, None)?;
+    fn forget(&self, size_index: &mut SizeIndex, suffixes: &[KeySuffix]) -> Result<()> {
+        let mut change = size_index.change();
+        for suffix in suffixes {
+            change.batch().delete(response_key(suffix));
+            change.set(suffix, None)?;
         }
-        let gone: HashSet<&[u8]> = tails.iter().map(Vec::as_slice).collect();
-        let varying: HashSet<&[u8]> =
-            tails.iter().filter(|tail| tail.len() > FINGERPRINT).map(|tail| &tail[..FINGERPRINT]).collect();
+        let gone: HashSet<&[u8]> = suffixes.iter().map(Vec::as_slice).collect();
+        let varying: HashSet<&[u8]> = suffixes
+            .iter()
+            .filter(|suffix| suffix.len() > FINGERPRINT)
+            .map(|suffix| &suffix[..FINGERPRINT])
+            .collect();
         for fingerprint in varying {
             let mut is_left = false;
             self.store.scan(&[b"m", fingerprint].concat(), &mut |key, _| {
@@ -243,66 +246,67 @@ impl Storage {
     }
 
     /// The variants of an answer, by the ends of their keys.
-    fn variants(&self, fingerprint: Fingerprint) -> Result<Vec<Tail>> {
-        let mut tails = Vec::new();
-        self.store.scan(&[b"m", &tail(fingerprint, None)[..]].concat(), &mut |key, _| {
-            tails.extend((key.len() > 1 + FINGERPRINT).then(|| key[1..].to_vec()));
+    fn variants(&self, fingerprint: Fingerprint) -> Result<Vec<KeySuffix>> {
+        let mut suffixes = Vec::new();
+        self.store.scan(&[b"m", &suffix(fingerprint, None)[..]].concat(), &mut |key, _| {
+            suffixes.extend((key.len() > 1 + FINGERPRINT).then(|| key[1..].to_vec()));
             true
         })?;
-        Ok(tails)
+        Ok(suffixes)
     }
 
     /// Evicts responses if the bound is exceeded.
-    fn make_room(&self, ledger: &mut Ledger) -> Result<()> {
+    fn make_room(&self, size_index: &mut SizeIndex) -> Result<()> {
         let max = self.max_bytes.load(Ordering::Relaxed);
-        if max == 0 || ledger.totals.bytes <= max {
+        if max == 0 || size_index.totals.bytes <= max {
             return Ok(());
         }
-        self.note_uses(ledger)?;
-        let enough = max - max / SPARE;
-        while ledger.totals.bytes > enough && ledger.totals.answers > 1 {
-            // The flush puts every weight in the store; the response that was just stored has the latest use, and
+        self.write_uses(size_index)?;
+        let enough = max - max / EVICTION_SHARE;
+        while size_index.totals.bytes > enough && size_index.totals.answers > 1 {
+            // The flush puts every size in the store; the response that was just stored has the latest use, and
             // stays.
             self.writer.flush()?;
-            let most = MOST_EVICTED.min(ledger.totals.answers - 1);
-            let oldest = ledger.oldest(ledger.totals.bytes - enough, most)?;
+            let most = MAX_EVICTED_PER_BATCH.min(size_index.totals.answers - 1);
+            let oldest = size_index.oldest(size_index.totals.bytes - enough, most)?;
             if oldest.is_empty() {
                 break;
             }
-            self.forget(ledger, &oldest)?;
+            self.forget(size_index, &oldest)?;
             self.evicted.fetch_add(oldest.len() as u64, Ordering::Relaxed);
         }
         Ok(())
     }
 
     /// Notes that an answer was used.
-    fn touch(&self, tail: Tail, now: Timestamp) {
+    fn record_use(&self, suffix: KeySuffix, now: Timestamp) {
         let used = self.next_use(now);
-        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
-        if touched.len() < MOST_TOUCHES {
-            touched.insert(tail, used);
+        let mut pending_uses = self.pending_uses.lock().unwrap_or_else(PoisonError::into_inner);
+        if pending_uses.len() < MAX_PENDING_USES {
+            pending_uses.insert(suffix, used);
         }
-        let is_due = touched.len() >= TOUCHES;
-        drop(touched);
-        // The current holder of the ledger writes them soon, or the next hit does.
+        let is_due = pending_uses.len() >= USES_PER_BATCH;
+        drop(pending_uses);
+        // The current holder of the size index writes them soon, or the next hit does.
         if is_due
-            && let Ok(mut ledger) = self.ledger.try_lock()
-            && let Err(error) = self.note_uses(&mut ledger)
+            && let Ok(mut size_index) = self.size_index.try_lock()
+            && let Err(error) = self.write_uses(&mut size_index)
         {
-            log::debug!("the uses of stored answers were not noted: {error}");
+            log::debug!("the uses of stored responses were not recorded: {error}");
         }
     }
 
     /// Writes the uses that are in memory.
-    fn note_uses(&self, ledger: &mut Ledger) -> Result<()> {
-        let touched = std::mem::take(&mut *self.touched.lock().unwrap_or_else(PoisonError::into_inner));
-        if touched.is_empty() || self.has_failed() {
+    fn write_uses(&self, size_index: &mut SizeIndex) -> Result<()> {
+        let pending_uses =
+            std::mem::take(&mut *self.pending_uses.lock().unwrap_or_else(PoisonError::into_inner));
+        if pending_uses.is_empty() || self.has_failed() {
             return Ok(());
         }
-        let mut change = ledger.change();
-        for (tail, used) in touched {
-            if let Some(weight) = change.weight(&tail)?.filter(|weight| weight.used < used) {
-                change.set(&tail, Some(Weight { used, ..weight }))?;
+        let mut change = size_index.change();
+        for (suffix, used) in pending_uses {
+            if let Some(size) = change.size(&suffix)?.filter(|size| size.used < used) {
+                change.set(&suffix, Some(EntrySize { used, ..size }))?;
             }
         }
         self.write(change.finish());
@@ -316,12 +320,12 @@ impl Storage {
         last.ok().and_then(next).unwrap_or(now.0)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, SizeIndex> {
+        self.size_index.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands a change to the writer, under the lock of the ledger, so that changes are written in their order.
-    fn write(&self, (batch, written): (Batch, super::ledger::Written)) {
+    /// Hands a change to the writer, under the lock of the size index, so that changes are written in their order.
+    fn write(&self, (batch, written): (Batch, super::size_index::Written)) {
         let failed = Arc::clone(&self.failed);
         self.writer.write(batch, move |result: std::result::Result<(), StoreError>| {
             written.done();
@@ -359,7 +363,7 @@ impl Storage {
     #[cfg(test)]
     pub(crate) fn damage(&self, fingerprint: Fingerprint) {
         let mut batch = Batch::new();
-        batch.put(answer_key(&tail(fingerprint, None)), "no answer");
+        batch.put(response_key(&suffix(fingerprint, None)), "no answer");
         self.writer.write_and_wait(batch).unwrap();
     }
 
@@ -371,9 +375,9 @@ impl Storage {
 
 impl Drop for Storage {
     fn drop(&mut self) {
-        let noted = self.note_uses(&mut self.lock());
+        let noted = self.write_uses(&mut self.lock());
         if let Err(error) = noted {
-            log::debug!("the uses of stored answers were not noted: {error}");
+            log::debug!("the uses of stored responses were not recorded: {error}");
         }
     }
 }
@@ -393,29 +397,29 @@ fn secret(store: &dyn Store) -> Result<[u8; SECRET]> {
 
 /// Adds sizes to a cache without them; the time when a response was stored counts as its last use. The totals are
 /// written at the end: until then the cache counts as unmeasured.
-fn weigh(store: &Arc<dyn Store>) -> Result<Totals> {
+fn add_sizes(store: &Arc<dyn Store>) -> Result<Totals> {
     // Rows that an earlier, killed attempt left.
     for kind in [b"m", b"t"] {
         forget_rows(&**store, kind)?;
     }
-    let mut ledger = Ledger::new(Arc::clone(store), Totals::default());
-    let mut weighed = Vec::new();
+    let mut size_index = SizeIndex::new(Arc::clone(store), Totals::default());
+    let mut sizes = Vec::new();
     let mut result = Ok(());
     store.scan(b"a", &mut |key, value| {
-        weighed.push((
+        sizes.push((
             key[1..].to_vec(),
-            Weight { bytes: Weight::of(&key[1..], value), used: Entry::stored_at(value).0 },
+            EntrySize { bytes: EntrySize::of(&key[1..], value), used: Entry::stored_at(value).0 },
         ));
-        if weighed.len() >= WEIGHED {
-            result = write_weights(&**store, &mut ledger, &mut weighed, false);
+        if sizes.len() >= SIZES_PER_BATCH {
+            result = write_sizes(&**store, &mut size_index, &mut sizes, false);
         }
         result.is_ok()
     })?;
     result?;
-    if ledger.totals.answers > 0 || !weighed.is_empty() {
-        write_weights(&**store, &mut ledger, &mut weighed, true)?;
+    if size_index.totals.answers > 0 || !sizes.is_empty() {
+        write_sizes(&**store, &mut size_index, &mut sizes, true)?;
     }
-    Ok(ledger.totals)
+    Ok(size_index.totals)
 }
 
 fn forget_rows(store: &dyn Store, prefix: &[u8]) -> Result<()> {
@@ -423,7 +427,7 @@ fn forget_rows(store: &dyn Store, prefix: &[u8]) -> Result<()> {
         let mut batch = Batch::new();
         store.scan(prefix, &mut |key, _| {
             batch.delete(key);
-            batch.operations().len() < WEIGHED
+            batch.operations().len() < SIZES_PER_BATCH
         })?;
         if batch.is_empty() {
             return Ok(());
@@ -432,15 +436,15 @@ fn forget_rows(store: &dyn Store, prefix: &[u8]) -> Result<()> {
     }
 }
 
-fn write_weights(
+fn write_sizes(
     store: &dyn Store,
-    ledger: &mut Ledger,
-    weighed: &mut Vec<(Tail, Weight)>,
+    size_index: &mut SizeIndex,
+    sizes: &mut Vec<(KeySuffix, EntrySize)>,
     is_last: bool,
 ) -> Result<()> {
-    let mut change = ledger.change();
-    for (tail, weight) in weighed.drain(..) {
-        change.set(&tail, Some(weight))?;
+    let mut change = size_index.change();
+    for (suffix, size) in sizes.drain(..) {
+        change.set(&suffix, Some(size))?;
     }
     let (batch, written) = if is_last { change.finish() } else { change.finish_part() };
     store.write(&batch, Durability::Process)?;
@@ -451,19 +455,19 @@ fn write_weights(
 /// Bytes of a fingerprint.
 const FINGERPRINT: usize = 16;
 
-fn tail(fingerprint: Fingerprint, varying: Option<u128>) -> Tail {
-    let mut tail = fingerprint.0.to_be_bytes().to_vec();
-    tail.extend(varying.into_iter().flat_map(u128::to_be_bytes));
-    tail
+fn suffix(fingerprint: Fingerprint, varying: Option<u128>) -> KeySuffix {
+    let mut suffix = fingerprint.0.to_be_bytes().to_vec();
+    suffix.extend(varying.into_iter().flat_map(u128::to_be_bytes));
+    suffix
 }
 
 /// The fingerprint at the beginning of the end of a key.
-pub(super) fn fingerprint_of(tail: &[u8]) -> Option<Fingerprint> {
-    tail.first_chunk().map(|bytes| Fingerprint(u128::from_be_bytes(*bytes)))
+pub(super) fn fingerprint_of(suffix: &[u8]) -> Option<Fingerprint> {
+    suffix.first_chunk().map(|bytes| Fingerprint(u128::from_be_bytes(*bytes)))
 }
 
-pub(super) fn answer_key(tail: &[u8]) -> Vec<u8> {
-    [b"a", tail].concat()
+pub(super) fn response_key(suffix: &[u8]) -> Vec<u8> {
+    [b"a", suffix].concat()
 }
 
 fn names_key(fingerprint: Fingerprint) -> Vec<u8> {

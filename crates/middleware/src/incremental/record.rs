@@ -37,7 +37,7 @@ const FORMAT: u8 = 1;
 /// zstd's own default; lists of links become about a tenth.
 const LEVEL: i32 = 3;
 /// Maximum size of the JSON of a record; `max_links_per_page` long URLs take less.
-const MOST: u64 = 64 << 20;
+const MAX_JSON_BYTES: u64 = 64 << 20;
 
 impl Record {
     /// Creates a record from the headers of a response.
@@ -85,7 +85,7 @@ impl Record {
             return Err(Error::msg("the record of a page has another format"));
         };
         let mut json = Vec::new();
-        zstd::stream::read::Decoder::with_buffer(packed)?.take(MOST).read_to_end(&mut json)?;
+        zstd::stream::read::Decoder::with_buffer(packed)?.take(MAX_JSON_BYTES).read_to_end(&mut json)?;
         Ok(serde_json::from_slice(&json)?)
     }
 }

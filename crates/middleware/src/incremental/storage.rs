@@ -82,7 +82,7 @@ impl Storage {
     }
 
     /// Whether a request's page gave items in an earlier crawl; blocks.
-    pub(crate) fn gave_items(&self, delta: DeltaKey) -> Result<bool> {
+    pub(crate) fn has_items(&self, delta: DeltaKey) -> Result<bool> {
         let crawl = self.store.get(&key(b'd', delta.0))?;
         Ok(crawl.is_some_and(|crawl| number(&crawl) < self.crawl))
     }

@@ -31,7 +31,7 @@ pub struct DropLog(Arc<Mutex<Log>>);
 #[derive(Debug)]
 struct Log {
     name: String,
-    writer: Option<Out>,
+    writer: Option<Output>,
     buffer: Vec<u8>,
     /// Hashes of the URLs that were queued.
     queued: Hashes,
@@ -39,7 +39,7 @@ struct Log {
     /// a million others.
     refused: [Hashes; 2],
     /// Refusals that depend on the page, by the hash of the URL.
-    held: HashMap<u64, String>,
+    pending: HashMap<u64, String>,
     beyond: u64,
     failure: Option<String>,
     key: String,
@@ -50,7 +50,7 @@ struct Log {
 type Hashes = HashSet<u64, foldhash::fast::RandomState>;
 
 /// Maximum number of records that wait.
-const MAX_HELD: usize = 100_000;
+const MAX_PENDING: usize = 100_000;
 /// Number of URLs in one generation of refusals.
 const GENERATION: usize = 1_000_000;
 /// Number of buffered bytes at which they are written.
@@ -59,9 +59,9 @@ const MAX_BUFFER: usize = 64 << 10;
 const CONTEXTUAL: [&str; 4] = ["depth", "depth_guard", "nofollow", "links_cut"];
 
 /// `Writer` with `Debug`.
-struct Out(Writer);
+struct Output(Writer);
 
-impl std::fmt::Debug for Out {
+impl std::fmt::Debug for Output {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Out")
     }
@@ -124,11 +124,11 @@ impl DropLog {
             .map_err(|cause| explain(doing, &name, cause))?;
         Ok(Self(Arc::new(Mutex::new(Log {
             name,
-            writer: Some(Out(writer)),
+            writer: Some(Output(writer)),
             buffer: Vec::new(),
             queued: known,
             refused: Default::default(),
-            held: HashMap::new(),
+            pending: HashMap::new(),
             beyond: 0,
             failure: None,
             key: String::new(),
@@ -159,7 +159,7 @@ impl DropLog {
     pub fn finish(&self) -> Result<()> {
         let mut log = self.log();
         log.release();
-        if let Some(Out(writer)) = &log.writer
+        if let Some(Output(writer)) = &log.writer
             && let Err(cause) = writer.sync()
         {
             log.failure = Some(explain("syncing", &log.name, cause).to_string());
@@ -191,7 +191,7 @@ impl Persist for DropLog {
             Ok((Writer::new(file, Compression::None)?, urls_of(path, "url")?))
         };
         let (writer, known) = open().map_err(|cause| explain("opening", &name, cause))?;
-        log.writer = Some(Out(writer));
+        log.writer = Some(Output(writer));
         log.queued.extend(known);
         Ok(())
     }
@@ -258,7 +258,7 @@ impl Log {
     }
 
     fn is_queued(&mut self, key: u64) {
-        self.held.remove(&key);
+        self.pending.remove(&key);
         self.queued.insert(key);
     }
 
@@ -268,14 +268,14 @@ impl Log {
             return;
         }
         if CONTEXTUAL.contains(&&*dropped.reason) {
-            if self.held.len() < MAX_HELD {
-                self.held.entry(key).or_insert_with(|| json(dropped));
-            } else if !self.held.contains_key(&key) {
+            if self.pending.len() < MAX_PENDING {
+                self.pending.entry(key).or_insert_with(|| json(dropped));
+            } else if !self.pending.contains_key(&key) {
                 self.beyond += 1;
             }
             return;
         }
-        self.held.remove(&key);
+        self.pending.remove(&key);
         if self.refused[0].len() >= GENERATION {
             self.refused.swap(0, 1);
             self.refused[0].clear();
@@ -294,9 +294,9 @@ impl Log {
 
     /// Writes the waiting records.
     fn release(&mut self) {
-        let mut held: Vec<(u64, String)> = self.held.drain().collect();
-        held.sort_unstable_by(|a, b| a.1.cmp(&b.1));
-        for (key, line) in held {
+        let mut pending: Vec<(u64, String)> = self.pending.drain().collect();
+        pending.sort_unstable_by(|a, b| a.1.cmp(&b.1));
+        for (key, line) in pending {
             self.refused[0].insert(key);
             self.buffer.extend_from_slice(line.as_bytes());
             self.buffer.push(b'\n');
@@ -312,7 +312,7 @@ impl Log {
         if self.buffer.is_empty() {
             return;
         }
-        if let Some(Out(writer)) = &mut self.writer
+        if let Some(Output(writer)) = &mut self.writer
             && let Err(cause) = writer.write(&self.buffer, b"")
         {
             let error = explain("writing", &self.name, cause).to_string();
@@ -322,7 +322,7 @@ impl Log {
             self.writer = None;
         }
         self.buffer.clear();
-        if let (Some(position), Some(Out(writer))) = (&self.position, &self.writer)
+        if let (Some(position), Some(Output(writer))) = (&self.position, &self.writer)
             && let Some(end) = writer.end()
         {
             position.set(end);
@@ -488,11 +488,11 @@ mod tests {
     fn what_waits_is_bounded() {
         let bench = Bench::new();
         let log = DropLog::create(bench.path()).unwrap();
-        for n in 0..MAX_HELD + 10 {
+        for n in 0..MAX_PENDING + 10 {
             refuse(&log, &format!("http://h/{n}"), "depth");
         }
         log.finish().unwrap();
-        assert_eq!(bench.lines().len(), MAX_HELD);
+        assert_eq!(bench.lines().len(), MAX_PENDING);
     }
 
     #[cfg(target_os = "linux")]

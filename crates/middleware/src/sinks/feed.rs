@@ -19,11 +19,11 @@ use super::target::{Compression, Writer, explain, open_to_append};
 settings! {
     /// Settings of feeds.
     pub struct FeedSettings {
-        /// Feeds are flushed after this many items, and before a page is acknowledged.
+        /// Number of items after which feeds are flushed. They are also flushed before a page is acknowledged.
         feed_flush_items: usize = 1_000;
-        /// Feeds are flushed after this many seconds.
+        /// Seconds after which feeds are flushed.
         feed_flush_interval: f64 = 1.0;
-        /// CSV cells that begin like a formula are neutralised.
+        /// Neutralises CSV cells that begin like a formula, which a spreadsheet would run.
         feed_csv_guard: bool = true;
     }
 }

@@ -70,7 +70,7 @@ impl Name {
                         let known: Vec<&str> = self.params.iter().map(|(known, _)| known.as_str()).collect();
                         let known = known.join(", ");
                         return Err(self.wrong(&format!(
-                            "nothing is called {}; known are batch_id, batch_time, {known}",
+                            "there is no parameter {}; known are batch_id, batch_time, {known}",
                             key.escape_debug()
                         )));
                     }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn wrong_parameters_are_named() {
         for (template, what) in [
-            ("%(nme)s", "nothing is called nme"),
+            ("%(nme)s", "there is no parameter nme"),
             ("%(batch_id", "no closing bracket"),
             ("%(batch_id)", "neither s nor d"),
         ] {

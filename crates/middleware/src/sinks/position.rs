@@ -36,12 +36,12 @@ const TAIL: u64 = 4096;
 const ADVICE: &str = "restore it from a copy, or start the job anew with --fresh";
 
 /// The saved state: the offset, and the hash in hexadecimal, which an early version did not write.
-struct Kept {
+struct SavedPosition {
     written: u64,
     tail: Option<u64>,
 }
 
-impl Kept {
+impl SavedPosition {
     fn parse(state: &[u8]) -> Option<Self> {
         let text = std::str::from_utf8(state).ok()?;
         let (written, tail) = match text.split_once(' ') {
@@ -96,13 +96,12 @@ impl FilePosition {
     /// Truncates the file to the offset that the job saved; a new job truncates it to zero.
     fn cut(&self, state: Option<&[u8]>) -> Result<()> {
         let name = self.name_of_file();
-        let kept = match state {
-            None => Kept { written: 0, tail: None },
-            Some(state) => Kept::parse(state).ok_or_else(|| {
-                Error::msg(format!("the job does not tell how far {name} was written; {ADVICE}"))
-            })?,
+        let saved = match state {
+            None => SavedPosition { written: 0, tail: None },
+            Some(state) => SavedPosition::parse(state)
+                .ok_or_else(|| Error::msg(format!("the job has no position of {name}; {ADVICE}")))?,
         };
-        let Kept { written, tail } = kept;
+        let SavedPosition { written, tail } = saved;
         let length = self.file().metadata().map_err(|cause| explain("opening", &name, cause))?.len();
         if length < written {
             return Err(Error::msg(format!(

@@ -363,7 +363,7 @@ async fn downloads_within_callbacks_get_whole_answers() {
             if page.url().path() == "/untagged" {
                 let request = Request::parse("http://h/item/1").unwrap();
                 let cx = out.context().clone();
-                let inner = cx.wait(cx.download(request))?;
+                let inner = cx.block_on(cx.download(request))?;
                 self.0.lock().unwrap().push(String::from_utf8_lossy(&inner.body).into_owned());
                 out.request(Request::parse("http://h/item/1").unwrap());
             }

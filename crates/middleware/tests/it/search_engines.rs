@@ -8,7 +8,7 @@ use huntsman_detect::copyvio::Text;
 use huntsman_middleware::copyvio::{
     Candidate, CandidateError, CandidateSource, Engine, SearchEngine, Subject,
 };
-use huntsman_testkit::{Answer, Asked, Reply, RunningSite, ScriptedDownloader, Site};
+use huntsman_testkit::{Answer, Reply, RunningSite, ScriptedDownloader, Site, SiteRequest};
 use serde_json::{Value, json};
 
 const KEY: &str = "the-key-that-nobody-may-see";
@@ -40,7 +40,7 @@ fn urls(candidates: &[Candidate]) -> Vec<&str> {
 }
 
 /// A site with one search page, and the requests that it received.
-async fn served(path: &str, answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> RunningSite {
+async fn served(path: &str, answer: impl Fn(&SiteRequest) -> Answer + Send + Sync + 'static) -> RunningSite {
     Site::builder().route(path, answer).start().await
 }
 
@@ -76,15 +76,15 @@ async fn searxng_is_asked_as_documented_also_below_a_path_and_with_a_password() 
     }
     let engine = over_http(Engine::searxng(&format!("http://me:pass%20w+rd@127.0.0.1:{port}/sub")).unwrap());
     ask(&engine, "x").await.unwrap();
-    let seen = site.seen();
-    let asked = &seen[0].asked;
+    let seen = site.requests();
+    let asked = &seen[0].request;
     assert_eq!(asked.param("q").as_deref(), Some("\"the old mill & the \u{fc}\""));
     assert_eq!(asked.param("format").as_deref(), Some("json"));
     assert_eq!(asked.header("accept"), Some("application/json"));
     assert!(asked.header("user-agent").unwrap().starts_with("huntsman/"));
     assert_eq!(asked.header("authorization"), None);
     // me:pass w+rd
-    assert_eq!(seen[3].asked.header("authorization"), Some("Basic bWU6cGFzcyB3K3Jk"));
+    assert_eq!(seen[3].request.header("authorization"), Some("Basic bWU6cGFzcyB3K3Jk"));
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn brave_is_asked_with_its_key_in_a_header() {
     let site = served("/web", |_| json_answer(&brave(&["https://a.example/1"]))).await;
     let engine = over_http(Engine::brave(KEY).at(site.url("/web").as_str()).unwrap());
     assert_eq!(urls(&ask(&engine, "old mill").await.unwrap()), ["https://a.example/1"]);
-    let asked = site.seen()[0].asked.clone();
+    let asked = site.requests()[0].request.clone();
     assert_eq!(asked.header("x-subscription-token"), Some(KEY));
     assert_eq!(
         (asked.param("q"), asked.param("count")),
@@ -106,7 +106,7 @@ async fn google_is_asked_with_key_and_engine() {
     let site = served("/v1", |_| json_answer(&google(&["https://a.example/1"]))).await;
     let engine = over_http(Engine::google(KEY, "engine-1").at(site.url("/v1").as_str()).unwrap()).results(3);
     assert_eq!(urls(&ask(&engine, "old mill").await.unwrap()), ["https://a.example/1"]);
-    let asked = site.seen()[0].asked.clone();
+    let asked = site.requests()[0].request.clone();
     for (name, value) in [("key", KEY), ("cx", "engine-1"), ("q", "\"old mill\""), ("num", "3")] {
         assert_eq!(asked.param(name).as_deref(), Some(value), "{name}");
     }
@@ -132,7 +132,7 @@ async fn nothing_found_is_no_error() {
 }
 
 /// The error of each engine for a response.
-async fn refusals(answer: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Vec<CandidateError> {
+async fn refusals(answer: impl Fn(&SiteRequest) -> Answer + Send + Sync + 'static) -> Vec<CandidateError> {
     let answer = Arc::new(answer);
     let same = Arc::clone(&answer);
     let site =

@@ -1,19 +1,20 @@
 //! Addresses that must not be connected to, in many spellings, and some that no request line may hold.
 
-use super::behaviour::{Ask, Behaviour, Family};
+use super::behaviour::{Behaviour, Exchange, Family};
 use super::{INSIDE, MAIN, POISON};
 use crate::answer::Answer;
 
 const FULL_WIDTH: &str = "\u{ff11}\u{ff12}\u{ff17}.0.0.\u{ff18}\u{ff10}";
 
 pub(super) fn behaviours() -> Vec<Behaviour> {
-    let of =
-        |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Addresses, name, about, answer);
+    let of = |name, about, answer: fn(&Exchange<'_>) -> Answer| {
+        Behaviour::new(Family::Addresses, name, about, answer)
+    };
     // The page is fine and its other link must be followed; the inside host must not receive a request.
     let spelt = |name: &'static str, about, host: &'static str| {
-        let answer = move |ask: &Ask<'_>| {
-            let inside = format!("http://{host}:{}/panel/{name}", ask.world.port());
-            Answer::html(ask.page(&[&inside, &ask.path(super::KEPT)]))
+        let answer = move |exchange: &Exchange<'_>| {
+            let inside = format!("http://{host}:{}/panel/{name}", exchange.endpoints.port());
+            Answer::html(exchange.page(&[&inside, &exchange.path(super::KEPT)]))
         };
         Behaviour::new(Family::Addresses, name, about, answer).kept()
     };
@@ -30,51 +31,51 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         spelt("inside_user_info", "the inside host behind a name like a host", "www.example.com@127.0.0.80"),
         spelt("inside_mapped", "the inside host as an IPv6 address", "[::ffff:127.0.0.80]"),
         spelt("inside_mapped_hex", "the inside host as an IPv6 address in hexadecimal", "[::ffff:7f00:50]"),
-        of("unspecified", "a link to 0.0.0.0, which systems take for themselves", |ask| {
-            let links = [format!("http://0.0.0.0:{}{}", ask.world.port(), ask.path(POISON)), ask.path(super::KEPT)];
-            Answer::html(ask.page(&[&links[0], &links[1]]))
+        of("unspecified", "a link to 0.0.0.0, which systems take for themselves", |exchange| {
+            let links = [format!("http://0.0.0.0:{}{}", exchange.endpoints.port(), exchange.path(POISON)), exchange.path(super::KEPT)];
+            Answer::html(exchange.page(&[&links[0], &links[1]]))
         })
         .kept()
         // A connection to 0.0.0.0 arrives at the first host, whichever host the family has.
         .judge(|evidence, why| {
             let path = evidence.behaviour.path(POISON);
-            if evidence.record.to(MAIN).any(|seen| seen.asked.path() == path) {
+            if evidence.record.to(MAIN).any(|seen| seen.request.path() == path) {
                 why.push("connected to 0.0.0.0".to_owned());
             }
         }),
-        of("other_port", "a link to a port of a listed host that is not listed", |ask| {
-            let other = format!("http://{}:{}/panel", MAIN, ask.world.other_port());
-            Answer::html(ask.page(&[&other, &ask.path(super::KEPT)]))
+        of("other_port", "a link to a port of a listed host that is not listed", |exchange| {
+            let other = format!("http://{}:{}/panel", MAIN, exchange.endpoints.other_port());
+            Answer::html(exchange.page(&[&other, &exchange.path(super::KEPT)]))
         })
         .kept()
         .judge(|evidence, why| {
-            if !evidence.other.seen.is_empty() {
+            if !evidence.other.requests.is_empty() {
                 why.push("reached the other port".to_owned());
             }
         }),
-        of("inside_base", "a base on the inside host", |ask| {
-            let base = ask.world.url(INSIDE, "/panel/inside_base/");
-            let (relative, kept) = ("relative", ask.url(super::KEPT));
-            Answer::html(ask.page(&[relative, &kept]).replace("<head>", &format!("<head><base href=\"{base}\">")))
+        of("inside_base", "a base on the inside host", |exchange| {
+            let base = exchange.endpoints.url(INSIDE, "/panel/inside_base/");
+            let (relative, kept) = ("relative", exchange.url(super::KEPT));
+            Answer::html(exchange.page(&[relative, &kept]).replace("<head>", &format!("<head><base href=\"{base}\">")))
         })
         .kept(),
-        of("file_base", "a base on the disk", |ask| {
-            let page = ask.page(&["passwd", "shadow", &ask.url(super::KEPT)]);
+        of("file_base", "a base on the disk", |exchange| {
+            let page = exchange.page(&["passwd", "shadow", &exchange.url(super::KEPT)]);
             Answer::html(page.replace("<head>", "<head><base href=\"file:///etc/\">"))
         })
         .kept(),
-        of("inside_resources", "pictures, scripts, frames and forms of the inside host", |ask| {
-            let inside = ask.world.url(INSIDE, "/panel/inside_resources");
+        of("inside_resources", "pictures, scripts, frames and forms of the inside host", |exchange| {
+            let inside = exchange.endpoints.url(INSIDE, "/panel/inside_resources");
             let parts = format!(
                 "<img src='{inside}/1'><script src='{inside}/2'></script><iframe src='{inside}/3'></iframe>\
                  <form action='{inside}/4' method=post><input name=a></form><link rel=canonical href='{inside}/5'>\
                  <link rel=stylesheet href='{inside}/6'><object data='{inside}/7'></object>"
             );
-            Answer::html(ask.kept() + &parts)
+            Answer::html(exchange.kept() + &parts)
         })
         .kept(),
-        of("odd_schemes", "links of many schemes", |ask| {
-            Answer::html(ask.page(&[
+        of("odd_schemes", "links of many schemes", |exchange| {
+            Answer::html(exchange.page(&[
                 "file:///etc/passwd",
                 "ftp://127.0.0.80/x",
                 "gopher://127.0.0.80:6379/_INFO",
@@ -93,72 +94,72 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 "http://a b/",
                 "http://%00/",
                 "::",
-                &ask.path(super::KEPT),
+                &exchange.path(super::KEPT),
             ]))
         })
         .kept(),
-        of("line_breaks", "links with line breaks and header lines in them", |ask| {
-            let (path, poison) = (ask.path("broken"), ask.path("encoded"));
-            Answer::html(ask.page(&[
+        of("line_breaks", "links with line breaks and header lines in them", |exchange| {
+            let (path, poison) = (exchange.path("broken"), exchange.path("encoded"));
+            Answer::html(exchange.page(&[
                 &format!("{path}\r\nX-Injected: yes\r\n\r\n"),
                 &format!("{path}\nHost: other"),
                 &format!("{path}&#13;&#10;X-Injected: yes"),
                 &format!("{poison}%0d%0aX-Injected:%20yes"),
                 &format!("{path}\t\0\u{1}\u{7f}end"),
-                &ask.path(super::KEPT),
+                &exchange.path(super::KEPT),
             ]))
         })
         .kept()
         .requests(1 + 5 * 3)
         .judge(|evidence, why| {
-            if evidence.record.seen.iter().any(|seen| seen.asked.headers.contains_key("x-injected")) {
+            if evidence.record.requests.iter().any(|seen| seen.request.headers.contains_key("x-injected")) {
                 why.push("a link put a header into a request".to_owned());
             }
         }),
-        of("backslashes", "a link with backslashes for slashes", |ask| {
-            Answer::html(ask.page(&[&ask.url(super::KEPT).replace('/', "\\")]))
+        of("backslashes", "a link with backslashes for slashes", |exchange| {
+            Answer::html(exchange.page(&[&exchange.url(super::KEPT).replace('/', "\\")]))
         })
         .kept(),
-        of("blanks_around", "a link with blanks and line breaks around and in it", |ask| {
-            let kept = ask.path(super::KEPT);
+        of("blanks_around", "a link with blanks and line breaks around and in it", |exchange| {
+            let kept = exchange.path(super::KEPT);
             let (start, end) = kept.split_at(4);
-            Answer::html(ask.page(&[&format!(" \n\t{start}\n{end}\r\n ")]))
+            Answer::html(exchange.page(&[&format!(" \n\t{start}\n{end}\r\n ")]))
         })
         .kept(),
-        of("long_address", "a link of 3 kB", |ask| {
-            let long = format!("{}?{}", ask.path(POISON), "long".repeat(750));
-            Answer::html(ask.page(&[&long, &ask.path(super::KEPT)]))
+        of("long_address", "a link of 3 kB", |exchange| {
+            let long = format!("{}?{}", exchange.path(POISON), "long".repeat(750));
+            Answer::html(exchange.page(&[&long, &exchange.path(super::KEPT)]))
         })
         .kept()
         .poison(),
-        of("many_segments", "a link with 25 segments", |ask| {
+        of("many_segments", "a link with 25 segments", |exchange| {
             let deep: String = (0..25).map(|number| format!("/s{number}")).collect();
-            Answer::html(ask.page(&[&format!("{}{deep}", ask.path("deep")), &ask.path(super::KEPT)]))
+            Answer::html(exchange.page(&[&format!("{}{deep}", exchange.path("deep")), &exchange.path(super::KEPT)]))
         })
         .kept()
         .once(),
-        of("user_info", "a link with a password to an allowed host", |ask| {
+        of("user_info", "a link with a password to an allowed host", |exchange| {
             let link = format!(
                 "http://user:secret@{}:{}{}",
-                ask.behaviour.host(ask.world),
-                ask.world.port(),
-                ask.path(POISON)
+                exchange.behaviour.host(exchange.endpoints),
+                exchange.endpoints.port(),
+                exchange.path(POISON)
             );
-            Answer::html(ask.page(&[&link, &ask.path(super::KEPT)]))
+            Answer::html(exchange.page(&[&link, &exchange.path(super::KEPT)]))
         })
         .kept()
         .poison(),
-        of("fragments", "fifty fragments of one address", |ask| {
-            let links: Vec<String> = (0..50).map(|number| format!("{}#f{number}", ask.path("one"))).collect();
+        of("fragments", "fifty fragments of one address", |exchange| {
+            let links: Vec<String> = (0..50).map(|number| format!("{}#f{number}", exchange.path("one"))).collect();
             let mut links = super::texts(&links);
-            let kept = ask.path(super::KEPT);
+            let kept = exchange.path(super::KEPT);
             links.push(&kept);
-            Answer::html(ask.page(&links))
+            Answer::html(exchange.page(&links))
         })
         .kept()
         .requests(2),
-        of("dot_segments", "spellings of one address with dots", |ask| {
-            let path = ask.path("one");
+        of("dot_segments", "spellings of one address with dots", |exchange| {
+            let path = exchange.path("one");
             let spellings = [
                 path.clone(),
                 path.replace("/one", "/./one"),
@@ -168,9 +169,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                 format!("/../../..{path}"),
             ];
             let mut links = super::texts(&spellings);
-            let kept = ask.path(super::KEPT);
+            let kept = exchange.path(super::KEPT);
             links.push(&kept);
-            Answer::html(ask.page(&links))
+            Answer::html(exchange.page(&links))
         })
         .kept()
         .requests(2),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::judge::Evidence;
 use crate::answer::Answer;
-use crate::record::Asked;
+use crate::record::SiteRequest;
 use crate::sites::{Random, prose};
 
 /// Maximum number of attempts after network failures, the first one included.
@@ -108,7 +108,7 @@ impl fmt::Display for Family {
 
 /// The addresses and sizes that behaviours need to know.
 #[derive(Debug)]
-pub(super) struct World {
+pub(super) struct Endpoints {
     pub(super) port: OnceLock<u16>,
     /// A port that no exception of the address guard lists.
     pub(super) other_port: OnceLock<u16>,
@@ -119,7 +119,7 @@ pub(super) struct World {
     pub(super) one_host: bool,
 }
 
-impl World {
+impl Endpoints {
     pub(super) fn host_of(&self, family: Family) -> &'static str {
         if self.one_host { super::MAIN } else { family.own_host() }
     }
@@ -138,15 +138,15 @@ impl World {
 }
 
 /// A request for a behaviour.
-pub(super) struct Ask<'a> {
-    pub(super) asked: &'a Asked,
-    pub(super) world: &'a World,
+pub(super) struct Exchange<'a> {
+    pub(super) request: &'a SiteRequest,
+    pub(super) endpoints: &'a Endpoints,
     pub(super) behaviour: &'a Behaviour,
     /// The part of the path after that of the behaviour, without a slash; empty for the entry page.
     pub(super) rest: &'a str,
 }
 
-impl Ask<'_> {
+impl Exchange<'_> {
     /// The path of a resource of this behaviour; an empty name gives the entry page.
     pub(super) fn path(&self, rest: &str) -> String {
         self.behaviour.path(rest)
@@ -154,7 +154,7 @@ impl Ask<'_> {
 
     /// The absolute URL of a resource of this behaviour.
     pub(super) fn url(&self, rest: &str) -> String {
-        self.world.url(self.behaviour.host(self.world), &self.path(rest))
+        self.endpoints.url(self.behaviour.host(self.endpoints), &self.path(rest))
     }
 
     /// A page about this behaviour with a link to [`KEPT`].
@@ -169,7 +169,7 @@ impl Ask<'_> {
 
     /// A page with links, which are written unchanged.
     pub(super) fn page(&self, links: &[&str]) -> String {
-        page(&self.asked.target, links)
+        page(&self.request.target, links)
     }
 }
 
@@ -195,66 +195,66 @@ fn escape(text: &str) -> String {
 
 /// Where a behaviour is served.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// Under `/family/name` on the host of its family.
     Path,
     /// A host of its own, because the behaviour is about robots.txt or about the state of a host.
     Host(&'static str),
 }
 
-type Answering = Box<dyn Fn(&Ask<'_>) -> Answer + Send + Sync>;
-type Judging = Box<dyn Fn(&Evidence<'_>, &mut Vec<String>) + Send + Sync>;
+type Respond = Box<dyn Fn(&Exchange<'_>) -> Answer + Send + Sync>;
+type Check = Box<dyn Fn(&Evidence<'_>, &mut Vec<String>) + Send + Sync>;
 
 pub(super) struct Behaviour {
     pub(super) family: Family,
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    pub(super) place: Place,
-    pub(super) requests: Allowed,
-    pub(super) bytes: Taken,
+    pub(super) place: Location,
+    pub(super) requests: RequestLimit,
+    pub(super) bytes: ByteLimit,
     pub(super) has_kept: bool,
     pub(super) has_poison: bool,
     /// Whether only a client that recognises duplicate content can pass it.
     pub(super) needs_dedup: bool,
     /// Whether only a client that reads sitemaps can pass it.
     pub(super) needs_sitemaps: bool,
-    pub(super) answer: Answering,
-    pub(super) judge: Option<Judging>,
+    pub(super) answer: Respond,
+    pub(super) judge: Option<Check>,
 }
 
 /// How many requests a client may send.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Allowed {
+pub(super) enum RequestLimit {
     Requests(usize),
     /// One, plus one for each redirect that the client follows.
     Hops,
 }
 
-impl Allowed {
-    pub(super) fn count(self, world: &World) -> usize {
+impl RequestLimit {
+    pub(super) fn count(self, endpoints: &Endpoints) -> usize {
         match self {
             Self::Requests(requests) => requests,
-            Self::Hops => world.max_hops + 1,
+            Self::Hops => endpoints.max_hops + 1,
         }
     }
 }
 
 /// How many bytes of one response a client may receive.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Taken {
+pub(super) enum ByteLimit {
     /// The limit of bodies, plus the bytes in flight when the limit is reached.
     Body,
     /// The bytes in flight when the client closes the connection after the headers.
     Head,
 }
 
-impl Taken {
+impl ByteLimit {
     /// The socket buffers of both sides on loopback hold some MiB; the bytes "taken" include these.
     const UNDER_WAY: u64 = 8 << 20;
 
-    pub(super) fn limit(self, world: &World) -> u64 {
+    pub(super) fn limit(self, endpoints: &Endpoints) -> u64 {
         match self {
-            Self::Body => world.max_body + (1 << 20) + Self::UNDER_WAY,
+            Self::Body => endpoints.max_body + (1 << 20) + Self::UNDER_WAY,
             Self::Head => Self::UNDER_WAY,
         }
     }
@@ -266,15 +266,15 @@ impl Behaviour {
         family: Family,
         name: &'static str,
         about: &'static str,
-        answer: impl Fn(&Ask<'_>) -> Answer + Send + Sync + 'static,
+        answer: impl Fn(&Exchange<'_>) -> Answer + Send + Sync + 'static,
     ) -> Self {
         Self {
             family,
             name,
             about,
-            place: Place::Path,
-            requests: Allowed::Requests(ATTEMPTS),
-            bytes: Taken::Body,
+            place: Location::Path,
+            requests: RequestLimit::Requests(ATTEMPTS),
+            bytes: ByteLimit::Body,
             has_kept: false,
             has_poison: false,
             needs_dedup: false,
@@ -286,7 +286,7 @@ impl Behaviour {
 
     /// Puts the behaviour on a host of its own. All paths there are plain pages unless `answer` decides otherwise.
     pub(super) fn at_host(mut self, host: &'static str) -> Self {
-        self.place = Place::Host(host);
+        self.place = Location::Host(host);
         self
     }
 
@@ -304,13 +304,13 @@ impl Behaviour {
 
     /// Sets how many requests are allowed under its path, without those for `kept`.
     pub(super) fn requests(mut self, requests: usize) -> Self {
-        self.requests = Allowed::Requests(requests);
+        self.requests = RequestLimit::Requests(requests);
         self
     }
 
     /// Allows one request, and one for every redirect that the client follows.
     pub(super) fn hops(mut self) -> Self {
-        self.requests = Allowed::Hops;
+        self.requests = RequestLimit::Hops;
         self
     }
 
@@ -321,7 +321,7 @@ impl Behaviour {
 
     /// Marks that the client can know from the headers that it does not want the body.
     pub(super) fn head_only(mut self) -> Self {
-        self.bytes = Taken::Head;
+        self.bytes = ByteLimit::Head;
         self
     }
 
@@ -344,26 +344,26 @@ impl Behaviour {
         self
     }
 
-    pub(super) fn host(&self, world: &World) -> &'static str {
+    pub(super) fn host(&self, endpoints: &Endpoints) -> &'static str {
         match self.place {
-            Place::Path => world.host_of(self.family),
-            Place::Host(host) => host,
+            Location::Path => endpoints.host_of(self.family),
+            Location::Host(host) => host,
         }
     }
 
     pub(super) fn path(&self, rest: &str) -> String {
         match self.place {
-            Place::Path if rest.is_empty() => format!("/{}/{}", self.family.name(), self.name),
-            Place::Path => format!("/{}/{}/{rest}", self.family.name(), self.name),
-            Place::Host(_) => format!("/{rest}"),
+            Location::Path if rest.is_empty() => format!("/{}/{}", self.family.name(), self.name),
+            Location::Path => format!("/{}/{}/{rest}", self.family.name(), self.name),
+            Location::Host(_) => format!("/{rest}"),
         }
     }
 
     /// The part of another path after the behaviour's path; `None` if it is not below that.
     pub(super) fn rest_of<'a>(&self, path: &'a str) -> Option<&'a str> {
         match self.place {
-            Place::Host(_) => path.strip_prefix('/'),
-            Place::Path => {
+            Location::Host(_) => path.strip_prefix('/'),
+            Location::Path => {
                 let below = path.strip_prefix('/')?.strip_prefix(self.family.name())?;
                 let rest = below.strip_prefix('/')?.strip_prefix(self.name)?;
                 if rest.is_empty() { Some("") } else { rest.strip_prefix('/') }
@@ -373,10 +373,10 @@ impl Behaviour {
 
     /// The links on the family's index page. For a host of its own there may be no other link if its entry page is
     /// forbidden.
-    pub(super) fn links(&self, world: &World) -> Vec<String> {
-        let url = |rest: &str| world.url(self.host(world), &self.path(rest));
+    pub(super) fn links(&self, endpoints: &Endpoints) -> Vec<String> {
+        let url = |rest: &str| endpoints.url(self.host(endpoints), &self.path(rest));
         let mut links = vec![url("")];
-        if matches!(self.place, Place::Host(_)) {
+        if matches!(self.place, Location::Host(_)) {
             links.extend(self.has_kept.then(|| url(KEPT)));
             links.extend(self.has_poison.then(|| url(POISON)));
         }

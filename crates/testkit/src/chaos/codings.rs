@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 
-use super::behaviour::{Ask, Behaviour, Family};
+use super::behaviour::{Behaviour, Exchange, Family};
 use super::bombs::{self, Bomb, GZIP_HEAD, chunk, gzipped};
 use super::wire::{block_of, endless, head};
 use crate::answer::{Answer, Part};
@@ -12,49 +12,50 @@ use crate::answer::{Answer, Part};
 const BOMB_MIB: u64 = 1_024;
 
 pub(super) fn behaviours() -> Vec<Behaviour> {
-    let of =
-        |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Codings, name, about, answer);
-    let bomb = |name, about, answer: fn(&Ask<'_>) -> Answer| of(name, about, answer).poison().once();
+    let of = |name, about, answer: fn(&Exchange<'_>) -> Answer| {
+        Behaviour::new(Family::Codings, name, about, answer)
+    };
+    let bomb = |name, about, answer: fn(&Exchange<'_>) -> Answer| of(name, about, answer).poison().once();
     vec![
-        bomb("gzip_bomb", "1 GiB of blanks as gzip", |ask| {
-            explode("gzip", &bombs::gzip(ask.poison().as_bytes(), BOMB_MIB))
+        bomb("gzip_bomb", "1 GiB of blanks as gzip", |exchange| {
+            explode("gzip", &bombs::gzip(exchange.poison().as_bytes(), BOMB_MIB))
         }),
-        bomb("zlib_bomb", "1 GiB of blanks as deflate", |ask| {
-            explode("deflate", &bombs::zlib(ask.poison().as_bytes(), BOMB_MIB))
+        bomb("zlib_bomb", "1 GiB of blanks as deflate", |exchange| {
+            explode("deflate", &bombs::zlib(exchange.poison().as_bytes(), BOMB_MIB))
         }),
-        bomb("raw_deflate_bomb", "1 GiB of blanks as deflate without its frame", |ask| {
-            explode("deflate", &bombs::raw_deflate(ask.poison().as_bytes(), BOMB_MIB))
+        bomb("raw_deflate_bomb", "1 GiB of blanks as deflate without its frame", |exchange| {
+            explode("deflate", &bombs::raw_deflate(exchange.poison().as_bytes(), BOMB_MIB))
         }),
-        bomb("zstd_bomb", "1 GiB of blanks as zstd", |ask| {
-            explode("zstd", &bombs::zstd(ask.poison().as_bytes(), BOMB_MIB))
+        bomb("zstd_bomb", "1 GiB of blanks as zstd", |exchange| {
+            explode("zstd", &bombs::zstd(exchange.poison().as_bytes(), BOMB_MIB))
         }),
-        bomb("brotli_bomb", "1 GiB of blanks as brotli", |ask| {
-            packed("br", bombs::brotli(ask.poison().as_bytes(), BOMB_MIB))
+        bomb("brotli_bomb", "1 GiB of blanks as brotli", |exchange| {
+            packed("br", bombs::brotli(exchange.poison().as_bytes(), BOMB_MIB))
         }),
-        bomb("gzip_in_gzip_bomb", "1 GiB of blanks packed twice", |ask| {
-            packed("gzip, gzip", gzipped(&bombs::gzip(ask.poison().as_bytes(), BOMB_MIB).bytes()))
+        bomb("gzip_in_gzip_bomb", "1 GiB of blanks packed twice", |exchange| {
+            packed("gzip, gzip", gzipped(&bombs::gzip(exchange.poison().as_bytes(), BOMB_MIB).bytes()))
         }),
-        bomb("zstd_in_gzip_bomb", "1 GiB of blanks as zstd within gzip", |ask| {
-            packed("zstd, gzip", gzipped(&bombs::zstd(ask.poison().as_bytes(), BOMB_MIB).bytes()))
+        bomb("zstd_in_gzip_bomb", "1 GiB of blanks as zstd within gzip", |exchange| {
+            packed("zstd, gzip", gzipped(&bombs::zstd(exchange.poison().as_bytes(), BOMB_MIB).bytes()))
         }),
-        of("zstd_huge_window", "a zstd frame that wants a window of 2 TiB", |ask| {
-            explode("zstd", &bombs::zstd_huge_window(ask.poison().as_bytes()))
+        of("zstd_huge_window", "a zstd frame that wants a window of 2 TiB", |exchange| {
+            explode("zstd", &bombs::zstd_huge_window(exchange.poison().as_bytes()))
         })
         .poison(),
-        bomb("endless_gzip", "a gzip stream without an end", |ask| {
-            let bomb = bombs::gzip(ask.poison().as_bytes(), 1);
+        bomb("endless_gzip", "a gzip stream without an end", |exchange| {
+            let bomb = bombs::gzip(exchange.poison().as_bytes(), 1);
             Answer::parts([
                 Part::Bytes(head(&["Content-Encoding: gzip", "Transfer-Encoding: chunked"]).into()),
                 Part::Bytes(chunk(&bomb.head)),
                 Part::Repeat(chunk(&bomb.block), Part::FOREVER),
             ])
         }),
-        of("gzip_of_nothing", "a gzip stream of empty blocks without an end", |ask| {
+        of("gzip_of_nothing", "a gzip stream of empty blocks without an end", |exchange| {
             // An empty stored block: three header bits in a byte, length 0 and its complement.
             let empty = b"\x00\x00\x00\xff\xff".repeat(8_000);
             Answer::parts([
                 Part::Bytes(head(&["Content-Encoding: gzip", "Transfer-Encoding: chunked"]).into()),
-                Part::Bytes(chunk(&bombs::gzip(ask.poison().as_bytes(), 0).head)),
+                Part::Bytes(chunk(&bombs::gzip(exchange.poison().as_bytes(), 0).head)),
                 Part::Repeat(chunk(&empty), Part::FOREVER),
             ])
         })
@@ -66,68 +67,72 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             ];
             endless(start.concat(), block_of("name"))
         }),
-        of("endless_gzip_members", "gzip members without an end", |ask| {
+        of("endless_gzip_members", "gzip members without an end", |exchange| {
             let start = [
                 head(&["Content-Encoding: gzip", "Connection: close"]),
-                gzipped(ask.poison().as_bytes()).to_vec(),
+                gzipped(exchange.poison().as_bytes()).to_vec(),
             ];
             endless(start.concat(), gzipped(b"<p>more</p>").repeat(400))
         })
         .poison(),
-        of("says_gzip_is_plain", "plain text that is declared as gzip", |ask| {
-            packed("gzip", Bytes::from(ask.poison()))
+        of("says_gzip_is_plain", "plain text that is declared as gzip", |exchange| {
+            packed("gzip", Bytes::from(exchange.poison()))
         })
         .poison(),
-        of("says_brotli_is_gzip", "gzip that is declared as brotli", |ask| {
-            packed("br", gzipped(ask.poison().as_bytes()))
+        of("says_brotli_is_gzip", "gzip that is declared as brotli", |exchange| {
+            packed("br", gzipped(exchange.poison().as_bytes()))
         })
         .poison(),
-        of("says_plain_is_gzip", "gzip that is not declared", |ask| {
-            Answer::html(gzipped(ask.poison().as_bytes()))
+        of("says_plain_is_gzip", "gzip that is not declared", |exchange| {
+            Answer::html(gzipped(exchange.poison().as_bytes()))
         }),
-        of("four_codings", "four codings, correctly packed", |ask| {
-            let body = (0..4).fold(Bytes::from(ask.poison()), |body, _| gzipped(&body));
+        of("four_codings", "four codings, correctly packed", |exchange| {
+            let body = (0..4).fold(Bytes::from(exchange.poison()), |body, _| gzipped(&body));
             packed("gzip, gzip, gzip, gzip", body)
         })
         .poison(),
-        of("many_codings", "a thousand codings in many lines", |ask| {
-            let page = Answer::html(ask.poison());
+        of("many_codings", "a thousand codings in many lines", |exchange| {
+            let page = Answer::html(exchange.poison());
             (0..100).fold(page, |page, _| {
                 page.header("Content-Encoding", "gzip, br, deflate, gzip, zstd, br, gzip, br, br, gzip")
             })
         })
         .poison(),
-        of("two_codings", "two codings, correctly packed", |ask| {
-            packed("gzip, gzip", gzipped(&gzipped(ask.kept().as_bytes())))
+        of("two_codings", "two codings, correctly packed", |exchange| {
+            packed("gzip, gzip", gzipped(&gzipped(exchange.kept().as_bytes())))
         })
         .kept(),
-        of("old_gzip_name", "gzip under the name x-gzip", |ask| {
-            packed("x-gzip", gzipped(ask.kept().as_bytes()))
+        of("old_gzip_name", "gzip under the name x-gzip", |exchange| {
+            packed("x-gzip", gzipped(exchange.kept().as_bytes()))
         })
         .kept(),
-        of("loud_gzip_name", "gzip in capitals, in chunks", |ask| {
-            packed("GZIP", gzipped(ask.kept().as_bytes())).chunked(7)
+        of("loud_gzip_name", "gzip in capitals, in chunks", |exchange| {
+            packed("GZIP", gzipped(exchange.kept().as_bytes())).chunked(7)
         })
         .kept(),
-        of("identity_coding", "a coding that is none", |ask| packed("identity", Bytes::from(ask.kept())))
-            .kept(),
-        of("unknown_coding", "a coding that nobody knows", |ask| packed("rot13", Bytes::from(ask.page(&[])))),
-        of("gzip_cut_off", "gzip without its end", |ask| {
-            let whole = gzipped(ask.poison().as_bytes());
+        of("identity_coding", "a coding that is none", |exchange| {
+            packed("identity", Bytes::from(exchange.kept()))
+        })
+        .kept(),
+        of("unknown_coding", "a coding that nobody knows", |exchange| {
+            packed("rot13", Bytes::from(exchange.page(&[])))
+        }),
+        of("gzip_cut_off", "gzip without its end", |exchange| {
+            let whole = gzipped(exchange.poison().as_bytes());
             packed("gzip", whole.slice(..whole.len() - 12))
         })
         .poison(),
-        of("gzip_without_checksum", "gzip that ends before its checksum", |ask| {
-            let whole = gzipped(ask.poison().as_bytes());
+        of("gzip_without_checksum", "gzip that ends before its checksum", |exchange| {
+            let whole = gzipped(exchange.poison().as_bytes());
             packed("gzip", whole.slice(..whole.len() - 8))
         })
         .poison(),
-        of("gzip_and_more", "gzip, and plain bytes behind its end", |ask| {
-            packed("gzip", [&gzipped(ask.kept().as_bytes())[..], b"<!-- 3 ms -->"].concat().into())
+        of("gzip_and_more", "gzip, and plain bytes behind its end", |exchange| {
+            packed("gzip", [&gzipped(exchange.kept().as_bytes())[..], b"<!-- 3 ms -->"].concat().into())
         })
         .kept(),
-        of("gzip_bad_checksum", "gzip with a wrong checksum", |ask| {
-            let mut body = gzipped(ask.poison().as_bytes()).to_vec();
+        of("gzip_bad_checksum", "gzip with a wrong checksum", |exchange| {
+            let mut body = gzipped(exchange.poison().as_bytes()).to_vec();
             let at = body.len() - 8;
             body[at] ^= 0x55;
             packed("gzip", body.into())

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-use super::behaviour::{Behaviour, Family, KEPT, POISON, World};
+use super::behaviour::{Behaviour, Endpoints, Family, KEPT, POISON};
 use super::{INSIDE, STRANGER};
-use crate::record::{Outcome, Record, Seen};
+use crate::record::{Outcome, Record, RecordedRequest};
 
 /// The verdict on one behaviour.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,23 +32,23 @@ impl fmt::Display for Verdict {
 
 /// The recorded requests for one behaviour.
 pub(super) struct Evidence<'a> {
-    pub(super) world: &'a World,
+    pub(super) endpoints: &'a Endpoints,
     pub(super) record: &'a Record,
     /// The record of the port that must not be connected to.
     pub(super) other: &'a Record,
     pub(super) behaviour: &'a Behaviour,
     /// Requests under its path in order, without those for the two marked links.
-    pub(super) own: Vec<&'a Seen>,
+    pub(super) own: Vec<&'a RecordedRequest>,
 }
 
 impl<'a> Evidence<'a> {
     pub(super) fn new(
-        world: &'a World,
+        endpoints: &'a Endpoints,
         record: &'a Record,
         other: &'a Record,
         behaviour: &'a Behaviour,
     ) -> Self {
-        let mut evidence = Self { world, record, other, behaviour, own: Vec::new() };
+        let mut evidence = Self { endpoints, record, other, behaviour, own: Vec::new() };
         evidence.own = evidence
             .under()
             .filter(|(rest, _)| *rest != KEPT && *rest != POISON)
@@ -58,35 +58,35 @@ impl<'a> Evidence<'a> {
     }
 
     /// Every request under its path, with the rest of the path.
-    pub(super) fn under(&self) -> impl Iterator<Item = (&'a str, &'a Seen)> + use<'a> {
+    pub(super) fn under(&self) -> impl Iterator<Item = (&'a str, &'a RecordedRequest)> + use<'a> {
         let behaviour = self.behaviour;
-        let host = behaviour.host(self.world);
-        let seen = self.record.seen.iter().filter(move |seen| seen.asked.host == host);
-        seen.filter_map(move |seen| Some((behaviour.rest_of(seen.asked.path())?, seen)))
+        let host = behaviour.host(self.endpoints);
+        let seen = self.record.requests.iter().filter(move |seen| seen.request.host == host);
+        seen.filter_map(move |seen| Some((behaviour.rest_of(seen.request.path())?, seen)))
     }
 
     /// Requests for one resource of the behaviour.
-    pub(super) fn at(&self, rest: &str) -> Vec<&'a Seen> {
+    pub(super) fn at(&self, rest: &str) -> Vec<&'a RecordedRequest> {
         self.under().filter(|(found, _)| *found == rest).map(|(_, seen)| seen).collect()
     }
 
     /// Whether the inside host received a request whose path begins like this.
     fn inside(&self, path: &str) -> bool {
-        self.record.to(INSIDE).any(|seen| seen.asked.path().starts_with(path))
+        self.record.to(INSIDE).any(|seen| seen.request.path().starts_with(path))
     }
 
     /// Requests for this behaviour to the host `STRANGER`.
-    pub(super) fn at_stranger(&self) -> impl Iterator<Item = &'a Seen> + use<'a> {
+    pub(super) fn at_stranger(&self) -> impl Iterator<Item = &'a RecordedRequest> + use<'a> {
         let name = self.behaviour.name;
-        self.record.seen.iter().filter(move |seen| {
-            seen.asked.host == STRANGER && seen.asked.path().strip_prefix("/look/") == Some(name)
+        self.record.requests.iter().filter(move |seen| {
+            seen.request.host == STRANGER && seen.request.path().strip_prefix("/look/") == Some(name)
         })
     }
 
     /// The `Cookie` headers of all requests to the test bed, as received.
-    pub(super) fn cookies(&self) -> impl Iterator<Item = (&'a Seen, String)> + use<'a> {
-        self.record.seen.iter().flat_map(|seen| {
-            let values = seen.asked.headers.get_all("cookie");
+    pub(super) fn cookies(&self) -> impl Iterator<Item = (&'a RecordedRequest, String)> + use<'a> {
+        self.record.requests.iter().flat_map(|seen| {
+            let values = seen.request.headers.get_all("cookie");
             values.iter().map(move |value| (seen, String::from_utf8_lossy(value.as_bytes()).into_owned()))
         })
     }
@@ -102,17 +102,17 @@ impl<'a> Evidence<'a> {
         if self.under().next().is_none() {
             why.push("not reached".to_owned());
         }
-        let allowed = behaviour.requests.count(self.world);
+        let allowed = behaviour.requests.count(self.endpoints);
         if self.own.len() > allowed {
             why.push(format!("{} requests, {allowed} allowed", self.own.len()));
         }
         let taken = self.own.iter().map(|seen| seen.sent).max().unwrap_or(0);
-        if taken > behaviour.bytes.limit(self.world) {
+        if taken > behaviour.bytes.limit(self.endpoints) {
             why.push(format!("took {} MiB of one answer", taken >> 20));
         }
-        let held = self.own.iter().map(|seen| seen.held(self.record.now)).max().unwrap_or_default();
+        let held = self.own.iter().map(|seen| seen.duration(self.record.now)).max().unwrap_or_default();
         // A client with a limit of its own closes the connection before the server does.
-        if held > self.world.hold.mul_f64(0.9) {
+        if held > self.endpoints.hold.mul_f64(0.9) {
             why.push(format!("held for {:.1} s", held.as_secs_f64()));
         }
         if behaviour.has_kept && self.at(KEPT).is_empty() {
@@ -149,10 +149,10 @@ fn verdict(name: &'static str, why: &[String], note: String) -> Verdict {
 /// The verdict on the control pages: all of them must be fetched, each completely.
 pub(super) fn controls(record: &Record, pages: &[(&str, String)]) -> Verdict {
     let whole: HashSet<(&str, &str)> = record
-        .seen
+        .requests
         .iter()
         .filter(|seen| seen.outcome == Outcome::Sent)
-        .map(|seen| (seen.asked.host.as_str(), seen.asked.target.as_str()))
+        .map(|seen| (seen.request.host.as_str(), seen.request.target.as_str()))
         .collect();
     let missing: Vec<String> = pages
         .iter()
@@ -170,8 +170,8 @@ pub(super) fn stranger(record: &Record) -> Verdict {
     let mut why = Vec::new();
     for seen in record.to(STRANGER) {
         for name in ["authorization", "proxy-authorization", "cookie"] {
-            if seen.asked.headers.contains_key(name) {
-                why.push(format!("{name} sent with {}", seen.asked.target));
+            if seen.request.headers.contains_key(name) {
+                why.push(format!("{name} sent with {}", seen.request.target));
             }
         }
     }
@@ -183,7 +183,7 @@ pub(super) fn inside(record: &Record, other: &Record) -> Verdict {
     let mut why = Vec::new();
     let count = |record: &Record, host: &str| record.connections.get(host).copied().unwrap_or(0);
     if count(record, INSIDE) > 0 {
-        let paths: Vec<&str> = record.to(INSIDE).map(|seen| seen.asked.path()).collect();
+        let paths: Vec<&str> = record.to(INSIDE).map(|seen| seen.request.path()).collect();
         why.push(format!("{} connections to the inside host: {}", count(record, INSIDE), paths.join(" ")));
     }
     let touched: u64 = other.connections.values().sum();
@@ -198,7 +198,7 @@ pub(super) fn robots_once(record: &Record, hosts: &[&str]) -> Verdict {
     let why: Vec<String> = hosts
         .iter()
         .filter_map(|host| {
-            let count = record.to(host).filter(|seen| seen.asked.path() == "/robots.txt").count();
+            let count = record.to(host).filter(|seen| seen.request.path() == "/robots.txt").count();
             (count > 1).then(|| format!("{count} times on {host}"))
         })
         .collect();
@@ -208,10 +208,10 @@ pub(super) fn robots_once(record: &Record, hosts: &[&str]) -> Verdict {
 /// No client may request paths under `/closed`, which robots.txt forbids on every host.
 pub(super) fn closed(record: &Record) -> Verdict {
     let why: Vec<String> = record
-        .seen
+        .requests
         .iter()
-        .filter(|seen| seen.asked.path().starts_with("/closed"))
-        .map(|seen| format!("asked for {}{}", seen.asked.host, seen.asked.target))
+        .filter(|seen| seen.request.path().starts_with("/closed"))
+        .map(|seen| format!("asked for {}{}", seen.request.host, seen.request.target))
         .collect();
     verdict("closed_by_robots", &why, String::new())
 }
@@ -223,15 +223,15 @@ pub(super) fn well_formed(record: &Record) -> Verdict {
 
 /// Hosts that hang must not hold back others: nearly all pages of a healthy host must be requested in time.
 pub(super) fn unhindered(record: &Record, healthy: &[(&str, String)], within: Duration) -> Verdict {
-    let first = record.seen.iter().map(|seen| seen.started).min().unwrap_or_default();
+    let first = record.requests.iter().map(|seen| seen.started).min().unwrap_or_default();
     let in_time: HashSet<&str> = record
-        .seen
+        .requests
         .iter()
         .filter(|seen| seen.started.saturating_sub(first) <= within)
         .filter(|seen| {
-            healthy.iter().any(|(host, path)| seen.asked.host == *host && seen.asked.target == *path)
+            healthy.iter().any(|(host, path)| seen.request.host == *host && seen.request.target == *path)
         })
-        .map(|seen| seen.asked.target.as_str())
+        .map(|seen| seen.request.target.as_str())
         .collect();
     let note = format!("{} of {} healthy pages within {} s", in_time.len(), healthy.len(), within.as_secs());
     let enough = in_time.len() * 100 >= healthy.len() * 95;
@@ -245,10 +245,10 @@ pub(super) fn unhindered(record: &Record, healthy: &[(&str, String)], within: Du
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Asked;
+    use crate::record::SiteRequest;
 
-    fn request(host: &str, path: &str, started: u64) -> Seen {
-        let asked = Asked {
+    fn request(host: &str, path: &str, started: u64) -> RecordedRequest {
+        let request = SiteRequest {
             host: host.to_owned(),
             method: http::Method::GET,
             target: path.to_owned(),
@@ -258,17 +258,17 @@ mod tests {
             nth: 0,
         };
         let started = Duration::from_secs(started);
-        Seen { asked, started, ended: Some(started), sent: 1, outcome: Outcome::Sent }
+        RecordedRequest { request, started, ended: Some(started), sent: 1, outcome: Outcome::Sent }
     }
 
     #[test]
     fn healthy_pages_count_from_the_first_request_on() {
         let pages: Vec<_> = (0..20).map(|number| ("127.0.0.1", format!("/plain/{number}"))).collect();
-        let mut record = Record { seen: vec![request("127.0.1.1", "/", 100)], ..Record::default() };
-        record.seen.extend((0..19).map(|number| request("127.0.0.1", &format!("/plain/{number}"), 150)));
+        let mut record = Record { requests: vec![request("127.0.1.1", "/", 100)], ..Record::default() };
+        record.requests.extend((0..19).map(|number| request("127.0.0.1", &format!("/plain/{number}"), 150)));
         assert!(unhindered(&record, &pages, Duration::from_secs(60)).pass, "19 of 20 are 95 %");
         assert!(!unhindered(&record, &pages, Duration::from_secs(40)).pass);
-        record.seen.pop();
+        record.requests.pop();
         let verdict = unhindered(&record, &pages, Duration::from_secs(60));
         assert_eq!((verdict.pass, verdict.why.as_str()), (false, "18 of 20 healthy pages within 60 s"));
     }
@@ -276,11 +276,11 @@ mod tests {
     #[test]
     fn a_control_page_must_be_taken_whole() {
         let pages = [("127.0.0.1", "/plain/0".to_owned())];
-        let mut record = Record { seen: vec![request("127.0.0.1", "/plain/0", 1)], ..Record::default() };
+        let mut record = Record { requests: vec![request("127.0.0.1", "/plain/0", 1)], ..Record::default() };
         assert!(controls(&record, &pages).pass);
-        record.seen[0].outcome = Outcome::ClientLeft;
+        record.requests[0].outcome = Outcome::ClientLeft;
         assert_eq!(controls(&record, &pages).why, "0 of 1; missing 127.0.0.1/plain/0");
-        record.seen[0] = request("127.0.0.2", "/plain/0", 1);
+        record.requests[0] = request("127.0.0.2", "/plain/0", 1);
         assert!(!controls(&record, &pages).pass, "another host");
     }
 

@@ -1,17 +1,18 @@
 //! Markup that breaks parsers: deep nesting, floods of elements, damage. A link before the damage must be found.
 
-use super::behaviour::{Ask, Behaviour, Family};
+use super::behaviour::{Behaviour, Exchange, Family};
 use crate::answer::Answer;
 
 const MIB: usize = 1 << 20;
 
 pub(super) fn behaviours() -> Vec<Behaviour> {
     let of = |name, about, damage: fn() -> Vec<u8>| {
-        let answer = move |ask: &Ask<'_>| Answer::html(damaged(ask, &damage()));
+        let answer = move |exchange: &Exchange<'_>| Answer::html(damaged(exchange, &damage()));
         Behaviour::new(Family::Markup, name, about, answer).kept()
     };
-    let whole =
-        |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Markup, name, about, answer);
+    let whole = |name, about, answer: fn(&Exchange<'_>) -> Answer| {
+        Behaviour::new(Family::Markup, name, about, answer)
+    };
     vec![
         of("deep_blocks", "200,000 nested blocks", || b"<div>".repeat(200_000)),
         of("deep_inlines", "150,000 nested formatting elements", || b"<b>".repeat(150_000)),
@@ -82,62 +83,62 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         of("line_ends", "4 MiB of line ends", || b"\r\n\n\r".repeat(MIB)),
         of("meta_flood", "60,000 meta elements", || b"<meta name=robots content=''><base href='/'>".repeat(60_000)),
         of("same_link_flood", "150,000 links to one page", || b"<a href='#top'>top</a>".repeat(150_000)),
-        whole("lying_charset", "UTF-8 that is declared as another charset", |ask| {
+        whole("lying_charset", "UTF-8 that is declared as another charset", |exchange| {
             let text = "\u{e4}\u{20ac}\u{4e2d}".repeat(9_000);
             Answer::status(200)
                 .header("Content-Type", "text/html; charset=windows-1251")
-                .body(damaged(ask, text.as_bytes()))
+                .body(damaged(exchange, text.as_bytes()))
         })
         .kept(),
-        whole("lying_meta_charset", "UTF-8 whose meta element says UTF-16", |ask| {
+        whole("lying_meta_charset", "UTF-8 whose meta element says UTF-16", |exchange| {
             Answer::status(200)
                 .header("Content-Type", "text/html")
-                .body(damaged(ask, b"<meta charset=utf-16><p>\xc3\xa4"))
+                .body(damaged(exchange, b"<meta charset=utf-16><p>\xc3\xa4"))
         })
         .kept(),
-        whole("unknown_charset", "a charset that nobody knows", |ask| {
-            Answer::status(200).header("Content-Type", "text/html; charset=klingon-9").body(damaged(ask, b"<p>x"))
+        whole("unknown_charset", "a charset that nobody knows", |exchange| {
+            Answer::status(200).header("Content-Type", "text/html; charset=klingon-9").body(damaged(exchange, b"<p>x"))
         })
         .kept(),
-        whole("utf16_page", "a page in UTF-16 with a mark of byte order", |ask| {
-            let units = "\u{feff}".encode_utf16().chain(ask.kept().encode_utf16().collect::<Vec<_>>());
+        whole("utf16_page", "a page in UTF-16 with a mark of byte order", |exchange| {
+            let units = "\u{feff}".encode_utf16().chain(exchange.kept().encode_utf16().collect::<Vec<_>>());
             let bytes: Vec<u8> = units.flat_map(u16::to_le_bytes).collect();
             Answer::status(200).header("Content-Type", "text/html").body(bytes)
         })
         .kept(),
-        whole("escape_sequences", "text that steers terminals, in title and text", |ask| {
-            let page = ask.kept().replace("<title>", "<title>\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\r\n");
+        whole("escape_sequences", "text that steers terminals, in title and text", |exchange| {
+            let page = exchange.kept().replace("<title>", "<title>\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\r\n");
             Answer::html(page)
         })
         .kept(),
-        whole("entity_expansion", "XML whose entities grow tenfold in ten steps", |ask| {
+        whole("entity_expansion", "XML whose entities grow tenfold in ten steps", |exchange| {
             let steps: String = (1..10)
                 .map(|step| format!("<!ENTITY e{step} \"{}\">", format!("&e{};", step - 1).repeat(10)))
                 .collect();
             let xml = format!(
                 "<?xml version=\"1.0\"?><!DOCTYPE html [<!ENTITY e0 \"boom\">{steps}]>\
                  <html xmlns=\"http://www.w3.org/1999/xhtml\"><body><a href=\"{}\">x</a><p>&e9;</p></body></html>",
-                ask.path(super::KEPT)
+                exchange.path(super::KEPT)
             );
             Answer::status(200).header("Content-Type", "application/xhtml+xml").body(xml)
         })
         .kept(),
-        whole("external_entity", "XML that wants a file and the inside host", |ask| {
-            let inside = ask.world.url(super::INSIDE, "/panel/external_entity");
+        whole("external_entity", "XML that wants a file and the inside host", |exchange| {
+            let inside = exchange.endpoints.url(super::INSIDE, "/panel/external_entity");
             let xml = format!(
                 "<?xml version=\"1.0\"?><?xml-stylesheet href=\"{inside}/style\"?>\
                  <!DOCTYPE html SYSTEM \"{inside}/dtd\" \
                  [<!ENTITY file SYSTEM \"file:///etc/passwd\"><!ENTITY net SYSTEM \"{inside}/net\">]>\
                  <html xmlns=\"http://www.w3.org/1999/xhtml\"><body><a href=\"{}\">x</a>\
                  <a href=\"/markup/external_entity/&file;&net;\">y</a></body></html>",
-                ask.path(super::KEPT)
+                exchange.path(super::KEPT)
             );
             Answer::status(200).header("Content-Type", "application/xhtml+xml").body(xml)
         })
         .kept(),
-        whole("broken_xml", "XML that ends in the middle of a tag, 60,000 elements deep", |ask| {
+        whole("broken_xml", "XML that ends in the middle of a tag, 60,000 elements deep", |exchange| {
             let deep = "<x>".repeat(60_000);
-            let xml = format!("<?xml version=\"1.0\"?><html><a href=\"{}\">x</a>{deep}<y ", ask.path(super::KEPT));
+            let xml = format!("<?xml version=\"1.0\"?><html><a href=\"{}\">x</a>{deep}<y ", exchange.path(super::KEPT));
             Answer::status(200).header("Content-Type", "application/xhtml+xml").body(xml)
         })
         .kept(),
@@ -145,8 +146,8 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
 }
 
 /// A page that consists of its link followed by the damage.
-fn damaged(ask: &Ask<'_>, damage: &[u8]) -> Vec<u8> {
-    let page = ask.kept();
+fn damaged(exchange: &Exchange<'_>, damage: &[u8]) -> Vec<u8> {
+    let page = exchange.kept();
     let open = page.strip_suffix("</body></html>\n").expect("every page ends so");
     [open.as_bytes(), damage].concat()
 }

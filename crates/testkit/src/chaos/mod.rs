@@ -31,9 +31,9 @@ use std::time::Duration;
 use url::Url;
 
 use crate::answer::{Answer, Part};
-use crate::record::{Asked, Record};
+use crate::record::{Record, SiteRequest};
 use crate::site::{RunningSite, Site};
-use behaviour::{Ask, Behaviour, KEPT, POISON, Place, World, page};
+use behaviour::{Behaviour, Endpoints, Exchange, KEPT, Location, POISON, page};
 use judge::Evidence;
 
 pub use behaviour::Family;
@@ -84,14 +84,14 @@ pub struct Chaos {
 
 /// The behaviours that are served.
 struct Bed {
-    world: World,
+    endpoints: Endpoints,
     behaviours: Vec<Behaviour>,
     silent_hosts: u8,
 }
 
 /// A behaviour in the list of the test bed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct BehaviourInfo {
     /// Stable name, unique in the test bed.
     pub name: &'static str,
     /// Its family.
@@ -152,7 +152,7 @@ impl Chaos {
 
     /// The origin of a family: scheme, host and port.
     pub fn origin(&self, family: Family) -> Url {
-        self.site.url_on(self.bed.world.host_of(family), "/")
+        self.site.url_on(self.bed.endpoints.host_of(family), "/")
     }
 
     /// All hosts that may be crawled, and the inside host, which only the address guard protects.
@@ -167,18 +167,18 @@ impl Chaos {
     }
 
     /// The served behaviours, in the order of the verdict.
-    pub fn behaviours(&self) -> Vec<Listed> {
-        let world = &self.bed.world;
+    pub fn behaviours(&self) -> Vec<BehaviourInfo> {
+        let endpoints = &self.bed.endpoints;
         let listed = |behaviour: &Behaviour| {
-            let url = |rest: &str| self.site.url_on(behaviour.host(world), &behaviour.path(rest));
-            Listed {
+            let url = |rest: &str| self.site.url_on(behaviour.host(endpoints), &behaviour.path(rest));
+            BehaviourInfo {
                 name: behaviour.name,
                 family: behaviour.family,
                 about: behaviour.about,
                 url: url(""),
                 kept: behaviour.has_kept.then(|| url(KEPT)),
                 poison: behaviour.has_poison.then(|| url(POISON)),
-                requests: behaviour.requests.count(world),
+                requests: behaviour.requests.count(endpoints),
             }
         };
         self.bed.behaviours.iter().map(listed).collect()
@@ -334,7 +334,7 @@ impl ChaosBuilder {
                 && (named || !behaviour.needs_dedup || self.dedup_traps)
                 && (chosen || !behaviour.needs_sitemaps || self.sitemaps)
         });
-        let world = World {
+        let endpoints = Endpoints {
             port: OnceLock::new(),
             other_port: OnceLock::new(),
             hold: self.hold,
@@ -343,7 +343,7 @@ impl ChaosBuilder {
             crawl_delay: self.crawl_delay,
             one_host: self.one_host,
         };
-        Bed { world, behaviours, silent_hosts: self.silent_hosts }
+        Bed { endpoints, behaviours, silent_hosts: self.silent_hosts }
     }
 }
 
@@ -370,18 +370,18 @@ fn all() -> Vec<Behaviour> {
 impl Bed {
     fn site(self: &Arc<Self>, hold: Duration) -> crate::site::SiteBuilder {
         let mut hosts: BTreeSet<String> = [MAIN, STRANGER, INSIDE].map(str::to_owned).into();
-        hosts.extend(self.families().iter().map(|family| self.world.host_of(*family).to_owned()));
-        hosts.extend(self.behaviours.iter().map(|behaviour| behaviour.host(&self.world).to_owned()));
+        hosts.extend(self.families().iter().map(|family| self.endpoints.host_of(*family).to_owned()));
+        hosts.extend(self.behaviours.iter().map(|behaviour| behaviour.host(&self.endpoints).to_owned()));
         hosts.extend(self.silent());
         hosts.iter().fold(Site::builder().hold(hold), |site, host| {
             let bed = Arc::clone(self);
-            site.host(host).route("/*", move |asked| bed.answer(asked))
+            site.host(host).route("/*", move |request| bed.answer(request))
         })
     }
 
     fn serve_at(&self, site: &RunningSite, other: &RunningSite) {
-        self.world.port.set(site.port()).expect("a bed is served once");
-        self.world.other_port.set(other.port()).expect("a bed is served once");
+        self.endpoints.port.set(site.port()).expect("a bed is served once");
+        self.endpoints.other_port.set(other.port()).expect("a bed is served once");
     }
 
     fn families(&self) -> BTreeSet<Family> {
@@ -396,27 +396,28 @@ impl Bed {
         let mut pages: Vec<_> = (0..MAIN_CONTROLS).map(|number| (MAIN, format!("/plain/{number}"))).collect();
         for family in self.families() {
             let path = |number| format!("/{family}/plain/{number}");
-            pages.extend((0..FAMILY_CONTROLS).map(|number| (self.world.host_of(family), path(number))));
+            pages.extend((0..FAMILY_CONTROLS).map(|number| (self.endpoints.host_of(family), path(number))));
         }
         pages
     }
 
-    fn answer(&self, asked: &Asked) -> Answer {
-        let (host, path) = (asked.host.as_str(), asked.path());
+    fn answer(&self, request: &SiteRequest) -> Answer {
+        let (host, path) = (request.host.as_str(), request.path());
         if host.starts_with(SILENT) {
             return Answer::parts([Part::Stall]);
         }
-        let dedicated = |behaviour: &&Behaviour| matches!(behaviour.place, Place::Host(own) if own == host);
+        let dedicated =
+            |behaviour: &&Behaviour| matches!(behaviour.place, Location::Host(own) if own == host);
         if let Some(behaviour) = self.behaviours.iter().find(dedicated) {
-            return self.answer_for(behaviour, asked);
+            return self.answer_for(behaviour, request);
         }
         match path {
             "/robots.txt" => return Answer::text(PLAIN_ROBOTS.to_owned() + &self.sitemap_lines(host)),
-            "/" if host == MAIN => return Answer::html(self.index(asked)),
+            "/" if host == MAIN => return Answer::html(self.index(request)),
             _ => {}
         }
         if host == STRANGER || host == INSIDE {
-            return cookies::at_others(asked);
+            return cookies::at_others(request);
         }
         if let Some(number) = path.strip_prefix("/plain/").and_then(|number| number.parse::<usize>().ok()) {
             let children =
@@ -429,66 +430,67 @@ impl Bed {
                 continue;
             };
             match below {
-                "/" => return Answer::html(self.family_index(family, asked)),
+                "/" => return Answer::html(self.family_index(family, request)),
                 _ if below.starts_with("/plain/") => return Answer::html(page(path, &[])),
                 _ => {}
             }
         }
-        let mut placed = self.behaviours.iter().filter(|behaviour| matches!(behaviour.place, Place::Path));
+        let mut placed = self.behaviours.iter().filter(|behaviour| matches!(behaviour.place, Location::Path));
         match placed
-            .find(|behaviour| host == behaviour.host(&self.world) && behaviour.rest_of(path).is_some())
+            .find(|behaviour| host == behaviour.host(&self.endpoints) && behaviour.rest_of(path).is_some())
         {
-            Some(behaviour) => self.answer_for(behaviour, asked),
+            Some(behaviour) => self.answer_for(behaviour, request),
             None => Answer::status(404).header("Content-Type", "text/html").body("<p>not found</p>"),
         }
     }
 
-    fn answer_for(&self, behaviour: &Behaviour, asked: &Asked) -> Answer {
-        let rest = behaviour.rest_of(asked.path()).unwrap_or_default();
+    fn answer_for(&self, behaviour: &Behaviour, request: &SiteRequest) -> Answer {
+        let rest = behaviour.rest_of(request.path()).unwrap_or_default();
         if rest == KEPT || rest == POISON {
-            return Answer::html(page(&asked.target, &[]));
+            return Answer::html(page(&request.target, &[]));
         }
-        (behaviour.answer)(&Ask { asked, world: &self.world, behaviour, rest })
+        (behaviour.answer)(&Exchange { request, endpoints: &self.endpoints, behaviour, rest })
     }
 
     /// The lines about sitemaps in the robots.txt of a host.
     fn sitemap_lines(&self, host: &str) -> String {
-        let is_named =
-            |behaviour: &&Behaviour| behaviour.needs_sitemaps && host == self.world.host_of(behaviour.family);
+        let is_named = |behaviour: &&Behaviour| {
+            behaviour.needs_sitemaps && host == self.endpoints.host_of(behaviour.family)
+        };
         let named = self.behaviours.iter().filter(is_named);
         named
             .map(|behaviour| {
-                let url = self.world.url(behaviour.host(&self.world), &behaviour.path(""));
+                let url = self.endpoints.url(behaviour.host(&self.endpoints), &behaviour.path(""));
                 format!("Sitemap: {url}\n")
             })
             .collect()
     }
 
-    fn index(&self, asked: &Asked) -> String {
+    fn index(&self, request: &SiteRequest) -> String {
         let mut links = vec!["/plain/0".to_owned(), "/closed/by-robots".to_owned()];
-        links.extend(self.silent().map(|host| self.world.url(&host, "/")));
+        links.extend(self.silent().map(|host| self.endpoints.url(&host, "/")));
         for family in self.families() {
-            links.push(self.world.url(self.world.host_of(family), &format!("/{family}/")));
+            links.push(self.endpoints.url(self.endpoints.host_of(family), &format!("/{family}/")));
         }
-        page(&format!("{} of the bed", asked.target), &texts(&links))
+        page(&format!("{} of the bed", request.target), &texts(&links))
     }
 
-    fn family_index(&self, family: Family, asked: &Asked) -> String {
+    fn family_index(&self, family: Family, request: &SiteRequest) -> String {
         let members = self.behaviours.iter().filter(|behaviour| behaviour.family == family);
-        let mut links: Vec<String> = members.flat_map(|behaviour| behaviour.links(&self.world)).collect();
+        let mut links: Vec<String> = members.flat_map(|behaviour| behaviour.links(&self.endpoints)).collect();
         links.extend((0..FAMILY_CONTROLS).map(|number| format!("/{family}/plain/{number}")));
-        page(&asked.target, &texts(&links))
+        page(&request.target, &texts(&links))
     }
 
     fn judge(&self, record: &Record, other: &Record) -> Vec<Verdict> {
         let mut verdicts: Vec<Verdict> = self
             .behaviours
             .iter()
-            .map(|behaviour| Evidence::new(&self.world, record, other, behaviour).judge())
+            .map(|behaviour| Evidence::new(&self.endpoints, record, other, behaviour).judge())
             .collect();
         let controls = self.controls();
         let mut plain: BTreeSet<&str> = [MAIN, STRANGER].into();
-        plain.extend(self.families().into_iter().map(|family| self.world.host_of(family)));
+        plain.extend(self.families().into_iter().map(|family| self.endpoints.host_of(family)));
         let plain: Vec<&str> = plain.into_iter().collect();
         verdicts.push(judge::controls(record, &controls));
         verdicts.push(judge::stranger(record));

@@ -1,11 +1,11 @@
 //! robots.txt files that are valid, broken or unreachable, each on a host of its own, and rules within pages.
 
-use super::behaviour::{Ask, Behaviour, Family, KEPT, POISON, page};
+use super::behaviour::{Behaviour, Exchange, Family, KEPT, POISON, page};
 use super::bombs;
 use super::judge::Evidence;
 use super::wire::{block_of, endless};
 use crate::answer::{After, Answer, Part};
-use crate::record::Seen;
+use crate::record::RecordedRequest;
 
 /// Maximum number of requests for an unreachable robots.txt: one, and three retries within the hour.
 const ASKED_AGAIN: usize = 4;
@@ -17,30 +17,32 @@ const PUNCTUAL: f64 = 0.98;
 const RULES: &str = "User-agent: *\nDisallow: /poison\n";
 
 pub(super) fn behaviours() -> Vec<Behaviour> {
-    let on = |name, about, host, answer: fn(&Ask<'_>) -> Answer| {
+    let on = |name, about, host, answer: fn(&Exchange<'_>) -> Answer| {
         // All other paths are plain pages.
-        let answer = move |ask: &Ask<'_>| match ask.rest {
-            "robots.txt" => answer(ask),
-            rest if rest.starts_with("rules") => answer(ask),
-            _ => Answer::html(ask.page(&[])),
+        let answer = move |exchange: &Exchange<'_>| match exchange.rest {
+            "robots.txt" => answer(exchange),
+            rest if rest.starts_with("rules") => answer(exchange),
+            _ => Answer::html(exchange.page(&[])),
         };
         Behaviour::new(Family::Robots, name, about, answer).at_host(host).requests(3)
     };
     // The host is closed for now: only robots.txt may be requested.
-    let down = |name, about, host, answer: fn(&Ask<'_>) -> Answer| {
+    let down = |name, about, host, answer: fn(&Exchange<'_>) -> Answer| {
         on(name, about, host, answer).requests(ASKED_AGAIN).poison().judge(|evidence, why| {
-            let pages = evidence.own.iter().filter(|seen| seen.asked.path() != "/robots.txt").count();
+            let pages = evidence.own.iter().filter(|seen| seen.request.path() != "/robots.txt").count();
             if pages > 0 {
                 why.push(format!("{pages} pages asked for while robots.txt was down"));
             }
         })
     };
     // There are no rules: everything may be requested.
-    let open = |name, about, host, answer: fn(&Ask<'_>) -> Answer| on(name, about, host, answer).kept();
+    let open = |name, about, host, answer: fn(&Exchange<'_>) -> Answer| on(name, about, host, answer).kept();
     // There are rules, and they apply.
-    let ruled = |name, about, host, answer: fn(&Ask<'_>) -> Answer| open(name, about, host, answer).poison();
-    let within =
-        |name, about, answer: fn(&Ask<'_>) -> Answer| Behaviour::new(Family::Robots, name, about, answer);
+    let ruled =
+        |name, about, host, answer: fn(&Exchange<'_>) -> Answer| open(name, about, host, answer).poison();
+    let within = |name, about, answer: fn(&Exchange<'_>) -> Answer| {
+        Behaviour::new(Family::Robots, name, about, answer)
+    };
     vec![
         down("robots_500", "robots.txt is 500", "127.0.0.51", |_| Answer::status(500)),
         down("robots_503", "robots.txt is 503 with rules that allow all", "127.0.0.52", |_| {
@@ -84,9 +86,9 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
                         Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n";
             Answer::parts([vec![Part::Bytes(head.into())], bomb.chunks()].concat())
         }),
-        on("robots_loop", "robots.txt redirects without an end", "127.0.0.64", |ask| {
+        on("robots_loop", "robots.txt redirects without an end", "127.0.0.64", |exchange| {
             let turn =
-                ask.rest.strip_prefix("rules").and_then(|turn| turn.parse::<usize>().ok()).unwrap_or(0);
+                exchange.rest.strip_prefix("rules").and_then(|turn| turn.parse::<usize>().ok()).unwrap_or(0);
             Answer::redirect(302, format!("/rules{}", turn + 1))
         })
         // At most 5 redirects and at most 3 retries; the page itself may be requested or not.
@@ -95,14 +97,26 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             Answer::redirect(301, "/robots.txt")
         })
         .requests(6 * ASKED_AGAIN + 1),
-        ruled("robots_moved", "robots.txt redirects four times and has rules then", "127.0.0.66", |ask| {
-            let turn =
-                ask.rest.strip_prefix("rules").and_then(|turn| turn.parse::<usize>().ok()).unwrap_or(0);
-            if turn == 4 { Answer::text(RULES) } else { Answer::redirect(301, format!("/rules{}", turn + 1)) }
-        })
+        ruled(
+            "robots_moved",
+            "robots.txt redirects four times and has rules then",
+            "127.0.0.66",
+            |exchange| {
+                let turn = exchange
+                    .rest
+                    .strip_prefix("rules")
+                    .and_then(|turn| turn.parse::<usize>().ok())
+                    .unwrap_or(0);
+                if turn == 4 {
+                    Answer::text(RULES)
+                } else {
+                    Answer::redirect(301, format!("/rules{}", turn + 1))
+                }
+            },
+        )
         .requests(3 + 5),
-        on("robots_to_inside", "robots.txt redirects to the inside host", "127.0.0.67", |ask| {
-            Answer::redirect(302, ask.world.url(super::INSIDE, "/panel/robots_to_inside"))
+        on("robots_to_inside", "robots.txt redirects to the inside host", "127.0.0.67", |exchange| {
+            Answer::redirect(302, exchange.endpoints.url(super::INSIDE, "/panel/robots_to_inside"))
         })
         .requests(ASKED_AGAIN + 1),
         ruled(
@@ -152,18 +166,20 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         })
         .kept(),
         polite(),
-        within("nofollow_meta", "a page whose meta element forbids to follow", |ask| {
+        within("nofollow_meta", "a page whose meta element forbids to follow", |exchange| {
             Answer::html(
-                ask.poison().replace("<head>", "<head><meta name=\"ROBOTS\" content=\"index, NoFollow\">"),
+                exchange
+                    .poison()
+                    .replace("<head>", "<head><meta name=\"ROBOTS\" content=\"index, NoFollow\">"),
             )
         })
         .poison(),
-        within("nofollow_header", "a page whose header forbids to follow", |ask| {
-            Answer::html(ask.poison()).header("X-Robots-Tag", "nofollow")
+        within("nofollow_header", "a page whose header forbids to follow", |exchange| {
+            Answer::html(exchange.poison()).header("X-Robots-Tag", "nofollow")
         })
         .poison(),
-        within("nofollow_link", "a link that must not be followed", |ask| {
-            let page = ask.page(&[&ask.path(POISON), &ask.path(KEPT)]);
+        within("nofollow_link", "a link that must not be followed", |exchange| {
+            let page = exchange.page(&[&exchange.path(POISON), &exchange.path(KEPT)]);
             Answer::html(page.replacen("<a ", "<a rel=\"noopener nofollow\" ", 1))
         })
         .poison()
@@ -177,9 +193,9 @@ fn forbidding(status: u16, content_type: &str) -> Answer {
 
 /// The site with a Crawl-delay. Some of its pages redirect or need a retry; such requests count like any others.
 fn polite() -> Behaviour {
-    let answer = |ask: &Ask<'_>| match ask.rest {
+    let answer = |exchange: &Exchange<'_>| match exchange.rest {
         "robots.txt" => {
-            let delay = ask.world.crawl_delay.as_secs_f64();
+            let delay = exchange.endpoints.crawl_delay.as_secs_f64();
             Answer::text(format!(
                 "User-agent: *\nCrawl-delay: {delay}\nDisallow: /shut\nAllow: /shut/ajar\nDisallow: /poison\n"
             ))
@@ -188,11 +204,11 @@ fn polite() -> Behaviour {
             let rooms: Vec<String> = (0..POLITE_PAGES).map(|number| format!("/room/{number}")).collect();
             let links =
                 [&super::texts(&rooms)[..], &["/moved", "/busy", "/shut/door", "/shut/ajar/1"]].concat();
-            Answer::html(ask.page(&links))
+            Answer::html(exchange.page(&links))
         }
         "moved" => Answer::redirect(302, "/arrived"),
-        "busy" if ask.asked.nth == 0 => Answer::status(503),
-        _ => Answer::html(page(ask.rest, &[])),
+        "busy" if exchange.request.nth == 0 => Answer::status(503),
+        _ => Answer::html(page(exchange.rest, &[])),
     };
     Behaviour::new(
         Family::Robots,
@@ -210,8 +226,8 @@ fn polite() -> Behaviour {
 }
 
 fn judge_politeness(evidence: &Evidence<'_>, why: &mut Vec<String>) {
-    let host = evidence.behaviour.host(evidence.world);
-    let asked = |path: &str| evidence.record.to(host).any(|seen| seen.asked.path() == path);
+    let host = evidence.behaviour.host(evidence.endpoints);
+    let asked = |path: &str| evidence.record.to(host).any(|seen| seen.request.path() == path);
     let mut expected: Vec<String> = (0..POLITE_PAGES).map(|number| format!("/room/{number}")).collect();
     expected.extend(["/arrived", "/busy", "/shut/ajar/1"].map(str::to_owned));
     let missing: Vec<&str> = expected.iter().map(String::as_str).filter(|path| !asked(path)).collect();
@@ -221,12 +237,12 @@ fn judge_politeness(evidence: &Evidence<'_>, why: &mut Vec<String>) {
     if asked("/shut/door") {
         why.push("asked for what robots.txt forbids".to_owned());
     }
-    let delay = evidence.world.crawl_delay;
-    let requests: Vec<&Seen> = evidence.record.to(host).collect();
+    let delay = evidence.endpoints.crawl_delay;
+    let requests: Vec<&RecordedRequest> = evidence.record.to(host).collect();
     for pair in requests.windows(2) {
         let gap = pair[1].started.saturating_sub(pair[0].started);
         if gap < delay.mul_f64(PUNCTUAL) {
-            let (first, second) = (&pair[0].asked.target, &pair[1].asked.target);
+            let (first, second) = (&pair[0].request.target, &pair[1].request.target);
             why.push(format!(
                 "{} ms between {first} and {second}, not {} ms",
                 gap.as_millis(),

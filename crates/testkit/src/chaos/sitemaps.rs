@@ -4,7 +4,7 @@
 use bytes::Bytes;
 
 use super::INSIDE;
-use super::behaviour::{Ask, Behaviour, Family, KEPT, POISON};
+use super::behaviour::{Behaviour, Exchange, Family, KEPT, POISON};
 use super::bombs::{self, chunk};
 use super::wire::{block_of, endless};
 use crate::answer::{Answer, Part};
@@ -17,12 +17,12 @@ const NESTED: usize = 100_000;
 const XML: &str = "application/xml";
 
 pub(super) fn behaviours() -> Vec<Behaviour> {
-    let of = |name, about, answer: fn(&Ask<'_>) -> Answer| {
+    let of = |name, about, answer: fn(&Exchange<'_>) -> Answer| {
         Behaviour::new(Family::Sitemaps, name, about, answer).needs_sitemaps().once()
     };
     vec![
-        of("sitemap_bomb", "a packed sitemap of 1 GiB in 1 MiB", |ask| {
-            let start = format!("<urlset>{}", url(&ask.path(KEPT)));
+        of("sitemap_bomb", "a packed sitemap of 1 GiB in 1 MiB", |exchange| {
+            let start = format!("<urlset>{}", url(&exchange.path(KEPT)));
             let bomb = bombs::gzip(start.as_bytes(), 1_024);
             let head =
                 "HTTP/1.1 200 OK\r\nContent-Type: application/gzip\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -30,88 +30,100 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
             Answer::parts(head.chain(bomb.chunks()))
         })
         .kept(),
-        of("billion_laughs", "entities that double thirty times", |ask| {
+        of("billion_laughs", "entities that double thirty times", |exchange| {
             let laughs: String = (1..30).map(|n| format!("<!ENTITY l{n} \"&l{0};&l{0};\">", n - 1)).collect();
-            let entries = [url(&format!("{}&l29;", ask.path(POISON))), url(&ask.path(KEPT))].concat();
+            let entries =
+                [url(&format!("{}&l29;", exchange.path(POISON))), url(&exchange.path(KEPT))].concat();
             xml(format!("<!DOCTYPE urlset [<!ENTITY l0 '/ha'>{laughs}]><urlset>{entries}</urlset>"))
         })
         .kept(),
-        of("external_entities", "entities of a file, of the inside host and of a forbidden page", |ask| {
-            let (poison, kept) = (ask.url(POISON), ask.path(KEPT));
-            let inside = ask.world.url(INSIDE, "/panel/external_entities");
-            xml(format!(
-                "<!DOCTYPE urlset SYSTEM \"{poison}\" [<!ENTITY file SYSTEM \"file:///etc/hostname\">\
+        of(
+            "external_entities",
+            "entities of a file, of the inside host and of a forbidden page",
+            |exchange| {
+                let (poison, kept) = (exchange.url(POISON), exchange.path(KEPT));
+                let inside = exchange.endpoints.url(INSIDE, "/panel/external_entities");
+                xml(format!(
+                    "<!DOCTYPE urlset SYSTEM \"{poison}\" [<!ENTITY file SYSTEM \"file:///etc/hostname\">\
                  <!ENTITY in SYSTEM \"{inside}\"><!ENTITY % all SYSTEM \"{poison}\">%all;]>\
                  <urlset>{}{}{}</urlset>",
-                url("&file;"),
-                url("&in;"),
-                url(&kept)
-            ))
-        })
+                    url("&file;"),
+                    url("&in;"),
+                    url(&kept)
+                ))
+            },
+        )
         .kept()
         .poison(),
-        of("names_itself", "an index that names itself, and a good sitemap", |ask| {
-            let good = ask.path("good");
-            if ask.rest == "good" { good_one(ask) } else { index(&[&ask.path(""), &good, &ask.path("")]) }
+        of("names_itself", "an index that names itself, and a good sitemap", |exchange| {
+            let good = exchange.path("good");
+            if exchange.rest == "good" {
+                good_one(exchange)
+            } else {
+                index(&[&exchange.path(""), &good, &exchange.path("")])
+            }
         })
         .requests(2)
         .kept(),
-        of("circle", "two indexes that name each other, and a good sitemap", |ask| match ask.rest {
-            "good" => good_one(ask),
-            "other" => index(&[&ask.path(""), &ask.path("good")]),
-            _ => index(&[&ask.path("other")]),
+        of("circle", "two indexes that name each other, and a good sitemap", |exchange| {
+            match exchange.rest {
+                "good" => good_one(exchange),
+                "other" => index(&[&exchange.path(""), &exchange.path("good")]),
+                _ => index(&[&exchange.path("other")]),
+            }
         })
         .requests(3)
         .kept(),
-        of("index_chain", "indexes that lead to indexes without an end, and a good sitemap", |ask| match ask
-            .rest
-            .parse::<u64>()
-        {
-            _ if ask.rest == "good" => good_one(ask),
-            number => index(&[&ask.path(&(number.unwrap_or(0) + 1).to_string()), &ask.path("good")]),
+        of("index_chain", "indexes that lead to indexes without an end, and a good sitemap", |exchange| {
+            match exchange.rest.parse::<u64>() {
+                _ if exchange.rest == "good" => good_one(exchange),
+                number => {
+                    index(&[&exchange.path(&(number.unwrap_or(0) + 1).to_string()), &exchange.path("good")])
+                }
+            }
         })
         // The entry, two indexes below it, and the good one.
         .requests(4)
         .kept(),
-        of("two_hundred_thousand", "four times as many entries as a sitemap may have", |ask| {
+        of("two_hundred_thousand", "four times as many entries as a sitemap may have", |exchange| {
             // All these addresses are one page; a client need not fetch it this often.
-            let entry = |n| url(&format!("{}#{n}", ask.path(if n < ENTRIES { KEPT } else { POISON })));
+            let entry = |n| url(&format!("{}#{n}", exchange.path(if n < ENTRIES { KEPT } else { POISON })));
             let entries: String = (0..4 * ENTRIES).map(entry).collect();
             xml(format!("<urlset>{entries}</urlset>"))
         })
         .kept()
         .poison(),
-        of("nests_deep", "elements that nest 100,000 deep", |ask| {
-            let (kept, poison) = (url(&ask.path(KEPT)), url(&ask.path(POISON)));
+        of("nests_deep", "elements that nest 100,000 deep", |exchange| {
+            let (kept, poison) = (url(&exchange.path(KEPT)), url(&exchange.path(POISON)));
             xml(format!("<urlset>{kept}{}{poison}{}", "<a>".repeat(NESTED), "</a>".repeat(NESTED)))
         })
         .kept()
         .poison(),
-        of("cut_off", "ends within an entry", |ask| {
-            let (kept, poison) = (url(&ask.path(KEPT)), url(&ask.path(POISON)));
+        of("cut_off", "ends within an entry", |exchange| {
+            let (kept, poison) = (url(&exchange.path(KEPT)), url(&exchange.path(POISON)));
             xml(format!("<urlset>{kept}{}", poison.strip_suffix("</loc></url>").expect("an entry")))
         })
         .kept()
         .poison(),
-        of("torn_in_the_middle", "broken markup with a good entry behind it", |ask| {
-            let kept = url(&ask.path(KEPT));
+        of("torn_in_the_middle", "broken markup with a good entry behind it", |exchange| {
+            let kept = url(&exchange.path(KEPT));
             xml(format!("<urlset><url><loc>/x</lo<<!oops> & <url><priority <lastmod>\0</url></urlset>{kept}"))
         })
         .kept(),
-        of("bad_addresses", "addresses that are no pages, or inside", |ask| {
-            let inside = ask.world.url(INSIDE, "/panel/bad_addresses");
+        of("bad_addresses", "addresses that are no pages, or inside", |exchange| {
+            let inside = exchange.endpoints.url(INSIDE, "/panel/bad_addresses");
             let bad =
                 ["file:///etc/hostname", "javascript:alert(1)", "data:text/html,x", "http://[", &inside];
             let entries: String = bad.iter().map(|bad| url(bad)).collect();
-            xml(format!("<urlset>{entries}{}</urlset>", url(&ask.path(KEPT))))
+            xml(format!("<urlset>{entries}{}</urlset>", url(&exchange.path(KEPT))))
         })
         .kept(),
-        of("page_instead", "a page with status 200, and markup like entries in it", |ask| {
-            Answer::html(format!("<!doctype html><html><body>{}</body></html>", url(&ask.path(POISON))))
+        of("page_instead", "a page with status 200, and markup like entries in it", |exchange| {
+            Answer::html(format!("<!doctype html><html><body>{}</body></html>", url(&exchange.path(POISON))))
         })
         .poison(),
-        of("endless_sitemap", "a sitemap without an end", |ask| {
-            let entry = url(&ask.path(KEPT));
+        of("endless_sitemap", "a sitemap without an end", |exchange| {
+            let entry = url(&exchange.path(KEPT));
             let head =
                 "HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nTransfer-Encoding: chunked\r\n\r\n";
             let start = chunk(format!("<urlset>{entry}").as_bytes());
@@ -119,13 +131,13 @@ pub(super) fn behaviours() -> Vec<Behaviour> {
         })
         .kept(),
         of("sitemap_500", "a sitemap that is always 500", |_| Answer::status(500)).requests(3),
-        of("index_flood", "an index of 5,000 sitemaps", |ask| match ask.rest {
+        of("index_flood", "an index of 5,000 sitemaps", |exchange| match exchange.rest {
             "robots.txt" => Answer::text("User-agent: *\nDisallow:\n"),
             "" => {
-                let files: Vec<String> = (0..5_000).map(|n| ask.path(&format!("file/{n}"))).collect();
+                let files: Vec<String> = (0..5_000).map(|n| exchange.path(&format!("file/{n}"))).collect();
                 index(&super::texts(&files))
             }
-            "file/0" => good_one(ask),
+            "file/0" => good_one(exchange),
             _ => xml("<urlset></urlset>"),
         })
         .at_host("127.0.0.44")
@@ -148,6 +160,6 @@ fn index(urls: &[&str]) -> Answer {
     xml(format!("<sitemapindex>{entries}</sitemapindex>"))
 }
 
-fn good_one(ask: &Ask<'_>) -> Answer {
-    xml(format!("<urlset>{}</urlset>", url(&ask.path(KEPT))))
+fn good_one(exchange: &Exchange<'_>) -> Answer {
+    xml(format!("<urlset>{}</urlset>", url(&exchange.path(KEPT))))
 }

@@ -385,7 +385,7 @@ pub async fn an_unfiltered_request_neither_asks_nor_tells_the_filter<F: Frontier
     assert_eq!(drain(&frontier, "a.example", NOW).await.len(), 4);
 }
 
-/// `is_seen` may miss a request but must not claim one that was not seen; an unfiltered request does not count as
+/// `has_seen` may miss a request but must not claim one that was not seen; an unfiltered request does not count as
 /// seen.
 pub async fn what_it_says_was_seen_was_seen<F: Frontier>(make: &impl Fn(Order) -> F) {
     let frontier = open(make, Order::Bfs).await;
@@ -394,11 +394,11 @@ pub async fn what_it_says_was_seen_was_seen<F: Frontier>(make: &impl Fn(Order) -
         let (known, unknown) =
             (request(&format!("http://a.example/{n}")), request(&format!("http://b.example/{n}")));
         push(&frontier, vec![known.clone(), unknown.clone().unfiltered()]).await;
-        said += u32::from(frontier.is_seen(known.fingerprint()));
-        assert!(!frontier.is_seen(unknown.fingerprint()), "{n}");
-        assert!(!frontier.is_seen(Fingerprint(n)));
+        said += u32::from(frontier.has_seen(known.fingerprint()));
+        assert!(!frontier.has_seen(unknown.fingerprint()), "{n}");
+        assert!(!frontier.has_seen(Fingerprint(n)));
     }
-    println!("is_seen knew {said} of 200");
+    println!("has_seen knew {said} of 200");
 }
 
 /// A request that is done is neither handed out nor accepted again.
@@ -451,7 +451,7 @@ pub async fn again_takes_the_place_of_a_request_maybe_at_another_host<F: Frontie
     let frontier = open(make, Order::Bfs).await;
     push(&frontier, vec![request("http://a.example/1")]).await;
     let lease = one(&frontier, "a.example").await;
-    let again = End::Again(Box::new(request("http://b.example/target")));
+    let again = End::Reschedule(Box::new(request("http://b.example/target")));
     let pushed =
         settle(&frontier, "a.example", lease.id, again, vec![request("http://c.example/child")]).await;
     assert_eq!((pushed.accepted, pushed.duplicates, pushed.refused.len()), (2, 0, 0));
@@ -462,7 +462,7 @@ pub async fn again_takes_the_place_of_a_request_maybe_at_another_host<F: Frontie
     let lease = one(&frontier, "b.example").await;
     let mut retry = lease.request.clone().unfiltered().priority(-1);
     retry.retries = 1;
-    let pushed = settle(&frontier, "b.example", lease.id, End::Again(Box::new(retry)), Vec::new()).await;
+    let pushed = settle(&frontier, "b.example", lease.id, End::Reschedule(Box::new(retry)), Vec::new()).await;
     assert_eq!((pushed.accepted, names(&pushed.woken)), (1, BTreeSet::from(["b.example"])));
     let lease = one(&frontier, "b.example").await;
     assert_eq!((lease.request.retries, lease.request.priority), (1, -1));
@@ -476,7 +476,7 @@ pub async fn again_of_a_known_request_is_refused_and_comes_back<F: Frontier>(mak
     push(&frontier, vec![request("http://a.example/1"), request("http://b.example/known")]).await;
     let lease = one(&frontier, "a.example").await;
     let target = request("http://b.example/known").with_meta(meta::REDIRECT_TIMES, 1);
-    let again = End::Again(Box::new(target.clone()));
+    let again = End::Reschedule(Box::new(target.clone()));
     let pushed =
         settle(&frontier, "a.example", lease.id, again, vec![request("http://b.example/known")]).await;
     assert_eq!((pushed.accepted, pushed.duplicates), (0, 1), "the child is the duplicate");
@@ -491,7 +491,7 @@ pub async fn again_waits_until_it_is_due<F: Frontier>(make: &impl Fn(Order) -> F
     push(&frontier, vec![request("http://a.example/1")]).await;
     let lease = one(&frontier, "a.example").await;
     let retry = at(lease.request.unfiltered(), seconds(3));
-    let pushed = settle(&frontier, "a.example", lease.id, End::Again(Box::new(retry)), Vec::new()).await;
+    let pushed = settle(&frontier, "a.example", lease.id, End::Reschedule(Box::new(retry)), Vec::new()).await;
     assert_eq!(pushed.woken, [host("a.example")]);
     let leased = frontier.lease(&host("a.example"), 1, NOW).await.expect("lease");
     assert_eq!((leased.leases.len(), leased.due, leased.next_at), (0, 0, Some(seconds(3))));
@@ -561,9 +561,9 @@ pub async fn one_call_settles_many_leases_and_counts_all<F: Frontier>(make: &imp
     let pushed = frontier
         .settle(vec![
             settled(&a[0], End::Done, &["http://a.example/3", "http://d.example/1"]),
-            settled(&b, End::Again(Box::new(request("http://a.example/3"))), &["http://d.example/1"]),
+            settled(&b, End::Reschedule(Box::new(request("http://a.example/3"))), &["http://d.example/1"]),
             settled(&c, End::Release, &[]),
-            settled(&a[1], End::Again(Box::new(request("http://d.example/2"))), &["http://a.example/1"]),
+            settled(&a[1], End::Reschedule(Box::new(request("http://d.example/2"))), &["http://a.example/1"]),
         ])
         .await
         .expect("settle");
@@ -584,7 +584,7 @@ pub async fn a_lease_ends_once<F: Frontier>(make: &impl Fn(Order) -> F) {
     assert!(pushed.woken.is_empty());
     assert!(frontier.is_empty(), "the second lease is still out");
     settle(&frontier, "a.example", second.id, End::Done, Vec::new()).await;
-    let again = End::Again(Box::new(request("http://a.example/1").unfiltered()));
+    let again = End::Reschedule(Box::new(request("http://a.example/1").unfiltered()));
     let pushed = settle(&frontier, "a.example", second.id, again, Vec::new()).await;
     assert_eq!(pushed.accepted, 0);
     assert!(frontier.is_empty());

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use huntsman_detect::near::{
-    DocId, Document, Identity, IndexError, IndexErrorKind, Language, Near, NearIndex,
+    DocId, Document, Identity, IndexError, IndexErrorKind, Language, NearIndex, NearMatch,
 };
 use huntsman_detect::simhash::{Features, SimHash};
 
@@ -118,13 +118,13 @@ fn insert(index: &dyn NearIndex, documents: &[Document]) {
     index.insert(documents).expect("insert");
 }
 
-fn near(index: &dyn NearIndex, name: &str, hash: u128) -> Vec<Near> {
+fn near(index: &dyn NearIndex, name: &str, hash: u128) -> Vec<NearMatch> {
     let mut found = index.near(&[(language(name), SimHash(hash))]).expect("near");
     assert_eq!(found.len(), 1, "one query has one answer");
     found.pop().expect("one answer")
 }
 
-fn ids(found: &[Near]) -> Vec<DocId> {
+fn ids(found: &[NearMatch]) -> Vec<DocId> {
     found.iter().map(|near| near.id.clone()).collect()
 }
 
@@ -145,13 +145,13 @@ fn all(index: &dyn NearIndex) -> BTreeMap<(Language, DocId), SimHash> {
 }
 
 /// The near documents, found by comparing with every document.
-fn naive(documents: &[Document], query: &(Language, SimHash), k: u32) -> Vec<Near> {
+fn naive(documents: &[Document], query: &(Language, SimHash), k: u32) -> Vec<NearMatch> {
     let of_language = documents.iter().filter(|document| document.language == query.0);
-    let mut found: Vec<Near> = of_language
-        .map(|document| Near { id: document.id.clone(), distance: document.hash.distance(query.1) })
+    let mut found: Vec<NearMatch> = of_language
+        .map(|document| NearMatch { id: document.id.clone(), distance: document.hash.distance(query.1) })
         .filter(|near| near.distance <= k)
         .collect();
-    found.sort_by(Near::order);
+    found.sort_by(NearMatch::order);
     found
 }
 
@@ -186,7 +186,7 @@ pub fn an_index_begins_empty(open: &impl Fn(Identity) -> Opened, k: u32) {
     let index = opened(open, k);
     insert(&*index, &[]);
     assert_eq!(near(&*index, "hi", 1), []);
-    assert_eq!(index.near(&[]).expect("near"), Vec::<Vec<Near>>::new());
+    assert_eq!(index.near(&[]).expect("near"), Vec::<Vec<NearMatch>>::new());
     assert_eq!(index.get(&language("hi"), &[1.into()]).expect("get"), [None]);
     assert_eq!(index.remove(&language("hi"), &[1.into()]).expect("remove"), 0);
     assert_eq!((count(&*index), all(&*index).len()), (0, 0));
@@ -326,7 +326,7 @@ pub fn a_document_is_replaced_by_its_id(open: &impl Fn(Identity) -> Opened, k: u
         }
         let close = versions[0] ^ 1;
         insert(&*index, &[document("hi", id.clone(), close)]);
-        assert_eq!(near(&*index, "hi", versions[0]), [Near { id, distance: 1 }]);
+        assert_eq!(near(&*index, "hi", versions[0]), [NearMatch { id, distance: 1 }]);
     }
     assert_eq!(count(&*index), 2);
 }

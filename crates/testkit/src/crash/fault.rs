@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::process::{Ended, run_bounded, traced};
+use super::process::{Exited, run_bounded, traced};
 
 /// The effect of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl fmt::Display for Fault {
 ///
 /// # Panics
 /// If `strace` cannot be started.
-pub fn run_with(fault: &Fault, command: &Command, root: &Path, limit: Duration) -> Ended {
+pub fn run_with(fault: &Fault, command: &Command, root: &Path, limit: Duration) -> Exited {
     let effect = match fault.effect {
         Effect::Error(error) => format!("error={error}"),
         Effect::Kill => "signal=KILL".to_owned(),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// How a command ended.
 #[derive(Debug)]
-pub struct Ended {
+pub struct Exited {
     /// The exit code; `None` if a signal ended the command.
     pub code: Option<i32>,
     /// The signal that ended it.
@@ -26,7 +26,7 @@ pub struct Ended {
 ///
 /// # Panics
 /// If the command cannot be started.
-pub fn run_bounded(command: &mut Command, limit: Duration) -> Ended {
+pub fn run_bounded(command: &mut Command, limit: Duration) -> Exited {
     let [mut stdout, mut stderr] = [(); 2].map(|()| tempfile::tempfile().expect("a temporary file"));
     let shared = |file: &File| Stdio::from(file.try_clone().expect("a handle can be cloned"));
     command.stdin(Stdio::null()).stdout(shared(&stdout)).stderr(shared(&stderr)).process_group(0);
@@ -42,7 +42,7 @@ pub fn run_bounded(command: &mut Command, limit: Duration) -> Ended {
         }
         std::thread::sleep(Duration::from_millis(2));
     };
-    Ended {
+    Exited {
         code: status.code(),
         signal: status.signal(),
         hung,

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::fault::{Effect, Fault};
-use super::process::{Ended, run_bounded, traced};
+use super::process::{Exited, run_bounded, traced};
 use super::recorder::{CALLS, Recorder};
 use super::trace;
 
@@ -71,7 +71,7 @@ impl Recording {
     /// # Panics
     /// If `strace` is missing or is not allowed to trace, if the command does not end in time, or if it does
     /// something that the model does not support: writing through a mapping, or links with two names.
-    pub fn of(command: &Command, root: &Path, limit: Duration) -> (Ended, Self) {
+    pub fn of(command: &Command, root: &Path, limit: Duration) -> (Exited, Self) {
         let root = root.canonicalize().expect("the directory is there");
         let log = tempfile::NamedTempFile::new().expect("a temporary file");
         let mut recorder = Recorder::before(&root);

@@ -23,7 +23,7 @@ pub struct Cuts {
     /// The seed of the generator. A test should print it.
     pub seed: u64,
     /// Maximum number of bytes on a connection before it is cut.
-    pub most_bytes: u64,
+    pub max_bytes: u64,
     /// The direction whose bytes count.
     pub counted: Counted,
 }
@@ -111,7 +111,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
         let Ok(server) = TcpStream::connect(("127.0.0.1", shared.target)) else { continue };
         let (budget, counted) = match shared.cuts.lock().expect("no panic").as_mut() {
             None => (None, Counted::All),
-            Some((rng, cuts)) => (Some(rng.next_u64() % cuts.most_bytes), cuts.counted),
+            Some((rng, cuts)) => (Some(rng.next_u64() % cuts.max_bytes), cuts.counted),
         };
         let budget = Arc::new(Mutex::new(budget));
         // A budget that is never used up.

@@ -10,11 +10,11 @@ use huntsman_crawler::{
 use huntsman_text::urlparts::canonical;
 use url::Url;
 
+use super::environment::{Environment, Fetch};
 use super::life::LifeEnd;
 use super::plan::Plan;
 use super::sinks::{Fate, ITEMS, Lines, RECORDS};
 use super::web::{Kind, Robots};
-use super::world::{Fetch, World};
 use crate::script::Fetched;
 
 /// The resolution of timers is a millisecond.
@@ -22,7 +22,7 @@ const GRAIN: Duration = Duration::from_millis(1);
 
 pub(super) struct Judge<'a> {
     plan: &'a Plan,
-    world: &'a World,
+    environment: &'a Environment,
 }
 
 /// A record as written in the file.
@@ -38,56 +38,57 @@ fn form(url: &str) -> String {
 }
 
 impl<'a> Judge<'a> {
-    pub(super) fn new(plan: &'a Plan, world: &'a World) -> Self {
-        Self { plan, world }
+    pub(super) fn new(plan: &'a Plan, environment: &'a Environment) -> Self {
+        Self { plan, environment }
     }
 
     /// When a request reaches the web: its record must not be written yet, and robots.txt must allow it.
-    pub(super) fn fetch(plan: &Plan, world: &World, request: &Request) {
+    pub(super) fn fetch(plan: &Plan, environment: &Environment, request: &Request) {
         if request.url.path() == "/robots.txt" {
             return;
         }
         let unit = request.requested_url();
         let is_nested = request.extensions.get::<Nested>().is_some();
-        let position = Lines::position(world.disk.value(&Lines::key(RECORDS)).as_deref());
-        let records = world.disk.lines(RECORDS);
+        let position = Lines::position(environment.disk.value(&Lines::key(RECORDS)).as_deref());
+        let records = environment.disk.lines(RECORDS);
         if !is_nested && records.iter().take(position).any(|record| record.split(' ').nth(1) == Some(unit)) {
-            world.breaks(format!("{} is fetched again after its record was committed", request.url));
+            environment.breaks(format!("{} is fetched again after its record was committed", request.url));
         }
         if plan.flag("robotstxt_obey")
             && plan.word("robots_on_error") == "disallow"
-            && world.web.is_forbidden(&request.url)
+            && environment.web.is_forbidden(&request.url)
         {
-            world.breaks(format!("{} is fetched, which robots.txt forbids", request.url));
+            environment.breaks(format!("{} is fetched, which robots.txt forbids", request.url));
         }
     }
 
     /// After a life: requests to hosts must be spaced as the settings say.
-    pub(super) fn pace(plan: &Plan, world: &World, life: u32, fetched: &[Fetched]) {
-        let fetches: Vec<Fetch> = world.fetches().into_iter().filter(|fetch| fetch.life == life).collect();
+    pub(super) fn pace(plan: &Plan, environment: &Environment, life: u32, fetched: &[Fetched]) {
+        let fetches: Vec<Fetch> =
+            environment.fetches().into_iter().filter(|fetch| fetch.life == life).collect();
         let seen: Vec<(&Fetched, &Fetch)> = fetched.iter().zip(&fetches).collect();
         let most = plan.number("concurrent_requests") as usize;
         if let Some(at) = crowd(&seen, most) {
-            world.breaks(format!("more than {most} requests at once at {at:?}"));
+            environment.breaks(format!("more than {most} requests at once at {at:?}"));
         }
         let mut slots: BTreeMap<String, Vec<(&Fetched, &Fetch)>> = BTreeMap::new();
         for (fetched, fetch) in seen {
-            slots.entry(slot(plan, world, &fetch.request.url)).or_default().push((fetched, fetch));
+            slots.entry(slot(plan, environment, &fetch.request.url)).or_default().push((fetched, fetch));
         }
         for (slot, seen) in slots {
             let most = plan.number("concurrent_requests_per_domain") as usize;
             if let Some(at) = crowd(&seen, most) {
-                world.breaks(format!("more than {most} requests at once to {slot} at {at:?}"));
+                environment.breaks(format!("more than {most} requests at once to {slot} at {at:?}"));
             }
             for pair in seen.windows(2) {
                 let (first, second) = (pair[0].0, pair[1].0);
-                let least = gap(plan, world, &seen, pair[1]);
+                let least = gap(plan, environment, &seen, pair[1]);
                 if second.started + GRAIN < first.started + least {
                     let gap = second.started - first.started;
-                    world.breaks(format!("{gap:?} and not {least:?} before {}", second.url()));
+                    environment.breaks(format!("{gap:?} and not {least:?} before {}", second.url()));
                 }
             }
-            rest(plan, world, &seen);
+            rest(plan, environment, &seen);
         }
     }
 
@@ -96,12 +97,12 @@ impl<'a> Judge<'a> {
         if let LifeEnd::Failed(error) = end
             && !may_fail
         {
-            self.world.breaks(format!("life {life} failed without a reason: {error}"));
+            self.environment.breaks(format!("life {life} failed without a reason: {error}"));
         }
     }
 
     fn records(&self) -> Vec<Record> {
-        let lines = self.world.disk.lines(RECORDS);
+        let lines = self.environment.disk.lines(RECORDS);
         lines
             .iter()
             .map(|line| {
@@ -116,7 +117,7 @@ impl<'a> Judge<'a> {
     pub(super) fn crawl(&self, end: &LifeEnd) {
         let LifeEnd::Finished(report) = end else {
             if self.plan.has_job {
-                self.world.breaks(format!("the crawl never came to its end: {end:?}"));
+                self.environment.breaks(format!("the crawl never came to its end: {end:?}"));
             }
             return;
         };
@@ -134,41 +135,41 @@ impl<'a> Judge<'a> {
         let mut known = BTreeSet::new();
         for record in records {
             if !known.insert(form(&record.url)) {
-                self.world.breaks(format!("{} has two records", record.url));
+                self.environment.breaks(format!("{} has two records", record.url));
             }
         }
     }
 
     /// Every address that was found must have a record, be part of a redirect chain to one, or have been refused.
     fn nothing_lost(&self, report: &CrawlReport, records: &[Record]) {
-        let world = self.world;
+        let environment = self.environment;
         let mut accounted: BTreeSet<String> = records.iter().map(|record| form(&record.url)).collect();
-        accounted.extend(world.all_refused().iter().map(|url| form(url)));
-        for fetch in world.fetches() {
+        accounted.extend(environment.all_refused().iter().map(|url| form(url)));
+        for fetch in environment.fetches() {
             let url = &fetch.request.url;
             accounted.insert(canonical(url));
-            if let Some(Kind::Redirect(_, to) | Kind::Refresh(to)) = world.web.kind(url) {
+            if let Some(Kind::Redirect(_, to) | Kind::Refresh(to)) = environment.web.kind(url) {
                 accounted.extend(url.join(to).ok().map(|target| canonical(&target)));
             }
         }
         let mut found: Vec<String> = Vec::new();
         if report.finish_reason == "finished" {
-            found.extend(world.web.seeds());
+            found.extend(environment.web.seeds());
         }
         for record in records.iter().filter(|record| record.is_delivered) {
             let end = record.rest.split(' ').next().unwrap_or_default();
-            found.extend(Url::parse(end).map(|url| world.web.links(&url)).unwrap_or_default());
+            found.extend(Url::parse(end).map(|url| environment.web.links(&url)).unwrap_or_default());
         }
         for url in found {
             if !accounted.contains(&form(&url)) {
-                world.breaks(format!("{url} is lost"));
+                environment.breaks(format!("{url} is lost"));
             }
         }
     }
 
     /// The items of parsed pages must be there, each as often as its page has a record.
     fn items(&self, records: &[Record]) {
-        let world = self.world;
+        let environment = self.environment;
         let mut expected: BTreeMap<String, usize> = BTreeMap::new();
         let mut failed = BTreeSet::new();
         for record in records {
@@ -177,7 +178,7 @@ impl<'a> Judge<'a> {
             } else {
                 failed.insert(format!("failed {}", record.url));
                 let is_half = matches!(record.rest.as_str(), "callback_error" | "callback_panic");
-                let fetches = world.fetches();
+                let fetches = environment.fetches();
                 let is_of_unit = |fetch: &&Fetch| {
                     fetch.request.requested_url() == record.url
                         && fetch.request.extensions.get::<Nested>().is_none()
@@ -186,14 +187,14 @@ impl<'a> Judge<'a> {
                 let last = of_unit.next_back().filter(|_| is_half);
                 (last.map(|fetch| fetch.request.url.clone()), 2)
             };
-            let items = end.map(|end| world.web.items(&end)).unwrap_or_default();
+            let items = end.map(|end| environment.web.items(&end)).unwrap_or_default();
             let items = &items[..items.len() / share];
             for item in items.iter().filter(|item| Fate::of(item).is_kept()) {
                 *expected.entry(item.clone()).or_default() += 1;
             }
         }
         let mut found: BTreeMap<String, usize> = BTreeMap::new();
-        for item in world.disk.lines(ITEMS) {
+        for item in environment.disk.lines(ITEMS) {
             *found.entry(item).or_default() += 1;
         }
         for (item, count) in &found {
@@ -202,13 +203,13 @@ impl<'a> Judge<'a> {
             }
             let wanted = expected.get(item).copied().unwrap_or(0);
             if *count > wanted {
-                world.breaks(format!("item {item} is there {count} times, not {wanted}"));
+                environment.breaks(format!("item {item} is there {count} times, not {wanted}"));
             }
         }
         for (item, wanted) in &expected {
             let count = found.get(item).copied().unwrap_or(0);
             if count < *wanted {
-                world.breaks(format!("item {item} is there {count} times, not {wanted}"));
+                environment.breaks(format!("item {item} is there {count} times, not {wanted}"));
             }
         }
     }
@@ -217,7 +218,7 @@ impl<'a> Judge<'a> {
     fn counts(&self, report: &CrawlReport, records: &[Record]) {
         let delivered = records.iter().filter(|record| record.is_delivered).count();
         let dropped = records.len() - delivered;
-        let items = self.world.disk.lines(ITEMS).len();
+        let items = self.environment.disk.lines(ITEMS).len();
         let drops = report.stat("drops/failed") + report.stat("drops/skipped");
         for (what, told, is) in [
             ("pages", report.stat("pages/delivered"), delivered),
@@ -225,31 +226,34 @@ impl<'a> Judge<'a> {
             ("items", report.stat("item_scraped_count"), items),
         ] {
             if usize::try_from(told) != Ok(is) {
-                self.world.breaks(format!("{told} {what} are counted, and there are {is}"));
+                self.environment.breaks(format!("{told} {what} are counted, and there are {is}"));
             }
         }
         let limit = self.plan.number("closespider_pagecount") as usize;
         if limit > 0 && delivered > limit {
-            self.world.breaks(format!("{delivered} pages are more than {limit}"));
+            self.environment.breaks(format!("{delivered} pages are more than {limit}"));
         }
     }
 
     /// The queue must be empty, and the files must end where the job says.
     fn job(&self) {
-        let disk = self.world.disk.mount(u32::MAX, None);
+        let disk = self.environment.disk.mount(u32::MAX, None);
         for file in [ITEMS, RECORDS] {
-            let position = Lines::position(self.world.disk.value(&Lines::key(file)).as_deref());
-            let length = self.world.disk.lines(file).len();
+            let position = Lines::position(self.environment.disk.value(&Lines::key(file)).as_deref());
+            let length = self.environment.disk.lines(file).len();
             if position != length {
-                self.world.breaks(format!("{file} has {length} lines, and the job knows of {position}"));
+                self.environment
+                    .breaks(format!("{file} has {length} lines, and the job knows of {position}"));
             }
         }
         match DiskFrontier::open(Arc::new(disk), Order::Bfs, DiskLimits::default()) {
             Ok(frontier) if frontier.is_empty() => {}
-            Ok(frontier) => self.world.breaks(format!("{} requests are left in the queue", frontier.len())),
-            Err(error) => self.world.breaks(format!("the queue cannot be read: {error}")),
+            Ok(frontier) => {
+                self.environment.breaks(format!("{} requests are left in the queue", frontier.len()))
+            }
+            Err(error) => self.environment.breaks(format!("the queue cannot be read: {error}")),
         }
-        self.world.disk.unmount();
+        self.environment.disk.unmount();
     }
 }
 
@@ -262,11 +266,11 @@ fn crowd(seen: &[(&Fetched, &Fetch)], most: usize) -> Option<Duration> {
 }
 
 /// The slot of an address.
-fn slot(plan: &Plan, world: &World, url: &Url) -> String {
+fn slot(plan: &Plan, environment: &Environment, url: &Url) -> String {
     match plan.word("slot_by") {
         "registrable_domain" => HostKey::of(url, SlotBy::RegistrableDomain).as_str().to_owned(),
         "ip" => {
-            let mut addresses = world.web.addresses();
+            let mut addresses = environment.web.addresses();
             let known = addresses.find(|(host, _)| Some(*host) == url.host_str());
             known.map_or_else(|| url.host_str().unwrap_or_default().to_owned(), |(_, ip)| ip.to_string())
         }
@@ -275,16 +279,21 @@ fn slot(plan: &Plan, world: &World, url: &Url) -> String {
 }
 
 /// The minimum time between the start of a request and the start of the previous one.
-fn gap(plan: &Plan, world: &World, seen: &[(&Fetched, &Fetch)], of: (&Fetched, &Fetch)) -> Duration {
+fn gap(
+    plan: &Plan,
+    environment: &Environment,
+    seen: &[(&Fetched, &Fetch)],
+    of: (&Fetched, &Fetch),
+) -> Duration {
     let delay = Duration::from_secs_f64(plan.number("download_delay"));
-    let asked = match world.web.robots(&of.1.request.url) {
+    let asked = match environment.web.robots(&of.1.request.url) {
         Some(Robots::Rules { crawl_delay }) if plan.flag("robotstxt_obey") => crawl_delay as f64,
         _ => 0.0,
     };
     let known = seen.iter().any(|(fetched, fetch)| {
         fetch.request.url.path() == "/robots.txt"
             && fetch.request.url.host() == of.1.request.url.host()
-            && world.web.is_up(&fetch.request.url, fetch.at)
+            && environment.web.is_up(&fetch.request.url, fetch.at)
             && fetched.started < of.0.started
             && fetched.ended.is_some_and(|ended| ended <= of.0.started)
     });
@@ -294,17 +303,19 @@ fn gap(plan: &Plan, world: &World, seen: &[(&Fetched, &Fetch)], of: (&Fetched, &
 }
 
 /// No request may go to a host before the time that its busy server named.
-fn rest(plan: &Plan, world: &World, seen: &[(&Fetched, &Fetch)]) {
+fn rest(plan: &Plan, environment: &Environment, seen: &[(&Fetched, &Fetch)]) {
     for (fetched, fetch) in seen {
-        let Some(Kind::Busy(times, _, Some(wait))) = world.web.kind(&fetch.request.url) else { continue };
-        let is_busy = fetch.nth < *times && world.web.is_up(&fetch.request.url, fetch.at);
+        let Some(Kind::Busy(times, _, Some(wait))) = environment.web.kind(&fetch.request.url) else {
+            continue;
+        };
+        let is_busy = fetch.nth < *times && environment.web.is_up(&fetch.request.url, fetch.at);
         let is_believed = is_busy && *wait as f64 <= plan.number("retry_after_max");
         let (Some(ended), true, false) = (fetched.ended, is_believed, fetched.given_up) else { continue };
         let until = ended + Duration::from_secs(*wait);
         let early = seen.iter().find(|(other, _)| other.started > ended && other.started + GRAIN < until);
         if let Some((early, _)) = early {
             let (at, url) = (early.started, early.url());
-            world.breaks(format!(
+            environment.breaks(format!(
                 "{url} is asked for at {at:?}, before {until:?}, for which its server asked"
             ));
         }

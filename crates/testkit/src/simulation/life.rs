@@ -10,13 +10,13 @@ use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, sleep_until};
 
-use super::dice::Dice;
 use super::disk::Mounted;
+use super::environment::Environment;
 use super::judge::Judge;
-use super::plan::{Mishap, Plan, When};
+use super::plan::{Incident, Plan, When};
+use super::seeded_random::SeededRandom;
 use super::sinks::{ITEMS, ItemSink, Lines, RECORDS, Watcher};
-use super::spider::{Clumsy, Visitor};
-use super::world::World;
+use super::spider::{FaultyMiddleware, Visitor};
 use crate::script::{Reply, ScriptedDownloader};
 
 /// Longer than any life can take: all waits that the settings allow, one after another.
@@ -59,22 +59,27 @@ impl LifeEnd {
 pub(super) struct Life<'a> {
     number: u32,
     plan: &'a Plan,
-    world: &'a World,
-    mishaps: Vec<(When, Mishap)>,
+    environment: &'a Environment,
+    incidents: Vec<(When, Incident)>,
 }
 
 /// An event that is due at a time.
 #[derive(Clone, Copy, Debug)]
 enum Due {
-    Mishap(Mishap),
+    Incident(Incident),
     Resume,
     /// The crawl was asked to end, and did not end in time.
     TooLate,
 }
 
 impl<'a> Life<'a> {
-    pub(super) fn new(number: u32, plan: &'a Plan, world: &'a World, mishaps: Vec<(When, Mishap)>) -> Self {
-        Self { number, plan, world, mishaps }
+    pub(super) fn new(
+        number: u32,
+        plan: &'a Plan,
+        environment: &'a Environment,
+        incidents: Vec<(When, Incident)>,
+    ) -> Self {
+        Self { number, plan, environment, incidents }
     }
 
     /// Runs one life.
@@ -82,11 +87,11 @@ impl<'a> Life<'a> {
         &self,
         stack: &impl Fn(CrawlerBuilder<Visitor>) -> CrawlerBuilder<Visitor>,
     ) -> LifeEnd {
-        self.world.note(|| format!("life {} begins: {:?}", self.number, self.mishaps));
+        self.environment.note(|| format!("life {} begins: {:?}", self.number, self.incidents));
         let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
         let runtime = runtime.expect("a runtime without a driver of files");
-        let log = self.mishaps.iter().find_map(|(_, mishap)| match mishap {
-            Mishap::LogPanics(line) => Some(BrokenLog { line: *line, lines: AtomicU64::new(0) }),
+        let log = self.incidents.iter().find_map(|(_, incident)| match incident {
+            Incident::LogPanics(line) => Some(BrokenLog { line: *line, lines: AtomicU64::new(0) }),
             _ => None,
         });
         let end = {
@@ -95,48 +100,48 @@ impl<'a> Life<'a> {
         };
         // Tasks that are still running end with the runtime.
         drop(runtime);
-        if self.mishaps.iter().any(|(_, mishap)| *mishap == Mishap::PowerCut)
+        if self.incidents.iter().any(|(_, incident)| *incident == Incident::PowerCut)
             && matches!(end, LifeEnd::Crashed)
         {
-            self.world.disk.cut();
+            self.environment.disk.cut();
         }
         end
     }
 
     async fn run(&self, stack: &impl Fn(CrawlerBuilder<Visitor>) -> CrawlerBuilder<Visitor>) -> LifeEnd {
         let (tell, told) = mpsc::unbounded_channel();
-        self.world.begin(self.number, &self.mishaps, tell);
+        self.environment.begin(self.number, &self.incidents, tell);
         let slowness = self.plan.slowness;
-        let mut dice = Dice::of(self.world.seed, &format!("delays {}", self.number));
+        let mut dice = SeededRandom::of(self.environment.seed, &format!("delays {}", self.number));
         let delays = move || Delays { before: dice.millis(slowness), after: dice.millis(slowness) };
-        let _simulated = Simulated::begin(self.world.wall(), delays);
+        let _simulated = Simulated::begin(self.environment.wall(), delays);
         let web = self.web();
         let end = match catch_unwind(AssertUnwindSafe(|| self.crawler(stack, &web))) {
             Ok(Ok(crawler)) => self.follow(crawler, told).await,
             Ok(Err(error)) => LifeEnd::Failed(error.to_string()),
             Err(_) => LifeEnd::Failed("the crawl panicked before it began".to_owned()),
         };
-        Judge::pace(self.plan, self.world, self.number, &web.requests());
+        Judge::pace(self.plan, self.environment, self.number, &web.requests());
         if !matches!(end, LifeEnd::Crashed) {
             self.assert_quiet(&web).await;
         }
-        self.world.die();
+        self.environment.die();
         end
     }
 
     fn web(&self) -> ScriptedDownloader {
-        let (world, plan) = (self.world.clone(), self.plan.clone());
+        let (environment, plan) = (self.environment.clone(), self.plan.clone());
         let web = ScriptedDownloader::new().otherwise(move |request, _| {
-            match world.fetched(request) {
+            match environment.fetched(request) {
                 Some(nth) => {
-                    Judge::fetch(&plan, &world, request);
-                    world.web.answer(&request.url, nth, world.now())
+                    Judge::fetch(&plan, &environment, request);
+                    environment.web.answer(&request.url, nth, environment.now())
                 }
                 // The response will not be read by anyone.
                 None => Reply::never(),
             }
         });
-        self.world.web.addresses().fold(web, |web, (host, address)| web.resolve(host, address))
+        self.environment.web.addresses().fold(web, |web, (host, address)| web.resolve(host, address))
     }
 
     fn crawler(
@@ -144,21 +149,21 @@ impl<'a> Life<'a> {
         stack: &impl Fn(CrawlerBuilder<Visitor>) -> CrawlerBuilder<Visitor>,
         web: &ScriptedDownloader,
     ) -> Result<Crawler<Visitor>> {
-        let fault = self.mishaps.iter().find_map(|(_, mishap)| match mishap {
-            Mishap::Disk(fault) => Some(*fault),
+        let fault = self.incidents.iter().find_map(|(_, incident)| match incident {
+            Incident::Disk(fault) => Some(*fault),
             _ => None,
         });
-        let disk: Mounted = self.world.disk.mount(self.number, fault);
+        let disk: Mounted = self.environment.disk.mount(self.number, fault);
         let syncs = self.plan.word("job_sync") == "full";
         let [items, records] = [ITEMS, RECORDS].map(|name| Lines::new(name, disk.clone(), syncs));
-        let dice = Dice::of(self.world.seed, &format!("sink {}", self.number));
-        let builder = stack(CrawlerBuilder::new(Visitor::new(Arc::clone(&self.world.web))))
+        let dice = SeededRandom::of(self.environment.seed, &format!("sink {}", self.number));
+        let builder = stack(CrawlerBuilder::new(Visitor::new(Arc::clone(&self.environment.web))))
             .downloader(web.clone())
-            .middleware(Clumsy(Arc::clone(&self.world.web)))
+            .middleware(FaultyMiddleware(Arc::clone(&self.environment.web)))
             .persist(items.clone())
             .persist(records.clone())
             .pipeline(ItemSink::new(items, dice, self.plan.slowness))
-            .observer(Watcher { lines: records, world: self.world.clone() });
+            .observer(Watcher { lines: records, environment: self.environment.clone() });
         let settings = &self.plan.settings;
         let builder =
             settings.iter().fold(builder, |builder, (name, value)| builder.set(name, value.clone()));
@@ -166,14 +171,18 @@ impl<'a> Life<'a> {
     }
 
     /// Runs the crawl and applies the planned mishaps to it.
-    async fn follow(&self, crawler: Crawler<Visitor>, mut told: mpsc::UnboundedReceiver<Mishap>) -> LifeEnd {
+    async fn follow(
+        &self,
+        crawler: Crawler<Visitor>,
+        mut told: mpsc::UnboundedReceiver<Incident>,
+    ) -> LifeEnd {
         let handle = crawler.handle();
         let began = Instant::now();
         let mut due: Vec<(Instant, Due)> = self
-            .mishaps
+            .incidents
             .iter()
-            .filter_map(|(when, mishap)| match when {
-                When::At(time) => Some((began + *time, Due::Mishap(*mishap))),
+            .filter_map(|(when, incident)| match when {
+                When::At(time) => Some((began + *time, Due::Incident(*incident))),
                 When::Step(_) => None,
             })
             .collect();
@@ -193,7 +202,7 @@ impl<'a> Life<'a> {
             };
             let what = tokio::select! {
                 biased;
-                Some(mishap) = told.recv() => Due::Mishap(mishap),
+                Some(incident) = told.recv() => Due::Incident(incident),
                 result = &mut running => return match result {
                     Ok(Ok(report)) => LifeEnd::Finished(Box::new(report)),
                     Ok(Err(error)) => LifeEnd::Failed(error.to_string()),
@@ -204,62 +213,64 @@ impl<'a> Life<'a> {
                     what
                 }
                 () = &mut limit => {
-                    self.world.breaks("the crawl does not end");
+                    self.environment.breaks("the crawl does not end");
                     return LifeEnd::Crashed;
                 }
             };
             match what {
                 Due::Resume => handle.resume(),
                 Due::TooLate => {
-                    self.world.breaks("the crawl was asked to end and did not");
+                    self.environment.breaks("the crawl was asked to end and did not");
                     return LifeEnd::Crashed;
                 }
-                Due::Mishap(mishap) if mishap.is_death() => return LifeEnd::Crashed,
-                Due::Mishap(mishap) => self.befall(mishap, &handle, &mut due),
+                Due::Incident(incident) if incident.is_death() => return LifeEnd::Crashed,
+                Due::Incident(incident) => self.inject(incident, &handle, &mut due),
             }
         }
     }
 
-    fn befall(&self, mishap: Mishap, handle: &Handle, due: &mut Vec<(Instant, Due)>) {
-        self.world.step(|| format!("{mishap:?}"));
+    fn inject(&self, incident: Incident, handle: &Handle, due: &mut Vec<(Instant, Due)>) {
+        self.environment.step(|| format!("{incident:?}"));
         // Writes in progress take their time, and so does a download that a pipeline is waiting for.
         let slack = Duration::from_secs(120) + Duration::from_millis(self.plan.slowness) * 200;
         let now = Instant::now();
-        match mishap {
-            Mishap::Pause(time) => {
+        match incident {
+            Incident::Pause(time) => {
                 handle.pause();
                 due.push((now + time, Due::Resume));
             }
-            Mishap::Stop(patience) => {
+            Incident::Stop(patience) => {
                 handle.stop("stopped");
                 let drain = Duration::from_secs_f64(self.plan.number("drain_timeout"));
                 due.push((now + drain + slack, Due::TooLate));
-                due.extend(patience.map(|patience| (now + patience, Due::Mishap(Mishap::Abort))));
+                due.extend(patience.map(|patience| (now + patience, Due::Incident(Incident::Abort))));
             }
-            Mishap::Abort => {
+            Incident::Abort => {
                 handle.abort();
                 due.push((now + slack, Due::TooLate));
             }
             // These mishaps are not applied from outside.
-            Mishap::Kill | Mishap::PowerCut | Mishap::Disk(_) | Mishap::LogPanics(_) => {}
+            Incident::Kill | Incident::PowerCut | Incident::Disk(_) | Incident::LogPanics(_) => {}
         }
     }
 
     /// After its end, a crawl must not do anything more.
     async fn assert_quiet(&self, web: &ScriptedDownloader) {
-        let (fetches, writes) = (web.requests().len(), self.world.disk.writes());
+        let (fetches, writes) = (web.requests().len(), self.environment.disk.writes());
         sleep(AFTERWARDS).await;
         if web.requests().len() > fetches {
-            self.world.breaks("the crawl fetches after its end");
+            self.environment.breaks("the crawl fetches after its end");
         }
-        if self.world.disk.writes() > writes {
-            self.world.breaks("the crawl writes after its end");
+        if self.environment.disk.writes() > writes {
+            self.environment.breaks("the crawl writes after its end");
         }
     }
 
     /// Whether an error is to be expected.
     pub(super) fn may_fail(&self) -> bool {
-        self.mishaps.iter().any(|(_, mishap)| matches!(mishap, Mishap::Disk(_) | Mishap::LogPanics(_)))
+        self.incidents
+            .iter()
+            .any(|(_, incident)| matches!(incident, Incident::Disk(_) | Incident::LogPanics(_)))
     }
 }
 

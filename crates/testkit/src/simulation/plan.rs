@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::dice::Dice;
 use super::disk::Fault;
+use super::seeded_random::SeededRandom;
 
 /// The settings of a crawl, and how its world treats it.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ pub(super) enum When {
 
 /// A mishap of a life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Mishap {
+pub(super) enum Incident {
     /// The crawl is paused for this time.
     Pause(Duration),
     /// The crawl is asked to stop, and, if a time is given, to end at once after that time.
@@ -44,7 +44,7 @@ pub(super) enum Mishap {
     LogPanics(u64),
 }
 
-impl Mishap {
+impl Incident {
     /// Whether the mishap ends the process at that moment.
     pub(super) fn is_death(self) -> bool {
         matches!(self, Self::Kill | Self::PowerCut)
@@ -60,7 +60,7 @@ impl fmt::Display for Plan {
 
 impl Plan {
     pub(super) fn new(seed: u64) -> Self {
-        let mut dice = Dice::of(seed, "settings");
+        let mut dice = SeededRandom::of(seed, "settings");
         let has_job = !dice.one_in(5);
         let Value::Object(settings) = settings(&mut dice, seed) else { unreachable!("it is an object") };
         Self { seed, has_job, settings, slowness: dice.pick(&[0, 0, 10, 500]) }
@@ -80,31 +80,31 @@ impl Plan {
     }
 
     /// The mishaps of a life.
-    pub(super) fn mishaps(&self, life: u32) -> Vec<(When, Mishap)> {
-        let mut dice = Dice::of(self.seed, &format!("life {life}"));
-        let mut mishaps = Vec::new();
+    pub(super) fn incidents(&self, life: u32) -> Vec<(When, Incident)> {
+        let mut dice = SeededRandom::of(self.seed, &format!("life {life}"));
+        let mut incidents = Vec::new();
         for _ in 0..dice.below(4) {
             let when = match dice.below(3) {
                 0 => When::Step(dice.between(1, 20) as u64),
                 1 => When::Step(dice.between(1, 400) as u64),
                 _ => When::At(dice.millis(60_000)),
             };
-            let mishap = match dice.below(if self.has_job { 10 } else { 5 }) {
-                0 | 1 => Mishap::Pause(dice.millis(30_000)),
-                2 => Mishap::Stop(dice.one_in(2).then(|| dice.millis(5_000))),
-                3 => Mishap::Abort,
-                4 | 5 => Mishap::LogPanics(dice.millis(200).as_millis() as u64 + 1),
-                6 | 7 => Mishap::Disk(Fault { write: dice.between(1, 60) as u64, arrives: dice.one_in(2) }),
-                8 if self.word("job_sync") == "full" => Mishap::PowerCut,
-                _ => Mishap::Kill,
+            let incident = match dice.below(if self.has_job { 10 } else { 5 }) {
+                0 | 1 => Incident::Pause(dice.millis(30_000)),
+                2 => Incident::Stop(dice.one_in(2).then(|| dice.millis(5_000))),
+                3 => Incident::Abort,
+                4 | 5 => Incident::LogPanics(dice.millis(200).as_millis() as u64 + 1),
+                6 | 7 => Incident::Disk(Fault { write: dice.between(1, 60) as u64, arrives: dice.one_in(2) }),
+                8 if self.word("job_sync") == "full" => Incident::PowerCut,
+                _ => Incident::Kill,
             };
-            mishaps.push((when, mishap));
+            incidents.push((when, incident));
         }
-        mishaps
+        incidents
     }
 }
 
-fn settings(dice: &mut Dice, seed: u64) -> Value {
+fn settings(dice: &mut SeededRandom, seed: u64) -> Value {
     let delay = dice.pick(&[0.0, 0.0, 0.05, 0.5, 2.0]);
     let mut settings = json!({
         "seed": seed,

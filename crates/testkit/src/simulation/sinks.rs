@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use huntsman_crawler::{Context, Error, Event, Observer, OnItem, Persist, Pipeline, Request, Result};
 
-use super::dice::{Dice, hash};
 use super::disk::Mounted;
-use super::world::World;
+use super::environment::Environment;
+use super::seeded_random::{SeededRandom, hash};
 
 pub(super) const ITEMS: &str = "items";
 pub(super) const RECORDS: &str = "records";
@@ -116,12 +116,12 @@ impl Fate {
 pub(super) struct ItemSink {
     lines: Lines,
     waiting: Vec<String>,
-    dice: Dice,
+    dice: SeededRandom,
     slowness: u64,
 }
 
 impl ItemSink {
-    pub(super) fn new(lines: Lines, dice: Dice, slowness: u64) -> Self {
+    pub(super) fn new(lines: Lines, dice: SeededRandom, slowness: u64) -> Self {
         Self { lines, waiting: Vec::new(), dice, slowness }
     }
 
@@ -167,7 +167,7 @@ impl Pipeline<String> for ItemSink {
 /// Writes a record of every request that ended, and reports every event to the world.
 pub(super) struct Watcher {
     pub(super) lines: Lines,
-    pub(super) world: World,
+    pub(super) environment: Environment,
 }
 
 impl Watcher {
@@ -185,7 +185,7 @@ impl Observer for Watcher {
             }
             Event::RequestDropped(dropped) => format!("dropped {} {}", dropped.url, dropped.reason),
             Event::RequestRefused(dropped) => {
-                self.world.refused(dropped.url.clone());
+                self.environment.refused(dropped.url.clone());
                 format!("refused {} {}", dropped.url, dropped.reason)
             }
             Event::RequestScheduled { request } => format!("scheduled {}", request.url),
@@ -205,6 +205,6 @@ impl Observer for Watcher {
         if matches!(event, Event::PageDelivered { .. } | Event::RequestDropped(_)) {
             self.record(told.clone());
         }
-        self.world.step(|| told);
+        self.environment.step(|| told);
     }
 }

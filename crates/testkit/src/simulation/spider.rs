@@ -54,9 +54,9 @@ impl Spider for Visitor {
 }
 
 /// A middleware that fails on the responses of some pages.
-pub(super) struct Clumsy(pub(super) Arc<Web>);
+pub(super) struct FaultyMiddleware(pub(super) Arc<Web>);
 
-impl DownloaderMiddleware for Clumsy {
+impl DownloaderMiddleware for FaultyMiddleware {
     fn name(&self) -> &'static str {
         "clumsy"
     }

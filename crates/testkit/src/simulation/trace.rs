@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::dice::hash;
+use super::seeded_random::hash;
 
 /// Number of lines that are kept for the message of a failure.
 const KEPT: usize = 3_000;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use huntsman_crawler::FetchErrorKind;
 use url::Url;
 
-use super::dice::Dice;
+use super::seeded_random::SeededRandom;
 use crate::script::Reply;
 
 /// All hosts.
@@ -78,7 +78,7 @@ const FORBIDDEN: &str = "/shut/";
 
 impl Web {
     pub(super) fn new(seed: u64) -> Self {
-        let mut dice = Dice::of(seed, "web");
+        let mut dice = SeededRandom::of(seed, "web");
         let names = dice.between(1, 5);
         let sizes: Vec<usize> = (0..names).map(|_| dice.between(1, 16)).collect();
         let hosts = (0..names).map(|host| {
@@ -104,7 +104,7 @@ impl Web {
     }
 
     pub(super) fn seeds(&self) -> Vec<String> {
-        let mut dice = Dice::of(self.seed, "seeds");
+        let mut dice = SeededRandom::of(self.seed, "seeds");
         let mut seeds = vec![address(&self.hosts[0].name, 0, &mut dice)];
         for host in &self.hosts {
             if dice.one_in(2) {
@@ -150,7 +150,8 @@ impl Web {
         }
         let (at, kind) = (self.host(url), self.kind(url));
         let same = if kind == Some(&Kind::Copy) { "copy".to_owned() } else { url.path().to_owned() };
-        let mut dice = Dice::of(self.seed, &format!("links {} {same}", at.map_or("", |host| &host.name)));
+        let mut dice =
+            SeededRandom::of(self.seed, &format!("links {} {same}", at.map_or("", |host| &host.name)));
         let mut links = Vec::new();
         for _ in 0..dice.between(0, 6) {
             let host = match at {
@@ -166,7 +167,7 @@ impl Web {
 
     /// The items of a page; the name of an item says whether it is dropped, lost or kept.
     pub(super) fn items(&self, url: &Url) -> Vec<String> {
-        let mut dice = Dice::of(self.seed, &format!("items {}", plain(url)));
+        let mut dice = SeededRandom::of(self.seed, &format!("items {}", plain(url)));
         (0..dice.below(4)).map(|n| format!("{}!{n}!{}", plain(url), dice.below(40))).collect()
     }
 
@@ -178,7 +179,7 @@ impl Web {
     /// The response to attempt number `nth` at a time of the world.
     pub(super) fn answer(&self, url: &Url, nth: u64, now: Duration) -> Reply {
         let Some(host) = self.host(url) else { return Reply::error(FetchErrorKind::Dns) };
-        let mut dice = Dice::of(self.seed, &format!("answer {url} {nth}"));
+        let mut dice = SeededRandom::of(self.seed, &format!("answer {url} {nth}"));
         let latency = dice.millis(host.latency);
         if let Some(kind) = host.down_at(now) {
             return Reply::error(kind).after(dice.millis(10_000));
@@ -206,8 +207,8 @@ impl Web {
 
     fn html(&self, url: &Url) -> String {
         let mut dice = match self.kind(url) {
-            Some(Kind::Copy) => Dice::of(self.seed, "text of all copies"),
-            _ => Dice::of(self.seed, &format!("text {}", plain(url))),
+            Some(Kind::Copy) => SeededRandom::of(self.seed, "text of all copies"),
+            _ => SeededRandom::of(self.seed, &format!("text {}", plain(url))),
         };
         let refresh = match self.kind(url) {
             Some(Kind::Refresh(to)) => format!("<meta http-equiv=refresh content='0; url={to}'>"),
@@ -219,7 +220,7 @@ impl Web {
 }
 
 /// An address, spelt in one of several equivalent ways.
-fn address(host: &str, page: usize, dice: &mut Dice) -> String {
+fn address(host: &str, page: usize, dice: &mut SeededRandom) -> String {
     let folder = if page % 7 == 6 { FORBIDDEN } else { "/" };
     let base = format!("http://{host}{folder}p{page}");
     match dice.below(8) {
@@ -241,9 +242,9 @@ fn plain(url: &Url) -> &str {
     &url[..url::Position::AfterQuery]
 }
 
-fn kind(dice: &mut Dice, sizes: &[usize]) -> Kind {
+fn kind(dice: &mut SeededRandom, sizes: &[usize]) -> Kind {
     use FetchErrorKind as K;
-    let elsewhere = |dice: &mut Dice| {
+    let elsewhere = |dice: &mut SeededRandom| {
         let host = dice.below(sizes.len());
         let page = dice.below(sizes[host] + 1);
         match dice.below(3) {

@@ -5,7 +5,7 @@ use url::Url;
 use super::random::Random;
 use super::words::{prose, word};
 use crate::answer::Answer;
-use crate::record::Asked;
+use crate::record::SiteRequest;
 use crate::site::{Site, SiteBuilder};
 
 const BOARDS: usize = 3;
@@ -33,11 +33,11 @@ pub struct Forum {
 pub fn forum(topics: usize) -> SiteBuilder {
     let forum = Forum { topics };
     let sids = std::sync::Arc::new(std::sync::atomic::AtomicU64::new(1));
-    let page = move |asked: &Asked| {
-        let Some(shown) = forum.shown(asked.path(), |name| asked.param(name)) else {
+    let page = move |request: &SiteRequest| {
+        let Some(shown) = forum.shown(request.path(), |name| request.param(name)) else {
             return Answer::status(404);
         };
-        let sid = asked.param("sid").unwrap_or_else(|| {
+        let sid = request.param("sid").unwrap_or_else(|| {
             let fresh = sids.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             format!("{:016x}", Random::new(fresh).next())
         });

@@ -98,21 +98,21 @@ impl Harbour {
     }
 
     /// The response of the original.
-    pub fn answer(&self, asked: &Uri) -> Page {
-        let session = query(asked, "sid").filter(|sid| SESSIONS.contains(sid));
-        let start = query(asked, "start").and_then(|start| start.parse().ok()).unwrap_or(0);
-        match asked.path() {
+    pub fn answer(&self, request: &Uri) -> Page {
+        let session = query(request, "sid").filter(|sid| SESSIONS.contains(sid));
+        let start = query(request, "start").and_then(|start| start.parse().ok()).unwrap_or(0);
+        match request.path() {
             "/" => self.index(session),
-            "/board" => match number(asked, "b").filter(|board| *board < BOARDS) {
+            "/board" => match number(request, "b").filter(|board| *board < BOARDS) {
                 Some(board) => self.board(board, start, session),
                 None => missing(),
             },
-            "/topic" => match number(asked, "t").and_then(|topic| Some((topic, self.topics.get(topic)?))) {
-                Some((number, topic)) if query(asked, "view") == Some("print") => print_view(number, topic),
+            "/topic" => match number(request, "t").and_then(|topic| Some((topic, self.topics.get(topic)?))) {
+                Some((number, topic)) if query(request, "view") == Some("print") => print_view(number, topic),
                 Some((number, topic)) => self.topic(number, topic, start, session),
                 None => missing(),
             },
-            "/goto" => match number(asked, "post").filter(|post| post / 100 < TOPICS) {
+            "/goto" => match number(request, "post").filter(|post| post / 100 < TOPICS) {
                 Some(post) => {
                     page::redirect(&format!("/topic?t={}&start={}", post / 100, start_of(post % 100)))
                 }
@@ -125,8 +125,8 @@ impl Harbour {
     }
 
     /// The response of the mirror: plain pages with the texts of the original.
-    pub fn mirror_answer(&self, asked: &Uri) -> Page {
-        if asked.path() == "/" {
+    pub fn mirror_answer(&self, request: &Uri) -> Page {
+        if request.path() == "/" {
             let mut body = String::from("<h1>Sea stories</h1><p>A collection from all over the web.</p><ul>");
             for (number, topic) in self.topics.iter().enumerate() {
                 let _ = write!(body, "<li><a href=\"/story/{number}.html\">{}</a>", topic.title);
@@ -134,7 +134,7 @@ impl Harbour {
             body.push_str("</ul>");
             return page::html(document("Sea stories", &body));
         }
-        let name = asked.path().strip_prefix("/story/").and_then(|name| name.strip_suffix(".html"));
+        let name = request.path().strip_prefix("/story/").and_then(|name| name.strip_suffix(".html"));
         let number = name.and_then(|name| name.parse::<usize>().ok());
         match number.and_then(|number| Some((number, self.topics.get(number)?))) {
             Some((number, topic)) => {
@@ -222,8 +222,8 @@ impl Harbour {
     }
 }
 
-fn number(asked: &Uri, name: &str) -> Option<usize> {
-    query(asked, name)?.parse().ok()
+fn number(request: &Uri, name: &str) -> Option<usize> {
+    query(request, name)?.parse().ok()
 }
 
 fn missing() -> Page {

@@ -14,10 +14,10 @@ pub fn linked(pages: usize, links: usize) -> SiteBuilder {
     let page = move |index: usize| {
         if index >= pages { Answer::status(404) } else { Answer::html(html(index, pages, links)) }
     };
-    Site::builder().route("/", move |_| page(0)).route("/p/*", move |asked| {
-        let name = asked.path().rsplit('/').next().unwrap_or_default();
+    Site::builder().route("/", move |_| page(0)).route("/p/*", move |request| {
+        let name = request.path().rsplit('/').next().unwrap_or_default();
         let index = name.strip_suffix(".html").and_then(|number| number.parse().ok());
-        match index.filter(|&index| linked_path(index) == asked.path()) {
+        match index.filter(|&index| linked_path(index) == request.path()) {
             Some(index) => page(index),
             None => Answer::status(404),
         }

@@ -36,6 +36,6 @@ fn page(status: StatusCode, content_type: &'static str, body: String) -> Page {
 }
 
 /// The first value of a parameter in the query, as sent.
-pub(crate) fn query<'a>(asked: &'a Uri, name: &str) -> Option<&'a str> {
-    asked.query()?.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
+pub(crate) fn query<'a>(request: &'a Uri, name: &str) -> Option<&'a str> {
+    request.query()?.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
 }

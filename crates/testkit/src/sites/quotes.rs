@@ -88,16 +88,16 @@ pub fn quotes() -> SiteBuilder {
         .robots("User-agent: *\nDisallow: /login\n")
         .route("/", |_| Answer::html(page(1)))
         .page("/login", frame("Login", "<form method=\"post\"><input name=\"user\"></form>"))
-        .route("/page/*", |asked| {
+        .route("/page/*", |request| {
             let number =
-                asked.path().trim_matches('/').rsplit('/').next().and_then(|number| number.parse().ok());
+                request.path().trim_matches('/').rsplit('/').next().and_then(|number| number.parse().ok());
             match number {
                 Some(number) if (1..=pages()).contains(&number) => Answer::html(page(number)),
                 _ => Answer::status(404),
             }
         })
-        .route("/tag/*", |asked| {
-            let tag = asked.path().trim_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+        .route("/tag/*", |request| {
+            let tag = request.path().trim_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
             let tagged = QUOTES.iter().filter(|(_, _, tags)| tags.contains(&tag.as_str()));
             let list: String = tagged.map(|(text, author, tags)| quote(text, *author, tags)).collect();
             if list.is_empty() {

@@ -38,8 +38,8 @@ impl Uniform {
     }
 
     /// The response to a request for an address.
-    pub fn answer(&self, asked: &Uri) -> Page {
-        match self.index(asked.path()) {
+    pub fn answer(&self, request: &Uri) -> Page {
+        match self.index(request.path()) {
             Some(index) => page::html(self.page(index)),
             None => page::text(StatusCode::NOT_FOUND, "no such page\n"),
         }

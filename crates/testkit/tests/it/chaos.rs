@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
-use huntsman_testkit::{Chaos, Family, Listed, Verdict};
+use huntsman_testkit::{BehaviourInfo, Chaos, Family, Verdict};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -55,7 +55,7 @@ async fn glance_with(url: &Url, headers: &str) {
 /// Waits until every request is recorded and has ended, so that the verdict sees all of them.
 async fn settle(chaos: &Chaos) {
     for _ in 0..2_000 {
-        let seen = chaos.record().seen;
+        let seen = chaos.record().requests;
         if seen.len() >= ASKED.get() && seen.iter().all(|seen| seen.ended.is_some()) {
             return;
         }
@@ -76,21 +76,21 @@ async fn fails(chaos: &Chaos, name: &str, why: &str) -> bool {
     !verdict.pass && verdict.why.contains(why)
 }
 
-async fn only(name: &str) -> (Chaos, Listed) {
+async fn only(name: &str) -> (Chaos, BehaviourInfo) {
     let chaos = Chaos::builder().hold(HOLD).only(name).start().await;
     let listed = chaos.behaviours().remove(0);
     ASKED.set(0);
     (chaos, listed)
 }
 
-fn below(listed: &Listed, rest: &str) -> Url {
+fn below(listed: &BehaviourInfo, rest: &str) -> Url {
     let mut url = listed.url.clone();
     url.set_path(&format!("{}/{rest}", listed.url.path().trim_end_matches('/')));
     url
 }
 
 /// Whether a host is closed for now, so that only its robots.txt may be requested.
-fn is_closed(listed: &Listed) -> bool {
+fn is_closed(listed: &BehaviourInfo) -> bool {
     listed.family == Family::Robots
         && listed.url.path() == "/"
         && listed.poison.is_some()

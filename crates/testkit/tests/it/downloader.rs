@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use http::StatusCode;
 use huntsman_crawler::{Downloader, FetchError, HttpDownloader, Request, Response, Settings};
-use huntsman_testkit::{Chaos, Family, Listed, Verdict};
+use huntsman_testkit::{BehaviourInfo, Chaos, Family, Verdict};
 
 const HOLD: Duration = Duration::from_secs(5);
 
@@ -33,7 +33,7 @@ fn text_of_page(answer: &Result<Response, FetchError>) -> Option<String> {
     is_page.then(|| String::from_utf8_lossy(text).into_owned())
 }
 
-fn complaint(listed: &Listed, answer: &Result<Response, FetchError>) -> Option<String> {
+fn complaint(listed: &BehaviourInfo, answer: &Result<Response, FetchError>) -> Option<String> {
     let text = text_of_page(answer);
     let has = |url: &Option<url::Url>| {
         url.as_ref().is_some_and(|url| text.as_ref().is_some_and(|text| text.contains(url.path())))
@@ -79,7 +79,7 @@ async fn assert_all_well(family: Family) {
         complaints.extend(complaint.expect("no panic"));
     }
     let start = std::time::Instant::now();
-    while chaos.record().seen.iter().any(|seen| seen.ended.is_none()) {
+    while chaos.record().requests.iter().any(|seen| seen.ended.is_none()) {
         assert!(start.elapsed() < 3 * HOLD, "requests still run");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -5,7 +5,7 @@
 //! runs a single one and prints its events.
 
 use huntsman_middleware::Defaults;
-use huntsman_testkit::simulation::{Simulation, Survived};
+use huntsman_testkit::simulation::{Simulation, SimulationReport};
 
 /// Number of simulations in every test run: some 25 s of one core.
 const WORLDS: u64 = 300;
@@ -15,7 +15,7 @@ fn number(name: &str) -> Option<u64> {
     Some(value.parse().unwrap_or_else(|_| panic!("{name}={value} is no number")))
 }
 
-fn run(seed: u64) -> Survived {
+fn run(seed: u64) -> SimulationReport {
     Simulation::new(seed).run(|crawler| crawler.plugin(Defaults)).unwrap_or_else(|broken| panic!("{broken}"))
 }
 

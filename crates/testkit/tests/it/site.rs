@@ -88,7 +88,7 @@ async fn routes_are_found_by_path_prefix_query_and_host() {
     assert_eq!(body(&named), "shop");
     let proxied = exchange(&site, "GET http://shop.test/ HTTP/1.1\r\nConnection: close\r\n\r\n").await;
     assert_eq!(body(&proxied), "shop");
-    let hosts: Vec<String> = site.seen().into_iter().map(|seen| seen.asked.host).collect();
+    let hosts: Vec<String> = site.requests().into_iter().map(|seen| seen.request.host).collect();
     assert_eq!(hosts[5..], ["127.0.0.1", "shop.test", "shop.test"]);
 }
 
@@ -113,7 +113,7 @@ async fn a_connection_is_kept_and_numbered() {
         assert!(one_answer(&mut stream).await.ends_with(&format!("\r\n\r\n{nth}")));
     }
     assert_eq!(body(&get(&site, "/").await), "3");
-    let connections: Vec<u64> = site.seen().iter().map(|seen| seen.asked.connection).collect();
+    let connections: Vec<u64> = site.requests().iter().map(|seen| seen.request.connection).collect();
     assert_eq!(connections, [0, 0, 0, 1]);
 }
 
@@ -127,10 +127,10 @@ async fn headers_and_bodies_of_requests_are_recorded() {
         "PUT /up HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n",
     )
     .await;
-    let seen = site.seen();
-    assert_eq!((seen[0].asked.method.as_str(), &seen[0].asked.body[..]), ("POST", &b"hello"[..]));
-    assert_eq!(seen[0].asked.header("x-a"), Some("1"));
-    assert_eq!(&seen[1].asked.body[..], b"abcde");
+    let seen = site.requests();
+    assert_eq!((seen[0].request.method.as_str(), &seen[0].request.body[..]), ("POST", &b"hello"[..]));
+    assert_eq!(seen[0].request.header("x-a"), Some("1"));
+    assert_eq!(&seen[1].request.body[..], b"abcde");
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn what_is_no_request_is_noted() {
     assert!(exchange(&site, "GET /a b HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 400 "));
     assert!(exchange(&site, "GET /a\u{1} HTTP/1.1\r\n\r\n").await.starts_with("HTTP/1.1 400 "));
     assert_eq!(site.record().malformed.len(), 2);
-    assert!(site.seen().is_empty());
+    assert!(site.requests().is_empty());
 }
 
 #[tokio::test]
@@ -152,8 +152,8 @@ async fn peak_counts_requests_at_once_per_host() {
     let (a, b, c) = tokio::join!(get(&site, "/slow"), get(&site, "/slow"), get(&site, "/slow"));
     assert!([a, b, c].iter().all(|answer| body(answer) == "x"));
     assert_eq!(site.peak("127.0.0.1"), 3);
-    let seen = site.seen();
-    assert!(seen.iter().all(|seen| seen.held(Duration::MAX) >= Duration::from_millis(299)), "{seen:?}");
+    let seen = site.requests();
+    assert!(seen.iter().all(|seen| seen.duration(Duration::MAX) >= Duration::from_millis(299)), "{seen:?}");
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn limits_end_endless_answers() {
     assert_eq!(get(&site, "/endless").await.len(), 1_000_000);
     assert_eq!(get(&site, "/silent").await.len(), 0);
     assert!(site.finished(2).await);
-    let seen = site.seen();
+    let seen = site.requests();
     assert_eq!([seen[0].outcome, seen[1].outcome], [Outcome::CutOff; 2]);
     assert_eq!([seen[0].sent, seen[1].sent], [1_000_000, 0]);
 }
@@ -190,13 +190,13 @@ async fn a_client_that_leaves_is_noticed() {
     let site = Site::builder().answer("/silent", Answer::parts([Part::Stall])).start().await;
     let mut stream = connect(&site, "127.0.0.1").await;
     stream.write_all(b"GET /silent HTTP/1.1\r\n\r\n").await.expect("the server reads");
-    while site.seen().is_empty() {
+    while site.requests().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    assert_eq!(site.seen()[0].outcome, Outcome::Running);
+    assert_eq!(site.requests()[0].outcome, Outcome::Running);
     drop(stream);
     assert!(site.finished(1).await);
-    assert_eq!(site.seen()[0].outcome, Outcome::ClientLeft);
+    assert_eq!(site.requests()[0].outcome, Outcome::ClientLeft);
 }
 
 #[tokio::test]
@@ -242,7 +242,7 @@ fn a_site_runs_without_a_runtime() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("an answer");
     assert_eq!(body(&answer), "x");
-    assert_eq!(site.stop().seen.len(), 1);
+    assert_eq!(site.stop().requests.len(), 1);
 }
 
 #[tokio::test]
@@ -250,11 +250,11 @@ async fn stopping_ends_what_runs() {
     let site = Site::builder().answer("/", Answer::parts([Part::Stall])).start().await;
     let mut stream = connect(&site, "127.0.0.1").await;
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.expect("the server reads");
-    while site.seen().is_empty() {
+    while site.requests().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let record = site.stop();
-    assert_eq!(record.seen[0].outcome, Outcome::CutOff);
+    assert_eq!(record.requests[0].outcome, Outcome::CutOff);
     let mut rest = Vec::new();
     assert_eq!(stream.read_to_end(&mut rest).await.unwrap_or(0), 0);
 }

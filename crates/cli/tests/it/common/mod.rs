@@ -3,23 +3,17 @@
 pub(crate) mod stories;
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use huntsman_testkit::RunningSite;
+use huntsman_testkit::command::command;
+pub(crate) use huntsman_testkit::command::{Said, run, said};
 use serde_json::Value;
 
-/// The command, with an empty environment and working directory as far as the tests are concerned.
+/// The command in this working directory.
 pub(crate) fn huntsman(directory: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_huntsman"));
-    let ours = std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HUNTSMAN_"));
-    for (name, _) in ours {
-        command.env_remove(name);
-    }
-    command.current_dir(directory).stdin(Stdio::null()).env("NO_COLOR", "1");
-    // This makes a panic visible in the output even if it is caught.
-    command.env("RUST_BACKTRACE", "0");
-    command
+    command(env!("CARGO_BIN_EXE_huntsman"), directory)
 }
 
 /// `crawl` of a site into `out`, with the test profile; the site's address is allowed.
@@ -37,29 +31,6 @@ pub(crate) fn wait_for(site: &RunningSite, target: &str) {
         assert!(Instant::now() < deadline, "{target} was never asked for: {:?}", site.targets());
         std::thread::sleep(Duration::from_millis(5));
     }
-}
-
-/// The output of a finished command.
-#[derive(Debug)]
-pub(crate) struct Said {
-    pub(crate) code: Option<i32>,
-    pub(crate) stdout: String,
-    pub(crate) stderr: String,
-}
-
-/// Runs the command to its end.
-pub(crate) fn run(command: &mut Command) -> Said {
-    said(command.output().expect("the binary runs"))
-}
-
-pub(crate) fn said(output: Output) -> Said {
-    let said = Said {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).expect("stdout is UTF-8"),
-        stderr: String::from_utf8(output.stderr).expect("stderr is UTF-8"),
-    };
-    assert!(!said.stderr.contains("panicked"), "{}", said.stderr);
-    said
 }
 
 /// The lines of a `.jsonl` file.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use huntsman_testkit::crash::{Crash, Effect, Ended, Fault, Loss, Recording, run_bounded, run_with};
+use huntsman_testkit::crash::{Crash, Effect, Exited, Fault, Loss, Recording, run_bounded, run_with};
 use rand::rngs::StdRng;
 use rand::seq::{IndexedRandom, SliceRandom};
 use rand::{RngExt, SeedableRng};
@@ -158,7 +158,7 @@ fn recorded(scenario: &Scenario) -> Recording {
     Recording::of(&(scenario.command)(directory.path()), directory.path(), LIMIT).1
 }
 
-fn with_fault(scenario: &Scenario, fault: &Fault, directory: &Path) -> Ended {
+fn with_fault(scenario: &Scenario, fault: &Fault, directory: &Path) -> Exited {
     let root = directory.canonicalize().expect("the directory is there");
     let mut command = (scenario.command)(directory);
     // With this variable, the messages of caught panics would be printed.
@@ -167,7 +167,7 @@ fn with_fault(scenario: &Scenario, fault: &Fault, directory: &Path) -> Ended {
 }
 
 /// Checks that a command with a failing call ended as it should.
-fn told(fault: &Fault, ended: &Ended) -> Result<(), String> {
+fn told(fault: &Fault, ended: &Exited) -> Result<(), String> {
     match ended.code {
         _ if ended.hung => Err("it hangs".to_owned()),
         _ if ended.stderr.contains("panicked") => Err("it panics".to_owned()),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashMap;
 
-use super::super::queue::Place;
+use super::super::queue::QueuePosition;
 use super::row::{damaged, take};
 use crate::error::Result;
 use crate::host::HostKey;
@@ -40,7 +40,7 @@ pub(super) struct Segment {
     /// Index of the next request; earlier ones are in memory or done.
     pub(super) next: u32,
     /// The place of the request at `next`.
-    pub(super) first: Place,
+    pub(super) first: QueuePosition,
 }
 
 /// The changes since the last commit.
@@ -166,7 +166,7 @@ pub(super) fn decode(rest: &mut &[u8]) -> Result<Op> {
             if next > count {
                 return Err(damaged());
             }
-            let first = Place {
+            let first = QueuePosition {
                 priority: std::cmp::Reverse(i32::from_le_bytes(take(rest)?)),
                 is_start: u8::from_le_bytes(take(rest)?) != 0,
                 score: u64::from_le_bytes(take(rest)?),
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn steps_are_read_as_they_were_written() {
-        let first = Place { is_start: true, score: 7, sequence: 9, ..Place::FIRST };
+        let first = QueuePosition { is_start: true, score: 7, sequence: 9, ..QueuePosition::FIRST };
         let segment = Segment { id: 3, host: HostKey::new("a.example"), count: 5, next: 2, first };
         let ops = [
             Op::Add([1, 2, 3][..].into()),

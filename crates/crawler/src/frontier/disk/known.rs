@@ -18,7 +18,7 @@ pub(super) struct Known {
     young: Seen,
     young_len: usize,
     /// Greatest number of fingerprints in memory; beyond it they become a run.
-    most_young: usize,
+    max_in_memory: usize,
     runs: Vec<Run>,
     pub(super) last_run: u64,
     /// Rows of runs that are not committed yet.
@@ -34,11 +34,11 @@ struct Run {
 }
 
 impl Known {
-    pub(super) fn new(most_young: usize) -> Self {
+    pub(super) fn new(max_in_memory: usize) -> Self {
         Self {
             young: Seen::default(),
             young_len: 0,
-            most_young,
+            max_in_memory,
             runs: Vec::new(),
             last_run: 0,
             pending: HashMap::new(),
@@ -60,7 +60,7 @@ impl Known {
     }
 
     /// Whether a fingerprint is among those in memory.
-    pub(super) fn is_young(&self, fingerprint: Fingerprint) -> bool {
+    pub(super) fn is_in_memory(&self, fingerprint: Fingerprint) -> bool {
         self.young.contains(fingerprint)
     }
 
@@ -92,7 +92,7 @@ impl Known {
 
     /// Whether the fingerprints in memory must become a run.
     pub(super) fn is_full(&self) -> bool {
-        self.young_len >= self.most_young
+        self.young_len >= self.max_in_memory
     }
 
     /// Turns the fingerprints in memory into a run and returns its number. The rows are pending until they are

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use http::Extensions;
 
-use super::super::queue::Place;
+use super::super::queue::QueuePosition;
 use crate::clock::Timestamp;
 use crate::error::{Error, Result};
 use crate::host::HostKey;
@@ -32,13 +32,18 @@ pub(super) struct Row {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Head {
     pub(super) fingerprint: Fingerprint,
-    pub(super) place: Place,
+    pub(super) place: QueuePosition,
     pub(super) at: Option<Timestamp>,
     pub(super) host: HostKey,
 }
 
 impl Row {
-    pub(super) fn new(request: Request, fingerprint: Fingerprint, place: Place, host: &HostKey) -> Self {
+    pub(super) fn new(
+        request: Request,
+        fingerprint: Fingerprint,
+        place: QueuePosition,
+        host: &HostKey,
+    ) -> Self {
         let name = host.as_str().as_bytes();
         let mut bytes = Vec::with_capacity(HEAD + name.len() + 64 + request.url.as_str().len());
         bytes.push(VERSION);
@@ -70,7 +75,7 @@ impl Row {
             )));
         }
         let fingerprint = Fingerprint(u128::from_le_bytes(take(&mut rest)?));
-        let place = Place {
+        let place = QueuePosition {
             priority: Reverse(i32::from_le_bytes(take(&mut rest)?)),
             is_start: u8::from_le_bytes(take(&mut rest)?) != 0,
             score: u64::from_le_bytes(take(&mut rest)?),

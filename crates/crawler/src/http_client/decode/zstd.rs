@@ -28,7 +28,7 @@ impl Zstd {
 impl Stage for Zstd {
     fn run(&mut self, input: &[u8], out: &mut Vec<u8>, room: usize) -> Result<usize, Malformed> {
         /// The length of the longest frame header.
-        const LONGEST_HEADER: usize = 18;
+        const MAX_HEADER: usize = 18;
         let Some(inner) = &mut self.inner else { return Err(Malformed("no memory for a decoder")) };
         let start = out.len();
         let mut source = InBuffer::around(input);
@@ -51,7 +51,7 @@ impl Stage for Zstd {
                 }
                 Ok(_) if source.pos() == before_in && out.len() == before_out => return Ok(source.pos()),
                 Ok(_) => {}
-                Err(_) if self.frames > 0 && out.len() == before_out && self.taken <= LONGEST_HEADER => {
+                Err(_) if self.frames > 0 && out.len() == before_out && self.taken <= MAX_HEADER => {
                     self.taken = 0;
                     self.ended = true;
                 }

@@ -194,17 +194,17 @@ fn a_bad_entry_is_an_error_that_names_it() {
 #[tokio::test(start_paused = true)]
 async fn the_cache_is_bounded_and_forgets_what_is_old() {
     let mut cache = Cache::new(10);
-    let answer: Answer = Ok(Arc::from(ips(&["192.0.2.1"])));
+    let answer: LookupResult = Ok(Arc::from(ips(&["192.0.2.1"])));
     let now = Instant::now();
     for n in 0..1_000 {
-        cache.put(&format!("host{n}"), answer.clone(), now + LEAST_TTL);
+        cache.put(&format!("host{n}"), answer.clone(), now + MIN_TTL);
         assert!(cache.get("host0", now).is_some(), "what is asked for stays");
     }
     assert!(cache.young.len() + cache.old.len() <= 10);
     assert!(cache.get("host998", now).is_some());
     assert!(cache.get("host500", now).is_none());
-    assert!(cache.get("host998", now + LEAST_TTL).is_none(), "expired");
+    assert!(cache.get("host998", now + MIN_TTL).is_none(), "expired");
     let mut none = Cache::new(0);
-    none.put("a", answer, now + LEAST_TTL);
+    none.put("a", answer, now + MIN_TTL);
     assert!(none.get("a", now).is_none());
 }

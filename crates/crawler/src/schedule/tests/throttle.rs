@@ -36,7 +36,11 @@ fn trace(settings: &EngineSettings, answers: &[(f64, u16)]) -> Vec<f64> {
         };
         let latency = Duration::from_secs_f64(latency);
         let started = now;
-        s.ended(ticket, Outcome::Answer { status, latency, retry_after: None, adjust_delay: true }, now);
+        s.ended(
+            ticket,
+            Outcome::Answer { status, latency, bytes: 0, retry_after: None, adjust_delay: true },
+            now,
+        );
         let delay = s.delay_of(&host("a")).unwrap();
         assert!(wait(&mut s, now).since(started) >= delay);
         delays.push((delay.as_secs_f64() * 1e6).round() / 1e6);
@@ -147,6 +151,7 @@ fn a_request_may_keep_its_latency_out_of_it() {
     let outcome = |status| Outcome::Answer {
         status,
         latency: Duration::from_secs(30),
+        bytes: 0,
         retry_after: None,
         adjust_delay: false,
     };
@@ -222,9 +227,9 @@ fn what_a_host_taught_is_noted_and_holds_in_the_next_run() {
         s.ended(ticket, if is_a { refusal(429, 60) } else { answer(200) }, at(1.0));
     }
     let changes: Vec<_> = s.changes().collect();
-    let learnt = Learnt { delay: Duration::from_secs(1), sleep_until: at(61.0) };
+    let learnt = SavedPoliteness { delay: Duration::from_secs(1), sleep_until: at(61.0) };
     assert_eq!(changes, [(host("a"), Some(learnt))], "nothing is to be told of b");
-    assert_eq!(Learnt::from_bytes(&learnt.to_bytes()), Some(learnt));
+    assert_eq!(SavedPoliteness::from_bytes(&learnt.to_bytes()), Some(learnt));
     assert_eq!(s.changes().count(), 0, "told once");
 
     let mut next = Scheduler::new(&settings, 0);
@@ -245,7 +250,7 @@ fn what_a_host_taught_is_noted_and_holds_in_the_next_run() {
 #[test]
 fn a_learnt_delay_stays_within_the_settings_of_the_next_run() {
     let mut s = Scheduler::new(&EngineSettings { autothrottle_max_delay: 10.0, ..every(2.0) }, 0);
-    let learnt = |delay| Learnt { delay: Duration::from_secs(delay), sleep_until: at(0.0) };
+    let learnt = |delay| SavedPoliteness { delay: Duration::from_secs(delay), sleep_until: at(0.0) };
     s.resume_with([(host("slow"), learnt(60)), (host("quick"), learnt(1))].into_iter().collect());
     s.woken(host("slow"), at(0.0));
     s.woken(host("quick"), at(0.0));

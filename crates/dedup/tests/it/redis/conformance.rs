@@ -4,7 +4,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use huntsman_dedup::redis::{Layout, RedisIndex};
-use huntsman_detect::near::{DocId, Document, Identity, IndexError, IndexStats, Language, Near, NearIndex};
+use huntsman_detect::near::{
+    DocId, Document, Identity, IndexError, IndexStats, Language, NearIndex, NearMatch,
+};
 use huntsman_detect::simhash::SimHash;
 use huntsman_testkit::conformance::near_index::{self as suite, Opened};
 use huntsman_testkit::near_index_conformance;
@@ -24,7 +26,7 @@ impl NearIndex for Served {
         self.index.identity()
     }
 
-    fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<Near>>, IndexError> {
+    fn near(&self, queries: &[(Language, SimHash)]) -> Result<Vec<Vec<NearMatch>>, IndexError> {
         self.index.near(queries)
     }
 

@@ -22,7 +22,7 @@ fn cuts_at_any_byte_lose_and_double_nothing() {
             for (most_bytes, counted) in
                 [(15_000, Counted::All), (60_000, Counted::All), (8000, Counted::Answers)]
             {
-                scope.spawn(move || survive(layout, Cuts { seed, most_bytes: most_bytes / less, counted }));
+                scope.spawn(move || survive(layout, Cuts { seed, max_bytes: most_bytes / less, counted }));
             }
         }
     });
@@ -51,7 +51,7 @@ fn an_answer_that_is_lost_appends_nothing_twice() {
     let proxy = Proxy::start(server.port());
     let url = format!("redis://127.0.0.1:{}", proxy.port());
     let index = open(&url, Layout::Log, 3);
-    proxy.cut(Some(Cuts { seed: 27, most_bytes: 800, counted: Counted::Answers }));
+    proxy.cut(Some(Cuts { seed: 27, max_bytes: 800, counted: Counted::Answers }));
     proxy.cut_now();
     let mut source = Source::new(27, 1);
     let language = language("hi");
@@ -132,7 +132,7 @@ fn a_batch_that_was_done_in_part_is_completed_by_doing_it_again() {
             let url = format!("redis://127.0.0.1:{}", proxy.port());
             let index = RedisIndex::open(settings(&url, layout).patience(Duration::ZERO), identity(3));
             let index = index.expect("an index");
-            proxy.cut(Some(Cuts { seed, most_bytes: 40_000, counted: Counted::All }));
+            proxy.cut(Some(Cuts { seed, max_bytes: 40_000, counted: Counted::All }));
             proxy.cut_now();
             for _ in 0..3 {
                 let _ = index.insert(&batch);

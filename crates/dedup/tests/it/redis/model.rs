@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use huntsman_dedup::redis::{Layout, RedisIndex, RedisSettings};
-use huntsman_detect::near::{DocId, Document, Identity, Language, Near, NearIndex};
+use huntsman_detect::near::{DocId, Document, Identity, Language, NearIndex, NearMatch};
 use huntsman_detect::simhash::{Features, SimHash};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{Rng, SeedableRng};
@@ -27,13 +27,13 @@ impl Model {
         ids.iter().filter(|id| self.0.remove(&(language, (*id).clone())).is_some()).count()
     }
 
-    pub(crate) fn near(&self, k: u32, (language, hash): (Language, SimHash)) -> Vec<Near> {
+    pub(crate) fn near(&self, k: u32, (language, hash): (Language, SimHash)) -> Vec<NearMatch> {
         let own = self.0.iter().filter(|((other, _), _)| *other == language && hash.0 != 0);
-        let mut near: Vec<Near> = own
-            .map(|((_, id), other)| Near { id: id.clone(), distance: hash.distance(*other) })
+        let mut near: Vec<NearMatch> = own
+            .map(|((_, id), other)| NearMatch { id: id.clone(), distance: hash.distance(*other) })
             .filter(|near| near.distance <= k)
             .collect();
-        near.sort_by(Near::order);
+        near.sort_by(NearMatch::order);
         near
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use huntsman_dedup::redis::{Layout, RedisIndex};
-use huntsman_detect::near::{DocId, Document, Identity, IndexErrorKind, Near, NearIndex};
+use huntsman_detect::near::{DocId, Document, Identity, IndexErrorKind, NearIndex, NearMatch};
 use huntsman_detect::simhash::{Features, SimHash};
 use huntsman_testkit::redis::Server;
 
@@ -86,10 +86,10 @@ fn what_redis_cli_writes_is_found() {
     let index = open(&server.url(), Layout::Seed, 3);
     let hindi = language("hi");
     let found = index.near(&[(hindi, hash), (language("ta"), hash), (hindi, SimHash(0))]).expect("an answer");
-    let ids = |ids: &[(&str, u32)]| -> Vec<Near> {
+    let ids = |ids: &[(&str, u32)]| -> Vec<NearMatch> {
         let near = ids.iter().map(|(id, distance)| {
             let id = id.parse().ok().filter(|_| !id.starts_with('0')).map_or((*id).into(), DocId::Number);
-            Near { id, distance: *distance }
+            NearMatch { id, distance: *distance }
         });
         near.collect()
     };

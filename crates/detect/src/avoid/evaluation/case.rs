@@ -3,7 +3,7 @@
 use url::Url;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::made_up;
+use super::synthetic;
 
 /// A generated site.
 ///
@@ -108,20 +108,20 @@ impl Case {
     /// The requests in the order of their discovery; the same for the same seed, in every version.
     pub fn requests(self, seed: u64) -> Vec<CaseRequest> {
         match self {
-            Self::ForumRandom => made_up::forum(seed, false),
-            Self::ForumAdjacent => made_up::forum(seed, true),
-            Self::PathSessions => made_up::path_sessions(seed),
-            Self::Copies => made_up::copies(seed),
-            Self::Tracking => made_up::tracking(seed),
-            Self::DecisivePath => made_up::decisive_path(seed),
-            Self::TwoHosts => made_up::two_hosts(seed, "one.example", "two.example"),
-            Self::SisterHosts => made_up::two_hosts(seed, "one.h.example", "two.h.example"),
-            Self::SiteChange => made_up::site_change(seed),
-            Self::LoginWall => made_up::login_wall(),
-            Self::WallInTheMiddle => made_up::wall_in_the_middle(),
-            Self::WarmUpCopies => made_up::warm_up_copies(seed),
-            Self::EndlessSessions => made_up::endless_sessions(seed),
-            Self::AllDifferent => made_up::all_different(seed),
+            Self::ForumRandom => synthetic::forum(seed, false),
+            Self::ForumAdjacent => synthetic::forum(seed, true),
+            Self::PathSessions => synthetic::path_sessions(seed),
+            Self::Copies => synthetic::copies(seed),
+            Self::Tracking => synthetic::tracking(seed),
+            Self::DecisivePath => synthetic::decisive_path(seed),
+            Self::TwoHosts => synthetic::two_hosts(seed, "one.example", "two.example"),
+            Self::SisterHosts => synthetic::two_hosts(seed, "one.h.example", "two.h.example"),
+            Self::SiteChange => synthetic::site_change(seed),
+            Self::LoginWall => synthetic::login_wall(),
+            Self::WallInTheMiddle => synthetic::wall_in_the_middle(),
+            Self::WarmUpCopies => synthetic::warm_up_copies(seed),
+            Self::EndlessSessions => synthetic::endless_sessions(seed),
+            Self::AllDifferent => synthetic::all_different(seed),
         }
     }
 }

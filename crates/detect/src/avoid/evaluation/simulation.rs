@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use super::super::{Decision, Options, PageText, Predictor};
+use super::super::{Attempt, Decision, Options, PageText, Predictor};
 use super::case::CaseRequest;
 use super::outcome::{Outcome, Times};
 use crate::maybedont::{self, Gate, GateSettings, SettingsError};
 
 /// Links are discovered this many requests before they are due.
-const AHEAD: usize = 200;
+const DISCOVERED_AHEAD: usize = 200;
 /// The priority of a request that waits for a page in flight.
-const HELD: i64 = 1_000;
+const HOLD_PRIORITY: i64 = 1_000;
 /// The priority of a request that is skipped unless something contradicts that before the end.
-const LAST: i64 = 5_000;
+const LAST_PRIORITY: i64 = 5_000;
 
 /// A crawl without a network. It does not depend on time: the same requests and the same model give the same outcome.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl Simulation {
     /// Crawls with the [`Predictor`], as the crawler's middleware does: requests that are delayed, held or skipped are decided again after
     /// other requests.
     pub fn with_default(&self, requests: &[CaseRequest], options: Options) -> Outcome {
-        let mut model = Ours { predictor: Predictor::new(options), watch: Watch::new(self.clock) };
+        let mut model = DefaultModel { predictor: Predictor::new(options), watch: Watch::new(self.clock) };
         let outcome = self.crawl(requests, &mut model);
         let totals = model.predictor.totals();
         let (learning, asking) = model.watch.times();
@@ -56,7 +56,8 @@ impl Simulation {
         requests: &[CaseRequest],
         settings: GateSettings,
     ) -> Result<Outcome, SettingsError> {
-        let mut model = Reference { gate: Gate::new(settings)?, explored: 0, watch: Watch::new(self.clock) };
+        let mut model =
+            ReferenceModel { gate: Gate::new(settings)?, explored: 0, watch: Watch::new(self.clock) };
         let outcome = self.crawl(requests, &mut model);
         let (learning, asking) = model.watch.times();
         Ok(Outcome { explored: model.explored, learning, asking, ..outcome })
@@ -76,41 +77,41 @@ impl Simulation {
             Outcome { requests: queue.len(), contents: contents.len(), copies, ..Outcome::default() };
         let mut undiscovered = requests.iter();
         let mut discovered = 0;
-        let mut flying: VecDeque<&CaseRequest> = VecDeque::new();
+        let mut in_flight: VecDeque<&CaseRequest> = VecDeque::new();
         let mut got: HashSet<u64> = HashSet::new();
         let mut waits = false;
         loop {
-            if (flying.len() > self.in_flight || queue.is_empty() || waits)
-                && let Some(request) = flying.pop_front()
+            if (in_flight.len() > self.in_flight || queue.is_empty() || waits)
+                && let Some(request) = in_flight.pop_front()
             {
                 waits = false;
                 model.learn(request);
                 continue;
             }
             waits = false;
-            while discovered < AHEAD + outcome.fetched + outcome.requests - queue.len()
+            while discovered < DISCOVERED_AHEAD + outcome.fetched + outcome.requests - queue.len()
                 && let Some(request) = undiscovered.next()
             {
                 model.discover(request);
                 discovered += 1;
             }
             let Some(((priority, at), request)) = queue.pop_first() else { break };
-            if priority >= LAST && !flying.is_empty() {
+            if priority >= LAST_PRIORITY && !in_flight.is_empty() {
                 queue.insert((priority, at), request);
                 waits = true;
                 continue;
             }
-            match model.decide(request, priority, !flying.is_empty()) {
-                Answer::Fetch => {
+            match model.decide(request, priority, !in_flight.is_empty()) {
+                Action::Fetch => {
                     outcome.fetched += 1;
                     let is_new = request.own().is_none_or(|content| got.insert(content));
                     outcome.fetched_copies += usize::from(!is_new);
-                    flying.push_back(request);
+                    in_flight.push_back(request);
                 }
-                Answer::Later(priority) => {
+                Action::Later(priority) => {
                     queue.insert((priority, at), request);
                 }
-                Answer::Drop => outcome.skipped += 1,
+                Action::Drop => outcome.skipped += 1,
             }
         }
         outcome.lost = contents.len() - got.len();
@@ -125,7 +126,7 @@ impl CaseRequest {
     }
 }
 
-enum Answer {
+enum Action {
     Fetch,
     Later(i64),
     Drop,
@@ -133,39 +134,42 @@ enum Answer {
 
 trait Model {
     fn discover(&mut self, request: &CaseRequest);
-    fn decide(&mut self, request: &CaseRequest, priority: i64, others_fly: bool) -> Answer;
+    fn decide(&mut self, request: &CaseRequest, priority: i64, others_in_flight: bool) -> Action;
     fn learn(&mut self, request: &CaseRequest);
 }
 
-struct Ours {
+struct DefaultModel {
     predictor: Predictor,
     watch: Watch,
 }
 
-impl Model for Ours {
+impl Model for DefaultModel {
     fn discover(&mut self, request: &CaseRequest) {
         self.predictor.discover(request.site(), &request.url, None);
     }
 
-    fn decide(&mut self, request: &CaseRequest, priority: i64, others_fly: bool) -> Answer {
+    fn decide(&mut self, request: &CaseRequest, priority: i64, others_in_flight: bool) -> Action {
         let (predictor, site, url) = (&mut self.predictor, request.site(), &request.url);
-        let decision = self.watch.asking(|| predictor.decide(site, url, priority >= LAST));
+        let attempt = if priority >= LAST_PRIORITY { Attempt::Last } else { Attempt::Regular };
+        let decision = self.watch.asking(|| predictor.decide(site, url, attempt));
         match decision {
-            Decision::Drop(_) => return Answer::Drop,
-            Decision::Skip(_) => return Answer::Later(LAST),
+            Decision::Drop(_) => return Action::Drop,
+            Decision::Skip(_) => return Action::Later(LAST_PRIORITY),
             Decision::Delay { probability } if priority < (probability * 50.0) as i64 => {
-                return Answer::Later((probability * 50.0) as i64);
+                return Action::Later((probability * 50.0) as i64);
             }
-            Decision::Hold if priority < HELD && others_fly => return Answer::Later(HELD),
+            Decision::Hold if priority < HOLD_PRIORITY && others_in_flight => {
+                return Action::Later(HOLD_PRIORITY);
+            }
             Decision::Delay { .. } | Decision::Hold | Decision::Explore(_) | Decision::Fetch => {}
         }
-        predictor.flies(site, url, true);
-        Answer::Fetch
+        predictor.request_started(site, url);
+        Action::Fetch
     }
 
     fn learn(&mut self, request: &CaseRequest) {
         let (predictor, site, url) = (&mut self.predictor, request.site(), &request.url);
-        predictor.flies(site, url, false);
+        predictor.request_finished(site, url);
         let blocks = request.blocks();
         self.watch.learning(|| {
             let text = PageText::of(blocks.iter().map(|(position, text)| (*position, text.as_str())));
@@ -174,22 +178,22 @@ impl Model for Ours {
     }
 }
 
-struct Reference {
+struct ReferenceModel {
     gate: Gate,
     explored: usize,
     watch: Watch,
 }
 
-impl Model for Reference {
+impl Model for ReferenceModel {
     fn discover(&mut self, _: &CaseRequest) {}
 
-    fn decide(&mut self, request: &CaseRequest, _: i64, _: bool) -> Answer {
+    fn decide(&mut self, request: &CaseRequest, _: i64, _: bool) -> Action {
         let (gate, url) = (&self.gate, request.url.as_str());
         match self.watch.asking(|| gate.decide(url)) {
-            maybedont::Decision::Skip { .. } => Answer::Drop,
+            maybedont::Decision::Skip { .. } => Action::Drop,
             maybedont::Decision::Fetch { explored, .. } => {
                 self.explored += usize::from(explored);
-                Answer::Fetch
+                Action::Fetch
             }
         }
     }

@@ -8,7 +8,7 @@ use std::io::{self, BufRead};
 /// The kind of rows that are scored.
 const PAGE: &str = "page";
 /// The most bytes of a line; no URL of a list is longer.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 
 /// The URLs of a site with the number of the content of each.
 ///
@@ -108,12 +108,12 @@ impl Truth {
         for number in 1.. {
             let wrong = |what: String| TruthError::Line { number, what };
             line.clear();
-            let mut limited = io::Read::take(&mut text, MOST_BYTES as u64);
+            let mut limited = io::Read::take(&mut text, MAX_BYTES as u64);
             if limited.read_until(b'\n', &mut line).map_err(TruthError::Io)? == 0 {
                 break;
             }
-            if line.len() == MOST_BYTES && line.last() != Some(&b'\n') {
-                return Err(wrong(format!("longer than {MOST_BYTES} bytes")));
+            if line.len() == MAX_BYTES && line.last() != Some(&b'\n') {
+                return Err(wrong(format!("longer than {MAX_BYTES} bytes")));
             }
             let line = std::str::from_utf8(&line).map_err(|_| wrong("it is not UTF-8".to_owned()))?;
             let line = line.trim_end_matches(['\n', '\r']);
@@ -169,11 +169,11 @@ impl Row {
             ));
         };
         if !url.starts_with('/') {
-            return Err(format!("\"{}\" is no path: it does not begin with a slash", url.escape_debug()));
+            return Err(format!("\"{}\" is not a path: it does not begin with a slash", url.escape_debug()));
         }
         let number = |text: &str, view: View| -> Result<Option<u32>, String> {
             let wrong =
-                || format!("\"{}\" is no number of a content by {}", text.escape_debug(), view.name());
+                || format!("\"{}\" is not the number of a content by {}", text.escape_debug(), view.name());
             if text == "-1" { Ok(None) } else { text.parse().map(Some).map_err(|_| wrong()) }
         };
         let (area, page) = (number(area, View::Area)?, number(page, View::Page)?);
@@ -298,11 +298,11 @@ mod tests {
 
     #[test]
     fn a_wrong_line_is_named() {
-        let long = format!("0\t0\tpage\t/{}\n", "x".repeat(MOST_BYTES));
+        let long = format!("0\t0\tpage\t/{}\n", "x".repeat(MAX_BYTES));
         for (text, number, word) in [
             ("0\t0\tpage\t/\n0\t0\t/b\n", 2, "3 columns"),
             ("0 0 page /\n", 1, "1 columns"),
-            ("# c\n\n0\tx\tpage\t/\n", 3, "\"x\" is no number of a content by page"),
+            ("# c\n\n0\tx\tpage\t/\n", 3, "\"x\" is not the number of a content by page"),
             ("0\t-1\tpage\t/\n", 1, "both views"),
             ("0\t0\tpage\tb\n", 1, "slash"),
             ("0\t0\tpage\t/\n1\t1\tpage\t/\n", 2, "listed before"),

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::near::{DiskIndex, DocId, Document, IndexErrorKind, NearIndex};
 use tempfile::tempdir;
 
-use super::{Hashes, Model, add, all, document, identity, insert, judge, language};
+use super::{Hashes, Model, add, all, check_index, document, identity, insert, language};
 
 fn documents(count: u64, first: u64, hashes: &mut Hashes) -> Vec<Document> {
     let id = |n: u64| if n % 10 == 3 { DocId::from(format!("id {n}")) } else { n.into() };
@@ -33,9 +33,9 @@ fn many_documents_are_there_after_reopening() {
     let built = documents(5000, 0, &mut hashes);
     add(&built, &mut model);
     let index = DiskIndex::build(directory.path(), identity(3), built).expect("build");
-    judge(&index, &model, 97, "built");
+    check_index(&index, &model, 97, "built");
     insert(&index, &documents(3000, 4000, &mut hashes), &mut model);
-    judge(&index, &model, 97, "inserted");
+    check_index(&index, &model, 97, "inserted");
     drop(index);
     let more = documents(2000, 9000, &mut hashes);
     add(&more, &mut model);
@@ -43,7 +43,7 @@ fn many_documents_are_there_after_reopening() {
     drop(DiskIndex::build(directory.path(), identity(3), more).expect("build"));
     let index = DiskIndex::open(directory.path(), identity(3)).expect("open");
     assert_eq!(index.torn_bytes(), 0);
-    judge(&index, &model, 97, "opened");
+    check_index(&index, &model, 97, "opened");
 }
 
 #[test]
@@ -122,13 +122,13 @@ fn an_index_is_never_silently_begun_anew() {
     // A repair sets the identity.
     assert_eq!(DiskIndex::repair(directory.path(), identity(3)).expect("repair"), []);
     assert_eq!(fs::read(&identity_file).expect("a file"), text);
-    judge(&DiskIndex::open(directory.path(), identity(3)).expect("open"), &model, 7, "repaired");
+    check_index(&DiskIndex::open(directory.path(), identity(3)).expect("open"), &model, 7, "repaired");
     let log = logs(directory.path()).remove(0);
     let elsewhere = directory.path().join("elsewhere");
     fs::rename(&log, &elsewhere).expect("rename");
     refused("no log");
     fs::rename(&elsewhere, &log).expect("rename");
-    judge(&DiskIndex::open(directory.path(), identity(3)).expect("open"), &model, 7, "all is there");
+    check_index(&DiskIndex::open(directory.path(), identity(3)).expect("open"), &model, 7, "all is there");
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn an_index_is_for_its_owner_only_and_planted_links_are_refused() {
         assert_eq!(fs::read(&target).expect("a file"), before);
         fs::rename(&target, path.join(&name)).expect("rename");
     }
-    judge(&DiskIndex::open(&path, identity(3)).expect("open"), &model, 7, "as before");
+    check_index(&DiskIndex::open(&path, identity(3)).expect("open"), &model, 7, "as before");
 }
 
 #[test]
@@ -208,15 +208,15 @@ fn a_log_is_made_anew_without_what_does_not_count() {
     let after = log_bytes(directory.path());
     assert!(after * 5 < before, "{before} bytes, then {after}");
     assert_eq!(index.stats().expect("stats").bytes["log"], after);
-    judge(&index, &model, 97, "compacted");
+    check_index(&index, &model, 97, "compacted");
     insert(&index, &documents(100, 1950, &mut hashes), &mut model);
     drop(index);
     let index = DiskIndex::open(directory.path(), identity(3)).expect("open");
-    judge(&index, &model, 97, "compacted and opened");
+    check_index(&index, &model, 97, "compacted and opened");
     index.compact().expect("compact");
     index.compact().expect("compact");
     drop(index);
-    judge(
+    check_index(
         &DiskIndex::open(directory.path(), identity(3)).expect("open"),
         &model,
         97,
@@ -245,9 +245,9 @@ fn a_log_is_made_anew_while_others_insert() {
         }
         model.extend(inserting.join().expect("who inserts"));
     });
-    judge(&index, &model, 97, "compacted");
+    check_index(&index, &model, 97, "compacted");
     drop(index);
-    judge(&DiskIndex::open(directory.path(), identity(3)).expect("open"), &model, 97, "opened");
+    check_index(&DiskIndex::open(directory.path(), identity(3)).expect("open"), &model, 97, "opened");
 }
 
 #[test]
@@ -271,16 +271,16 @@ fn a_log_that_is_made_anew_counts_from_the_moment_it_is_whole() {
     let after: Vec<(PathBuf, Vec<u8>)> = read();
     drop(index);
     assert_eq!((before.len(), after.len()), (1, 2), "the base, and what grows");
-    let judge = |files: &[&(PathBuf, Vec<u8>)], what: &str| {
+    let check_index = |files: &[&(PathBuf, Vec<u8>)], what: &str| {
         logs(directory.path()).into_iter().for_each(|path| fs::remove_file(path).expect("remove"));
         files.iter().for_each(|(path, bytes)| fs::write(path, bytes).expect("write"));
-        judge(&DiskIndex::open(directory.path(), identity(3)).expect(what), &model, 31, what);
+        check_index(&DiskIndex::open(directory.path(), identity(3)).expect(what), &model, 31, what);
     };
-    judge(&[&before[0], &after[1]], "the new segment is there, the base is not");
-    judge(&[&after[0], &after[1]], "both are there");
+    check_index(&[&before[0], &after[1]], "the new segment is there, the base is not");
+    check_index(&[&after[0], &after[1]], "both are there");
     let unfinished = (directory.path().join("log-0000000001.new"), after[0].1[..100].to_vec());
-    judge(&[&before[0], &after[1], &unfinished], "the base is not written to its end");
-    judge(&[&after[0], &after[1]], "both are there again");
+    check_index(&[&before[0], &after[1], &unfinished], "the base is not written to its end");
+    check_index(&[&after[0], &after[1]], "both are there again");
 }
 
 #[test]

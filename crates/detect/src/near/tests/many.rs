@@ -8,7 +8,7 @@ use std::thread;
 use crate::near::{DocId, Document, Language, MemoryIndex, NearIndex, Pair};
 use crate::simhash::SimHash;
 
-use super::{Hashes, Model, add, document, identity, insert, judge, language};
+use super::{Hashes, Model, add, check_index, document, identity, insert, language};
 
 /// Documents of two languages; one in ten has a text as its id, one in ten replaces an earlier one.
 fn documents(count: u64, hashes: &mut Hashes) -> Vec<Document> {
@@ -41,10 +41,10 @@ fn documents_are_found_before_while_and_after_parts_are_merged() {
             let there =
                 gone.iter().filter(|id| model.remove(&(language("hi"), (*id).clone())).is_some()).count();
             assert_eq!(removed, there);
-            judge(&index, &model, 97, &format!("round {round}"));
+            check_index(&index, &model, 97, &format!("round {round}"));
         }
         index.settle();
-        judge(&index, &model, 31, "settled");
+        check_index(&index, &model, 31, "settled");
         let ids: Vec<DocId> = (0..2000).map(|n| (n * 7).into()).collect();
         let expected: Vec<Option<SimHash>> =
             ids.iter().map(|id| model.get(&(language("hi"), id.clone())).copied()).collect();
@@ -111,9 +111,9 @@ fn what_goes_on_while_parts_are_merged_is_not_lost() {
         }
         model.retain(|_, hash| *hash != SimHash(0));
     });
-    judge(&index, &model, 997, "after all");
+    check_index(&index, &model, 997, "after all");
     index.settle();
-    judge(&index, &model, 997, "settled");
+    check_index(&index, &model, 997, "settled");
 }
 
 #[test]
@@ -129,15 +129,15 @@ fn building_is_inserting() {
         ]);
         let mut model = Model::new();
         add(&documents, &mut model);
-        judge(&MemoryIndex::build(identity(k), documents.clone()).expect("build"), &model, 97, "built");
+        check_index(&MemoryIndex::build(identity(k), documents.clone()).expect("build"), &model, 97, "built");
         let index = MemoryIndex::new(identity(k));
         index.insert(&documents).expect("insert");
-        judge(&index, &model, 97, "inserted");
+        check_index(&index, &model, 97, "inserted");
         // An index that was built in bulk accepts further documents.
         let index = MemoryIndex::build(identity(k), documents).expect("build");
         let more: Vec<Document> = (0..3000).map(|n| document("hi", n * 2, hashes.next())).collect();
         insert(&index, &more, &mut model);
-        judge(&index, &model, 97, "built and inserted");
+        check_index(&index, &model, 97, "built and inserted");
     }
 }
 
@@ -199,10 +199,10 @@ fn queries_that_compare_too_many_are_scans_and_counted() {
         let mut model = Model::new();
         add(&documents, &mut model);
         let index = MemoryIndex::build(identity(k), documents).expect("build");
-        judge(&index, &model, 31, "as it comes");
+        check_index(&index, &model, 31, "as it comes");
         assert_eq!(index.stats().expect("stats").heavy_buckets, 0);
         index.set_max_candidates(500);
-        judge(&index, &model, 31, "with few candidates");
+        check_index(&index, &model, 31, "with few candidates");
         let stats = index.stats().expect("stats");
         assert!(stats.heavy_buckets > 10, "{}", stats.heavy_buckets);
         assert_eq!(stats.candidates.queries(), 2 * model.len().div_ceil(31) as u64);

@@ -1,6 +1,8 @@
 //! Tests of what counts as evidence, and of prior knowledge.
 
-use huntsman_detect::avoid::{Decision, Kinship, LinkContext, Options, PageText, Predictor, Rulings};
+use huntsman_detect::avoid::{
+    Attempt, Decision, Kinship, LinkContext, Options, Overrides, PageText, Predictor,
+};
 use url::Url;
 
 const SITE: &str = "h.example";
@@ -26,7 +28,7 @@ fn learn(predictor: &mut Predictor, path: &str, content: usize) -> u32 {
 
 fn decide(predictor: &mut Predictor, path: &str) -> Decision {
     predictor.discover(SITE, &url(path), None);
-    predictor.decide(SITE, &url(path), false)
+    predictor.decide(SITE, &url(path), Attempt::Regular)
 }
 
 fn is_skipped(predictor: &mut Predictor, path: &str) -> bool {
@@ -53,7 +55,7 @@ fn a_redirect_shows_what_its_target_shows_whichever_was_fetched_first() {
         // Posts that are linked from their own topic lead back to it; those linked from lists lead to new content.
         let topic = learn(&mut predictor, "/topic/99", 99);
         predictor.discover(SITE, &url("/post/5"), Some(LinkContext { page: topic, position: 5 }));
-        let decision = predictor.decide(SITE, &url("/post/5"), false);
+        let decision = predictor.decide(SITE, &url("/post/5"), Attempt::Regular);
         assert_eq!(matches!(decision, Decision::Skip(_)), is_target_first, "{decision:?}");
     }
 }
@@ -92,8 +94,8 @@ fn a_claim_that_is_never_true_saves_nothing() {
 
 #[test]
 fn what_is_forbidden_is_never_a_reason() {
-    let sessions = |rulings: Rulings| {
-        let mut predictor = predictor().with_rulings(rulings);
+    let sessions = |overrides: Overrides| {
+        let mut predictor = predictor().with_overrides(overrides);
         for n in 0..40 {
             for session in 0..2 {
                 learn(&mut predictor, &format!("/article?id={n}&sid={n}{session}"), n);
@@ -101,11 +103,11 @@ fn what_is_forbidden_is_never_a_reason() {
         }
         is_skipped(&mut predictor, "/article?id=7&sid=new")
     };
-    let of = |pinned: &[&str], forbidden: &[&str]| Rulings {
+    let of = |pinned: &[&str], forbidden: &[&str]| Overrides {
         pinned: pinned.iter().map(ToString::to_string).collect(),
         forbidden: forbidden.iter().map(ToString::to_string).collect(),
     };
-    assert!(sessions(Rulings::default()));
+    assert!(sessions(Overrides::default()));
     assert!(!sessions(of(&[], &["s*d"])));
     assert!(!sessions(of(&["sid"], &["sid"])), "forbidden wins");
     assert!(sessions(of(&[], &["other"])));
@@ -113,8 +115,9 @@ fn what_is_forbidden_is_never_a_reason() {
 
 #[test]
 fn what_is_pinned_needs_no_evidence_but_a_page() {
-    let rulings = Rulings { pinned: vec!["sid".into(), "/1".into(), "host".into()], ..Rulings::default() };
-    let mut predictor = Predictor::new(Options::default()).with_rulings(rulings);
+    let overrides =
+        Overrides { pinned: vec!["sid".into(), "/1".into(), "host".into()], ..Overrides::default() };
+    let mut predictor = Predictor::new(Options::default()).with_overrides(overrides);
     learn(&mut predictor, "/a/one/b?id=1", 1);
     let Decision::Drop(reason) = decide(&mut predictor, "/a/two/b?id=1&sid=3") else {
         panic!("it is pinned")
@@ -123,7 +126,7 @@ fn what_is_pinned_needs_no_evidence_but_a_page() {
     assert!(!is_skipped(&mut predictor, "/a/two/b?id=2&sid=3"), "another id");
     assert!(!is_skipped(&mut predictor, "/a/one/b?id=1"), "the page itself, fetched again");
     let elsewhere = Url::parse("https://www.h.example/a/x/b?id=1").expect("a URL");
-    assert!(matches!(predictor.decide(SITE, &elsewhere, false), Decision::Drop(_)));
+    assert!(matches!(predictor.decide(SITE, &elsewhere, Attempt::Regular), Decision::Drop(_)));
 }
 
 #[test]
@@ -240,7 +243,7 @@ fn exploration_falls_with_the_age_of_a_rule_where_it_may() {
         for n in 0..6_000 {
             let path = format!("/article?id={}&sid=s{n}", n % 40);
             predictor.discover(SITE, &url(&path), None);
-            let decision = predictor.decide(SITE, &url(&path), false);
+            let decision = predictor.decide(SITE, &url(&path), Attempt::Regular);
             if !matches!(decision, Decision::Skip(_)) {
                 learn(&mut predictor, &path, n % 40);
             }
@@ -264,13 +267,13 @@ fn what_never_mattered_is_named_and_what_did_is_not() {
             learn(&mut predictor, &format!("/article?id={n}&sid={n}{session}"), n);
         }
     }
-    let idle = predictor.parameters_that_never_mattered();
+    let idle = predictor.idle_parameters();
     let names: Vec<&str> = idle.iter().map(|idle| idle.parameter.as_str()).collect();
     assert_eq!(names, ["sid"]);
     assert!(idle[0].evidence.total() >= 20.0);
     // One page whose content the parameter changes.
     learn(&mut predictor, "/article?id=3&sid=other", 9_000);
-    assert!(predictor.parameters_that_never_mattered().is_empty());
+    assert!(predictor.idle_parameters().is_empty());
 }
 
 #[test]

@@ -176,9 +176,9 @@ fn many_large_sites_do_not_fill_the_memory() {
             let url = Url::parse(&format!("http://{host}/p?id={n}")).expect("a URL");
             predictor.discover(&host, &url, None);
             predictor.learn(&host, &url, text.clone());
-            assert!(predictor.bytes_to_learn_from() <= most);
+            assert!(predictor.relearning_bytes() <= most);
         }
     }
-    assert!(predictor.bytes_to_learn_from() > most / 2, "no more is given up than has to be");
+    assert!(predictor.relearning_bytes() > most / 2, "no more is given up than has to be");
     assert_eq!(predictor.totals().learnt, 1_200);
 }

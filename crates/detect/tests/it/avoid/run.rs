@@ -1,7 +1,7 @@
 //! Runs a predictor over the requests of a generated site, one at a time.
 
 use huntsman_detect::avoid::evaluation::CaseRequest;
-use huntsman_detect::avoid::{Decision, Options, PageText, Predictor};
+use huntsman_detect::avoid::{Attempt, Decision, Options, PageText, Predictor};
 
 fn learn(predictor: &mut Predictor, request: &CaseRequest) {
     let blocks = request.blocks();
@@ -27,7 +27,7 @@ pub(crate) fn decisions(requests: &[CaseRequest], seed: u64, restart: Option<usi
             predictor = Predictor::restored(options, batches.iter().map(Vec::as_slice)).expect("as it was");
             predictor.keep_journal();
         }
-        let decision = predictor.decide(site, url, false);
+        let decision = predictor.decide(site, url, Attempt::Regular);
         let believed = predictor.explain(site, url).map(|reason| (reason.kinship, reason.probability));
         let is_fetched = !matches!(decision, Decision::Skip(_));
         answers.push(format!("{is_fetched} {believed:?}"));

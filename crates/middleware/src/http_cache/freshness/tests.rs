@@ -80,19 +80,19 @@ fn what_is_stored() {
         (200, "vary: accept-language, *; etag: \"a\"", false, false),
         (200, "vary: cookie; etag: \"a\"", true, true),
     ] {
-        assert_eq!(rules.stores(&response(status, row)), stored, "{status} {row}");
-        assert_eq!(always.stores(&response(status, row)), stored_always, "always: {status} {row}");
+        assert_eq!(rules.may_store(&response(status, row)), stored, "{status} {row}");
+        assert_eq!(always.may_store(&response(status, row)), stored_always, "always: {status} {row}");
     }
 }
 
 #[test]
 fn what_requests_say_of_storing() {
-    assert!(Freshness::concerns(&request("")));
-    assert!(Freshness::concerns(&request("cache-control: no-cache")));
-    assert!(!Freshness::concerns(&request("cache-control: no-store")));
+    assert!(Freshness::applies_to(&request("")));
+    assert!(Freshness::applies_to(&request("cache-control: no-cache")));
+    assert!(!Freshness::applies_to(&request("cache-control: no-store")));
     let mut post = request("");
     post.method = Method::POST;
-    assert!(!Freshness::concerns(&post));
+    assert!(!Freshness::applies_to(&post));
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn directives_of_answers_can_be_ignored() {
     });
     let rules = Freshness::from_settings(&settings);
     let row = "date: -5; cache-control: no-store, no-cache, must-revalidate, max-age=60";
-    assert!(rules.stores(&response(200, row)));
+    assert!(rules.may_store(&response(200, row)));
     assert!(rules.is_fresh(&request(""), &entry(200, row), NOW as f64));
     assert!(!rules.must_revalidate(&entry(200, row)));
     assert!(!rules.is_fresh(&request("cache-control: no-cache"), &entry(200, row), NOW as f64));

@@ -8,8 +8,8 @@ use huntsman_store::MemoryStore;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::super::ledger::Totals;
 use super::super::shared::Shared;
+use super::super::size_index::Totals;
 use super::*;
 
 fn entry(bytes: usize) -> Entry {
@@ -17,10 +17,10 @@ fn entry(bytes: usize) -> Entry {
         stored: Timestamp(1),
         url: "http://h/".parse().unwrap(),
         method: Some(Method::GET),
-        asked: Vec::new(),
+        vary_values: Vec::new(),
         status: StatusCode::OK,
         version: Version::HTTP_11,
-        // With this coding the body is not compressed, so its weight is known.
+        // With this coding the body is not compressed, so its size is known.
         headers: [(http::header::CONTENT_ENCODING, HeaderValue::from_static("br"))].into_iter().collect(),
         body: Bytes::from(vec![7; bytes]),
     }
@@ -83,18 +83,18 @@ fn assert_whole(store: &dyn Store) -> Totals {
     assert!(answers.keys().eq(weights.keys()), "every answer has a weight, and nothing else has");
     let mut expected = Totals::default();
     let mut by_use = BTreeMap::new();
-    for (tail, value) in &answers {
-        let weight = Weight::stored(store, tail).unwrap().unwrap();
-        assert_eq!(weight.bytes, Weight::of(tail, value));
+    for (suffix, value) in &answers {
+        let size = EntrySize::stored(store, suffix).unwrap().unwrap();
+        assert_eq!(size.bytes, EntrySize::of(suffix, value));
         expected.answers += 1;
-        expected.bytes += weight.bytes;
-        let key = [&weight.used.to_be_bytes()[..], tail].concat();
-        by_use.insert(key, weight.bytes.to_le_bytes().to_vec());
+        expected.bytes += size.bytes;
+        let key = [&size.used.to_be_bytes()[..], suffix].concat();
+        by_use.insert(key, size.bytes.to_le_bytes().to_vec());
     }
     assert_eq!(rows(store, b"t"), by_use);
     for fingerprint in rows(store, b"v").keys() {
         assert!(
-            answers.keys().any(|tail| tail.len() > FINGERPRINT && tail.starts_with(fingerprint)),
+            answers.keys().any(|suffix| suffix.len() > FINGERPRINT && suffix.starts_with(fingerprint)),
             "names without a variant"
         );
     }
@@ -116,7 +116,7 @@ impl Model {
         self.answers.values().map(|(bytes, _)| bytes).sum()
     }
 
-    fn touch(&mut self, key: (u128, Option<&'static str>)) -> bool {
+    fn record_use(&mut self, key: (u128, Option<&'static str>)) -> bool {
         self.uses += 1;
         let uses = self.uses;
         self.answers.get_mut(&key).is_some_and(|answer| {
@@ -137,7 +137,7 @@ impl Model {
         if self.bytes() <= max {
             return;
         }
-        while self.bytes() > max - max / SPARE && self.answers.len() > 1 {
+        while self.bytes() > max - max / EVICTION_SHARE && self.answers.len() > 1 {
             let oldest = self.answers.iter().min_by_key(|(_, (_, used))| *used).map(|(key, _)| *key);
             self.answers.remove(&oldest.unwrap());
             self.evicted += 1;
@@ -158,8 +158,8 @@ fn varying(variant: Option<&'static str>) -> Vec<String> {
     variant.map(|_| NAMES.to_owned()).into_iter().collect()
 }
 
-fn tail_of((number, variant_of): (u128, Option<&'static str>)) -> Tail {
-    tail(Fingerprint(number), variant_of.map(|_| variant([NAMES].into_iter(), &asked(variant_of))))
+fn tail_of((number, variant_of): (u128, Option<&'static str>)) -> KeySuffix {
+    suffix(Fingerprint(number), variant_of.map(|_| variant([NAMES].into_iter(), &asked(variant_of))))
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn the_answers_that_were_not_used_for_the_longest_time_make_room() {
         let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
         let open = || {
             let storage = Storage::of(Arc::clone(&store)).unwrap();
-            storage.bound(max);
+            storage.set_max_bytes(max);
             storage
         };
         let (mut storage, mut model, mut evicted) = (open(), Model::default(), 0);
@@ -185,7 +185,7 @@ fn the_answers_that_were_not_used_for_the_longest_time_make_room() {
                 0..40 => {
                     let entry = entry(rng.random_range(0..2_500));
                     storage.put(fingerprint, &asked(variant), &varying(variant), &entry, now).unwrap();
-                    model.put(key, Weight::of(&tail_of(key), &entry.to_bytes()), max);
+                    model.put(key, EntrySize::of(&tail_of(key), &entry.to_bytes()), max);
                     // Several changes of one URL within a batch are not tested here.
                     storage.flush().unwrap();
                 }
@@ -194,7 +194,7 @@ fn the_answers_that_were_not_used_for_the_longest_time_make_room() {
                     // A plain response matches every variant.
                     let plain = (key.0, None);
                     let expected = if model.answers.contains_key(&plain) { plain } else { key };
-                    assert_eq!(found.is_some(), model.touch(expected), "{step}: {key:?}");
+                    assert_eq!(found.is_some(), model.record_use(expected), "{step}: {key:?}");
                 }
                 90..96 => {
                     storage.remove(fingerprint, &asked(variant), &varying(variant)).unwrap();
@@ -209,7 +209,7 @@ fn the_answers_that_were_not_used_for_the_longest_time_make_room() {
             }
             if step % 10 == 0 || step > 2_990 {
                 storage.flush().unwrap();
-                let mut expected: Vec<Tail> = model.answers.keys().map(|key| tail_of(*key)).collect();
+                let mut expected: Vec<KeySuffix> = model.answers.keys().map(|key| tail_of(*key)).collect();
                 expected.sort();
                 assert!(rows(&*store, b"a").into_keys().eq(expected), "{step}");
                 assert_eq!(storage.usage(), (model.answers.len() as u64, model.bytes()));
@@ -229,7 +229,7 @@ fn a_crash_after_any_batch_leaves_a_whole_cache() {
     let mut rng = StdRng::seed_from_u64(seed);
     let recorder = Arc::new(Recorder::default());
     let storage = Storage::of(Arc::clone(&recorder) as _).unwrap();
-    storage.bound(15_000);
+    storage.set_max_bytes(15_000);
     for _ in 0..600 {
         let variant = [None, None, None, Some("de"), Some("en")][rng.random_range(0..5)];
         let fingerprint = Fingerprint(rng.random_range(0..40));
@@ -270,7 +270,7 @@ fn hits_cost_no_write_each() {
     drop(storage);
     assert_eq!(recorder.written(), before + 1);
     assert_whole(&recorder.store);
-    let used = Weight::stored(&recorder.store, &tail(Fingerprint(3), None)).unwrap().unwrap().used;
+    let used = EntrySize::stored(&recorder.store, &suffix(Fingerprint(3), None)).unwrap().unwrap().used;
     assert!(used > 19_000, "{used}");
 }
 
@@ -278,7 +278,7 @@ fn hits_cost_no_write_each() {
 fn uses_are_written_in_groups() {
     let recorder = Arc::new(Recorder::default());
     let storage = Storage::of(Arc::clone(&recorder) as _).unwrap();
-    let answers = 2 * TOUCHES as u128 + 100;
+    let answers = 2 * USES_PER_BATCH as u128 + 100;
     for n in 0..answers {
         storage.put(Fingerprint(n), &asked(None), &[], &entry(0), Timestamp(5)).unwrap();
     }
@@ -295,8 +295,8 @@ fn uses_are_written_in_groups() {
 fn a_weighing_that_was_killed_begins_again() {
     let recorder = Arc::new(Recorder::default());
     let mut batch = Batch::new();
-    for n in 0..3 * WEIGHED as u128 + 7 {
-        batch.put(answer_key(&tail(Fingerprint(n), None)), entry(5).to_bytes());
+    for n in 0..3 * SIZES_PER_BATCH as u128 + 7 {
+        batch.put(response_key(&suffix(Fingerprint(n), None)), entry(5).to_bytes());
     }
     recorder.write(&batch, Durability::Process).unwrap();
     drop(Storage::of(Arc::clone(&recorder) as _).unwrap());
@@ -304,7 +304,7 @@ fn a_weighing_that_was_killed_begins_again() {
     for batches in 1..=recorder.written() {
         let store = recorder.after(batches);
         let storage = Storage::of(Arc::clone(&store)).unwrap();
-        assert_eq!(storage.usage().0, 3 * WEIGHED as u64 + 7, "after {batches} batches");
+        assert_eq!(storage.usage().0, 3 * SIZES_PER_BATCH as u64 + 7, "after {batches} batches");
         drop(storage);
         assert_whole(&*store);
     }

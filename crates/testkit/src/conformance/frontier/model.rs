@@ -24,7 +24,7 @@ pub(super) struct Model {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Expected {
     pub(super) accepted: u64,
     pub(super) duplicates: u64,
     pub(super) refused: Vec<Request>,
@@ -32,7 +32,7 @@ pub(super) struct Told {
 
 /// Leased requests with the model's names of their leases, the number of further due requests, and the time of the
 /// first delayed one.
-pub(super) type Handed = (Vec<(u64, Request)>, u64, Option<Timestamp>);
+pub(super) type ModelLease = (Vec<(u64, Request)>, u64, Option<Timestamp>);
 
 impl Model {
     pub(super) fn new(order: Order) -> Self {
@@ -80,16 +80,16 @@ impl Model {
         None
     }
 
-    pub(super) fn push(&mut self, requests: Vec<Request>, told: &mut Told) {
+    pub(super) fn push(&mut self, requests: Vec<Request>, expected: &mut Expected) {
         for request in requests {
             match self.offer(request) {
-                None => told.accepted += 1,
-                Some(_) => told.duplicates += 1,
+                None => expected.accepted += 1,
+                Some(_) => expected.duplicates += 1,
             }
         }
     }
 
-    pub(super) fn lease(&mut self, host: &HostKey, max: usize, now: Timestamp) -> Handed {
+    pub(super) fn lease(&mut self, host: &HostKey, max: usize, now: Timestamp) -> ModelLease {
         for entry in &mut self.queue {
             if entry.host == *host && entry.at.is_some_and(|at| at <= now) {
                 entry.at = None;
@@ -110,18 +110,18 @@ impl Model {
         (handed, due, of_host().filter_map(|entry| entry.at).min())
     }
 
-    pub(super) fn settle(&mut self, lease: u64, end: End, children: Vec<Request>, told: &mut Told) {
+    pub(super) fn settle(&mut self, lease: u64, end: End, children: Vec<Request>, expected: &mut Expected) {
         if let Some(entry) = self.leased.remove(&lease) {
             match end {
                 End::Done => {}
                 End::Release => self.queue.push(entry),
-                End::Again(request) => match self.offer(*request) {
-                    None => told.accepted += 1,
-                    Some(known) => told.refused.push(known),
+                End::Reschedule(request) => match self.offer(*request) {
+                    None => expected.accepted += 1,
+                    Some(known) => expected.refused.push(known),
                 },
             }
         }
-        self.push(children, told);
+        self.push(children, expected);
     }
 }
 

@@ -6,7 +6,7 @@ use huntsman_crawler::{
     End, Frontier, HostKey, Lease, LeaseId, Order, Pushed, Request, Settled, Timestamp, meta,
 };
 
-use super::model::{Model, Told};
+use super::model::{Expected, Model};
 use super::{NOW, assigned, at, host};
 use crate::sites::Random;
 
@@ -15,7 +15,7 @@ const STEPS: usize = 10_000;
 const HOSTS: usize = 5;
 
 /// A lease, with its names in the frontier and in the model.
-struct Out {
+struct OpenLease {
     id: LeaseId,
     model: u64,
     host: HostKey,
@@ -34,8 +34,8 @@ async fn run<F: Frontier>(frontier: &F, order: Order, seed: u64) {
     frontier.open().await.expect("an empty frontier opens");
     let mut random = Random::new(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ order as u64);
     let mut model = Model::new(order);
-    let mut out: Vec<Out> = Vec::new();
-    let mut ended: Vec<Out> = Vec::new();
+    let mut out: Vec<OpenLease> = Vec::new();
+    let mut ended: Vec<OpenLease> = Vec::new();
     let mut now = NOW;
     let (mut handed_out, mut duplicates, mut refused) = (0, 0, 0);
     for step in 0..STEPS {
@@ -44,11 +44,11 @@ async fn run<F: Frontier>(frontier: &F, order: Order, seed: u64) {
             0..3 => {
                 let batch: Vec<Request> =
                     (0..random.below(4)).map(|_| random_request(&mut random, now)).collect();
-                let (before, mut told) = (model.earliest(), Told::default());
-                model.push(batch.clone(), &mut told);
+                let (before, mut expected) = (model.earliest(), Expected::default());
+                model.push(batch.clone(), &mut expected);
                 let pushed = frontier.push(batch).await.expect("push");
-                compare(&pushed, &told, &before, &model.earliest(), &place());
-                duplicates += told.duplicates;
+                compare(&pushed, &expected, &before, &model.earliest(), &place());
+                duplicates += expected.duplicates;
             }
             3..6 => {
                 let name = host(&format!("h{}", random.below(HOSTS)));
@@ -67,11 +67,11 @@ async fn run<F: Frontier>(frontier: &F, order: Order, seed: u64) {
                         place()
                     );
                     assert_eq!(request.host(), name);
-                    out.push(Out { id, model, host: name.clone(), request });
+                    out.push(OpenLease { id, model, host: name.clone(), request });
                 }
             }
             6..9 => {
-                let (before, mut told) = (model.earliest(), Told::default());
+                let (before, mut expected) = (model.earliest(), Expected::default());
                 let mut batch = Vec::new();
                 for _ in 0..=random.below(3) {
                     // Sometimes it uses a lease that has already ended.
@@ -83,15 +83,15 @@ async fn run<F: Frontier>(frontier: &F, order: Order, seed: u64) {
                     let this = from.swap_remove(index);
                     let end = |random: &mut Random| match random.below(6) {
                         0 => End::Release,
-                        1 => End::Again(Box::new(random_request(random, now))),
-                        2 => End::Again(Box::new(retry(&this.request, random, now))),
+                        1 => End::Reschedule(Box::new(random_request(random, now))),
+                        2 => End::Reschedule(Box::new(retry(&this.request, random, now))),
                         _ => End::Done,
                     };
                     let mut twin = random.clone();
                     let (for_model, for_frontier) = (end(&mut twin), end(&mut random));
                     let children: Vec<Request> =
                         (0..random.below(2)).map(|_| random_request(&mut random, now)).collect();
-                    model.settle(this.model, for_model, children.clone(), &mut told);
+                    model.settle(this.model, for_model, children.clone(), &mut expected);
                     let settled =
                         Settled { lease: this.id, host: this.host.clone(), end: for_frontier, children };
                     batch.push(settled);
@@ -100,8 +100,8 @@ async fn run<F: Frontier>(frontier: &F, order: Order, seed: u64) {
                 let excess = ended.len().saturating_sub(50);
                 ended.drain(..excess);
                 let pushed = frontier.settle(batch).await.expect("settle");
-                compare(&pushed, &told, &before, &model.earliest(), &place());
-                refused += told.refused.len();
+                compare(&pushed, &expected, &before, &model.earliest(), &place());
+                refused += expected.refused.len();
             }
             _ => now = Timestamp(now.0 + random.below(3_000_000) as u64),
         }
@@ -113,7 +113,7 @@ async fn run<F: Frontier>(frontier: &F, order: Order, seed: u64) {
         "too little happened to judge: {handed_out} handed out, {duplicates} duplicates, {refused} refused"
     );
     for this in out {
-        model.settle(this.model, End::Release, Vec::new(), &mut Told::default());
+        model.settle(this.model, End::Release, Vec::new(), &mut Expected::default());
         let settled = Settled { lease: this.id, host: this.host, end: End::Release, children: Vec::new() };
         frontier.settle(vec![settled]).await.expect("settle");
     }
@@ -123,13 +123,13 @@ async fn run<F: Frontier>(frontier: &F, order: Order, seed: u64) {
 
 fn compare(
     pushed: &Pushed,
-    told: &Told,
+    expected: &Expected,
     before: &BTreeMap<HostKey, Timestamp>,
     after: &BTreeMap<HostKey, Timestamp>,
     place: &str,
 ) {
-    assert_eq!((pushed.accepted, pushed.duplicates), (told.accepted, told.duplicates), "{place}");
-    assert_eq!(pushed.refused, told.refused, "{place}");
+    assert_eq!((pushed.accepted, pushed.duplicates), (expected.accepted, expected.duplicates), "{place}");
+    assert_eq!(pushed.refused, expected.refused, "{place}");
     let is_woken = |(host, at): &(&HostKey, &Timestamp)| before.get(*host).is_none_or(|old| *at < old);
     let expected: BTreeSet<&HostKey> = after.iter().filter(is_woken).map(|(host, _)| host).collect();
     let woken: BTreeSet<&HostKey> = pushed.woken.iter().collect();

@@ -9,7 +9,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::disk::Disk;
-use super::plan::{Mishap, Plan, When};
+use super::plan::{Incident, Plan, When};
 use super::trace::Trace;
 use super::web::{Tries, Web};
 
@@ -17,7 +17,7 @@ use super::web::{Tries, Web};
 const BEGINNING: Timestamp = Timestamp(1_700_000_000_000_000);
 
 /// More requests than any crawl of such a web can need.
-const MOST_FETCHES: usize = 20_000;
+const MAX_FETCHES: usize = 20_000;
 
 /// A request that reached the downloader.
 #[derive(Clone, Debug)]
@@ -32,15 +32,15 @@ pub(super) struct Fetch {
 
 /// The simulated world; clones share it.
 #[derive(Clone)]
-pub(super) struct World {
+pub(super) struct Environment {
     pub(super) web: Arc<Web>,
     pub(super) disk: Disk,
     pub(super) seed: u64,
-    seen: Arc<Mutex<Seen>>,
+    seen: Arc<Mutex<Observed>>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct Observed {
     trace: Trace,
     broken: Vec<String>,
     fetches: Vec<Fetch>,
@@ -53,36 +53,42 @@ struct Seen {
     life: u32,
     steps: u64,
     /// The mishaps that are due at steps of this life.
-    at_steps: Vec<(u64, Mishap)>,
-    tell: Option<mpsc::UnboundedSender<Mishap>>,
+    at_steps: Vec<(u64, Incident)>,
+    tell: Option<mpsc::UnboundedSender<Incident>>,
     /// The process has ended; tasks of it that are still running no longer affect the world.
     dead: bool,
 }
 
-impl World {
+impl Environment {
     pub(super) fn new(seed: u64, plan: &Plan) -> Self {
-        let world = Self { web: Arc::new(Web::new(seed)), disk: Disk::default(), seed, seen: Arc::default() };
-        world.seen().trace.note(plan.to_string());
-        world
+        let environment =
+            Self { web: Arc::new(Web::new(seed)), disk: Disk::default(), seed, seen: Arc::default() };
+        environment.seen().trace.note(plan.to_string());
+        environment
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, Observed> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a life; it must be called within its runtime. Mishaps that are due at a step are sent to `tell`.
-    pub(super) fn begin(&self, life: u32, mishaps: &[(When, Mishap)], tell: mpsc::UnboundedSender<Mishap>) {
+    pub(super) fn begin(
+        &self,
+        life: u32,
+        incidents: &[(When, Incident)],
+        tell: mpsc::UnboundedSender<Incident>,
+    ) {
         let mut seen = self.seen();
         seen.life = life;
         seen.began = Some(Instant::now());
         seen.steps = 0;
         seen.dead = false;
         seen.tell = Some(tell);
-        let at_step = |(when, mishap): &(When, Mishap)| match when {
-            When::Step(step) => Some((*step, *mishap)),
+        let at_step = |(when, incident): &(When, Incident)| match when {
+            When::Step(step) => Some((*step, *incident)),
             When::At(_) => None,
         };
-        seen.at_steps = mishaps.iter().filter_map(at_step).collect();
+        seen.at_steps = incidents.iter().filter_map(at_step).collect();
     }
 
     /// Ends the process.
@@ -115,16 +121,16 @@ impl World {
         let (steps, now) = (seen.steps, seen.now());
         let line = format!("{:>12.6} {steps:>5} {}", now.as_secs_f64(), what());
         seen.trace.note(line);
-        let due: Vec<Mishap> =
-            seen.at_steps.iter().filter(|(step, _)| *step == steps).map(|(_, mishap)| *mishap).collect();
-        for mishap in due {
-            if mishap.is_death() {
+        let due: Vec<Incident> =
+            seen.at_steps.iter().filter(|(step, _)| *step == steps).map(|(_, incident)| *incident).collect();
+        for incident in due {
+            if incident.is_death() {
                 // From here on, actions of this process are not recorded.
                 seen.dead = true;
                 self.disk.unmount();
             }
             if let Some(tell) = &seen.tell {
-                let _ = tell.send(mishap);
+                let _ = tell.send(incident);
             }
         }
     }
@@ -162,9 +168,9 @@ impl World {
         *tries += 1;
         let fetch = Fetch { life: seen.life, request: request.clone(), nth, at: seen.now() };
         seen.fetches.push(fetch);
-        let is_endless = seen.fetches.len() == MOST_FETCHES;
+        let is_endless = seen.fetches.len() == MAX_FETCHES;
         if is_endless && let Some(tell) = &seen.tell {
-            let _ = tell.send(Mishap::Kill);
+            let _ = tell.send(Incident::Kill);
         }
         drop(seen);
         if is_endless {
@@ -197,7 +203,7 @@ impl World {
     }
 }
 
-impl Seen {
+impl Observed {
     fn now(&self) -> Duration {
         self.before + self.began.map_or(Duration::ZERO, |began| began.elapsed())
     }

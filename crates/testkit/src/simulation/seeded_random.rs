@@ -7,7 +7,7 @@ use crate::sites::Random;
 
 /// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub(super) struct Dice(Random);
+pub(super) struct SeededRandom(Random);
 
 /// A hash of bytes (FNV-1a).
 pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
@@ -15,7 +15,7 @@ pub(super) fn hash(seed: u64, bytes: &[u8]) -> u64 {
     bytes.iter().fold(start, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-impl Dice {
+impl SeededRandom {
     /// The stream for a named thing in the world of a seed.
     pub(super) fn of(seed: u64, thing: &str) -> Self {
         Self(Random::new(hash(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), thing.as_bytes())))

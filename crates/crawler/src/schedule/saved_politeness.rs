@@ -6,14 +6,14 @@ use crate::clock::Timestamp;
 
 /// What was learnt from the responses of a host. Failures are not stored: a restart is a new chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Learnt {
+pub(crate) struct SavedPoliteness {
     /// Delay between starts, without the delay of robots.txt.
     pub(crate) delay: Duration,
     /// No request before this time, because of `Retry-After`.
     pub(crate) sleep_until: Timestamp,
 }
 
-impl Learnt {
+impl SavedPoliteness {
     /// Both numbers in microseconds, little-endian.
     pub(crate) fn to_bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 ///
 /// A concurrent reader may see a row that is being marked in either state; the lock of the language orders them.
 #[derive(Debug)]
-pub(super) struct Dead {
+pub(super) struct Tombstones {
     rows: usize,
     count: AtomicUsize,
     bits: OnceLock<Box<[AtomicU64]>>,
 }
 
-impl Dead {
+impl Tombstones {
     /// No dead rows among this number of rows.
     pub(super) fn none(rows: usize) -> Self {
         Self { rows, count: AtomicUsize::new(0), bits: OnceLock::new() }

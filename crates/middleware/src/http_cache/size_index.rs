@@ -8,7 +8,7 @@ use huntsman_crawler::{Error, Result};
 use huntsman_store::{Batch, Store};
 
 /// The key of an entry without its prefix: the fingerprint, and a hash of the varying headers if there are any.
-pub(super) type Tail = Vec<u8>;
+pub(super) type KeySuffix = Vec<u8>;
 
 /// Bytes that an entry takes besides its key and value: its two rows here.
 const ROWS: u64 = 128;
@@ -20,21 +20,21 @@ const BY_USE: u8 = b't';
 
 /// Size and last use of one entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Weight {
+pub(super) struct EntrySize {
     pub(super) bytes: u64,
     /// Last use in microseconds, increased where two uses would be equal.
     pub(super) used: u64,
 }
 
-impl Weight {
+impl EntrySize {
     /// What an answer weighs.
-    pub(super) fn of(tail: &[u8], value: &[u8]) -> u64 {
-        (1 + tail.len() + value.len()) as u64 + ROWS
+    pub(super) fn of(suffix: &[u8], value: &[u8]) -> u64 {
+        (1 + suffix.len() + value.len()) as u64 + ROWS
     }
 
     /// As a store has it.
-    pub(super) fn stored(store: &dyn Store, tail: &[u8]) -> Result<Option<Self>> {
-        let Some(bytes) = store.get(&row(tail))? else { return Ok(None) };
+    pub(super) fn stored(store: &dyn Store, suffix: &[u8]) -> Result<Option<Self>> {
+        let Some(bytes) = store.get(&row(suffix))? else { return Ok(None) };
         let (numbers, rest) = bytes.as_chunks::<8>();
         let ([bytes, used], []) = (numbers, rest) else { return Err(damaged()) };
         Ok(Some(Self { bytes: u64::from_le_bytes(*bytes), used: u64::from_le_bytes(*used) }))
@@ -74,24 +74,24 @@ impl Totals {
 }
 
 fn damaged() -> Error {
-    Error::msg("the sizes of its answers are damaged; remove the directory")
+    Error::msg("the sizes of its responses are damaged; remove the directory")
 }
 
-fn row(tail: &[u8]) -> Vec<u8> {
-    [b"m", tail].concat()
+fn row(suffix: &[u8]) -> Vec<u8> {
+    [b"m", suffix].concat()
 }
 
-fn row_by_use(used: u64, tail: &[u8]) -> Vec<u8> {
-    [&[BY_USE], &used.to_be_bytes()[..], tail].concat()
+fn row_by_use(used: u64, suffix: &[u8]) -> Vec<u8> {
+    [&[BY_USE], &used.to_be_bytes()[..], suffix].concat()
 }
 
-/// Changed weights that may not be in the store yet, with the number of the change.
-type Pending = HashMap<Tail, (u64, Option<Weight>), foldhash::fast::RandomState>;
+/// Changed sizes that may not be in the store yet, with the number of the change.
+type Pending = HashMap<KeySuffix, (u64, Option<EntrySize>), foldhash::fast::RandomState>;
 
 /// The totals and the changes to them that are not yet written. Changes are made one at a time and written in order,
 /// each in one batch with the entries it describes, so that a crash leaves both or neither.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct SizeIndex {
     store: Arc<dyn Store>,
     pub(super) totals: Totals,
     changes: u64,
@@ -103,16 +103,16 @@ pub(super) struct Ledger {
 /// One change being made.
 #[derive(Debug)]
 pub(super) struct Change<'a> {
-    ledger: &'a mut Ledger,
+    size_index: &'a mut SizeIndex,
     batch: Batch,
-    changed: Vec<Tail>,
+    changed: Vec<KeySuffix>,
 }
 
 /// The follow-up of a change when it is in the store.
 #[derive(Debug)]
 pub(super) struct Written {
     number: u64,
-    changed: Vec<Tail>,
+    changed: Vec<KeySuffix>,
     pending: Arc<Mutex<Pending>>,
 }
 
@@ -120,7 +120,7 @@ fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Ledger {
+impl SizeIndex {
     pub(super) fn new(store: Arc<dyn Store>, totals: Totals) -> Self {
         Self { store, totals, changes: 0, pending: Arc::default() }
     }
@@ -128,32 +128,32 @@ impl Ledger {
     /// Begins a change.
     pub(super) fn change(&mut self) -> Change<'_> {
         self.changes += 1;
-        Change { ledger: self, batch: Batch::new(), changed: Vec::new() }
+        Change { size_index: self, batch: Batch::new(), changed: Vec::new() }
     }
 
-    /// The weight of an answer after all changes.
-    pub(super) fn weight(&self, tail: &[u8]) -> Result<Option<Weight>> {
-        if let Some((_, weight)) = lock(&self.pending).get(tail) {
-            return Ok(*weight);
+    /// The size of an answer after all changes.
+    pub(super) fn size(&self, suffix: &[u8]) -> Result<Option<EntrySize>> {
+        if let Some((_, size)) = lock(&self.pending).get(suffix) {
+            return Ok(*size);
         }
-        Weight::stored(&*self.store, tail)
+        EntrySize::stored(&*self.store, suffix)
     }
 
     /// The entries that were unused for the longest time, as far as they are in the store: enough to free the given
     /// bytes, at most `most`.
-    pub(super) fn oldest(&self, bytes: u64, most: u64) -> Result<Vec<Tail>> {
-        let (mut tails, mut freed) = (Vec::new(), 0);
-        self.store.scan(&[BY_USE], &mut |key, weight| {
-            if freed >= bytes || tails.len() as u64 >= most {
+    pub(super) fn oldest(&self, bytes: u64, most: u64) -> Result<Vec<KeySuffix>> {
+        let (mut suffixes, mut freed) = (Vec::new(), 0);
+        self.store.scan(&[BY_USE], &mut |key, size| {
+            if freed >= bytes || suffixes.len() as u64 >= most {
                 return false;
             }
-            if let (Some(tail), Ok(weight)) = (key.get(9..), weight.try_into()) {
-                tails.push(tail.to_vec());
-                freed += u64::from_le_bytes(weight);
+            if let (Some(suffix), Ok(size)) = (key.get(9..), size.try_into()) {
+                suffixes.push(suffix.to_vec());
+                freed += u64::from_le_bytes(size);
             }
             true
         })?;
-        Ok(tails)
+        Ok(suffixes)
     }
 }
 
@@ -163,56 +163,56 @@ impl Change<'_> {
         &mut self.batch
     }
 
-    /// As [`Ledger::weight`].
-    pub(super) fn weight(&self, tail: &[u8]) -> Result<Option<Weight>> {
-        self.ledger.weight(tail)
+    /// As [`SizeIndex::size`].
+    pub(super) fn size(&self, suffix: &[u8]) -> Result<Option<EntrySize>> {
+        self.size_index.size(suffix)
     }
 
-    /// Sets the weight of an entry; `None` removes it.
-    pub(super) fn set(&mut self, tail: &[u8], weight: Option<Weight>) -> Result<()> {
-        let old = self.weight(tail)?;
-        let totals = &mut self.ledger.totals;
+    /// Sets the size of an entry; `None` removes it.
+    pub(super) fn set(&mut self, suffix: &[u8], size: Option<EntrySize>) -> Result<()> {
+        let old = self.size(suffix)?;
+        let totals = &mut self.size_index.totals;
         if let Some(old) = old {
-            self.batch.delete(row_by_use(old.used, tail));
+            self.batch.delete(row_by_use(old.used, suffix));
             totals.answers = totals.answers.saturating_sub(1);
             totals.bytes = totals.bytes.saturating_sub(old.bytes);
         }
-        match weight {
+        match size {
             Some(new) => {
-                self.batch.put(row(tail), [new.bytes.to_le_bytes(), new.used.to_le_bytes()].concat());
-                self.batch.put(row_by_use(new.used, tail), new.bytes.to_le_bytes());
+                self.batch.put(row(suffix), [new.bytes.to_le_bytes(), new.used.to_le_bytes()].concat());
+                self.batch.put(row_by_use(new.used, suffix), new.bytes.to_le_bytes());
                 totals.answers += 1;
                 totals.bytes += new.bytes;
                 totals.used = totals.used.max(new.used);
             }
-            None if old.is_some() => self.batch.delete(row(tail)),
+            None if old.is_some() => self.batch.delete(row(suffix)),
             None => return Ok(()),
         }
-        lock(&self.ledger.pending).insert(tail.to_vec(), (self.ledger.changes, weight));
-        self.changed.push(tail.to_vec());
+        lock(&self.size_index.pending).insert(suffix.to_vec(), (self.size_index.changes, size));
+        self.changed.push(suffix.to_vec());
         Ok(())
     }
 
     /// Returns the batch, and the follow-up for when it is written.
     pub(super) fn finish(mut self) -> (Batch, Written) {
-        self.batch.put(TOTALS, self.ledger.totals.to_bytes());
+        self.batch.put(TOTALS, self.size_index.totals.to_bytes());
         self.finish_part()
     }
 
     /// As [`Change::finish`], without the totals: the cache does not count as measured yet.
     pub(super) fn finish_part(self) -> (Batch, Written) {
-        let pending = Arc::clone(&self.ledger.pending);
-        (self.batch, Written { number: self.ledger.changes, changed: self.changed, pending })
+        let pending = Arc::clone(&self.size_index.pending);
+        (self.batch, Written { number: self.size_index.changes, changed: self.changed, pending })
     }
 }
 
 impl Written {
-    /// Removes pending weights that the store now has, unless a later change replaced them.
+    /// Removes pending sizes that the store now has, unless a later change replaced them.
     pub(super) fn done(self) {
         let mut pending = lock(&self.pending);
-        for tail in &self.changed {
-            if pending.get(tail).is_some_and(|(number, _)| *number == self.number) {
-                pending.remove(tail);
+        for suffix in &self.changed {
+            if pending.get(suffix).is_some_and(|(number, _)| *number == self.number) {
+                pending.remove(suffix);
             }
         }
     }

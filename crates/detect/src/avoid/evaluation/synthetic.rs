@@ -1,12 +1,12 @@
 //! Generates the sites: their requests in order, and the content of each.
 
 use super::case::CaseRequest;
-use super::dice::Dice;
+use super::seeded_random::SeededRandom;
 
 /// The content of a wall, which no page has.
 const WALL: u64 = 999_999;
 
-fn shuffled(mut requests: Vec<CaseRequest>, dice: &mut Dice) -> Vec<CaseRequest> {
+fn shuffled(mut requests: Vec<CaseRequest>, dice: &mut SeededRandom) -> Vec<CaseRequest> {
     dice.shuffle(&mut requests);
     requests
 }
@@ -16,7 +16,7 @@ fn wall(url: &str) -> CaseRequest {
 }
 
 pub(super) fn forum(seed: u64, adjacent: bool) -> Vec<CaseRequest> {
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let mut groups: Vec<Vec<CaseRequest>> = Vec::new();
     for topic in 0..700 {
         let pages = if topic % 5 < 4 { 1 } else { 5 };
@@ -52,7 +52,7 @@ pub(super) fn forum(seed: u64, adjacent: bool) -> Vec<CaseRequest> {
 }
 
 pub(super) fn path_sessions(seed: u64) -> Vec<CaseRequest> {
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let mut requests = Vec::new();
     for n in 0..700 {
         for _ in 0..dice.within(2, 3) {
@@ -71,11 +71,11 @@ pub(super) fn copies(seed: u64) -> Vec<CaseRequest> {
             CaseRequest::new(&format!("http://p.example/article/{n}/"), n),
         ]
     };
-    shuffled((0..700).flat_map(of).collect(), &mut Dice::new(seed))
+    shuffled((0..700).flat_map(of).collect(), &mut SeededRandom::new(seed))
 }
 
 pub(super) fn tracking(seed: u64) -> Vec<CaseRequest> {
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let mut requests = Vec::new();
     for n in 0..700 {
         requests.push(CaseRequest::new(&format!("http://t.example/a/{n}"), n));
@@ -92,7 +92,7 @@ pub(super) fn tracking(seed: u64) -> Vec<CaseRequest> {
 }
 
 pub(super) fn decisive_path(seed: u64) -> Vec<CaseRequest> {
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let mut requests = Vec::new();
     for n in 0..350 {
         for page in 1..=dice.within(3, 5) {
@@ -107,14 +107,14 @@ pub(super) fn decisive_path(seed: u64) -> Vec<CaseRequest> {
 pub(super) fn two_hosts(seed: u64, first: &str, second: &str) -> Vec<CaseRequest> {
     let of =
         |n: u64| (1..=6).map(move |page| CaseRequest::new(&format!("http://{first}/doc/{n}?page={page}"), n));
-    let mut requests = shuffled((0..150).flat_map(of).collect(), &mut Dice::new(seed));
+    let mut requests = shuffled((0..150).flat_map(of).collect(), &mut SeededRandom::new(seed));
     let list = |page: u64| CaseRequest::new(&format!("http://{second}/list?page={page}"), 10_000 + page);
     requests.extend((0..240).map(list));
     requests
 }
 
 pub(super) fn site_change(seed: u64) -> Vec<CaseRequest> {
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let views = |n: u64, contents: [u64; 3]| {
         ["a", "b", "c"].into_iter().zip(contents).map(move |(view, content)| {
             CaseRequest::new(&format!("http://v.example/x/{n}?view={view}"), content)
@@ -143,7 +143,7 @@ pub(super) fn wall_in_the_middle() -> Vec<CaseRequest> {
 }
 
 pub(super) fn warm_up_copies(seed: u64) -> Vec<CaseRequest> {
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let mut topic =
         |n: u64| CaseRequest::new(&format!("http://u.example/topic?t={n}&sid={}", dice.session()), n);
     let first: Vec<CaseRequest> = (0..300).map(|at| topic(at / 20)).collect();
@@ -155,11 +155,11 @@ pub(super) fn warm_up_copies(seed: u64) -> Vec<CaseRequest> {
 
 pub(super) fn all_different(seed: u64) -> Vec<CaseRequest> {
     let of = |n: u64| CaseRequest::new(&format!("http://a.example/{}/x?id={n}&v={}", n % 7, n % 11), n);
-    shuffled((0..1_500).map(of).collect(), &mut Dice::new(seed))
+    shuffled((0..1_500).map(of).collect(), &mut SeededRandom::new(seed))
 }
 
 pub(super) fn endless_sessions(seed: u64) -> Vec<CaseRequest> {
-    let mut dice = Dice::new(seed);
+    let mut dice = SeededRandom::new(seed);
     let mut of = |n: u64| {
         let url = format!("http://i.example/in;jsessionid={}/p{}", dice.session(), n % 8);
         CaseRequest::new(&url, n % 8)

@@ -8,20 +8,20 @@ use crate::clock::Timestamp;
 use crate::error::Result;
 use crate::host::HostKey;
 use crate::job::{Change, Persist};
-use crate::schedule::{Learnt, Scheduler};
+use crate::schedule::{SavedPoliteness, Scheduler};
 
 /// First what the last run learnt, until the scheduler has taken it over; then what this run learns, until it is
 /// saved.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KeptHosts(Arc<Mutex<Hosts>>);
+pub(crate) struct PersistedHosts(Arc<Mutex<Hosts>>);
 
 #[derive(Debug, Default)]
 struct Hosts {
-    restored: HashMap<HostKey, Learnt>,
-    changes: HashMap<HostKey, Option<Learnt>>,
+    restored: HashMap<HostKey, SavedPoliteness>,
+    changes: HashMap<HostKey, Option<SavedPoliteness>>,
 }
 
-impl KeptHosts {
+impl PersistedHosts {
     /// Passes the stored knowledge to the scheduler.
     pub(crate) fn restore(&self, scheduler: &mut Scheduler) {
         scheduler.resume_with(std::mem::take(&mut self.lock().restored));
@@ -40,7 +40,7 @@ impl KeptHosts {
     }
 }
 
-impl Persist for KeptHosts {
+impl Persist for PersistedHosts {
     fn name(&self) -> String {
         "hosts".to_owned()
     }
@@ -52,9 +52,9 @@ impl Persist for KeptHosts {
     fn load_entry(&self, key: &[u8], value: &[u8]) -> Result<()> {
         let mut hosts = self.lock();
         let host = HostKey::new(&String::from_utf8_lossy(key));
-        match Learnt::from_bytes(value) {
-            Some(learnt) if !learnt.delay.is_zero() || learnt.sleep_until > Timestamp::wall() => {
-                hosts.restored.insert(host, learnt);
+        match SavedPoliteness::from_bytes(value) {
+            Some(politeness) if !politeness.delay.is_zero() || politeness.sleep_until > Timestamp::wall() => {
+                hosts.restored.insert(host, politeness);
             }
             // The entry is outdated or not readable; the scheduler learns it again.
             _ => {
@@ -70,8 +70,8 @@ impl Persist for KeptHosts {
 
     fn save_entries(&self) -> Result<Vec<Change>> {
         let changes = std::mem::take(&mut self.lock().changes);
-        let bytes = |(host, learnt): (HostKey, Option<Learnt>)| {
-            (host.as_str().as_bytes().to_vec(), learnt.map(|learnt| learnt.to_bytes().to_vec()))
+        let bytes = |(host, politeness): (HostKey, Option<SavedPoliteness>)| {
+            (host.as_str().as_bytes().to_vec(), politeness.map(|politeness| politeness.to_bytes().to_vec()))
         };
         Ok(changes.into_iter().map(bytes).collect())
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use huntsman_crawler::robots::{MAX_BYTES, Robots, RobotsAgent};
 use huntsman_crawler::{Change, Component, Persist, Result, Timestamp};
 
-use super::{Entry, Inner, Known, Learnt, RobotsTxt};
+use super::{CachedVerdict, Entry, FetchedRules, Inner, RobotsTxt};
 
 /// The default level of zstd.
 const LEVEL: i32 = 3;
@@ -19,23 +19,23 @@ const NONE: u8 = b'n';
 /// Serializes a file that is valid until a time: the kind, the time in microseconds (little-endian), the file.
 pub(super) fn file(until: Timestamp, body: &[u8]) -> Vec<u8> {
     let body = &body[..body.len().min(MAX_BYTES + 1)];
-    let mut kept = vec![FILE];
-    kept.extend_from_slice(&until.0.to_le_bytes());
+    let mut stored = vec![FILE];
+    stored.extend_from_slice(&until.0.to_le_bytes());
     // Compression in memory fails only for lack of memory; an empty file has the same rules as a missing one.
-    kept.extend(zstd::bulk::compress(body, LEVEL).unwrap_or_default());
-    kept
+    stored.extend(zstd::bulk::compress(body, LEVEL).unwrap_or_default());
+    stored
 }
 
 /// Serializes the fact that there is no file, valid until a time.
 pub(super) fn none(until: Timestamp) -> Vec<u8> {
-    let mut kept = vec![NONE];
-    kept.extend_from_slice(&until.0.to_le_bytes());
-    kept
+    let mut stored = vec![NONE];
+    stored.extend_from_slice(&until.0.to_le_bytes());
+    stored
 }
 
 /// The kind, the time, and the rules for a product token.
-fn read(kept: &[u8], token: &str) -> Option<(Timestamp, RobotsAgent)> {
-    let (&kind, rest) = kept.split_first()?;
+fn read(stored: &[u8], token: &str) -> Option<(Timestamp, RobotsAgent)> {
+    let (&kind, rest) = stored.split_first()?;
     let (until, file) = rest.split_first_chunk()?;
     let until = Timestamp(u64::from_le_bytes(*until));
     match kind {
@@ -88,8 +88,8 @@ impl Inner {
             Some((name, (until, rules))) if until > now => {
                 // The clock may have been wrong, or the limit may be shorter now than it was then.
                 let until = until.min(now + self.ttl.max(Duration::from_secs(1)));
-                let learnt = Learnt::from(self.judge(rules, until));
-                cache.restore(name, learnt.known);
+                let fetched = FetchedRules::from(self.verdict(rules, until));
+                cache.restore(name, fetched.cached);
             }
             _ => {
                 if let Some(changes) = &mut cache.changes {
@@ -102,11 +102,11 @@ impl Inner {
 
 impl super::Cache {
     /// Adds a result of an earlier run to the cache.
-    fn restore(&mut self, key: &str, known: Known) {
+    fn restore(&mut self, key: &str, cached: CachedVerdict) {
         self.clock += 1;
-        let bytes = known.bytes();
-        let entry = Entry { known: known.into(), failures: 0 };
+        let bytes = cached.bytes();
+        let entry = Entry { cached: cached.into(), failures: 0 };
         self.entries.insert(key.to_owned(), (Arc::new(entry), self.clock));
-        self.grown(bytes);
+        self.add_bytes(bytes);
     }
 }

@@ -1,26 +1,26 @@
-//! Prior knowledge about slots: the user's rulings, and parameters whose use is the same everywhere.
+//! Prior knowledge about slots: the user's overrides, and parameters whose use is the same everywhere.
 
 use super::shape::{HOST, Name};
 use huntsman_text::urlparts::name_matches;
 
-/// The user's rulings about slots of URLs, which override what is learnt.
+/// The user's overrides about slots of URLs, which take precedence over what is learnt.
 ///
 /// An entry is the name of a parameter, such as `sid` or `utm_*` (`*` stands for anything, case is ignored); the number of a path segment
 /// from 0, such as `/2`; or `host`.
 ///
 /// ```
-/// use huntsman_detect::avoid::{Decision, Options, PageText, Predictor, Rulings};
+/// use huntsman_detect::avoid::{Attempt, Decision, Options, PageText, Predictor, Overrides};
 /// use url::Url;
 ///
-/// let rulings = Rulings { pinned: vec!["sid".into()], forbidden: vec!["page".into()] };
-/// let mut predictor = Predictor::new(Options::default()).with_rulings(rulings);
+/// let overrides = Overrides { pinned: vec!["sid".into()], forbidden: vec!["page".into()] };
+/// let mut predictor = Predictor::new(Options::default()).with_overrides(overrides);
 /// let url = |sid: u32| Url::parse(&format!("https://h.example/news?sid={sid}")).unwrap();
 /// predictor.learn("h.example", &url(1), PageText::of([(1, "what is new today")]));
-/// let Decision::Drop(reason) = predictor.decide("h.example", &url(2), false) else { panic!("it is known") };
+/// let Decision::Drop(reason) = predictor.decide("h.example", &url(2), Attempt::Regular) else { panic!("it is known") };
 /// assert_eq!(reason.equals.as_deref(), Some("https://h.example/news?sid=1"));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rulings {
+pub struct Overrides {
     /// Slots that never matter: a URL is skipped once another one that differs only in them was fetched. No warm-up, no exploration.
     pub pinned: Vec<String>,
     /// Slots that always matter: no URL is skipped on the assumption that they do not. Takes precedence over `pinned`.
@@ -29,10 +29,10 @@ pub struct Rulings {
 
 /// Prior knowledge about a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Fixed {
+pub(crate) enum PriorKnowledge {
     /// None.
     #[default]
-    No,
+    None,
     /// The slot never matters.
     Pinned,
     /// The slot always matters.
@@ -41,22 +41,22 @@ pub(crate) enum Fixed {
     Tracking,
 }
 
-impl Rulings {
+impl Overrides {
     pub(crate) fn is_empty(&self) -> bool {
         self.pinned.is_empty() && self.forbidden.is_empty()
     }
 
-    pub(crate) fn of(&self, name: Name, label: &str) -> Fixed {
+    pub(crate) fn of(&self, name: Name, label: &str) -> PriorKnowledge {
         if !self.is_empty() {
             let names = |patterns: &[String]| patterns.iter().any(|pattern| is_named(pattern, name, label));
             if names(&self.forbidden) {
-                return Fixed::Forbidden;
+                return PriorKnowledge::Forbidden;
             }
             if names(&self.pinned) {
-                return Fixed::Pinned;
+                return PriorKnowledge::Pinned;
             }
         }
-        if is_tracking(label) { Fixed::Tracking } else { Fixed::No }
+        if is_tracking(label) { PriorKnowledge::Tracking } else { PriorKnowledge::None }
     }
 }
 

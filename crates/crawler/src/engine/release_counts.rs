@@ -6,23 +6,23 @@ use std::sync::{Mutex, PoisonError};
 use crate::request::Fingerprint;
 
 /// A request that was returned to the queue this often without being settled is dropped with the reason `given_back`.
-pub(crate) const MOST_GIVEN_BACK: u32 = 3;
+pub(crate) const MAX_RELEASES: u32 = 3;
 
 /// The counts of one run. Runs that were killed do not count, because a slow page may be in flight at every kill.
 #[derive(Debug, Default)]
-pub(crate) struct GivenBack(Mutex<HashMap<Fingerprint, u32>>);
+pub(crate) struct ReleaseCounts(Mutex<HashMap<Fingerprint, u32>>);
 
-impl GivenBack {
+impl ReleaseCounts {
     /// Counts a request that is about to be returned to the queue. Returns whether the limit is reached.
-    pub(crate) fn is_too_often(&self, request: Fingerprint) -> bool {
+    pub(crate) fn count_release(&self, request: Fingerprint) -> bool {
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let count = counts.entry(request).or_default();
         *count += 1;
-        *count >= MOST_GIVEN_BACK
+        *count >= MAX_RELEASES
     }
 
     /// Forgets a request that was settled.
-    pub(crate) fn settled(&self, request: Fingerprint) {
+    pub(crate) fn forget(&self, request: Fingerprint) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&request);
     }
 }
@@ -38,9 +38,9 @@ mod tests {
         let fingerprinter = Fingerprinter::from_settings(&Settings::default()).unwrap();
         let [a, b] = ["http://h.example/a", "http://h.example/b"]
             .map(|url| fingerprinter.of(&Request::parse(url).unwrap()));
-        let counts = GivenBack::default();
-        assert_eq!([a, b, a, a].map(|request| counts.is_too_often(request)), [false, false, false, true]);
-        counts.settled(a);
-        assert_eq!([a, b, b].map(|request| counts.is_too_often(request)), [false, false, true]);
+        let counts = ReleaseCounts::default();
+        assert_eq!([a, b, a, a].map(|request| counts.count_release(request)), [false, false, false, true]);
+        counts.forget(a);
+        assert_eq!([a, b, b].map(|request| counts.count_release(request)), [false, false, true]);
     }
 }
