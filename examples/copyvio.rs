@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use huntsman::middleware::copyvio::{CheckPlan, Links, Reading, Subject, Sweep, Workspace, external_links};
 use huntsman::prelude::*;
+use huntsman::sweep::{CheckPlan, Links, Reading, Subject, Sweep, Workspace, external_links};
 use huntsman_testkit::Site;
 
 /// The words of a story.

@@ -51,6 +51,7 @@ pub use huntsman_middleware as middleware;
 pub use huntsman_output as output;
 pub use huntsman_serve as serve;
 pub use huntsman_store as store;
+pub use huntsman_sweep as sweep;
 pub use huntsman_text as text;
 
 /// The names that most spiders need.

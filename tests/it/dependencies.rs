@@ -59,6 +59,19 @@ fn crates_depend_only_downwards() {
             &["huntsman-crawler", "huntsman-detect", "huntsman-files", "huntsman-middleware"],
         ),
         (
+            "huntsman-sweep",
+            &[
+                "huntsman-middleware",
+                "huntsman-crawler",
+                "huntsman-detect",
+                "huntsman-files",
+                "huntsman-html",
+                "huntsman-output",
+                "huntsman-store",
+                "huntsman-text",
+            ],
+        ),
+        (
             "huntsman",
             &[
                 "huntsman-metrics",
@@ -71,6 +84,7 @@ fn crates_depend_only_downwards() {
                 "huntsman-files",
                 "huntsman-html",
                 "huntsman-store",
+                "huntsman-sweep",
                 "huntsman-text",
             ],
         ),

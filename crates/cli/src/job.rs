@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use huntsman::logging::LogCount;
-use huntsman::middleware::copyvio::Copyvio;
 use huntsman::middleware::{AvoidDup, Defaults, OnlyUrls, RobotsSitemaps};
 use huntsman::output::{LearntRules, Report};
 use huntsman::serve::{CrawlNumbers, MetricsServer};
 use huntsman::signals::Signals;
+use huntsman::sweep::Copyvio;
 use huntsman::{
     Backend, Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey,
     HttpDownloader, Observer, Request, Response, Sitemaps, Spider, Start, StartUrls, seconds,

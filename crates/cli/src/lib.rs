@@ -34,8 +34,6 @@ pub mod process;
 pub mod progress;
 mod reachable;
 pub mod render;
-#[cfg(feature = "pdf")]
-mod sandbox;
 mod serve;
 mod server;
 mod signals;

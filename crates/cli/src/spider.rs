@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use huntsman::detect::lang::Lang;
 use huntsman::detect::words;
-use huntsman::middleware::copyvio::{Copied, Reading, Subject, external_links};
+use huntsman::sweep::{Copied, Subject, article_of};
 use huntsman::{Context, Output, Page, Result, SitemapReport, Spider, Start};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -159,14 +159,7 @@ impl SiteSpider {
     }
 
     fn article(&self, page: &Page, cx: &Context) -> Option<Arc<Subject>> {
-        let min_words = self.articles?;
-        if !page.response().status.is_success() || !page.kind().is_textual() {
-            return None;
-        }
-        let reading = Reading::of_page(page, cx, None).ok()?;
-        let is_article = words::count(reading.text.text()) >= min_words;
-        let url = page.request().requested_url();
-        is_article.then(|| Arc::new(Subject::of_page(url, reading, external_links(page))))
+        article_of(page, cx, self.articles?)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::exit::Failure;
 use crate::exit::Outcome;
 
 #[cfg(feature = "text-index")]
-pub(crate) use huntsman::middleware::copyvio::TextIndex;
+pub(crate) use huntsman::sweep::TextIndex;
 
 /// Replaces the text index in a build without that feature; it has no values.
 #[cfg(not(feature = "text-index"))]
@@ -31,8 +31,8 @@ pub(crate) fn open(path: &Path) -> Outcome<TextIndex> {
 /// The failure of a command that cannot use an index.
 #[cfg(feature = "text-index")]
 #[expect(clippy::needless_pass_by_value, reason = "for map_err")]
-pub(crate) fn failure(error: huntsman::middleware::copyvio::TextIndexError) -> Failure {
-    use huntsman::middleware::copyvio::TextIndexError as E;
+pub(crate) fn failure(error: huntsman::sweep::TextIndexError) -> Failure {
+    use huntsman::sweep::TextIndexError as E;
     let message = format!("--index: {}", crate::render::escape(&error.to_string()));
     match error {
         E::Missing(_) | E::NotAnIndex(_) | E::Version(_) => Failure::usage(message),
@@ -43,7 +43,7 @@ pub(crate) fn failure(error: huntsman::middleware::copyvio::TextIndexError) -> F
 /// Makes a crawl add its pages to the index.
 #[cfg(feature = "text-index")]
 pub(crate) fn install<S: Spider>(builder: CrawlerBuilder<S>, index: &TextIndex) -> CrawlerBuilder<S> {
-    builder.plugin(huntsman::middleware::copyvio::IndexPages::new(index.clone()))
+    builder.plugin(huntsman::sweep::IndexPages::new(index.clone()))
 }
 
 /// Commits the added pages after the crawl, so that queries find them. If the user is waiting for the end, merges are

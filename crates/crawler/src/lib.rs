@@ -33,6 +33,7 @@ mod pace;
 mod page;
 mod pipeline;
 mod plugin;
+mod rate_limit;
 pub mod referrer;
 mod report;
 mod request;
@@ -81,6 +82,7 @@ pub use page::{
 };
 pub use pipeline::{OnItem, Pipeline};
 pub use plugin::Plugin;
+pub use rate_limit::RateLimit;
 pub use report::{CrawlReport, HostReport, human_bytes};
 pub use request::{DEFAULT_CALLBACK, Fingerprint, Fingerprinter, FoundBy, Nested, Request};
 pub use response::{Response, Timings};

@@ -2,17 +2,11 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use governor::clock::Clock as GovernorClock;
-use governor::middleware::NoOpMiddleware;
-use governor::nanos::Nanos;
-use governor::state::{InMemoryState, NotKeyed};
-use governor::{Quota, RateLimiter};
 use huntsman_crawler::{
-    Clock, Component, Context, DownloaderMiddleware, Error, Hooks, OnRequest, Request, Result, Settings,
+    Component, Context, DownloaderMiddleware, Error, Hooks, OnRequest, RateLimit, Request, Result, Settings,
     meta, settings,
 };
 use serde_json::Value;
@@ -44,26 +38,13 @@ pub struct HttpProxy {
     http: Option<String>,
     https: Option<String>,
     direct: Vec<Exception>,
-    quota: Option<Quota>,
-    limiters: Mutex<HashMap<String, Arc<Limiter>>>,
+    /// The time between two requests through one proxy; `None` is no limit.
+    period: Option<Duration>,
+    limits: Mutex<HashMap<String, Arc<RateLimit>>>,
 }
-
-type Limiter = RateLimiter<NotKeyed, InMemoryState, CrawlClock, NoOpMiddleware<Nanos>>;
 
 /// Maximum number of proxies whose quota is remembered.
 const MAX_PROXIES: usize = 10_000;
-
-/// The crawl's clock as a clock for governor; it stands still with the paused clock of tests.
-#[derive(Clone, Debug)]
-pub(crate) struct CrawlClock(pub(crate) Clock);
-
-impl GovernorClock for CrawlClock {
-    type Instant = Nanos;
-
-    fn now(&self) -> Nanos {
-        self.0.elapsed().into()
-    }
-}
 
 /// An entry of `no_proxy`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,42 +89,35 @@ impl HttpProxy {
             http: chosen(http, "variable http_proxy")?,
             https: chosen(https, "variable https_proxy")?,
             direct: no_proxy.iter().filter_map(|entry| Exception::parse(entry)).collect(),
-            quota: period
-                .filter(|_| own.proxy_requests_per_second > 0.0)
-                .and_then(Quota::with_period)
-                .map(|quota| quota.allow_burst(NonZeroU32::MIN)),
-            limiters: Mutex::default(),
+            period: period.filter(|_| own.proxy_requests_per_second > 0.0),
+            limits: Mutex::default(),
         })
     }
 
-    /// The proxy for a URL by the settings or the environment.
-    pub(crate) fn proxy_for(&self, url: &Url) -> Option<&String> {
+    /// The proxy for a URL by the settings or the environment; `None` means that it is reached directly.
+    pub fn proxy_for(&self, url: &Url) -> Option<&String> {
         let proxy = if url.scheme() == "https" { &self.https } else { &self.http };
         proxy.as_ref().filter(|_| !self.direct.iter().any(|exception| exception.matches(url)))
     }
 
     /// Waits until the quota of a proxy permits another request.
     async fn wait(&self, proxy: &str, cx: &Context) {
-        let Some(quota) = self.quota else { return };
-        let limiter = {
-            let mut limiters = self.limiters.lock().unwrap_or_else(PoisonError::into_inner);
-            match limiters.get(proxy) {
-                Some(limiter) => Arc::clone(limiter),
+        let Some(period) = self.period else { return };
+        let limit = {
+            let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+            match limits.get(proxy) {
+                Some(limit) => Arc::clone(limit),
                 None => {
-                    if limiters.len() >= MAX_PROXIES {
-                        limiters.clear();
+                    let Some(limit) = RateLimit::every(period, *cx.clock()).map(Arc::new) else { return };
+                    if limits.len() >= MAX_PROXIES {
+                        limits.clear();
                     }
-                    let limiter = Arc::new(RateLimiter::direct_with_clock(quota, CrawlClock(*cx.clock())));
-                    limiters.insert(proxy.to_owned(), Arc::clone(&limiter));
-                    limiter
+                    limits.insert(proxy.to_owned(), Arc::clone(&limit));
+                    limit
                 }
             }
         };
-        while let Err(until) = limiter.check() {
-            // Timers have a resolution of one millisecond: round up.
-            let wait = until.wait_time_from(CrawlClock(*cx.clock()).now()).max(Duration::from_millis(1));
-            tokio::time::sleep(wait).await;
-        }
+        limit.wait().await;
     }
 }
 

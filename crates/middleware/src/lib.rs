@@ -11,7 +11,6 @@ mod avoid_dup;
 mod chain;
 mod config;
 mod cookies;
-pub mod copyvio;
 mod default_headers;
 mod defaults;
 mod depth;

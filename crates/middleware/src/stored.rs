@@ -1,26 +1,70 @@
 //! Determines what a store directory contains, and whether all of it can be read.
 
+use std::fmt;
 use std::path::Path;
 
 use huntsman_crawler::{Error, Result};
 use huntsman_store::{JobDirectory, StoreError, StoreErrorKind};
 
-use crate::{copyvio, http_cache, incremental};
+use crate::{http_cache, incremental};
 
-/// The kind of data in a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StoredKind {
+/// A kind of data in a store, recognised by the keys of its entries.
+///
+/// The kinds of this crate are constants; other crates define their own and pass them to [`StoredCheck::of`].
+#[derive(Clone, Copy)]
+pub struct StoredKind {
+    /// The name for messages, such as "HTTP cache".
+    pub name: &'static str,
+    /// The plural noun for its records in messages, such as "pages"; `None` if records are not counted.
+    pub records: Option<&'static str>,
+    /// Advice for a damaged store, such as "remove the directory".
+    pub help: &'static str,
+    /// Whether a store whose first key is this one has this kind.
+    pub begins: fn(&[u8]) -> bool,
+    /// Whether the record of a key and a value can be read; `None` if the entry is not a record.
+    pub reads: fn(&[u8], &[u8]) -> Option<bool>,
+}
+
+impl StoredKind {
     /// A store without entries.
-    Empty,
+    pub const EMPTY: Self = Self {
+        name: "store without an entry",
+        records: None,
+        help: "remove the directory",
+        begins: |_| false,
+        reads: |_, _| None,
+    };
     /// The job of a crawl.
-    Job,
+    pub const JOB: Self = Self {
+        name: "job of a crawl",
+        help: "restore it from a copy, or start the crawl anew with --fresh",
+        begins: |key| matches!(key, [b'e' | b'f' | b'p', b'/', ..]),
+        ..Self::EMPTY
+    };
     /// An HTTP cache, from the setting `httpcache_dir`.
-    HttpCache,
+    pub const HTTP_CACHE: Self = Self {
+        name: "HTTP cache",
+        records: Some("answers"),
+        help: "remove the directory: a crawl fetches and stores answers again",
+        begins: |key| matches!(key, [b'a' | b'm' | b's' | b'v', ..]),
+        reads: |key, value| key.starts_with(b"a").then(|| http_cache::is_whole(value)),
+    };
     /// Page records across crawls, from the setting `incremental_dir`.
-    KnownPages,
-    /// Results of checks, from `copyvio check --cache`.
-    CheckResults,
+    pub const KNOWN_PAGES: Self = Self {
+        name: "known pages of earlier crawls",
+        records: Some("pages"),
+        help: "remove the directory: a crawl fetches all pages again",
+        begins: |key| matches!(key, [b'd' | b'n' | b'p', ..]),
+        reads: |key, value| key.starts_with(b"p").then(|| incremental::is_whole(value)),
+    };
+    /// The kinds of this crate, in the order in which they are tried.
+    const OURS: [Self; 3] = [Self::JOB, Self::HTTP_CACHE, Self::KNOWN_PAGES];
+}
+
+impl fmt::Debug for StoredKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StoredKind").field(&self.name).finish()
+    }
 }
 
 /// The result of reading all entries of a store.
@@ -40,53 +84,32 @@ pub struct StoredCheck {
 }
 
 /// Maximum number of damaged entries that are described one by one.
-const TOLD: usize = 20;
-
-impl StoredKind {
-    /// Determines the kind from the first key of the store.
-    fn of(key: &[u8]) -> Option<Self> {
-        Some(match key {
-            [b'e' | b'f' | b'p', b'/', ..] => Self::Job,
-            [b'a' | b'm' | b's' | b'v', ..] => Self::HttpCache,
-            [b'd' | b'n' | b'p', ..] => Self::KnownPages,
-            [b'r', ..] => Self::CheckResults,
-            _ => return None,
-        })
-    }
-
-    /// Whether an entry can be read; `None` if it is not a record of this kind.
-    fn reads(self, key: &[u8], value: &[u8]) -> Option<bool> {
-        match (self, key.first()?) {
-            (Self::HttpCache, b'a') => Some(http_cache::is_whole(value)),
-            (Self::KnownPages, b'p') => Some(incremental::is_whole(value)),
-            (Self::CheckResults, b'r') => Some(copyvio::is_whole_result(value)),
-            _ => None,
-        }
-    }
-}
+const MAX_DESCRIBED: usize = 20;
 
 impl StoredCheck {
     /// Reads every entry of the store in a directory, each with its checksum, without writing. A store whose process
-    /// was killed is first restored to its last commit, as by any other program that opens it.
+    /// was killed is first restored to its last commit, as by any other program that opens it. The store may have a kind
+    /// of this crate or one of `others`.
     ///
     /// # Errors
     /// There is no store, another process uses it, it was written by a newer version, or it belongs to another program.
-    pub fn of(path: impl AsRef<Path>) -> Result<Self> {
+    pub fn of(path: impl AsRef<Path>, others: &[StoredKind]) -> Result<Self> {
         const CACHE: usize = 16 << 20;
         let path = path.as_ref();
         let mut check =
-            Self { kind: StoredKind::Empty, entries: 0, bytes: 0, records: 0, damage: Vec::new() };
+            Self { kind: StoredKind::EMPTY, entries: 0, bytes: 0, records: 0, damage: Vec::new() };
         let (mut unread, mut is_ours) = (0_u64, true);
         let scanned = JobDirectory::open_read_only(path, CACHE).and_then(|directory| {
             directory.store().scan(b"", &mut |key, value| {
                 if check.entries == 0 {
-                    let kind = StoredKind::of(key);
+                    let mut kinds = StoredKind::OURS.iter().chain(others);
+                    let kind = kinds.find(|kind| (kind.begins)(key));
                     is_ours = kind.is_some();
-                    check.kind = kind.unwrap_or(StoredKind::Empty);
+                    check.kind = kind.copied().unwrap_or(StoredKind::EMPTY);
                 }
                 check.entries += 1;
                 check.bytes += (key.len() + value.len()) as u64;
-                let read = check.kind.reads(key, value);
+                let read = (check.kind.reads)(key, value);
                 check.records += u64::from(read == Some(true));
                 unread += u64::from(read == Some(false));
                 is_ours
@@ -108,7 +131,7 @@ impl StoredCheck {
             Err(error) if error.kind() == StoreErrorKind::Damaged => self.damage.push(error.to_string()),
             scanned => scanned?,
         }
-        self.damage.truncate(TOLD);
+        self.damage.truncate(MAX_DESCRIBED);
         Ok(())
     }
 }
@@ -132,28 +155,34 @@ mod tests {
         let answer = [b"a".as_slice(), &[7; 16]].concat();
         let page = [b"p".as_slice(), &[7; 16]].concat();
         let result = [b"r".as_slice(), &[7; 32]].concat();
+        let results = StoredKind {
+            name: "results",
+            begins: |key| key.starts_with(b"r"),
+            reads: |_, value| Some(value.is_empty()),
+            ..StoredKind::EMPTY
+        };
         let cases: [(&[u8], StoredKind, bool); 5] = [
-            (b"f/c", StoredKind::Job, true),
-            (b"p/stats", StoredKind::Job, true),
-            (&answer, StoredKind::HttpCache, false),
-            (&page, StoredKind::KnownPages, false),
-            (&result, StoredKind::CheckResults, false),
+            (b"f/c", StoredKind::JOB, true),
+            (b"p/stats", StoredKind::JOB, true),
+            (&answer, StoredKind::HTTP_CACHE, false),
+            (&page, StoredKind::KNOWN_PAGES, false),
+            (&result, results, false),
         ];
         let nonsense = b"\x01nonsense";
         for (key, kind, is_whole) in cases {
             let dir = tempfile::tempdir().unwrap();
             store(dir.path(), &[(key, nonsense)]);
-            let check = StoredCheck::of(dir.path()).unwrap();
+            let check = StoredCheck::of(dir.path(), &[results]).unwrap();
             assert_eq!(
-                (check.kind, check.entries, check.damage.is_empty()),
-                (kind, 1, is_whole),
+                (check.kind.name, check.entries, check.damage.is_empty()),
+                (kind.name, 1, is_whole),
                 "{check:?}"
             );
         }
         let dir = tempfile::tempdir().unwrap();
         store(dir.path(), &[(b"zz", b"mine")]);
-        assert!(StoredCheck::of(dir.path()).unwrap_err().to_string().contains("another program"));
-        assert!(StoredCheck::of(dir.path().join("no")).is_err());
+        assert!(StoredCheck::of(dir.path(), &[]).unwrap_err().to_string().contains("another program"));
+        assert!(StoredCheck::of(dir.path().join("no"), &[]).is_err());
     }
 
     #[test]
@@ -166,7 +195,7 @@ mod tests {
         let at = bytes.windows(100).position(|window| window == &value[..100]).unwrap();
         bytes[at + 50] ^= 1;
         std::fs::write(&file, bytes).unwrap();
-        let check = StoredCheck::of(dir.path()).unwrap();
+        let check = StoredCheck::of(dir.path(), &[]).unwrap();
         assert_eq!(check.damage.len(), 1, "{check:?}");
     }
 }

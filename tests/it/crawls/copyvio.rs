@@ -5,11 +5,11 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, SystemTime};
 
 use huntsman::detect::copyvio::{CheckOptions, Direction, LicenceKind, SourceStatus, Text};
-use huntsman::middleware::copyvio::{
-    Candidate, CandidateError, CandidateSource, CheckCache, CheckPlan, Checked, Finding, Given, Links,
+use huntsman::store::MemoryStore;
+use huntsman::sweep::{
+    Candidate, CandidateError, CandidateSource, CheckCache, CheckPlan, Checked, FindFuture, GivenUrls, Links,
     PdfError, PdfText, Subject, Workspace,
 };
-use huntsman::store::MemoryStore;
 use huntsman_testkit::{Reply, ScriptedDownloader};
 
 fn words(from: usize, to: usize) -> String {
@@ -25,7 +25,7 @@ fn article() -> Arc<Subject> {
 }
 
 fn given(urls: &[&str]) -> Arc<dyn CandidateSource> {
-    Arc::new(Given::new(urls.iter().copied()))
+    Arc::new(GivenUrls::new(urls.iter().copied()))
 }
 
 fn plan(short_circuit: bool) -> CheckPlan {
@@ -56,12 +56,12 @@ impl CandidateSource for Engine {
         "engine"
     }
 
-    fn questions(&self, subject: &Subject) -> Vec<String> {
+    fn queries(&self, subject: &Subject) -> Vec<String> {
         let phrases = subject.phrases(self.pages.len());
         (0..self.pages.len()).map(|at| phrases.get(at).cloned().unwrap_or_else(|| at.to_string())).collect()
     }
 
-    fn find<'a>(&'a self, _: &'a Subject, _: &'a str) -> Finding<'a> {
+    fn find<'a>(&'a self, _: &'a Subject, _: &'a str) -> FindFuture<'a> {
         Box::pin(async move {
             let at = self.asked.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(self.time).await;
@@ -87,7 +87,7 @@ async fn no_domain_is_asked_twice_at_once_whoever_checks() {
         let workspace = workspace.clone();
         let urls: Vec<String> = (0..40).map(|n| url((n * 7 + check * 3) % 64)).collect();
         checks.spawn(async move {
-            let given: Arc<dyn CandidateSource> = Arc::new(Given::new(urls));
+            let given: Arc<dyn CandidateSource> = Arc::new(GivenUrls::new(urls));
             workspace.check(article(), &[given], plan(true)).await.unwrap()
         });
     }
@@ -203,7 +203,7 @@ async fn a_result_with_skipped_sources_is_no_answer_to_who_wants_all() {
         .latency(Duration::from_millis(50));
     let cache = Arc::new(CheckCache::new(Arc::new(MemoryStore::default())));
     let urls: Vec<String> = (0..20).map(|n| format!("http://one.example/{n}")).collect();
-    let sources: [Arc<dyn CandidateSource>; 1] = [Arc::new(Given::new(urls))];
+    let sources: [Arc<dyn CandidateSource>; 1] = [Arc::new(GivenUrls::new(urls))];
     let with = |short_circuit| CheckPlan { cache: Some(Arc::clone(&cache)), ..plan(short_circuit) };
     let first = workspace(&web).check(article(), &sources, with(true)).await.unwrap();
     assert!(first.result.sources.iter().any(|source| source.status == SourceStatus::Skipped));
@@ -348,11 +348,11 @@ impl CandidateSource for Library {
         "library"
     }
 
-    fn questions(&self, _: &Subject) -> Vec<String> {
+    fn queries(&self, _: &Subject) -> Vec<String> {
         vec!["all".to_owned()]
     }
 
-    fn find<'a>(&'a self, _: &'a Subject, _: &'a str) -> Finding<'a> {
+    fn find<'a>(&'a self, _: &'a Subject, _: &'a str) -> FindFuture<'a> {
         Box::pin(std::future::ready(Ok(self.0.clone())))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use huntsman::detect::copyvio::Text;
-use huntsman::middleware::copyvio::PdfText;
+use huntsman::sweep::PdfText;
 use huntsman_cli::exit::{Failure, Outcome};
 use rand::RngExt;
 use rand::seq::SliceRandom;

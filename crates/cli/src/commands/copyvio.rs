@@ -1,4 +1,4 @@
-//! `huntsman copyvio compare` and `check`.
+//! `huntsman copyvio compare`, `check` and `among`.
 
 use std::collections::HashSet;
 use std::io::{self, BufWriter, Write};
@@ -10,14 +10,12 @@ use huntsman::dedup::Source;
 use huntsman::detect::copyvio::WindowIndex;
 use huntsman::files;
 use huntsman::human_bytes;
-use huntsman::middleware::copyvio::{CheckPlan, Checked, Workspace};
-
-use serde_json::Value;
+use huntsman::sweep::side_by_side::page;
+use huntsman::sweep::{CheckPlan, Checked, Comparison, FoundPair, LinkedText, PairFinder, Workspace};
 
 use crate::config::Config;
 use crate::copyvio::{
-    Among, AmongArgs, CheckArgs, CompareArgs, Comparison, CopyvioCommand, Input, Inputs, Read, ShowArgs,
-    page, pdf_reader,
+    AmongArgs, CheckArgs, CompareArgs, CopyvioCommand, Documents, Input, Inputs, ShowArgs, pdf_reader,
 };
 use crate::dedup::sources;
 use crate::exit::{Exit, Failure, Outcome};
@@ -53,7 +51,7 @@ async fn compare(args: CompareArgs) -> Outcome {
         sources.map(|(name, input)| (name.clone(), texts.read(input).map(|read| read.reading))).collect();
     let comparison =
         Comparison::of(args.article.clone(), &subject, args.degree, boilerplate.as_deref(), sources);
-    tell(&comparison, &args.show)
+    show(&comparison, &args.show)
 }
 
 async fn check(args: CheckArgs) -> Outcome {
@@ -80,7 +78,7 @@ async fn check(args: CheckArgs) -> Outcome {
     // Requests that are still in flight are given up.
     drop(workspace);
     if !args.show.json {
-        warn_of(&checked);
+        warn_of_failed_queries(&checked);
     }
     let comparison = Comparison::of_check(args.article.clone(), &subject, checked);
     if comparison.sources.is_empty() {
@@ -88,7 +86,7 @@ async fn check(args: CheckArgs) -> Outcome {
             "there is nothing to compare with: no link to another site, no hit; name pages by --source, or look by --index or --search",
         );
     }
-    tell(&comparison, &args.show)
+    show(&comparison, &args.show)
 }
 
 fn among(args: &AmongArgs) -> Outcome {
@@ -105,64 +103,64 @@ fn among(args: &AmongArgs) -> Outcome {
         Some(file) => Box::new(BufWriter::new(file)),
         None => Box::new(BufWriter::new(io::stdout().lock())),
     };
-    let mut tell = |line: Value| -> Outcome<()> {
-        serde_json::to_writer(&mut out, &line)?;
+    let mut report = |pair: FoundPair<'_>| -> Outcome<()> {
+        serde_json::to_writer(&mut out, &pair.json())?;
         Ok(out.write_all(b"\n")?)
     };
-    let mut warn = |message: &str| warn(&escape(message));
     let run = usize::try_from(args.run).unwrap_or(usize::MAX);
-    let mut among = Among::new(run, args.min_shared, args.all, args.common.boilerplate()?)?;
+    let mut finder = PairFinder::new(run, args.min_shared, args.all, args.common.boilerplate()?)?;
+    let mut documents = Documents::new(args.max_document);
     let is_among_themselves = against.is_empty();
     for source in if is_among_themselves { &inputs } else { &against } {
-        among.add(source, args.max_document, &mut warn)?;
+        documents.each(source, &mut |id, text| Ok(finder.add(id, &text)?))?;
     }
     if is_among_themselves {
-        among.with_each_other(&mut tell)?;
+        finder.compare_all(&mut report)?;
     } else {
         for source in &inputs {
-            among.with(source, args.max_document, &mut warn, &mut tell)?;
+            documents.each(source, &mut |id, text| finder.compare(id, text, &mut report))?;
         }
     }
     out.flush()?;
     file.as_ref().map_or(Ok(()), files::sync)?;
-    let totals = &among.totals;
+    let counts = finder.counts();
     say(&format!(
         "{}, {} compared, {} told; index {}, {:.1} s",
-        counted(totals.texts, "text"),
-        counted(totals.compared, "pair"),
-        count(totals.told),
-        human_bytes(totals.index_bytes),
+        counted(documents.texts, "text"),
+        counted(counts.compared, "pair"),
+        count(counts.reported),
+        human_bytes(counts.index_bytes),
         started.elapsed().as_secs_f64()
     ));
-    if totals.common > 0 {
+    if counts.common > 0 {
         warn(&format!(
             "of {} windows that stand in more than {} texts were left out: what they share beside these was looked at",
-            counted(totals.common, "text"),
+            counted(counts.common, "text"),
             count(WindowIndex::MAX_TEXTS as u64)
         ));
     }
-    if totals.errors > 0 {
-        warn(&format!("{} could not be read", counted(totals.errors, "document")));
+    if documents.errors > 0 {
+        warn(&format!("{} could not be read", counted(documents.errors, "document")));
     }
     Ok(Exit::Done)
 }
 
 /// Warns about queries that got no answer, once for each kind of error; the JSON output has all of them.
-fn warn_of(checked: &Checked) {
-    let mut told = HashSet::new();
+fn warn_of_failed_queries(checked: &Checked) {
+    let mut printed = HashSet::new();
     for (by, error) in &checked.errors {
-        if told.insert((by, error)) {
+        if printed.insert((by, error)) {
             warn(&format!("{}: {}", escape(by), escape(error)));
         }
     }
 }
 
 /// Reads the text of an article.
-fn article(texts: &Inputs, input: &Input, name: &str) -> Outcome<Read> {
+fn article(texts: &Inputs, input: &Input, name: &str) -> Outcome<LinkedText> {
     texts.read(input).map_err(|why| Failure::crawl(format!("{}: {why}", escape(name))))
 }
 
-fn tell(comparison: &Comparison, show: &ShowArgs) -> Outcome {
+fn show(comparison: &Comparison, show: &ShowArgs) -> Outcome {
     if let Some(path) = &show.html {
         huntsman::files::write(path, page(comparison))
             .map_err(|error| Failure::crawl(format!("writing {}: {error}", shown(path))))?;

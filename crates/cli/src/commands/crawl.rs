@@ -6,8 +6,8 @@ use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use huntsman::middleware::OnlyUrls;
-use huntsman::middleware::copyvio::Copyvio;
 use huntsman::serve::MetricsServer;
+use huntsman::sweep::Copyvio;
 use huntsman::{Backend, HttpDownloader, Profile, StartUrls};
 use serde_json::json;
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 use huntsman::detect::copyvio::Text;
-use huntsman::middleware::copyvio::Copyvio;
 use huntsman::output::html_report;
+use huntsman::sweep::Copyvio;
 use huntsman::{Backend, HttpDownloader, StartUrls};
 use huntsman_testkit::sites::Harbour;
 use serde_json::json;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use huntsman::middleware::copyvio::Workspace;
 use huntsman::signals::Signals;
+use huntsman::sweep::Workspace;
+use huntsman::sweep::service::{ArticleReader, Checker, Wikis};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -14,7 +15,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::logging;
 use crate::progress::Screen;
 use crate::render::say;
-use crate::serve::{Checker, Gate, Reader, ServeArgs, Service, Telemetry, Wikis, routes};
+use crate::serve::{Gate, ServeArgs, Service, Telemetry, routes};
 use crate::server::{Limits, serve};
 
 /// Time limit for reading an article.
@@ -25,7 +26,7 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
     // signal at once.
     let mut signals = Signals::listen();
     let token = args.token.clone().or_else(|| std::env::var("HUNTSMAN_TOKEN").ok());
-    let wikis = Wikis::new(&args.wiki)?;
+    let wikis = Wikis::new(&args.wiki).map_err(|error| Failure::usage(format!("--wiki {error}")))?;
     let plan = args.plan.plan(args.candidates.max_queries)?;
     let mut command = Inputs::command();
     command.extend(Workspace::settings());
@@ -43,9 +44,9 @@ pub(crate) async fn run(args: ServeArgs) -> Outcome {
     let telemetry = Arc::<Telemetry>::default();
     let layers = config.layers.clone();
     let workspace = Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?;
-    let reader = Reader::start(config.layers, ARTICLE_TIME)?;
+    let reader = ArticleReader::start(pdf_reader(), ARTICLE_TIME, |crawler| crawler.layers(config.layers))?;
     let most = usize::try_from(args.max_checks).unwrap_or(usize::MAX).min(1_000);
-    let checker = Checker::new(workspace, reader, plan, sources, most, Arc::clone(&telemetry));
+    let checker = Checker::new(workspace, reader, plan, sources, most);
     let service = Service { gate, checker, wikis: Arc::new(wikis), telemetry };
 
     say(&format!("serving on http://{address}/ (Ctrl-C ends it)"));

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use huntsman::middleware::copyvio::{CheckPlan, Workspace};
+use huntsman::sweep::{CheckPlan, SiteSweep, SweepTotals, Workspace, write_report};
 use serde_json::json;
 
 use super::crawl::{CrawlExtras, crawl};
@@ -15,7 +15,7 @@ use crate::copyvio::{Inputs, pdf_reader};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{self, OutputDir};
 use crate::render::{Style, counted, escape, say};
-use crate::sweep::{SweepArgs, Sweeping, Totals, write_report};
+use crate::sweep::{SweepArgs, Sweeping, files};
 
 pub(crate) async fn run(args: SweepArgs) -> Outcome {
     let SweepArgs { mut site, candidates, mut checks } = args;
@@ -34,15 +34,15 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
     let config = Config::load(&site.settings, workers(checks.workers), site.network.settings())?;
     let layers = config.layers.clone();
     let plan = checks.each.plan(&checks.exclude_sources, checks.check_time, candidates.max_queries)?;
-    let sweeping = Sweeping {
+    let sweep = SiteSweep {
         workspace: Workspace::start(pdf_reader(), |crawler| crawler.layers(layers))?,
         sources: candidates.sources(&config.settings)?,
         plan: CheckPlan { keep_texts: true, ..plan },
         at_once: checks.checks_at_once,
-        min_words: checks.min_words,
         until: max_time.map(|limit| Instant::now() + Duration::from_secs_f64(limit)),
     };
-    let extras = CrawlExtras { sweep: Some(sweeping), ..CrawlExtras::default() };
+    let sweep = Some(Sweeping { sweep, min_words: checks.min_words });
+    let extras = CrawlExtras { sweep, ..CrawlExtras::default() };
     let Some(crawled) = crawl(site, extras).await? else { return Ok(Exit::Done) };
     let totals = match crawled.directory() {
         Some(directory) => Some(write_reports(directory, &name, checks.html.as_deref())?),
@@ -54,18 +54,19 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
         if checks.json {
             writeln!(io::stdout(), "{}", serde_json::to_string(&totals)?)?;
         }
-        tell(&totals);
+        print_totals(&totals);
         say(&format!("  {}", escape(&directory.file(output::SWEEP_REPORT).to_string_lossy())));
     }
     Ok(ended.exit(fail_on_limit))
 }
 
 /// Writes the report into the directory, and a copy of it to `copy` if one is asked for.
-fn write_reports(directory: &OutputDir, name: &str, copy: Option<&Path>) -> Outcome<Totals> {
-    let totals = write_report(directory, name)
+fn write_reports(directory: &OutputDir, name: &str, copy: Option<&Path>) -> Outcome<SweepTotals> {
+    let report = directory.file(output::SWEEP_REPORT);
+    let totals = write_report(&files(directory), name, &report)
         .map_err(|error| Failure::crawl(format!("writing {}: {error}", output::SWEEP_REPORT)))?;
     if let Some(path) = copy {
-        let page = fs::File::open(directory.file(output::SWEEP_REPORT));
+        let page = fs::File::open(report);
         let copied = page.and_then(|mut page| {
             let mut copy = huntsman::files::Output::new(path)?;
             io::copy(&mut page, &mut copy)?;
@@ -86,7 +87,7 @@ fn workers(workers: usize) -> Flags {
     flags
 }
 
-fn tell(totals: &Totals) {
+fn print_totals(totals: &SweepTotals) {
     let style = Style::stderr();
     let statuses = totals.statuses.iter().map(|(status, number)| format!("{number} {status}"));
     let statuses = statuses.collect::<Vec<_>>().join(", ");

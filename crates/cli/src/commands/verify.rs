@@ -7,12 +7,12 @@ use clap::{Args, ValueHint};
 use huntsman::detect::near::DiskIndex;
 use huntsman::middleware::StoredCheck;
 use huntsman::output::verify::Verdict;
+use huntsman::sweep::{CheckCache, whole_articles};
 
 use crate::directory::inspecting;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::render::{Style, escape, escape_json};
-use crate::sweep::whole_articles;
 
 /// Flags of `verify`.
 #[derive(Debug, Args)]
@@ -57,7 +57,7 @@ fn verified(dir: &Path) -> Outcome<Verdict> {
     }
     let has = |name: &str| dir.join(name).exists();
     if has("format.json") {
-        return Ok(Verdict::of_stored(dir, &StoredCheck::of(dir)?));
+        return Ok(Verdict::of_stored(dir, &StoredCheck::of(dir, &[CheckCache::STORED])?));
     }
     if has("index.txt") || has("log-0000000001") {
         let check = DiskIndex::verify(dir).map_err(|error| crate::dedup::failure(&error))?;
@@ -76,7 +76,7 @@ fn verified(dir: &Path) -> Outcome<Verdict> {
 fn text_index(dir: &Path) -> Outcome<Verdict> {
     use huntsman::output::verify::Problem;
 
-    let check = huntsman::middleware::copyvio::TextIndex::verify(dir).map_err(crate::text_index::failure)?;
+    let check = huntsman::sweep::TextIndex::verify(dir).map_err(crate::text_index::failure)?;
     let mut verdict = Verdict::new("text index", dir);
     verdict.count("pages", check.pages);
     verdict.count("pages that wait to be committed", check.waiting);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use clap::{Args, ValueHint};
 use huntsman::Settings;
-use huntsman::middleware::copyvio::{
-    CandidateError, CandidateSource, Engine, Given, Links, NearCandidates, SearchEngine,
+use huntsman::sweep::{
+    CandidateError, CandidateSource, Engine, GivenUrls, Links, NearCandidates, SearchEngine,
 };
 
 use crate::dedup::{IndexArgs, place, told};
@@ -78,7 +78,7 @@ impl CandidateArgs {
         index: Option<TextIndex>,
         settings: &Settings,
     ) -> Outcome<Vec<Arc<dyn CandidateSource>>> {
-        let mut sources: Vec<Arc<dyn CandidateSource>> = vec![Arc::new(Given::new(&self.source))];
+        let mut sources: Vec<Arc<dyn CandidateSource>> = vec![Arc::new(GivenUrls::new(&self.source))];
         if !self.no_links {
             sources.push(Arc::new(Links));
         }
@@ -94,7 +94,7 @@ impl CandidateArgs {
             let engine = SearchEngine::new(engine.engine()?, settings)?;
             // Each engine gets its share of the queries; otherwise an engine without a quota would take them all.
             let share = self.max_queries / engines + usize::from(at < self.max_queries % engines);
-            sources.push(Arc::new(engine.queries(share).budget(self.query_budget.unwrap_or(usize::MAX))));
+            sources.push(Arc::new(engine.max_queries(share).budget(self.query_budget.unwrap_or(usize::MAX))));
         }
         Ok(sources)
     }

@@ -7,7 +7,7 @@ use clap::{Args, ValueHint};
 use huntsman::detect::copyvio::Boilerplate;
 use url::Url;
 
-use super::among::document;
+use super::documents::document;
 use crate::dedup::sources;
 use crate::exit::Outcome;
 use crate::render::{counted, escape, warn};

@@ -8,9 +8,9 @@ use std::path::Path;
 use std::sync::Once;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use huntsman::detect::copyvio::{Text, Wikitext};
-use huntsman::html::{Scan, ScanOptions};
-use huntsman::middleware::copyvio::{PdfText, Reading, Subject, TextKind, external_links, links_to_others};
+#[cfg(feature = "pdf")]
+use huntsman::sweep::pdf_child;
+use huntsman::sweep::{LinkedText, PdfText, TextKind};
 use huntsman::{HttpDownloader, Output, Page, Result, Spider, Start};
 use serde_json::json;
 use url::Url;
@@ -20,8 +20,6 @@ use crate::config::Config;
 use crate::exit::{Failure, Outcome};
 use crate::reachable::advice;
 use crate::render::escape;
-#[cfg(feature = "pdf")]
-use crate::sandbox;
 
 /// An input, as it was named.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,23 +27,6 @@ pub(crate) enum Input {
     Stdin,
     File(String),
     Page(Url),
-}
-
-/// The text of an input, and the pages of other sites that it links to.
-#[derive(Clone, Debug)]
-pub(crate) struct Read {
-    pub(crate) reading: Reading,
-    pub(crate) links: Vec<String>,
-}
-
-impl Read {
-    /// The text as the subject of a check, with its address if that is known.
-    pub(crate) fn subject(self, at: Option<&Url>) -> Subject {
-        let Self { reading, links } = self;
-        let Some(url) = at else { return Subject { links, ..Subject::new(reading.text) } };
-        let links = links_to_others(url, links.iter().filter_map(|link| Url::parse(link).ok()));
-        Subject::of_page(url.as_str(), reading, links)
-    }
 }
 
 impl Input {
@@ -81,7 +62,7 @@ impl Input {
 #[derive(Debug)]
 pub(crate) struct Inputs {
     config: Config,
-    pages: HashMap<Url, std::result::Result<Read, String>>,
+    pages: HashMap<Url, std::result::Result<LinkedText, String>>,
 }
 
 impl Inputs {
@@ -124,7 +105,7 @@ impl Inputs {
     ///
     /// # Errors
     /// The reason why there is no text.
-    pub(crate) fn read(&self, input: &Input) -> std::result::Result<Read, String> {
+    pub(crate) fn read(&self, input: &Input) -> std::result::Result<LinkedText, String> {
         match input {
             Input::Stdin => {
                 let bytes = bytes_of(io::stdin(), TextKind::Pdf)?;
@@ -158,43 +139,23 @@ fn bytes_of(from: impl io::Read, kind: TextKind) -> std::result::Result<Vec<u8>,
     Ok(bytes)
 }
 
-/// The text in the bytes, and the addresses that they link to.
-fn read(kind: TextKind, bytes: &[u8]) -> std::result::Result<Read, String> {
-    let pdf = pdf_reader();
-    let reading = Reading::of_bytes(kind, bytes, None, pdf.as_deref()).map_err(|why| why.to_string())?;
-    let links = match kind {
-        TextKind::Wikitext => {
-            let source = Text::plain(bytes, None);
-            Wikitext::new(source.exact()).links().into_iter().map(str::to_owned).collect()
-        }
-        TextKind::Html => {
-            let html = huntsman::html::decode_body(bytes, None, None).text;
-            let scan = Scan::of(&html, &ScanOptions::links_only());
-            let is_address = |href: &str| href.starts_with("http://") || href.starts_with("https://");
-            scan.links(&html)
-                .map(|link| link.href)
-                .filter(|href| is_address(href))
-                .map(str::to_owned)
-                .collect()
-        }
-        TextKind::Plain | TextKind::Pdf => Vec::new(),
-    };
-    Ok(Read { reading, links })
+fn read(kind: TextKind, bytes: &[u8]) -> std::result::Result<LinkedText, String> {
+    LinkedText::of_bytes(kind, bytes, pdf_reader().as_deref()).map_err(|why| why.to_string())
 }
 
 /// A reader of PDF files that runs this program in another process.
 #[cfg(feature = "pdf")]
 pub fn pdf_reader() -> Option<Arc<dyn PdfText>> {
     let program = std::env::current_exe().ok()?;
-    static TOLD: Once = Once::new();
-    TOLD.call_once(|| {
-        let missing = sandbox::missing();
+    static LOGGED: Once = Once::new();
+    LOGGED.call_once(|| {
+        let missing = pdf_child::missing_protections();
         if !missing.is_empty() {
             let missing = missing.join(" and ");
             tracing::debug!("PDF files are read with less of a sandbox: this system has no {missing}");
         }
     });
-    Some(Arc::new(huntsman::middleware::copyvio::PdfProcess::new(program, ["pdf-text"])))
+    Some(Arc::new(huntsman::sweep::PdfProcess::new(program, ["pdf-text"])))
 }
 
 /// No reader of PDF files: the command was built without the feature `pdf`.
@@ -206,7 +167,7 @@ pub fn pdf_reader() -> Option<Arc<dyn PdfText>> {
 /// A spider that fetches pages and keeps their texts.
 struct Texts {
     urls: Vec<Url>,
-    got: Arc<Mutex<HashMap<Url, std::result::Result<Read, String>>>>,
+    got: Arc<Mutex<HashMap<Url, std::result::Result<LinkedText, String>>>>,
 }
 
 impl Spider for Texts {
@@ -221,9 +182,8 @@ impl Spider for Texts {
     }
 
     fn parse(&self, page: &Page, out: &mut Output<()>) -> Result<()> {
-        let text = Reading::of_page(page, out.context(), pdf_reader().as_deref())
-            .map(|reading| Read { reading, links: external_links(page) })
-            .map_err(|why| why.to_string());
+        let text = LinkedText::of_page(page, out.context(), pdf_reader().as_deref());
+        let text = text.map_err(|why| why.to_string());
         if let Ok(url) = Url::parse(page.request().requested_url()) {
             self.got.lock().unwrap_or_else(PoisonError::into_inner).insert(url, text);
         }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueHint};
 use huntsman::detect::copyvio::{CheckOptions, Degree, Exclusions};
-use huntsman::middleware::copyvio::{CheckCache, CheckPlan};
+use huntsman::sweep::{CheckCache, CheckPlan};
 
 use super::args::degree;
 use super::common::CommonArgs;

@@ -4,16 +4,14 @@ use std::time::SystemTime;
 
 use huntsman::Timestamp;
 use huntsman::detect::copyvio::{Chain, Confidence, highlight_html};
-use huntsman::middleware::copyvio::Room;
+use huntsman::sweep::service::{NamedPage, OrderResult, PASTED, Refusal};
+use huntsman::sweep::{Compared, MemoryPermit};
 use serde_json::{Value, json};
 
-use super::article::Named;
-use super::checker::{Checker, Done, PASTED};
-use super::order::{CompareOrder, SearchOrder};
+use super::metrics::Action;
+use super::order;
 use super::params::Params;
-use super::refusal::Refusal;
-use super::wiki::Wikis;
-use crate::copyvio::Compared;
+use super::site::Service;
 
 /// The format of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,45 +76,42 @@ impl Call {
     ///
     /// # Errors
     /// Those of orders and of the checker.
-    pub(crate) async fn answer(
-        self,
-        params: Params,
-        checker: &Checker,
-        wikis: &Wikis,
-    ) -> Result<Told, Refusal> {
-        let (done, has_detail) = match self {
+    pub(crate) async fn answer(self, params: Params, service: &Service) -> Result<ApiResponse, Refusal> {
+        let (checker, wikis, telemetry) = (&service.checker, &service.wikis, &service.telemetry);
+        let (result, has_detail) = match self {
             Call::Sites => {
                 let (langs, projects) = (wikis.languages(), wikis.projects());
                 return Ok(json!({"status": "ok", "langs": langs, "projects": projects}).into());
             }
             Call::Compare => {
-                let order = CompareOrder::read(&params, wikis)?;
+                let order = order::compare(&params, wikis)?;
+                let has_detail = params.flag("detail", false);
                 // The parameters may be as large as the order, and the order may have to wait.
                 drop(params);
-                let has_detail = order.detail;
-                (checker.compare(order).await?, has_detail)
+                (telemetry.observe(Action::Compare, checker.compare(order)).await?, has_detail)
             }
             Call::Search => {
-                let order = SearchOrder::read(&params, wikis)?;
+                let order = order::search(&params, wikis)?;
                 drop(params);
-                (checker.search(order, false).await?, false)
+                (telemetry.observe(Action::Search, checker.search(order, false)).await?, false)
             }
         };
-        let told = move || Told { value: ok(&done, has_detail), _room: done.room };
-        tokio::task::spawn_blocking(told).await.map_err(Refusal::of_task)
+        let response =
+            move || ApiResponse { value: result_json(&result, has_detail), _memory: result.memory };
+        tokio::task::spawn_blocking(response).await.map_err(Refusal::of_task)
     }
 }
 
 /// A response together with the memory reserved for it.
 #[derive(Debug)]
-pub(crate) struct Told {
+pub(crate) struct ApiResponse {
     pub(crate) value: Value,
-    _room: Option<Room>,
+    _memory: Option<MemoryPermit>,
 }
 
-impl From<Value> for Told {
+impl From<Value> for ApiResponse {
     fn from(value: Value) -> Self {
-        Self { value, _room: None }
+        Self { value, _memory: None }
     }
 }
 
@@ -125,14 +120,14 @@ pub(crate) fn error(refusal: &Refusal) -> Value {
     json!({"status": "error", "error": {"code": refusal.code, "info": refusal.info}})
 }
 
-fn ok(done: &Done, has_detail: bool) -> Value {
-    let checked = done.comparison.check.as_ref();
+fn result_json(result: &OrderResult, has_detail: bool) -> Value {
+    let checked = result.comparison.check.as_ref();
     let cached = checked.and_then(|checked| checked.cached);
     let mut meta = json!({
-        "time": done.time.as_secs_f64(),
+        "time": result.time.as_secs_f64(),
         "queries": checked.map_or(0, |checked| checked.queries),
         "cached": cached.is_some(),
-        "redirected": done.article.original.is_some(),
+        "redirected": result.article.original.is_some(),
     });
     if let Some(since) = cached.and_then(|at| at.duration_since(SystemTime::UNIX_EPOCH).ok()) {
         let micros = u64::try_from(since.as_micros()).unwrap_or(u64::MAX);
@@ -143,40 +138,40 @@ fn ok(done: &Done, has_detail: bool) -> Value {
         meta["possible_miss"] = json!(checked.possible_miss);
         meta["errors"] = errors.collect();
     }
-    let mut out = json!({"status": "ok", "meta": meta, "page": named(&done.article.page)});
-    if let Some(original) = &done.article.original {
-        out["original_page"] = named(original);
+    let mut out = json!({"status": "ok", "meta": meta, "page": page_json(&result.article.page)});
+    if let Some(original) = &result.article.original {
+        out["original_page"] = page_json(original);
     }
-    let comparison = &done.comparison;
+    let comparison = &result.comparison;
     out["best"] = match comparison.result.best() {
         Some(best) => {
             let is_pasted = best.url == PASTED;
-            judged((!is_pasted).then_some(best.url.as_str()), best.confidence)
+            confidence_json((!is_pasted).then_some(best.url.as_str()), best.confidence)
         }
-        None => judged(None, Confidence::ZERO),
+        None => confidence_json(None, Confidence::ZERO),
     };
-    out["sources"] = comparison.sources.iter().map(source).collect();
+    out["sources"] = comparison.sources.iter().map(source_json).collect();
     out["violation"] = json!(comparison.result.violation);
     out["unified_confidence"] = json!(comparison.result.unified.map(|confidence| confidence.value()));
     if has_detail {
-        out["detail"] = detail(done);
+        out["detail"] = detail(result);
     }
     out
 }
 
-fn named(page: &Named) -> Value {
+fn page_json(page: &NamedPage) -> Value {
     json!({"title": page.title, "url": page.url})
 }
 
-fn judged(url: Option<&str>, confidence: Confidence) -> Value {
+fn confidence_json(url: Option<&str>, confidence: Confidence) -> Value {
     json!({"url": url, "confidence": confidence.value(), "violation": confidence.band().to_string()})
 }
 
 /// The source's data: the reference's five fields, then ours.
-fn source(compared: &Compared) -> Value {
+fn source_json(compared: &Compared) -> Value {
     let source = &compared.source;
     let is_pasted = source.url == PASTED;
-    let mut out = judged((!is_pasted).then_some(source.url.as_str()), source.confidence);
+    let mut out = confidence_json((!is_pasted).then_some(source.url.as_str()), source.confidence);
     out["skipped"] = json!(source.status.is_skipped());
     out["excluded"] = json!(source.status.is_excluded());
     let Value::Object(mut ours) = compared.json() else { return out };
@@ -189,12 +184,12 @@ fn source(compared: &Compared) -> Value {
 }
 
 /// The texts of the article and of the best source, with the shared passages marked.
-fn detail(done: &Done) -> Value {
-    let text = done.comparison.sources.first().and_then(|best| best.found.as_ref()?.text.as_ref());
+fn detail(result: &OrderResult) -> Value {
+    let text = result.comparison.sources.first().and_then(|best| best.found.as_ref()?.text.as_ref());
     let Some(source) = text else { return Value::Null };
-    let article = done.comparison.article.exact();
+    let article = result.comparison.article.exact();
     json!({
-        "article": highlight_html(article, &Chain::of(source.exact(), done.degree)),
-        "source": highlight_html(source.exact(), &Chain::of(article, done.degree)),
+        "article": highlight_html(article, &Chain::of(source.exact(), result.degree)),
+        "source": highlight_html(source.exact(), &Chain::of(article, result.degree)),
     })
 }

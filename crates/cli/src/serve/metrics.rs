@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::Instant;
 
-use crate::copyvio::Comparison;
+use huntsman::sweep::Comparison;
+use huntsman::sweep::service::{OrderResult, Refusal};
+
 use crate::process;
 use crate::prometheus::{Families, Histogram, Kind};
 
@@ -52,15 +54,29 @@ impl Telemetry {
         *self.counts().requests.entry((route, status)).or_default() += 1;
     }
 
-    /// Counts an order that was completed, or refused with a code.
-    pub(crate) fn checked(&self, action: Action, outcome: &'static str, took: Duration) {
-        let mut counts = self.counts();
-        *counts.checks.entry((action, outcome)).or_default() += 1;
-        counts.durations.entry(action).or_insert_with(|| Histogram::new(&CLASSES)).observe(took, 1);
+    /// Carries out an order, and counts its outcome, its duration and its sources.
+    pub(crate) async fn observe(
+        &self,
+        action: Action,
+        order: impl Future<Output = Result<OrderResult, Refusal>>,
+    ) -> Result<OrderResult, Refusal> {
+        let start = Instant::now();
+        let result = order.await;
+        let outcome = result.as_ref().err().map_or("ok", |refusal| refusal.code);
+        {
+            let mut counts = self.counts();
+            *counts.checks.entry((action, outcome)).or_default() += 1;
+            let histogram = counts.durations.entry(action).or_insert_with(|| Histogram::new(&CLASSES));
+            histogram.observe(start.elapsed(), 1);
+        }
+        if let Ok(done) = &result {
+            self.count_sources(&done.comparison);
+        }
+        result
     }
 
-    /// Counts the statuses of an order's sources.
-    pub(crate) fn compared(&self, comparison: &Comparison) {
+    /// Counts the sources of an order by status.
+    fn count_sources(&self, comparison: &Comparison) {
         let mut counts = self.counts();
         for compared in &comparison.sources {
             *counts.sources.entry(compared.status()).or_default() += 1;

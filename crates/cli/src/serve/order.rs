@@ -1,152 +1,98 @@
-//! Orders: the work that a request asks for, read from its parameters.
+//! Reads orders from the parameters of a request.
 
 use huntsman::detect::copyvio::Degree;
+use huntsman::sweep::service::{ArticleOrder, CompareOrder, Refusal, SearchOrder, SourceOrder, Wiki, Wikis};
 use url::Url;
 
 use super::params::Params;
-use super::refusal::Refusal;
-use super::wiki::{self, Wiki, Wikis};
 
 /// Maximum size of a text in a request, in bytes.
 pub(crate) const MOST_TEXT: usize = 2 << 20;
 /// Maximum number of sources that a request may name.
 const MOST_SOURCES: usize = 200;
 
-/// An article, in the way in which the request names it.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum ArticleOrder {
-    /// The text itself.
-    Text(String),
-    /// The address of a page.
-    Page(Url),
-    /// A page of a wiki; at least one of `title` and `oldid` is given.
-    Wiki { wiki: Wiki, title: Option<String>, oldid: Option<u64>, follows: bool },
-}
-
-/// A source, in the way in which the request names it.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum SourceOrder {
-    /// The text itself.
-    Text(String),
-    /// The address of a page.
-    Page(String),
-}
-
-/// An order to compare an article with a source.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct CompareOrder {
-    pub(crate) article: ArticleOrder,
-    pub(crate) source: SourceOrder,
-    pub(crate) degree: Degree,
-    /// Whether the response contains the texts with the shared passages marked.
-    pub(crate) detail: bool,
-}
-
-/// An order to find the sources of an article.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct SearchOrder {
-    pub(crate) article: ArticleOrder,
-    pub(crate) use_engine: bool,
-    pub(crate) use_links: bool,
-    /// Addresses of pages to check in addition to those that are found.
-    pub(crate) sources: Vec<String>,
-    /// Whether results of earlier checks are ignored.
-    pub(crate) nocache: bool,
-    /// Whether all sources are read, even after a violation was found.
-    pub(crate) noskip: bool,
-}
-
-impl ArticleOrder {
-    /// Reads `article` (the text), `article_url`, or `project`, `lang` and `title` or `oldid`.
-    ///
-    /// # Errors
-    /// `missing_params`, `bad_site`, `bad_title`, `bad_oldid`, `bad_uri`, `bad_text`.
-    pub(crate) fn read(params: &Params, wikis: &Wikis) -> Result<Self, Refusal> {
-        if let Some(text) = params.get("article") {
-            return text_of(text, "article").map(Self::Text);
-        }
-        if let Some(url) = params.get("article_url") {
-            let url = web_address(url)?;
-            let url =
-                Url::parse(&url).map_err(|error| Refusal::new("bad_uri", format!("'{url}': {error}")))?;
-            return Ok(Self::Page(url));
-        }
-        let (Some(project), Some(lang)) = (params.get("project"), params.get("lang")) else {
-            return Err(missing());
-        };
-        let oldid = params.get("oldid");
-        let title = params.get("title");
-        if oldid.is_none() && title.is_none() {
-            return Err(missing());
-        }
-        let wiki = wikis.find(project, lang).ok_or_else(|| {
-            Refusal::new(
-                "bad_site",
-                format!(
-                    "there is no wiki of the project '{project}' in the language '{lang}'; see action=sites"
-                ),
-            )
-        })?;
-        let oldid = match oldid.map(|oldid| oldid.trim().parse::<u64>()) {
-            None => None,
-            Some(Ok(oldid)) if oldid > 0 => Some(oldid),
-            Some(_) => return Err(Refusal::new("bad_oldid", "'oldid' is the number of a revision")),
-        };
-        let title = match title.map(|text| (text, wiki::title(text))) {
-            None => None,
-            Some((_, Some(title))) => Some(title),
-            // The revision id identifies the page.
-            Some((_, None)) if oldid.is_some() => None,
-            Some((text, None)) => {
-                return Err(Refusal::new("bad_title", format!("'{text}' is no title of a page")));
-            }
-        };
-        Ok(Self::Wiki { wiki, title, oldid, follows: !params.flag("noredirect", false) })
+/// Reads `article` (the text), `article_url`, or `project`, `lang` and `title` or `oldid`.
+///
+/// # Errors
+/// `missing_params`, `bad_site`, `bad_title`, `bad_oldid`, `bad_uri`, `bad_text`.
+fn article(params: &Params, wikis: &Wikis) -> Result<ArticleOrder, Refusal> {
+    if let Some(text) = params.get("article") {
+        return text_of(text, "article").map(ArticleOrder::Text);
     }
+    if let Some(url) = params.get("article_url") {
+        let url = web_address(url)?;
+        let url = Url::parse(&url).map_err(|error| Refusal::new("bad_uri", format!("'{url}': {error}")))?;
+        return Ok(ArticleOrder::Page(url));
+    }
+    let (Some(project), Some(lang)) = (params.get("project"), params.get("lang")) else {
+        return Err(missing());
+    };
+    let oldid = params.get("oldid");
+    let title = params.get("title");
+    if oldid.is_none() && title.is_none() {
+        return Err(missing());
+    }
+    let wiki = wikis.find(project, lang).ok_or_else(|| {
+        Refusal::new(
+            "bad_site",
+            format!("there is no wiki of the project '{project}' in the language '{lang}'; see action=sites"),
+        )
+    })?;
+    let oldid = match oldid.map(|oldid| oldid.trim().parse::<u64>()) {
+        None => None,
+        Some(Ok(oldid)) if oldid > 0 => Some(oldid),
+        Some(_) => return Err(Refusal::new("bad_oldid", "'oldid' is the number of a revision")),
+    };
+    let title = match title.map(|text| (text, Wiki::title(text))) {
+        None => None,
+        Some((_, Some(title))) => Some(title),
+        // The revision id identifies the page.
+        Some((_, None)) if oldid.is_some() => None,
+        Some((text, None)) => {
+            return Err(Refusal::new("bad_title", format!("'{text}' is no title of a page")));
+        }
+    };
+    Ok(ArticleOrder::Wiki { wiki, title, oldid, follows: !params.flag("noredirect", false) })
 }
 
-impl CompareOrder {
-    /// Reads the article, and `url` or `text`.
-    ///
-    /// # Errors
-    /// Those of the article; `no_url`, `bad_uri`, `bad_text`, `bad_degree`.
-    pub(crate) fn read(params: &Params, wikis: &Wikis) -> Result<Self, Refusal> {
-        let article = ArticleOrder::read(params, wikis)?;
-        let source = match (params.get("text"), params.get("url")) {
-            (Some(text), _) => SourceOrder::Text(text_of(text, "text")?),
-            (None, Some(url)) => SourceOrder::Page(web_address(url)?),
-            (None, None) => {
-                return Err(Refusal::new("no_url", "'url' (or 'text') is what the article is compared with"));
-            }
-        };
-        let wrong = || Refusal::new("bad_degree", "'degree' is a whole number from 1 to 16, or 0 for 5");
-        let degree = match params.get("degree").map(|degree| degree.trim().parse::<usize>()) {
-            None | Some(Ok(0)) => Degree::default(),
-            Some(Ok(words)) => Degree::new(words).map_err(|_| wrong())?,
-            Some(Err(_)) => return Err(wrong()),
-        };
-        Ok(Self { article, source, degree, detail: params.flag("detail", false) })
-    }
+/// Reads the article, and `url` or `text`.
+///
+/// # Errors
+/// Those of the article; `no_url`, `bad_uri`, `bad_text`, `bad_degree`.
+pub(crate) fn compare(params: &Params, wikis: &Wikis) -> Result<CompareOrder, Refusal> {
+    let article = article(params, wikis)?;
+    let source = match (params.get("text"), params.get("url")) {
+        (Some(text), _) => SourceOrder::Text(text_of(text, "text")?),
+        (None, Some(url)) => SourceOrder::Page(web_address(url)?),
+        (None, None) => {
+            return Err(Refusal::new("no_url", "'url' (or 'text') is what the article is compared with"));
+        }
+    };
+    let wrong = || Refusal::new("bad_degree", "'degree' is a whole number from 1 to 16, or 0 for 5");
+    let degree = match params.get("degree").map(|degree| degree.trim().parse::<usize>()) {
+        None | Some(Ok(0)) => Degree::default(),
+        Some(Ok(words)) => Degree::new(words).map_err(|_| wrong())?,
+        Some(Err(_)) => return Err(wrong()),
+    };
+    Ok(CompareOrder { article, source, degree })
 }
 
-impl SearchOrder {
-    /// Reads the article, `use_engine`, `use_links`, `source` (our own, repeatable), `nocache` and `noskip`.
-    ///
-    /// # Errors
-    /// Those of the article, and `bad_uri`.
-    pub(crate) fn read(params: &Params, wikis: &Wikis) -> Result<Self, Refusal> {
-        let article = ArticleOrder::read(params, wikis)?;
-        let named = params.all("source").flat_map(str::split_whitespace).take(MOST_SOURCES);
-        let sources = named.map(web_address).collect::<Result<Vec<_>, _>>()?;
-        Ok(Self {
-            article,
-            use_engine: params.flag("use_engine", true),
-            use_links: params.flag("use_links", true),
-            sources,
-            nocache: params.flag("nocache", false),
-            noskip: params.flag("noskip", false),
-        })
-    }
+/// Reads the article, `use_engine`, `use_links`, `source` (our own, repeatable), `nocache` and `noskip`.
+///
+/// # Errors
+/// Those of the article, and `bad_uri`.
+pub(crate) fn search(params: &Params, wikis: &Wikis) -> Result<SearchOrder, Refusal> {
+    let article = article(params, wikis)?;
+    let named = params.all("source").flat_map(str::split_whitespace).take(MOST_SOURCES);
+    let sources = named.map(web_address).collect::<Result<Vec<_>, _>>()?;
+    Ok(SearchOrder {
+        article,
+        use_engine: params.flag("use_engine", true),
+        use_links: params.flag("use_links", true),
+        sources,
+        nocache: params.flag("nocache", false),
+        noskip: params.flag("noskip", false),
+    })
 }
 
 fn missing() -> Refusal {
@@ -193,9 +139,9 @@ fn web_address(text: &str) -> Result<String, Refusal> {
 mod tests {
     use super::*;
 
-    fn compare(query: &str) -> Result<CompareOrder, &'static str> {
+    fn compared(query: &str) -> Result<CompareOrder, &'static str> {
         let params = Params::read(query, None, b"").unwrap();
-        CompareOrder::read(&params, &Wikis::default()).map_err(|refusal| refusal.code)
+        compare(&params, &Wikis::default()).map_err(|refusal| refusal.code)
     }
 
     #[test]
@@ -217,7 +163,7 @@ mod tests {
             ("article=x&url=a.example&degree=17", "bad_degree"),
             ("article=x&url=a.example&degree=five", "bad_degree"),
         ] {
-            assert_eq!(compare(query).unwrap_err(), code, "{query}");
+            assert_eq!(compared(query).unwrap_err(), code, "{query}");
         }
     }
 
@@ -234,16 +180,16 @@ mod tests {
                 format!("{{\"url\": \"{url}\"}}").as_bytes(),
             )
             .unwrap();
-            let order = CompareOrder::read(&params, &Wikis::default()).unwrap();
+            let order = compare(&params, &Wikis::default()).unwrap();
             assert_eq!(order.source, SourceOrder::Page(address.to_owned()));
         }
-        assert_eq!(compare("article=x&text=y&degree=0").unwrap().degree, Degree::default());
+        assert_eq!(compared("article=x&text=y&degree=0").unwrap().degree, Degree::default());
     }
 
     #[test]
     fn the_number_of_a_revision_wins_over_a_title() {
         let order =
-            compare("project=wikipedia&lang=en&oldid=5&title=%5B&url=a.example&noredirect=1").unwrap();
+            compared("project=wikipedia&lang=en&oldid=5&title=%5B&url=a.example&noredirect=1").unwrap();
         let ArticleOrder::Wiki { title, oldid, follows, .. } = order.article else { panic!("{order:?}") };
         assert_eq!((title, oldid, follows), (None, Some(5), false));
     }
@@ -252,6 +198,6 @@ mod tests {
     fn texts_have_a_limit() {
         let body = serde_json::json!({"article": "x".repeat(MOST_TEXT + 1), "text": "y"}).to_string();
         let params = Params::read("", Some("application/json"), body.as_bytes()).unwrap();
-        assert_eq!(CompareOrder::read(&params, &Wikis::default()).unwrap_err().code, "bad_text");
+        assert_eq!(compare(&params, &Wikis::default()).unwrap_err().code, "bad_text");
     }
 }

@@ -1,12 +1,12 @@
 //! The HTML pages: forms for texts and addresses, and their results. They have no scripts.
 
 use huntsman::detect::copyvio::Confidence;
+use huntsman::sweep::Compared;
+use huntsman::sweep::service::{OrderResult, Refusal};
+use huntsman::sweep::side_by_side::{STYLE, pair, table};
 use maud::{DOCTYPE, Markup, html};
 
-use super::checker::Done;
 use super::params::Params;
-use super::refusal::Refusal;
-use crate::copyvio::{Compared, STYLE, pair, table};
 use crate::markup::{Web, WebLines, address};
 use crate::render::{counted, duration, shorten};
 
@@ -105,9 +105,9 @@ fn token(id: &str, asks: bool) -> Markup {
 }
 
 /// The result of a comparison or a check.
-pub(crate) fn result(done: &Done, shows_table: bool) -> Markup {
-    let comparison = &done.comparison;
-    let shown = done.pairs.as_ref().unwrap_or(comparison);
+pub(crate) fn result(result: &OrderResult, shows_table: bool) -> Markup {
+    let comparison = &result.comparison;
+    let shown = result.pairs.as_ref().unwrap_or(comparison);
     let (ranked, pairs) = (comparison.ranked(), shown.ranked());
     // The numbers are those of the table.
     let numbered = ranked.iter().enumerate().filter_map(|(at, compared)| {
@@ -115,9 +115,9 @@ pub(crate) fn result(done: &Done, shows_table: bool) -> Markup {
     });
     let content = html! {
         (navigation())
-        h1 { (heading(done, shows_table)) }
+        h1 { (heading(result, shows_table)) }
         (band(&ranked))
-        @if shows_table { (searched(done, &ranked)) }
+        @if shows_table { (search_results(result, &ranked)) }
         @for (number, compared) in numbered {
             @let heading = html! { (number) ". " (address(&compared.name)) };
             (pair(number, &heading, shown.article.text(), compared))
@@ -130,8 +130,8 @@ fn navigation() -> Markup {
     html! { nav { a href="/" { "Another text" } } }
 }
 
-fn heading(done: &Done, shows_table: bool) -> Markup {
-    let page = &done.article.page;
+fn heading(result: &OrderResult, shows_table: bool) -> Markup {
+    let page = &result.article.page;
     html! {
         @if let Some(url) = &page.url {
             (Web(&shorten(&page.title, 120))) " (" (address(url)) ")"
@@ -179,14 +179,14 @@ fn band(ranked: &[&Compared]) -> Markup {
     }
 }
 
-fn searched(done: &Done, ranked: &[&Compared]) -> Markup {
+fn search_results(result: &OrderResult, ranked: &[&Compared]) -> Markup {
     let is_shown = |compared: &Compared| {
-        done.pairs.as_ref().is_some_and(|pairs| {
+        result.pairs.as_ref().is_some_and(|pairs| {
             pairs.sources.iter().any(|pair| pair.name == compared.name && pair.found.is_some())
         })
     };
     html! {
-        p.sub { (Web(&search_facts(done).join(" · "))) }
+        p.sub { (Web(&search_facts(result).join(" · "))) }
         @if ranked.is_empty() {
             p { "No sources were found: name some, or check an article that links to others." }
         } @else {
@@ -195,10 +195,10 @@ fn searched(done: &Done, ranked: &[&Compared]) -> Markup {
     }
 }
 
-fn search_facts(done: &Done) -> Vec<String> {
-    let comparison = &done.comparison;
+fn search_facts(result: &OrderResult) -> Vec<String> {
+    let comparison = &result.comparison;
     let mut facts =
-        vec![counted(comparison.sources.len() as u64, "source"), duration(done.time.as_secs_f64())];
+        vec![counted(comparison.sources.len() as u64, "source"), duration(result.time.as_secs_f64())];
     if let Some(checked) = &comparison.check {
         if checked.cached.is_some() {
             facts.push("known from an earlier check".to_owned());

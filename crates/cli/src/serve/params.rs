@@ -1,9 +1,8 @@
 //! The parameters of a request, by name.
 
+use huntsman::sweep::service::Refusal;
 use serde_json::Value;
 use url::form_urlencoded;
-
-use super::refusal::Refusal;
 
 /// Parameters of a request: those of its query string, then those of a form or a JSON object in its body.
 #[derive(Clone, Debug, Default)]

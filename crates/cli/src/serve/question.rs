@@ -4,12 +4,12 @@ use axum::body::HttpBody;
 use axum::extract::{FromRequest, FromRequestParts, Request};
 use http::Method;
 use http::header::CONTENT_TYPE;
+use huntsman::sweep::service::Refusal;
 
 use super::gate::Gate;
 use super::order::MOST_TEXT;
 use super::params::Params;
-use super::refusal::Refusal;
-use super::site::Service;
+use super::site::{Service, not_logged_in};
 use crate::server::{Untaken, Visit};
 
 /// Maximum size of a body: two texts in the encoding that takes three bytes for each byte.
@@ -28,37 +28,37 @@ pub(crate) struct Question {
 
 /// Why a request did not become a question.
 #[derive(Debug)]
-pub(crate) enum Unasked {
+pub(crate) enum QuestionError {
     /// The client is not allowed to ask, or the parameters cannot be read.
     Refused(Refusal),
     /// The server did not accept the body.
     Untaken(Untaken),
 }
 
-impl From<Refusal> for Unasked {
+impl From<Refusal> for QuestionError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
     }
 }
 
-impl From<Untaken> for Unasked {
+impl From<Untaken> for QuestionError {
     fn from(untaken: Untaken) -> Self {
         Self::Untaken(untaken)
     }
 }
 
 impl FromRequest<Service> for Question {
-    type Rejection = Unasked;
+    type Rejection = QuestionError;
 
     /// Reads the body, unless the headers already decide that the request is refused; only a form may carry its token
     /// in the body. The connection keeps its place as soon as the token was seen.
-    async fn from_request(request: Request, service: &Service) -> Result<Self, Unasked> {
+    async fn from_request(request: Request, service: &Service) -> Result<Self, QuestionError> {
         let (mut head, body) = request.into_parts();
         let gate = &service.gate;
         let content_type = head.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let is_known = gate.admits_header(&head.headers);
         if !is_known && !body.is_end_stream() && !Params::is_form(content_type) {
-            return Err(Refusal::not_logged_in().into());
+            return Err(not_logged_in().into());
         }
         let content_type = content_type.map(str::to_owned);
         let visit = Visit::from_request_parts(&mut head, service).await;

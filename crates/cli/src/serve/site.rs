@@ -13,18 +13,15 @@ use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
 };
+use huntsman::sweep::service::{Checker, OrderResult, Refusal, Wikis};
 use maud::Markup;
 
-use super::api::{self, Call, Format, Told};
-use super::checker::{Checker, Done};
+use super::api::{self, ApiResponse, Call, Format};
 use super::gate::Gate;
-use super::metrics::Telemetry;
-use super::order::{CompareOrder, SearchOrder};
-use super::pages;
+use super::metrics::{Action, Telemetry};
 use super::params::Params;
-use super::question::{Question, Unasked};
-use super::refusal::Refusal;
-use super::wiki::Wikis;
+use super::question::{Question, QuestionError};
+use super::{order, pages};
 use crate::metrics::stats_families;
 use crate::prometheus;
 use crate::server::Visit;
@@ -66,9 +63,9 @@ pub(crate) fn routes(service: Service) -> Router {
         .fallback(async || (StatusCode::NOT_FOUND, "there is /, /api.json, /metrics and /healthz\n"))
         .method_not_allowed_fallback(async || (StatusCode::METHOD_NOT_ALLOWED, "not with this method\n"))
         .layer(from_fn(survive_panics))
-        .layer(from_fn_with_state(service.clone(), let_known_in))
+        .layer(from_fn_with_state(service.clone(), admit_by_token))
         .with_state(service.clone());
-    names.guard(routes).layer(from_fn(close)).layer(from_fn_with_state(service, count))
+    names.guard(routes).layer(from_fn(add_common_headers)).layer(from_fn_with_state(service, count))
 }
 
 fn form_of(form: Form) -> MethodRouter<Service> {
@@ -101,7 +98,7 @@ async fn count(
 }
 
 /// Adds the headers that every response has.
-async fn close(request: Request, next: Next) -> Response {
+async fn add_common_headers(request: Request, next: Next) -> Response {
     let mut response = next.run(request).await;
     for (name, value) in [
         // With `no-referrer`, browsers would send `Origin: null` for a form of the same site.
@@ -115,7 +112,7 @@ async fn close(request: Request, next: Next) -> Response {
 }
 
 /// If the token is in the headers, the connection keeps its place from the beginning of the request.
-async fn let_known_in(
+async fn admit_by_token(
     State(service): State<Service>,
     visit: Visit,
     request: Request,
@@ -132,7 +129,7 @@ async fn let_known_in(
 
 /// Handles the request on a task of its own, so that a panic fails this request only.
 async fn survive_panics(path: Option<MatchedPath>, request: Request, next: Next) -> Response {
-    match guarded(next.run(request)).await {
+    match run_as_task(next.run(request)).await {
         Ok(response) => response,
         Err(refusal) if name_of(path.as_ref()) == "api" => api_response(Format::Json, Err(refusal)),
         Err(refusal) => (StatusCode::INTERNAL_SERVER_ERROR, format!("{refusal}\n")).into_response(),
@@ -176,27 +173,27 @@ async fn preflight() -> impl IntoResponse {
 
 async fn api(State(service): State<Service>, question: Question) -> Response {
     let (format, result) = match Format::read(&question.params) {
-        Ok(format) => (format, service.ask(question).await),
+        Ok(format) => (format, service.call(question).await),
         Err(refusal) => (Format::Json, Err(refusal)),
     };
-    let told = tokio::task::spawn_blocking(move || api_response(format, result)).await;
-    told.unwrap_or_else(|ended| api_response(Format::Json, Err(Refusal::of_task(ended))))
+    let response = tokio::task::spawn_blocking(move || api_response(format, result)).await;
+    response.unwrap_or_else(|ended| api_response(Format::Json, Err(Refusal::of_task(ended))))
 }
 
 async fn answer_form(
     State(service): State<Service>,
     Extension(form): Extension<Form>,
-    question: Result<Question, Unasked>,
+    question: Result<Question, QuestionError>,
 ) -> Response {
     let question = match question {
         Ok(question) => question,
-        Err(Unasked::Refused(refusal)) => return service.refused(form, &refusal, &Params::default()),
+        Err(QuestionError::Refused(refusal)) => return service.refused(form, &refusal, &Params::default()),
         Err(unasked) => return unasked.into_response(),
     };
-    let shown = match service.fill_in(form, &question).await {
-        Ok(done) => {
-            let result = move || pages::result(&done, form == Form::Check);
-            tokio::task::spawn_blocking(result).await.map_err(Refusal::of_task)
+    let shown = match service.submit(form, &question).await {
+        Ok(result) => {
+            let markup = move || pages::result(&result, form == Form::Check);
+            tokio::task::spawn_blocking(markup).await.map_err(Refusal::of_task)
         }
         Err(refusal) => Err(refusal),
     };
@@ -207,7 +204,7 @@ async fn answer_form(
 }
 
 /// The response of the API; forms answer with a page instead.
-impl IntoResponse for Unasked {
+impl IntoResponse for QuestionError {
     fn into_response(self) -> Response {
         match self {
             Self::Refused(refusal) => api_response(Format::Json, Err(refusal)),
@@ -217,7 +214,7 @@ impl IntoResponse for Unasked {
 }
 
 impl Service {
-    async fn ask(&self, question: Question) -> Result<Told, Refusal> {
+    async fn call(&self, question: Question) -> Result<ApiResponse, Refusal> {
         let call = Call::read(&question.params)?;
         if call != Call::Sites {
             // Otherwise any page that is open in a browser on this machine could read everything that the operator
@@ -229,25 +226,31 @@ impl Service {
                 ));
             }
             if !question.has_token {
-                return Err(Refusal::not_logged_in());
+                return Err(not_logged_in());
             }
         }
-        call.answer(question.params, &self.checker, &self.wikis).await
+        call.answer(question.params, self).await
     }
 
-    async fn fill_in(&self, form: Form, question: &Question) -> Result<Done, Refusal> {
+    async fn submit(&self, form: Form, question: &Question) -> Result<OrderResult, Refusal> {
         if !question.has_token {
-            return Err(Refusal::not_logged_in());
+            return Err(not_logged_in());
         }
         let params = question.params.of_form(form == Form::Check);
         match form {
-            Form::Check => self.checker.search(SearchOrder::read(&params, &self.wikis)?, true).await,
-            Form::Compare => self.checker.compare(CompareOrder::read(&params, &self.wikis)?).await,
+            Form::Check => {
+                let order = order::search(&params, &self.wikis)?;
+                self.telemetry.observe(Action::Search, self.checker.search(order, true)).await
+            }
+            Form::Compare => {
+                let order = order::compare(&params, &self.wikis)?;
+                self.telemetry.observe(Action::Compare, self.checker.compare(order)).await
+            }
         }
     }
 
     fn refused(&self, form: Form, refusal: &Refusal, params: &Params) -> Response {
-        let status = match refusal.status() {
+        let status = match status(refusal) {
             StatusCode::OK => StatusCode::UNPROCESSABLE_ENTITY,
             status => status,
         };
@@ -256,17 +259,36 @@ impl Service {
     }
 }
 
+/// The client did not send the token.
+pub(super) fn not_logged_in() -> Refusal {
+    Refusal::new(
+        "not_logged_in",
+        "the token of this server is needed: Authorization: Bearer TOKEN, or the field 'token' of a form",
+    )
+}
+
+/// The HTTP status of a refusal. As in the reference it is 200 for all errors in the question; if the client must retry
+/// later or is not let in, the status says so as well, for proxies in between.
+fn status(refusal: &Refusal) -> StatusCode {
+    match refusal.code {
+        "busy" => StatusCode::SERVICE_UNAVAILABLE,
+        "not_logged_in" => StatusCode::UNAUTHORIZED,
+        "cross_origin" => StatusCode::FORBIDDEN,
+        _ => StatusCode::OK,
+    }
+}
+
 /// A page with the content security policy.
 fn page(status: StatusCode, markup: Markup) -> Response {
     (status, [(CONTENT_SECURITY_POLICY, POLICY)], Html(markup.into_string())).into_response()
 }
 
-fn api_response(format: Format, result: Result<Told, Refusal>) -> Response {
-    let (status, told) = match result {
-        Ok(told) => (StatusCode::OK, told),
-        Err(refusal) => (refusal.status(), Told::from(api::error(&refusal))),
+fn api_response(format: Format, result: Result<ApiResponse, Refusal>) -> Response {
+    let (status, body) = match result {
+        Ok(body) => (StatusCode::OK, body),
+        Err(refusal) => (status(&refusal), ApiResponse::from(api::error(&refusal))),
     };
-    let value = &told.value;
+    let value = &body.value;
     let response = match format {
         Format::Json => {
             (status, [(CONTENT_TYPE, "application/json; charset=utf-8")], value.to_string()).into_response()
@@ -291,7 +313,9 @@ fn with_hint(mut response: Response) -> Response {
 ///
 /// # Errors
 /// The work panicked.
-async fn guarded<T: Send + 'static>(work: impl Future<Output = T> + Send + 'static) -> Result<T, Refusal> {
+async fn run_as_task<T: Send + 'static>(
+    work: impl Future<Output = T> + Send + 'static,
+) -> Result<T, Refusal> {
     let mut tasks = tokio::task::JoinSet::new();
     tasks.spawn(work);
     match tasks.join_next().await {
@@ -307,17 +331,17 @@ mod tests {
 
     #[tokio::test]
     async fn a_panic_costs_one_request() {
-        let refusal = guarded(async { panic!("a bug") }).await.unwrap_err();
+        let refusal = run_as_task(async { panic!("a bug") }).await.unwrap_err();
         assert_eq!(refusal.code, "unhandled_exception");
         assert_eq!(refusal.info, "its task panicked", "what a panic says is not for clients");
         assert_eq!(api_response(Format::Json, Err(refusal)).status(), StatusCode::OK);
-        assert_eq!(guarded(async { 7 }).await.unwrap(), 7);
+        assert_eq!(run_as_task(async { 7 }).await.unwrap(), 7);
     }
 
     #[tokio::test]
     async fn work_for_which_nobody_waits_any_more_ends() {
         let (sender, receiver) = tokio::sync::oneshot::channel::<()>();
-        let work = guarded(async move {
+        let work = run_as_task(async move {
             let _sender = sender;
             std::future::pending::<()>().await;
         });

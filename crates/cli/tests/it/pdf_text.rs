@@ -7,7 +7,7 @@ use std::thread;
 
 use flate2::write::ZlibEncoder;
 use flate2::{Compress, Compression, FlushCompress};
-use huntsman::middleware::copyvio::{PdfError, PdfProcess, PdfText};
+use huntsman::sweep::{PdfError, PdfProcess, PdfText};
 use huntsman_testkit::pdf::file;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

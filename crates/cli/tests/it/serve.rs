@@ -377,6 +377,15 @@ fn articles_of_a_named_wiki_are_read_by_title_revision_and_redirect() {
 }
 
 #[test]
+fn a_wiki_that_is_named_wrongly_is_refused_with_its_flag() {
+    let directory = tempfile::tempdir().unwrap();
+    let refused = run(huntsman(directory.path()).args(["serve", "--wiki", "manual:en"]));
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    let expected = "--wiki manual:en: there is no =; use PROJECT:LANG=URL";
+    assert!(refused.stderr.contains(expected), "{refused:?}");
+}
+
+#[test]
 fn mirrors_of_the_wiki_of_an_article_are_no_sources() {
     let site = site();
     // The hosts of links are compared as they are written.

@@ -5,5 +5,3 @@ mod hostile_web;
 mod http_cache;
 mod incremental;
 mod noise;
-mod search_engines;
-mod text_index;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use huntsman::middleware::copyvio::TextIndex;
+use huntsman::sweep::TextIndex;
 use huntsman_testkit::{Answer, RunningSite, Site};
 use serde_json::Value;
 
