@@ -24,6 +24,7 @@ mod commands;
 mod config;
 mod copyvio;
 mod dedup;
+mod directory;
 pub mod exit;
 mod job;
 mod logging;

@@ -9,6 +9,7 @@
 mod added;
 mod avoid_dup;
 mod chain;
+mod config;
 mod cookies;
 mod default_headers;
 mod defaults;
@@ -71,6 +72,7 @@ defaults::built_in! {
 }
 
 pub use chain::CookiesChanged;
+pub use config::{Config, ConfigSources};
 pub use defaults::Defaults;
 pub use only::OnlyUrls;
 pub use robots_sitemaps::RobotsSitemaps;

@@ -4,14 +4,13 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use huntsman_crawler::{Backend, Error, Result};
+use huntsman_crawler::Backend;
 use url::Url;
 
+use crate::error::{Error, Result};
 use crate::plan::{Start, Use};
 use crate::status::{STATUS, State, Status};
-use crate::{
-    ARTICLES, LOCK, OWN_FILES, OWN_FOLDERS, PAIRS, REPORT, STATE, UNFINISHED, in_use, job_of, shown,
-};
+use crate::{ARTICLES, LOCK, OWN_FILES, OWN_FOLDERS, PAIRS, REPORT, STATE, UNFINISHED, job_of};
 
 /// A directory that belongs to this run. It is locked until this value is dropped: another run in it is refused.
 #[derive(Debug)]
@@ -51,9 +50,9 @@ impl Use {
         match steps.into_iter().try_for_each(|step| dir.apply(step)) {
             Ok(()) => Ok(dir),
             Err(error) => {
-                let failure = unwritable(&dir.path, &error);
+                let path = dir.path.clone();
                 dir.discard();
-                Err(failure)
+                Err(Error::Unwritable { path, source: error })
             }
         }
     }
@@ -65,11 +64,11 @@ impl Use {
             .and_then(|()| huntsman_files::open_append(self.path.join(LOCK)));
         let lock = lock.map_err(|error| {
             remove_made(&made);
-            unwritable(&self.path, &error)
+            Error::Unwritable { path: self.path.clone(), source: error }
         })?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(in_use(&self.path)),
+            Err(TryLockError::WouldBlock) => return Err(Error::InUse { path: self.path }),
             // The file system has no locks: the user has to make sure that no two runs use one directory.
             Err(TryLockError::Error(_)) => {}
         }
@@ -79,12 +78,9 @@ impl Use {
             // deleted with everything else.
             _ if self.seen.is_none() && self.start == Start::Cleared => {}
             Ok(_) => {
-                return Err(Error::msg(format!(
-                    "another huntsman worked in {} just now; give the command again",
-                    shown(&self.path)
-                )));
+                return Err(Error::Changed { path: self.path });
             }
-            Err(failure) => return Err(failure),
+            Err(error) => return Err(error),
         }
         let resumes = self.start == Start::Resumed;
         let store = self.store;
@@ -121,10 +117,6 @@ fn clearing(path: &Path) -> impl Iterator<Item = Step> {
 /// known to be worthless.
 pub(super) fn discarding(path: &Path) -> impl Iterator<Item = Step> {
     clearing(path).chain([STATUS, LOCK].map(|name| Step::Remove(path.join(name))))
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Error {
-    Error::usage(format!("--out {}: cannot be written: {error}", shown(path)))
 }
 
 impl OutputDir {

@@ -4,10 +4,9 @@
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use huntsman_crawler::{Error, Result};
-
+use crate::error::{Error, Result};
 use crate::status::{STATUS, Status};
-use crate::{JOB, LOCK, shown};
+use crate::{JOB, LOCK};
 
 /// The state of a crawl on disk.
 #[derive(Debug)]
@@ -45,14 +44,8 @@ impl Found {
         let above = dir.join("..");
         let status = [dir, &above].into_iter().find_map(|dir| Status::read(dir).ok().flatten());
         match status {
-            Some(status) if status.is_in_memory() => Error::usage(format!(
-                "{}: its crawl had the queue in memory, so nothing of it is left; --store redb keeps it",
-                shown(dir)
-            )),
-            _ => Error::usage(format!(
-                "{}: there is no state of a crawl; name a directory that was given to --out, or the state in it",
-                shown(dir)
-            )),
+            Some(status) if status.is_in_memory() => Error::StateLost { path: dir.to_owned() },
+            _ => Error::NoState { path: dir.to_owned() },
         }
     }
 
@@ -77,11 +70,10 @@ impl Hold {
     /// # Errors
     /// A crawl is using it, or it cannot be written.
     pub fn of(out: &Path) -> Result<Self> {
-        let lock = huntsman_files::open_append(out.join(LOCK))?;
+        let path = out.join(LOCK);
+        let lock = huntsman_files::open_append(&path).map_err(|source| Error::Unwritable { path, source })?;
         match lock.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                Err(Error::msg(format!("another huntsman crawls into {}; wait until it ends", shown(out))))
-            }
+            Err(TryLockError::WouldBlock) => Err(Error::InUse { path: out.to_owned() }),
             // As for crawls, a file system without locks is accepted.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(Self { _lock: lock }),
         }

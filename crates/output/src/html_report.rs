@@ -91,7 +91,9 @@ struct Numbers {
 }
 
 /// The report of a crawl as one HTML page, made from its report and the files `pages.jsonl` and `drops.jsonl` in its directory. The page
-/// has no scripts, loads nothing, and all text from the web in it is escaped. Reads the files once; memory does not grow with them.
+/// has no scripts, loads nothing, and all text from the web in it is escaped. Of a record of a page it reads `url`, `final_url`, `status`,
+/// `depth`, `bytes`, `title`, `fetched_at` (RFC 3339 with milliseconds), `elapsed_ms` and, if there are any, `near_duplicates` and `copyvio`;
+/// lines without these fields are skipped. Reads the files once; memory does not grow with them.
 ///
 /// # Errors
 /// A file cannot be read.

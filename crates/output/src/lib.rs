@@ -5,8 +5,7 @@
 //! [`OutputDir::begin`] on the files count, and a run that is killed can be continued; [`OutputDir::finish`] writes the report.
 //! [`OutputDir::attach`] makes a crawl write its records. [`html_report`] is a report for people, and [`verify`] checks directories.
 //!
-//! The crate is not a sink for records of one's own (those are in `huntsman_middleware::sinks`), prints nothing, and parses no flags. Its
-//! messages name the flags of the command `huntsman`, which writes all its directories by this crate.
+//! The crate is not a sink for records of one's own (those are in `huntsman_middleware::sinks`), prints nothing, and parses no flags.
 //!
 //! ```
 //! use huntsman_crawler::{Backend, Timestamp};
@@ -16,14 +15,13 @@
 //! # let folder = tempfile::tempdir()?;
 //! # let path = folder.path().join("example.org-crawl");
 //! let seed = "https://example.org/".parse()?;
-//! let planned = |path| Plan::of(path, false, Run::Crawl, Backend::Memory).map_err(|error| error.into_boxed());
-//! if let Plan::Use(plan) = planned(&path)? {
-//!     let mut directory = plan.create(&seed, Timestamp::wall().to_rfc3339()).map_err(|error| error.into_boxed())?;
+//! if let Plan::Use(plan) = Plan::of(&path, false, Run::Crawl, Backend::Memory)? {
+//!     let mut directory = plan.create(&seed, Timestamp::wall().to_rfc3339())?;
 //!     directory.begin()?;
 //!     // Here is the crawl.
 //!     directory.finish(State::Finished, "finished", 0, b"{}\n")?;
 //! }
-//! assert!(matches!(planned(&path)?, Plan::Finished(_)));
+//! assert!(matches!(Plan::of(&path, false, Run::Crawl, Backend::Memory)?, Plan::Finished(_)));
 //! # Ok(())
 //! # }
 //! ```
@@ -33,6 +31,7 @@
 
 mod avoid_dup;
 mod directory;
+mod error;
 mod found;
 mod html_report;
 pub mod markup;
@@ -46,12 +45,11 @@ pub mod verify;
 
 use std::path::{Path, PathBuf};
 
-use huntsman_crawler::terminal::escape;
-use huntsman_crawler::{Error, Result};
 use url::Url;
 
 pub use avoid_dup::{AvoidDupReport, LearntRules};
 pub use directory::OutputDir;
+pub use error::Error;
 pub use found::{Found, Hold};
 pub use html_report::html_report;
 pub use plan::{Plan, Use};
@@ -105,9 +103,9 @@ pub fn default_dir(seed: &Url, run: Run) -> PathBuf {
 ///
 /// # Errors
 /// Another process is using it, or its state is damaged.
-pub fn held(path: &Path) -> Result<Option<Status>> {
+pub fn held(path: &Path) -> Result<Option<Status>, Error> {
     if directory::is_locked(path) {
-        return Err(Error::msg(format!("another huntsman crawls into {}; wait until it ends", shown(path))));
+        return Err(Error::InUse { path: path.to_owned() });
     }
     Status::read(path)
 }
@@ -115,17 +113,6 @@ pub fn held(path: &Path) -> Result<Option<Status>> {
 /// The directory of the job in an output directory.
 pub fn job_of(path: &Path) -> PathBuf {
     path.join(JOB)
-}
-
-fn shown(path: &Path) -> String {
-    escape(&path.to_string_lossy()).into_owned()
-}
-
-fn in_use(path: &Path) -> Error {
-    Error::msg(format!(
-        "another huntsman crawls into {}; wait for it, or name another directory with --out",
-        shown(path)
-    ))
 }
 
 #[cfg(test)]

@@ -4,21 +4,20 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use huntsman_crawler::terminal::escape;
-use huntsman_crawler::{Backend, Error, Result};
+use huntsman_crawler::Backend;
 
 use crate::directory::is_locked;
-use crate::render::counted;
+use crate::error::{Error, Result};
 use crate::status::{Run, State, Status};
-use crate::{OWN_FILES, OWN_FOLDERS, in_use, shown};
+use crate::{OWN_FILES, OWN_FOLDERS};
 
 /// What a command may do with a directory.
 #[derive(Debug)]
 pub enum Plan {
     /// The directory can be created or used.
     Use(Use),
-    /// The run in it is finished; the sentence says so.
-    Finished(String),
+    /// The run in it is finished.
+    Finished(Status),
 }
 
 /// A directory that a run may use.
@@ -54,14 +53,14 @@ impl Plan {
         let planned = |start, seen| Ok(Self::Use(Use { path: path.to_owned(), start, run, store, seen }));
         match fs::metadata(path) {
             Ok(meta) if !meta.is_dir() => {
-                return Err(Error::usage(format!("--out {}: it is a file; name a directory", shown(path))));
+                return Err(Error::NotADirectory { path: path.to_owned() });
             }
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => return planned(Start::New, None),
-            Err(error) => return Err(Error::usage(format!("--out {}: {error}", shown(path)))),
+            Err(source) => return Err(Error::Inaccessible { path: path.to_owned(), source }),
         }
         if is_locked(path) {
-            return Err(in_use(path));
+            return Err(Error::InUse { path: path.to_owned() });
         }
         if fresh {
             return planned(Start::Cleared, Status::read(path).ok().flatten());
@@ -70,17 +69,19 @@ impl Plan {
             let ours = OWN_FILES.iter().chain(&OWN_FOLDERS).find(|name| path.join(name).exists());
             return match ours {
                 None => planned(Start::New, None),
-                Some(name) => Err(Error::usage(format!(
-                    "{} holds a {name} without the state of its crawl; \
-                     name another directory with --out, or overwrite it with --fresh",
-                    shown(path)
-                ))),
+                Some(name) => Err(Error::UnknownFile { path: path.to_owned(), name }),
             };
         };
         match status.state {
             State::Making | State::Clearing | State::Failed => planned(Start::Cleared, Some(status)),
-            _ if status.run() != run => Err(another_run(path, &status, run)),
-            State::Finished => Ok(Self::Finished(finished(path, &status))),
+            _ if status.run() != run => Err(Error::OtherRun {
+                path: path.to_owned(),
+                found: status.run(),
+                state: status.state,
+                seed_url: status.seed_url,
+                wanted: run,
+            }),
+            State::Finished => Ok(Self::Finished(status)),
             State::Running | State::Interrupted => {
                 may_go_on(path, &status, store)?;
                 planned(Start::Resumed, Some(status))
@@ -89,55 +90,17 @@ impl Plan {
     }
 }
 
-fn finished(path: &Path, status: &Status) -> String {
-    format!(
-        "{} holds a finished {} of {}: {}, ended as {}. Nothing to do; --fresh crawls anew.",
-        shown(path),
-        status.run().name(),
-        escape(&status.seed_url),
-        counted(status.pages, "page"),
-        escape(status.finish_reason.as_deref().unwrap_or("finished"))
-    )
-}
-
-fn another_run(path: &Path, status: &Status, run: Run) -> Error {
-    let found = status.run().name();
-    let (state, go_on) = match status.state {
-        State::Finished => ("a finished", String::new()),
-        _ => ("an unfinished", format!("go on with it by `huntsman {found}`, ")),
-    };
-    Error::usage(format!(
-        "{} holds {state} {found} of {}, which is no {}: {go_on}name another directory with --out, or start anew with --fresh, \
-         which deletes it",
-        shown(path),
-        escape(&status.seed_url),
-        run.name()
-    ))
-}
-
 /// Checks whether an unfinished run can be continued with this store.
 fn may_go_on(path: &Path, status: &Status, store: Backend) -> Result<()> {
-    let run = status.run().name();
+    let (path, run) = (path.to_owned(), status.run());
     if status.is_in_memory() {
-        return Err(Error::usage(format!(
-            "{} holds an unfinished {run} whose queue was in memory and is gone, so it cannot go on; \
-             --fresh deletes its files and starts anew",
-            shown(path)
-        )));
+        return Err(Error::QueueLost { path, run });
     }
     if status.store != store.name() {
-        return Err(Error::usage(format!(
-            "{} holds an unfinished {run} with --store {}; go on with that, or start anew with --fresh",
-            shown(path),
-            escape(&status.store)
-        )));
+        return Err(Error::OtherStore { path, run, store: status.store.clone() });
     }
     if !status.can_go_on() {
-        return Err(Error::usage(format!(
-            "{} holds an unfinished {run} of an earlier version, which does not tell how far its files are written; \
-             finish it with that version, or start anew with --fresh",
-            shown(path)
-        )));
+        return Err(Error::OldVersion { path, run });
     }
     Ok(())
 }

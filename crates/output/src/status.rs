@@ -5,12 +5,12 @@
 use std::io;
 use std::path::Path;
 
-use huntsman_crawler::terminal::escape;
-use huntsman_crawler::{Backend, Error, Result};
+use huntsman_crawler::Backend;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::{SWEEP, shown};
+use crate::SWEEP;
+use crate::error::{Error, Result};
 
 /// The path of the status file in the output directory.
 pub(super) const STATUS: &str = "state/crawl.json";
@@ -115,20 +115,14 @@ impl Status {
         let bytes = match std::fs::read(&path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::msg(format!("reading {}: {error}", shown(&path)))),
+            Err(source) => return Err(Error::Unreadable { path, source }),
         };
-        let mut status: Self = serde_json::from_slice(&bytes).map_err(|error| {
-            Error::msg(format!(
-                "the state in {} is damaged ({error}); `huntsman verify` tells what is whole, --fresh deletes all and starts anew",
-                shown(&path)
-            ))
-        })?;
+        let mut status: Self = match serde_json::from_slice(&bytes) {
+            Ok(status) => status,
+            Err(source) => return Err(Error::Damaged { path, source }),
+        };
         if status.format > FORMAT {
-            return Err(Error::msg(format!(
-                "the state in {} was written by a newer version, {}; use that one, or --fresh, which deletes all and starts anew",
-                shown(&path),
-                escape(&status.version)
-            )));
+            return Err(Error::NewerVersion { path, version: status.version });
         }
         let looks_like = if directory.join(SWEEP).exists() { Run::Sweep } else { Run::Crawl };
         status.run.get_or_insert(looks_like);
@@ -141,7 +135,7 @@ impl Status {
         text.push(b'\n');
         let path = directory.join(STATUS);
         huntsman_files::write(&path, text)
-            .map_err(|error| io::Error::new(error.kind(), format!("writing {}: {error}", shown(&path))))
+            .map_err(|error| io::Error::new(error.kind(), format!("writing {}: {error}", path.display())))
     }
 
     /// The kind of run.

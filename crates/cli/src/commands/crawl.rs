@@ -15,6 +15,7 @@ use super::version::stores;
 use crate::args::Flags;
 use crate::config::Config;
 use crate::copyvio::{Input, Inputs, pdf_reader};
+use crate::directory::finished;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, CompletedCrawl, Job, Sink};
 use crate::logging;
@@ -73,8 +74,8 @@ pub(super) async fn crawl(args: SiteArgs, extras: CrawlExtras) -> Outcome<Option
     let plan = match to_stdout {
         true => None,
         false => match Plan::of(&path, args.output.fresh, run, store)? {
-            Plan::Finished(sentence) => {
-                say(&sentence);
+            Plan::Finished(status) => {
+                say(&finished(&path, &status));
                 return Ok(None);
             }
             Plan::Use(plan) => Some(plan),

@@ -15,6 +15,7 @@ use tokio::net::TcpListener;
 
 use crate::args::SettingsArgs;
 use crate::config::Config;
+use crate::directory::finished;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::job::{self, Job, Sink};
 use crate::logging;
@@ -43,8 +44,8 @@ pub(crate) async fn run(args: DemoArgs) -> Outcome {
     };
     let plan = match Plan::of(&path, args.fresh, Run::Demo, Backend::Memory)? {
         Plan::Use(plan) => plan,
-        Plan::Finished(sentence) => {
-            writeln!(io::stdout(), "{sentence}")?;
+        Plan::Finished(status) => {
+            writeln!(io::stdout(), "{}", finished(&path, &status))?;
             return Ok(Exit::Done);
         }
     };

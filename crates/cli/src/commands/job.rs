@@ -10,6 +10,7 @@ use huntsman::{HostKey, Request, SavedJob, Timestamp, human_bytes};
 use serde_json::{Value, json};
 use url::Url;
 
+use crate::directory::inspecting;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output::{DROPS, Found, Hold, State, Status};
 use crate::render::{Style, Table, count, counted, escape, escape_json, say};
@@ -29,9 +30,9 @@ pub(crate) fn run(what: JobCommand) -> Outcome {
 }
 
 fn info(dir: &Path, as_json: bool) -> Outcome {
-    let found = Found::of(dir)?;
+    let found = Found::of(dir).map_err(inspecting)?;
     let job = SavedJob::read(&found.job)?;
-    let status = found.status()?;
+    let status = found.status().map_err(inspecting)?;
     let stats = job.stats()?;
     let pages = stats.get("pages/delivered").copied().unwrap_or(0);
     let pages = u64::try_from(pages).unwrap_or(0);
@@ -121,7 +122,7 @@ fn size_of(path: &Path) -> Outcome<u64> {
 }
 
 fn ls_queue(dir: &Path, host: Option<&str>, as_json: bool, limit: Option<u64>) -> Outcome {
-    let job = SavedJob::read(Found::of(dir)?.job)?;
+    let job = SavedJob::read(Found::of(dir).map_err(inspecting)?.job)?;
     let host = match host {
         Some(host) => Some(known(&job, dir, host)?),
         None => None,
@@ -160,7 +161,7 @@ fn queued_json(slot: &HostKey, request: &Request) -> Value {
 }
 
 fn export_seen(dir: &Path) -> Outcome {
-    let job = SavedJob::read(Found::of(dir)?.job)?;
+    let job = SavedJob::read(Found::of(dir).map_err(inspecting)?.job)?;
     let mut out = BufWriter::new(io::stdout().lock());
     let mut result = Ok(());
     job.each_seen(|fingerprint| {
@@ -173,7 +174,7 @@ fn export_seen(dir: &Path) -> Outcome {
 }
 
 fn drop_host(dir: &Path, host: &str) -> Outcome {
-    let found = Found::of(dir)?;
+    let found = Found::of(dir).map_err(inspecting)?;
     let Some(out) = &found.out else {
         return Err(Failure::usage(format!(
             "{}: every request that is dropped gets its record in {DROPS}; name the directory that was given to --out",
@@ -181,7 +182,7 @@ fn drop_host(dir: &Path, host: &str) -> Outcome {
         )));
     };
     // Without this lock, a crawl could start in the directory in the meantime.
-    let _hold = Hold::of(out)?;
+    let _hold = Hold::of(out).map_err(inspecting)?;
     let mut job = SavedJob::open(&found.job)?;
     let host = known(&job, dir, host)?;
     let log = DropLog::of_job(out.join(DROPS))?;

@@ -9,6 +9,7 @@ use huntsman::middleware::StoredCheck;
 use huntsman::output::verify::Verdict;
 use huntsman::sweep::{CheckCache, whole_articles};
 
+use crate::directory::inspecting;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::output;
 use crate::render::{Style, escape, escape_json};
@@ -49,7 +50,7 @@ fn verified(dir: &Path) -> Outcome<Verdict> {
     let above = dir.join("..");
     for out in [dir, above.as_path()] {
         if (out == dir || dir.join(output::STATUS_NAME).is_file())
-            && let Some(status) = output::held(out)?
+            && let Some(status) = output::held(out).map_err(inspecting)?
         {
             return Ok(Verdict::of_output(out, &status, &whole_articles)?);
         }

@@ -10,17 +10,17 @@ use super::common::CommonArgs;
 use super::plan::PlanArgs;
 use crate::args::{NetworkArgs, SettingsArgs};
 
-/// What is done about copies.
+/// The commands about copied texts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CopyvioCommand {
-    /// Compares an article with given sources: how sure one can be that it copies, what both share and where.
+    /// Compares an article with given sources: reports how likely it is a copy, and which passages they share.
     #[command(before_help = "Examples:\n  \
         huntsman copyvio compare essay.txt https://example.org/page book.pdf\n  \
         huntsman copyvio compare article.wiki source.html --json\n  \
         huntsman copyvio compare essay.txt source.txt --html compared.html")]
     Compare(Box<CompareArgs>),
 
-    /// Looks for the sources of an article, reads them, and tells what it shares with each.
+    /// Searches for the sources of an article, fetches them, and reports what it shares with each.
     #[command(before_help = "Examples:\n  \
         huntsman copyvio check https://example.org/article\n  \
         huntsman copyvio check article.wiki --url https://wiki.example/wiki/Article --exclude mirrors.txt --json\n  \
@@ -28,7 +28,7 @@ pub(crate) enum CopyvioCommand {
         huntsman copyvio check essay.txt --source https://example.org/page --no-short-circuit --html checked.html")]
     Check(Box<CheckArgs>),
 
-    /// Finds which of many texts have passages of each other, or of others, without a network.
+    /// Finds which of many texts share passages with each other or with other texts, without a network.
     #[command(before_help = "Examples:\n  \
         huntsman copyvio among essays/ --out copied.jsonl\n  \
         huntsman copyvio among essays/ --against library.jsonl.zst\n  \
@@ -39,32 +39,34 @@ pub(crate) enum CopyvioCommand {
 /// Flags of `copyvio among`.
 #[derive(Debug, Args)]
 pub(crate) struct AmongArgs {
-    /// Texts: files of JSON lines with `id` or `url` and `text` or `html` (also .gz, .zst; the records of a crawl with --text), folders of
-    /// .txt and .html, `-` for lines on stdin, s3://BUCKET/PREFIX.
+    /// Texts: files of JSON lines with `id` or `url` and `text` or `html` (also .gz, .zst; the records of a crawl
+    /// with --text), folders of .txt and .html files, `-` for JSON lines on stdin, s3://BUCKET/PREFIX.
     #[arg(value_name = "INPUT", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) inputs: Vec<String>,
 
-    /// What they may be copied from: the same (repeatable) [default: each other, the later one being the article].
+    /// Texts that the inputs may be copied from, given in the same way (repeatable) [default: the inputs are compared
+    /// with each other, and the later text of a pair counts as the article].
     #[arg(long, value_name = "INPUT", value_hint = ValueHint::AnyPath)]
     pub(crate) against: Vec<String>,
 
-    /// Words in a row of which every copy is found. Fewer take more memory: about 8,000 / (N - 4) windows for 1,000 texts of 1,000 words.
+    /// Length in words of a run of equal words that is found for certain. Shorter runs take more memory: about 8,000
+    /// / (N - 4) windows for 1,000 texts of 1,000 words.
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u64).range(5..=10_000))]
     pub(crate) run: u64,
 
-    /// Windows that two texts must share to be compared.
+    /// Minimum number of windows that two texts must share to be compared.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) min_shared: usize,
 
-    /// Also tells pairs that nothing speaks against.
+    /// Also lists pairs without any sign of copying.
     #[arg(long)]
     pub(crate) all: bool,
 
-    /// File that gets a line of JSON for each pair [default: stdout].
+    /// File for one JSON line per pair [default: stdout].
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) out: Option<PathBuf>,
 
-    /// Bytes of a document at most.
+    /// Maximum size of a document in bytes.
     #[arg(long, value_name = "BYTES", default_value_t = 16 << 20)]
     pub(crate) max_document: u64,
 
@@ -79,8 +81,8 @@ pub(crate) struct CheckArgs {
     #[arg(value_name = "ARTICLE", value_hint = ValueHint::AnyPath)]
     pub(crate) article: String,
 
-    /// Where the article stands, if it is read from a file: that page is no source of it, links to its site are none to others, and
-    /// mirrors of its wiki are excluded.
+    /// URL of the article if it is read from a file: that page is not used as a source, links to its site are not
+    /// links to other sites, and mirrors of its wiki are excluded.
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) url: Option<String>,
 
@@ -107,7 +109,7 @@ pub(crate) struct ShowArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// File that gets a page with both texts side by side, what they share marked.
+    /// File for a page that shows both texts side by side, with the shared passages marked.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
 }
@@ -119,11 +121,11 @@ pub(crate) struct CompareArgs {
     #[arg(value_name = "ARTICLE", value_hint = ValueHint::AnyPath)]
     pub(crate) article: String,
 
-    /// What it may be copied from: the same.
+    /// Texts that it may be copied from, given in the same way.
     #[arg(value_name = "SOURCE", required = true, value_hint = ValueHint::AnyPath)]
     pub(crate) sources: Vec<String>,
 
-    /// Words per window of the confidence.
+    /// Number of words per window of the confidence.
     #[arg(long, value_name = "N", default_value = "5", value_parser = degree)]
     pub(crate) degree: Degree,
 

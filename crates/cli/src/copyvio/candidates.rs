@@ -15,44 +15,44 @@ use crate::progress::Screen;
 use crate::render::escape;
 use crate::text_index::{self, TextIndex};
 
-/// Where the sources of an article are looked for; the same for all commands that check articles.
+/// Where the sources of an article are searched; the same flags for all commands that check articles.
 #[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Sources")]
 pub(crate) struct CandidateArgs {
-    /// A page that it may be copied from (repeatable).
+    /// URL of a page that the article may be copied from (repeatable).
     #[arg(long, value_name = "URL", value_hint = ValueHint::Url)]
     pub(crate) source: Vec<String>,
 
-    /// The links of the article to other sites are sources (the default).
+    /// Uses the links of the article to other sites as sources (the default).
     #[arg(long, overrides_with = "no_links")]
     pub(crate) links: bool,
 
-    /// Leaves out the links of the article to other sites.
+    /// Does not use the links of the article as sources.
     #[arg(long, overrides_with = "links")]
     pub(crate) no_links: bool,
 
-    /// A full-text index of earlier crawls, as `huntsman crawl --index DIR` makes it: pages that share passages with the article are
-    /// sources, and are not fetched.
+    /// Full-text index of earlier crawls, as `huntsman crawl --index DIR` makes it: pages in it that share passages
+    /// with the article are sources, and are not fetched again.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) index: Option<PathBuf>,
 
-    /// An index of near-duplicates whose ids are addresses, as `huntsman dedup add pages.jsonl` makes them: a directory, or
-    /// `redis://[USER@]HOST[:PORT][/DB]` with the password in HUNTSMAN_REDIS_PASSWORD. Its pages that nearly equal the article are
-    /// sources.
+    /// Index of near-duplicates whose ids are URLs, as `huntsman dedup add pages.jsonl` makes it: a directory, or
+    /// `redis://[USER@]HOST[:PORT][/DB]` with the password in HUNTSMAN_REDIS_PASSWORD. Pages in it that nearly equal
+    /// the article are sources.
     #[arg(long, value_name = "DIR|URL")]
     pub(crate) near_index: Option<String>,
 
-    /// A search engine that is asked for sentences of the article (repeatable): `searxng=URL` of an instance that answers in JSON;
-    /// `brave` with the key in BRAVE_API_KEY; `google` with key and engine in GOOGLE_API_KEY and GOOGLE_CX. `brave=URL` and `google=URL`
-    /// ask at another address than the usual one.
+    /// Search engine that is queried for sentences of the article (repeatable): `searxng=URL` of an instance that
+    /// answers in JSON; `brave` with the key in BRAVE_API_KEY; `google` with key and engine in GOOGLE_API_KEY and
+    /// GOOGLE_CX. `brave=URL` and `google=URL` query another address than the usual one.
     #[arg(long, value_name = "ENGINE", value_parser = engine)]
     pub(crate) search: Vec<EngineArg>,
 
-    /// Questions to search engines for an article, in all; each engine gets its share.
+    /// Maximum number of queries to search engines per article; each engine gets its share.
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) max_queries: usize,
 
-    /// Questions to each search engine for all articles; then it is asked no more [default: no limit].
+    /// Maximum number of queries to each search engine for all articles together [default: no limit].
     #[arg(long, value_name = "N")]
     pub(crate) query_budget: Option<usize>,
 }

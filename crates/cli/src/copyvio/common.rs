@@ -12,16 +12,17 @@ use crate::dedup::sources;
 use crate::exit::Outcome;
 use crate::render::{counted, escape, warn};
 
-/// What is known to stand on many sites; the same for all commands that compare texts.
+/// Texts that are known to stand on many sites; the same flags for all commands that compare texts.
 #[derive(Clone, Debug, Default, Args)]
 #[command(next_help_heading = "Boilerplate")]
 pub(crate) struct CommonArgs {
-    /// Pages of many sites, from which is learnt what says nothing about two of them (notices, licences, menus): records of crawls
-    /// with --text, or other lines of JSON with `url` and `text` or `html` (also .gz, .zst; repeatable). It excuses, and changes no confidence.
+    /// Pages of many sites, from which the check learns texts that stand everywhere (notices, licences, menus) and
+    /// are no sign of copying: records of crawls with --text, or other JSON lines with `url` and `text` or `html`
+    /// (also .gz, .zst; repeatable). Such texts are excused; they do not change the confidence.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) common: Vec<String>,
 
-    /// Hosts on which words must stand for that.
+    /// Minimum number of hosts that must have a text for that.
     #[arg(long, value_name = "N", default_value_t = 5, requires = "common", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) common_hosts: u32,
 }

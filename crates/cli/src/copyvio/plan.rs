@@ -18,12 +18,12 @@ use crate::render::{escape, warn};
 /// How an article is checked, by a command that checks it alone.
 #[derive(Debug, Args)]
 pub(crate) struct PlanArgs {
-    /// File of sources that are not read, one a line: the beginning of an address, `*.host/path`, or `re:` and a pattern; `#` begins a
-    /// comment (repeatable).
+    /// File of sources that are not fetched, one per line: the beginning of a URL, `*.host/path`, or a regular
+    /// expression after `re:`; `#` begins a comment (repeatable).
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) exclude: Vec<PathBuf>,
 
-    /// Seconds for the whole check.
+    /// Time limit for the whole check in seconds.
     #[arg(long, value_name = "SECS", default_value_t = 30.0, value_parser = positive_seconds)]
     pub(crate) max_time: f64,
 
@@ -41,24 +41,24 @@ impl PlanArgs {
 /// How each article is checked; the same for all commands that check articles.
 #[derive(Debug, Args)]
 pub(crate) struct EachCheckArgs {
-    /// Words per window of the confidence.
+    /// Number of words per window of the confidence.
     #[arg(long, value_name = "N", default_value = "5", value_parser = degree)]
     pub(crate) degree: Degree,
 
-    /// From this confidence on a source is a violation, and ends the check.
+    /// Minimum confidence at which a source is a violation, which ends the check.
     #[arg(long, value_name = "C", default_value_t = 0.75, value_parser = share)]
     pub(crate) min_confidence: f64,
 
-    /// Seconds for one source.
+    /// Time limit for one source in seconds.
     #[arg(long, value_name = "SECS", default_value_t = 5.0, value_parser = positive_seconds)]
     pub(crate) source_time: f64,
 
-    /// Reads all sources, also after a violation.
+    /// Fetches all sources, even after a violation was found.
     #[arg(long)]
     pub(crate) no_short_circuit: bool,
 
-    /// Folder that keeps results for three days, without texts: of an article and sources that did not change, nothing is read but the
-    /// best source.
+    /// Directory that keeps results for three days, without texts: if an article and its sources have not changed,
+    /// only the best source is fetched again.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) cache: Option<PathBuf>,
 

@@ -10,21 +10,22 @@ use crate::copyvio::{CandidateArgs, PlanArgs};
 /// Flags of `serve`.
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
-    /// Where to listen; a port alone means 127.0.0.1, port 0 takes a free one. An address that other machines reach needs --token.
+    /// Address to listen on; a port alone means 127.0.0.1, and port 0 a free port. An address that other machines can
+    /// reach requires --token.
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:8765", value_parser = listen_address)]
     pub(crate) listen: SocketAddr,
 
-    /// What callers must know: `Authorization: Bearer TOKEN`, or a field of the forms. Better in the environment, as HUNTSMAN_TOKEN:
-    /// command lines are seen by others.
+    /// Token that clients must send, as `Authorization: Bearer TOKEN` or in a field of the forms. Prefer the
+    /// environment variable HUNTSMAN_TOKEN: other users of the machine can see command lines.
     #[arg(long, value_name = "TOKEN")]
     pub(crate) token: Option<String>,
 
-    /// Checks at once; more wait, and four times as many are refused.
+    /// Maximum number of concurrent checks; four times as many may wait, and further ones are refused.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = positive)]
     pub(crate) max_checks: u64,
 
-    /// A wiki of MediaWiki beside those of Wikimedia, by the address of its scripts (repeatable). Its pages are read by
-    /// `index.php?action=raw`, without asking robots.txt.
+    /// Another wiki that runs MediaWiki, in addition to those of Wikimedia, by the URL of its scripts (repeatable).
+    /// Its pages are read from `index.php?action=raw`, without checking robots.txt.
     #[arg(long, value_name = "PROJECT:LANG=SCRIPT_URL")]
     pub(crate) wiki: Vec<String>,
 

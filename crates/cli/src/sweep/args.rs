@@ -29,28 +29,28 @@ pub(crate) struct ChecksArgs {
     #[arg(long)]
     pub(crate) json: bool,
 
-    /// File that gets the report, beside sweep.html in the directory.
+    /// File for a copy of the report, in addition to sweep.html in the directory.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
 
-    /// Words that a page must have to be an article.
+    /// Minimum number of words of a page that is checked as an article.
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) min_words: usize,
 
-    /// File of sources that are not read, one a line: the beginning of an address, `*.host/path`, or `re:` and a pattern; `#` begins a
-    /// comment (repeatable). A file that is named by --exclude is one, too.
+    /// File of sources that are not fetched, one per line: the beginning of a URL, `*.host/path`, or a regular
+    /// expression after `re:`; `#` begins a comment (repeatable). A file given to --exclude is used in the same way.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) exclude_sources: Vec<PathBuf>,
 
-    /// Seconds for each article; no check lasts longer than --max-time allows the crawl.
+    /// Time limit for each article in seconds; no check lasts longer than --max-time allows the crawl.
     #[arg(long, value_name = "SECS", default_value_t = 30.0, value_parser = positive_seconds)]
     pub(crate) check_time: f64,
 
-    /// Articles that are checked at once.
+    /// Maximum number of articles that are checked at once.
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub(crate) checks_at_once: usize,
 
-    /// Domains of sources that are asked at once; each has one request in flight.
+    /// Maximum number of domains from which sources are fetched at once, with one request in flight each.
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) workers: usize,
 

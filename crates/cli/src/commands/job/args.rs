@@ -42,7 +42,7 @@ pub(crate) enum JobCommand {
         limit: Option<u64>,
     },
 
-    /// Prints the fingerprints of all requests that were seen, one per line and in no order. URLs are not stored: a fingerprint is
+    /// Prints the fingerprints of all requests that were seen, one per line and in no order. URLs are not kept: a fingerprint is
     /// the 128-bit hash of method, URL in canonical form and body in hexadecimal, as in `ls-queue --json`.
     #[command(
         name = "export-seen",

@@ -1,0 +1,297 @@
+//! The settings of a program: profile, settings file, environment and flags, in layers.
+
+use std::path::{Path, PathBuf};
+
+use huntsman_crawler::terminal::escape;
+use huntsman_crawler::{
+    Error, Layer, Layers, Profile, Result, SettingInfo, Settings, SettingsTable, nearest,
+};
+use serde_json::{Map, Value};
+
+use crate::Defaults;
+
+/// The settings file that is read from the working directory if no other is named.
+const FILE: &str = "huntsman.toml";
+
+const PREFIX: &str = "HUNTSMAN_";
+
+/// Environment variables that have the prefix but are not settings.
+const NOT_SETTINGS: [&str; 1] = ["token"];
+
+/// Values by the names of settings.
+type Values = Vec<(&'static str, Value)>;
+
+/// Where the settings of a program come from, besides its own defaults and flags.
+#[derive(Clone, Debug)]
+pub struct ConfigSources {
+    /// Name of the profile; without it, that of the variable `HUNTSMAN_PROFILE`, of the settings file, or `polite`.
+    pub profile: Option<String>,
+    /// Settings file in TOML; without it, `huntsman.toml` in the working directory if there is one. Its top-level keys are settings, and
+    /// `profile`.
+    pub file: Option<PathBuf>,
+    /// Pairs such as `retry_times=3`, as the flag `--set` of the command takes them.
+    pub set: Vec<String>,
+    /// Called with the name of each variable that begins with `HUNTSMAN_` and looks like no setting; such variables are ignored.
+    pub on_ignored: fn(&str),
+}
+
+impl Default for ConfigSources {
+    fn default() -> Self {
+        Self { profile: None, file: None, set: Vec::new(), on_ignored: |_| {} }
+    }
+}
+
+/// The settings that a program runs with, and where they come from.
+#[derive(Debug)]
+pub struct Config {
+    /// The profile.
+    pub profile: Profile,
+    /// All settings that exist.
+    pub table: SettingsTable,
+    /// The values of each source.
+    pub layers: Layers,
+    /// The values that win.
+    pub settings: Settings,
+    /// The settings file that was read.
+    pub file: Option<PathBuf>,
+}
+
+impl Config {
+    /// Reads all sources. A later one takes precedence: the profile, `defaults` of the program, the settings file, variables of the
+    /// environment (`HUNTSMAN_` and the setting in upper case), `flags` of the program, and [`ConfigSources::set`], which names the setting
+    /// itself.
+    ///
+    /// # Errors
+    /// A source cannot be read, a setting does not exist or has a wrong value (the message names the source and the nearest name), or the
+    /// profile `broad` has no contact in its User-Agent.
+    pub fn load(sources: impl Into<ConfigSources>, defaults: Values, flags: Values) -> Result<Self> {
+        let environment = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok()?.strip_prefix(PREFIX)?.to_ascii_lowercase();
+            Some((name, value.to_string_lossy().into_owned()))
+        });
+        Self::from_sources(&sources.into(), defaults, flags, environment.collect())
+    }
+
+    fn from_sources(
+        sources: &ConfigSources,
+        defaults: Values,
+        flags: Values,
+        mut environment: Vec<(String, String)>,
+    ) -> Result<Self> {
+        environment.retain(|(name, _)| !NOT_SETTINGS.contains(&name.as_str()));
+        environment.sort();
+        let file = file_of(sources.file.as_deref());
+        let mut project = match &file {
+            Some(path) => read(path)?,
+            None => Map::new(),
+        };
+        let profile_in_file = match project.remove("profile") {
+            Some(Value::String(name)) => Some(name),
+            Some(other) => {
+                return Err(Error::usage(format!("{}: profile = {other}: use a name", shown(&file))));
+            }
+            None => None,
+        };
+        let profile_in_environment =
+            environment.iter().find(|(name, _)| name == "profile").map(|(_, value)| value.clone());
+        let profile: Profile = match sources.profile.clone().or(profile_in_environment).or(profile_in_file) {
+            Some(name) => name.parse()?,
+            None => Profile::default(),
+        };
+
+        let table = Defaults::settings_table();
+        let mut layers = Layers::default();
+        layers.set_profile(profile);
+        for (name, value) in defaults {
+            layers.set(Layer::Command, name, value);
+        }
+        for (name, value) in project {
+            let name = name.to_ascii_lowercase();
+            table.check(&name, &value).map_err(|error| error.context(shown(&file)))?;
+            layers.set(Layer::Project, &name, value);
+        }
+        for (name, value) in environment.iter().filter(|(name, _)| name != "profile") {
+            if !set_from_environment(&table, &mut layers, name, value)? {
+                (sources.on_ignored)(&format!("{PREFIX}{}", name.to_ascii_uppercase()));
+            }
+        }
+        for (name, value) in flags {
+            layers.set(Layer::CommandLine, name, value);
+        }
+        for pair in &sources.set {
+            let Some((name, value)) = pair.split_once('=') else {
+                return Err(Error::usage(format!(
+                    "--set {pair}: use KEY=VALUE, such as --set retry_times=3"
+                )));
+            };
+            let name = name.trim().to_ascii_lowercase();
+            let value = table.parse(&name, value).map_err(|error| error.context(format!("--set {name}")))?;
+            layers.set(Layer::CommandLine, &name, value);
+        }
+        let settings = layers.resolve(&table)?;
+        require_contact(profile, &settings)?;
+        Ok(Self { profile, table, layers, settings, file })
+    }
+
+    /// Settings that differ from the defaults, with the layer that decided; secrets are masked.
+    pub fn changed(&self) -> Vec<(&'static str, Value, Layer)> {
+        let differs = |info: &&SettingInfo| self.settings.get(info.name) != Some((info.default)());
+        self.table
+            .iter()
+            .filter(differs)
+            .filter_map(|info| {
+                let (layer, _) = self.layers.explain(info.name, &self.table).pop()?;
+                Some((info.name, info.shown(self.settings.get(info.name)?), layer))
+            })
+            .collect()
+    }
+}
+
+fn shown(file: &Option<PathBuf>) -> String {
+    file.as_deref().map_or_else(String::new, |path| escape(&path.to_string_lossy()).into_owned())
+}
+
+fn file_of(given: Option<&Path>) -> Option<PathBuf> {
+    let there = || Some(PathBuf::from(FILE)).filter(|path| path.is_file());
+    given.map(Path::to_owned).or_else(there)
+}
+
+/// The settings file as JSON values: its top-level keys are settings, and `profile`.
+fn read(path: &Path) -> Result<Map<String, Value>> {
+    let shown = escape(&path.to_string_lossy()).into_owned();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::usage(format!("reading the settings file {shown}: {error}")))?;
+    toml::from_str(&text)
+        .map_err(|error| Error::usage(format!("settings file {shown}: {}", error.to_string().trim_end())))
+}
+
+/// Sets the value of a variable. A misspelt setting is an error; a variable that does not look like a setting belongs to another program,
+/// and the result is false.
+fn set_from_environment(table: &SettingsTable, layers: &mut Layers, name: &str, value: &str) -> Result<bool> {
+    let known = || table.iter().map(|info| info.name);
+    if !known().any(|setting| setting == name) && nearest(name, known()).is_none() {
+        return Ok(false);
+    }
+    let in_environment =
+        |error: Error| error.context(format!("environment {PREFIX}{}", name.to_ascii_uppercase()));
+    layers.set(Layer::Environment, name, table.parse(name, value).map_err(in_environment)?);
+    Ok(true)
+}
+
+/// A broad crawl must name a contact address.
+fn require_contact(profile: Profile, settings: &Settings) -> Result<()> {
+    let agent = &settings.user_agent;
+    let has_contact = (agent.contains("http://") || agent.contains("https://") || agent.contains('@'))
+        && !agent.contains("huntsman.invalid");
+    if profile == Profile::Broad && !has_contact {
+        return Err(Error::usage(
+            "the profile broad needs a contact in the User-Agent: \
+             --set user_agent=\"mybot/1.0 (+https://example.org/bot)\"",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn load(sources: &ConfigSources, flags: Values, environment: &[(&str, &str)]) -> Result<Config> {
+        let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        Config::from_sources(sources, vec![("max_parked_wait", json!(30.0))], flags, environment.collect())
+    }
+
+    fn message(result: Result<Config>) -> String {
+        result.unwrap_err().to_string()
+    }
+
+    fn of_profile(name: &str) -> ConfigSources {
+        ConfigSources { profile: Some(name.to_owned()), ..ConfigSources::default() }
+    }
+
+    fn of_file(path: PathBuf) -> ConfigSources {
+        ConfigSources { file: Some(path), ..ConfigSources::default() }
+    }
+
+    fn of_set(pair: &str) -> ConfigSources {
+        ConfigSources { set: vec![pair.to_owned()], ..ConfigSources::default() }
+    }
+
+    #[test]
+    fn command_line_wins_over_environment_over_file_over_profile() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("h.toml");
+        std::fs::write(
+            &path,
+            "profile = \"test\"\ndownload_delay = 2.5\nretry_times = 7\nmax_parked_wait = 9\n",
+        )
+        .unwrap();
+        let environment = [("retry_times", "4"), ("depth_limit", "3")];
+        let config = load(&of_file(path), vec![("depth_limit", json!(1))], &environment).unwrap();
+        assert_eq!(config.profile, Profile::Test);
+        let settings = config.settings;
+        assert_eq!(settings.get("robotstxt_obey"), Some(json!(false)), "from the profile");
+        assert_eq!(settings.download_delay, 2.5, "from the file");
+        assert_eq!(settings.max_parked_wait, 9.0, "the file wins over the command");
+        assert_eq!(settings.get("retry_times"), Some(json!(4)), "from the environment");
+        assert_eq!(settings.get("depth_limit"), Some(json!(1)), "from the command line");
+    }
+
+    #[test]
+    fn the_profile_flag_wins_over_the_file_and_the_environment() {
+        assert_eq!(
+            load(&of_profile("audit"), vec![], &[("profile", "test")]).unwrap().profile,
+            Profile::Audit
+        );
+        assert_eq!(
+            load(&ConfigSources::default(), vec![], &[("profile", "test")]).unwrap().profile,
+            Profile::Test
+        );
+    }
+
+    #[test]
+    fn misspelt_settings_name_the_nearest_wherever_they_stand() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("h.toml");
+        std::fs::write(&path, "retry_tmies = 3\n").unwrap();
+        let in_file = message(load(&of_file(path), vec![], &[]));
+        assert!(in_file.contains("h.toml") && in_file.contains("retry_times"), "{in_file}");
+        let in_environment = message(load(&ConfigSources::default(), vec![], &[("donwload_delay", "1")]));
+        assert!(in_environment.contains("HUNTSMAN_DONWLOAD_DELAY"), "{in_environment}");
+        assert!(in_environment.contains("download_delay"), "{in_environment}");
+        let in_flag = message(load(&of_set("coockies_enabled=false"), vec![], &[]));
+        assert!(in_flag.contains("cookies_enabled"), "{in_flag}");
+    }
+
+    #[test]
+    fn a_foreign_variable_is_no_error() {
+        assert!(load(&ConfigSources::default(), vec![], &[("oracles", "/somewhere")]).is_ok());
+    }
+
+    #[test]
+    fn set_needs_an_equals_sign() {
+        assert!(message(load(&of_set("retry_times"), vec![], &[])).contains("KEY=VALUE"));
+    }
+
+    #[test]
+    fn broad_crawls_need_a_contact() {
+        let mut sources = of_profile("broad");
+        assert!(message(load(&sources, vec![], &[])).contains("contact"));
+        sources.set = vec!["user_agent=bot/1 (+https://bot.example/)".into()];
+        assert!(load(&sources, vec![], &[]).is_ok());
+    }
+
+    #[test]
+    fn changed_values_are_listed_and_secrets_are_not_shown() {
+        let flags = vec![("http_auth", json!(["https://a.example=user:password"]))];
+        let changed = load(&ConfigSources::default(), flags, &[]).unwrap().changed();
+        let auth = changed.iter().find(|(name, ..)| *name == "http_auth").unwrap();
+        assert_eq!((&auth.1, auth.2), (&json!("***"), Layer::CommandLine));
+        assert!(!format!("{changed:?}").contains("password"));
+        assert!(
+            changed.iter().any(|(name, _, layer)| *name == "max_parked_wait" && *layer == Layer::Command)
+        );
+    }
+}
