@@ -160,7 +160,7 @@ fn a_component_is_moved_and_switched_off_by_its_name() {
 }
 
 #[test]
-fn two_parts_cannot_declare_one_setting() {
+fn two_components_cannot_declare_one_setting() {
     settings! {
         /// Settings of another component.
         struct OtherSettings {
@@ -170,7 +170,7 @@ fn two_parts_cannot_declare_one_setting() {
     }
     let crawl = quick(links(["http://a.test/0"]), &ScriptedDownloader::new()).component(Quota::from_settings);
     let error = crawl.with_settings::<OtherSettings>().build().unwrap_err().to_string();
-    assert!(error.contains("quota_links: two parts"), "{error}");
+    assert!(error.contains("quota_links: two components"), "{error}");
 }
 
 #[test]

@@ -124,6 +124,16 @@ impl Observer for Log {
     }
 }
 
+/// Checks that the requests reached the site no faster than one per `delay`. A loaded machine may notice each request
+/// late, which shortens the gap to the next one; but the n-th request never arrives before n delays are over.
+pub(crate) fn arrive_at_intervals(site: &RunningSite, delay: Duration) {
+    let arrivals: Vec<Duration> = site.requests().iter().map(|request| request.started).collect();
+    assert!(arrivals.len() > 2, "{arrivals:?}");
+    for (earlier, arrival) in (0..).zip(&arrivals) {
+        assert!(*arrival >= delay * earlier, "request {earlier} came too early: {arrivals:?}");
+    }
+}
+
 /// Smallest time between two starts.
 pub(crate) fn smallest_gap(starts: &[Duration]) -> Duration {
     let mut starts = starts.to_vec();

@@ -292,7 +292,7 @@ fn what_a_guard_cuts_is_told_in_the_summary_and_in_the_report() {
     assert!(said.stderr.contains("finished with losses after"), "{}", said.stderr);
     let cut = format!("1 link cut by depth_guard, first: {}: depth 21 is beyond 20", site.url("/21"));
     assert!(said.stderr.contains(&cut), "{}", said.stderr);
-    assert_eq!(said.stderr.matches("the guard depth_guard cut a link").count(), 1, "{}", said.stderr);
+    assert_eq!(said.stderr.matches("the guard depth_guard refused a link").count(), 1, "{}", said.stderr);
     let report = report(&dir.path().join("out"));
     let loss =
         json!([{"kind": "links", "name": "depth_guard", "count": 1, "first": cut.split("first: ").nth(1)}]);

@@ -474,7 +474,7 @@ mod tests {
             ("li[", 4, "the selector ends too early"),
             ("a, , b", 4, "a selector is missing"),
             ("a::text::text", 14, "nothing may follow"),
-            ("p >", 4, "behind the last combinator"),
+            ("p >", 4, "no selector follows the last combinator"),
         ] {
             let error = page.css(css).unwrap_err().to_string();
             let begin = format!("CSS selector \"{}\", character {place}: ", css.escape_debug());
