@@ -9,17 +9,18 @@
 //! This module knows no HTTP: `huntsman serve` is a server around it.
 //!
 //! ```no_run
-//! # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn run() -> huntsman_crawler::Result<()> {
 //! use std::sync::Arc;
 //! use std::time::Duration;
 //!
+//! use huntsman_crawler::Request;
 //! use huntsman_sweep::service::{ArticleOrder, ArticleReader, Checker, SearchOrder};
 //! use huntsman_sweep::{CheckPlan, Links, Workspace};
 //!
 //! let workspace = Workspace::start(None, |crawler| crawler)?;
 //! let reader = ArticleReader::start(None, Duration::from_secs(20), |crawler| crawler)?;
 //! let checker = Checker::new(workspace, reader, CheckPlan::default(), vec![Arc::new(Links)], 8);
-//! let article = ArticleOrder::Page("https://example.org/mill".parse()?);
+//! let article = ArticleOrder::Page(Request::parse("https://example.org/mill")?.url);
 //! match checker.search(SearchOrder::of(article), false).await {
 //!     Ok(found) => println!("{:?}", found.comparison.result.best()),
 //!     Err(refusal) => println!("{}: {refusal}", refusal.code),
