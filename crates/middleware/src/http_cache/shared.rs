@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError, Weak};
 
-use huntsman_crawler::{Error, Result};
+use huntsman_crawler::{Error, Result, log};
 
 use super::storage::Storage;
 
@@ -23,7 +23,8 @@ type OpenCaches = HashMap<PathBuf, Weak<Shared>>;
 static OPEN: LazyLock<(Mutex<OpenCaches>, Condvar)> = LazyLock::new(Default::default);
 
 impl Shared {
-    /// Opens a storage, or shares one that is open. The lowest bound of all its users applies.
+    /// Opens a storage, or shares one that is open: what was stored before this call is found. The lowest bound of all
+    /// its users applies.
     pub(crate) fn open(directory: &str, max_bytes: u64) -> Result<Arc<Self>> {
         let path = Self::create(Path::new(directory)).map_err(|error| {
             Error::from(error)
@@ -43,6 +44,11 @@ impl Shared {
             }
         };
         drop(all);
+        // An earlier crawl whose report still keeps the storage open may have writes in the queue.
+        if let Err(error) = shared.flush() {
+            // The storage has failed before, and stores nothing more; what it has is still used.
+            log::debug!("the HTTP cache in {directory} was not flushed: {error}");
+        }
         shared.set_max_bytes(max_bytes);
         Ok(shared)
     }

@@ -354,7 +354,7 @@ impl Storage {
         &self.store
     }
 
-    /// Waits until everything is written.
+    /// Waits until everything is written, and found.
     pub(crate) fn flush(&self) -> Result<()> {
         Ok(self.writer.flush()?)
     }

@@ -543,3 +543,22 @@ async fn the_bound_holds_and_what_made_room_is_counted() {
     assert!(answered.starts_with("network"));
     assert!(cache.exchange(request("http://h/0"), Ok(answer(500, &[], ""))).await.starts_with("cached"));
 }
+
+#[tokio::test]
+async fn a_crawl_finds_what_an_earlier_one_stored_while_both_are_open() {
+    let first = Cache::new(|_| {});
+    let urls: Vec<String> = (0..300).map(|n| format!("http://h/{n}")).collect();
+    for url in &urls {
+        let mut asked = request(url);
+        let mut response = answer(200, &[], "one");
+        first.cache.process_request(&mut asked, &first.cx).await.unwrap();
+        first.cache.process_response(&asked, &mut response, &first.cx).await.unwrap();
+    }
+    // The last writes may still be in the queue of the storage, which both share.
+    let settings = settings(&first.folder, |_| {});
+    let second = HttpCache::from_settings(&settings).unwrap().unwrap();
+    for url in urls.iter().rev() {
+        let found = second.process_request(&mut request(url), &first.cx).await.unwrap();
+        assert!(matches!(found, OnRequest::Respond(_)), "{url}");
+    }
+}
