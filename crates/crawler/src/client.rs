@@ -26,7 +26,7 @@ use crate::fetch::BoxFuture;
 use crate::report::CrawlReport;
 use crate::request::{Fingerprinter, Request};
 use crate::response::Response;
-use fetches::{Fetches, SharedFetch};
+use fetches::{Fetches, OpenFetch};
 use hooks::{Cancelling, Outcomes, Wanted};
 
 /// Fetches pages on demand, as politely as a crawl: each request goes through the queue, the slot of its host,
@@ -189,7 +189,7 @@ impl<T> fmt::Debug for CrawlClient<T> {
 pub struct Fetch<T = Response> {
     outcome: BoxFuture<'static, Result<T, ClientError>>,
     /// `None` after the end of the crawl.
-    shared: Option<Arc<SharedFetch<T>>>,
+    shared: Option<Arc<OpenFetch<T>>>,
 }
 
 impl<T> Fetch<T> {

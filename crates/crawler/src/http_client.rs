@@ -224,8 +224,11 @@ impl Downloader for HttpDownloader {
                 Err(error) => return Err(failure::of_head(error, &target)),
             }
         };
-        let response = self.rules.read(request, answer, &attempt, &target, watch, &mut timer).await;
+        let mut response = self.rules.read(request, answer, &target, watch, &mut timer).await;
         pooled.serve();
+        if let Ok(response) = &mut response {
+            (response.timings.dns, response.timings.connect) = attempt.times();
+        }
         response
     }
 
@@ -279,14 +282,12 @@ impl Rules {
         &self,
         request: &Request,
         mut answer: reqwest::Response,
-        attempt: &Attempt,
         target: &RequestTarget<'_>,
         watch: Watch<'_>,
         timer: &mut Timer<'_>,
     ) -> Result<Response, FetchError> {
         timer.progress();
         let ttfb = timer.started().elapsed();
-        let (dns, connect) = attempt.times();
         let status = answer.status();
         self.head.check(status, answer.version(), answer.headers()).map_err(|what| {
             FetchError::new(FetchErrorKind::BadResponse, what).after_sending().with_status(status)
@@ -345,7 +346,7 @@ impl Rules {
             take(&mut response, received, &limits);
         }
         drop(answer);
-        response.timings = Timings { dns, connect, tls: None, ttfb, total: timer.started().elapsed() };
+        response.timings = Timings { ttfb, total: timer.started().elapsed(), ..Timings::default() };
         Ok(response)
     }
 

@@ -1,7 +1,31 @@
 //! The crawl engine of Huntsman: requests, politeness, frontier, middleware traits.
 //!
-//! The crate deliberately knows nothing about duplicates, plagiarism or command lines. It offers hooks; components
-//! add the rest.
+//! A crawl is a [`Spider`] and settings: [`CrawlerBuilder`] puts them together, adds components, pipelines and a
+//! downloader, and runs them. [`CrawlClient`] is a crawl that fetches pages on demand.
+//!
+//! ```
+//! use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
+//! # use huntsman_testkit::ScriptedDownloader;
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<()> {
+//! # let web = ScriptedDownloader::pages([
+//! #     ("http://a.test/", "<title>Mills</title><a href=/wind>wind</a>"),
+//! #     ("http://a.test/wind", "<title>Windmills</title>"),
+//! # ]);
+//! let spider = spider_fn(["http://a.test/"], |page: &Page, out: &mut Output<String>| {
+//!     out.item(page.title().unwrap_or_default().to_owned());
+//!     out.follow_links(page);
+//!     Ok(())
+//! });
+//! // `web` answers from a script; without a downloader of its own a crawl uses the HTTP client.
+//! let report = CrawlerBuilder::new(spider).downloader(web).run().await?;
+//! assert_eq!((report.pages, report.stat("item_scraped_count")), (2, 2));
+//! # Ok(()) }
+//! ```
+//!
+//! The crate deliberately knows nothing about duplicates, plagiarism or command lines. It has hooks; the crate
+//! `huntsman-middleware` adds robots.txt, retries, redirects and the rest that a polite crawl needs.
 
 // Files are written through `huntsman_files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

@@ -179,7 +179,7 @@ impl Reader {
         }
         let lang = lang.as_deref().filter(|lang| !lang.is_empty());
         match (line.text, line.html, line.simhash) {
-            (Some(text), ..) => self.text(position, id, lang, None, &text, Duration::ZERO),
+            (Some(text), ..) => self.text(position, id, StatedLang::given(lang), &text, Duration::ZERO),
             (None, Some(html), _) => self.html(position, id, lang, &html),
             (None, None, Some(hash)) => {
                 let hash = hash.parse().map_err(|error| format!("simhash {hash:?}: {error}"))?;
@@ -219,7 +219,7 @@ impl Reader {
             self.html(position, id, lang.as_deref(), &html)
         } else {
             let text = text::plain(bytes)?;
-            self.text(position, id, lang.as_deref(), None, &text, Duration::ZERO)
+            self.text(position, id, StatedLang::given(lang.as_deref()), &text, Duration::ZERO)
         }
     }
 
@@ -240,7 +240,8 @@ impl Reader {
             [whole] => Cow::Borrowed(whole),
             _ => Cow::Owned(pieces.join("\n")),
         };
-        let story = self.text(position, id, lang, declared.as_deref(), &content, start.elapsed());
+        let stated = StatedLang { given: lang, declared: declared.as_deref() };
+        let story = self.text(position, id, stated, &content, start.elapsed());
         self.scan = scan;
         story
     }
@@ -249,16 +250,15 @@ impl Reader {
         &mut self,
         position: &Position,
         id: DocId,
-        lang: Option<&str>,
-        declared: Option<&str>,
+        stated: StatedLang<'_>,
         text: &str,
         extract: Duration,
     ) -> Result<Option<Story>, String> {
         let start = Instant::now();
-        let (language, lang, lang_confidence) = match self.language_of(lang)? {
+        let (language, lang, lang_confidence) = match self.language_of(stated.given)? {
             Some((language, lang)) => (language, lang, None),
             None => {
-                let found = lang::detect(text, declared);
+                let found = lang::detect(text, stated.declared);
                 (Language::from(found.lang), found.lang.code().into(), Some(found.confidence))
             }
         };
@@ -280,6 +280,21 @@ impl Reader {
             Some(lang) => language(lang).map(|language| Some((language, lang.into()))),
             None => Ok(self.lang.clone()),
         }
+    }
+}
+
+/// What a document says of its own language.
+#[derive(Clone, Copy, Debug)]
+struct StatedLang<'a> {
+    /// The field beside the text, or the entry of the manifest; it is believed.
+    given: Option<&'a str>,
+    /// The attribute of the markup, which is a hint for the detection.
+    declared: Option<&'a str>,
+}
+
+impl<'a> StatedLang<'a> {
+    fn given(lang: Option<&'a str>) -> Self {
+        Self { given: lang, declared: None }
     }
 }
 

@@ -4,6 +4,17 @@
 //! it to text, and a [`Scan`] finds in one linear pass what most crawls need from a page, about ten times faster than
 //! building a tree. It is built on [`tokenize`], the tokenizer of the HTML standard, which accepts other sinks too.
 //!
+//! ```
+//! use huntsman_html::{Scan, ScanOptions};
+//!
+//! let page = "<title>Moths</title><p>See <a href='/hawk?a=1&amp;b=2'>hawk <b>moths</b></a>.";
+//! let mut scan = Scan::new();
+//! scan.run(page, &ScanOptions::default());
+//! assert_eq!(scan.title(page), Some("Moths"));
+//! assert_eq!(scan.links(page).next().unwrap().href, "/hawk?a=1&b=2");
+//! assert_eq!(scan.text(), "See hawk moths.");
+//! ```
+//!
 //! It does not build a tree, run selectors, resolve or interpret URLs, or follow links.
 #![forbid(unsafe_code)]
 

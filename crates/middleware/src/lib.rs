@@ -2,6 +2,28 @@
 //!
 //! Each component has a file of its own, and all have the same shape: `NAME`, `hooks`, and `from_settings`, which
 //! returns `None` if the component is not configured. [`Defaults`] installs them in a crawler.
+//!
+//! ```
+//! use huntsman_crawler::{CrawlerBuilder, Output, Page, Result, spider_fn};
+//! use huntsman_middleware::Defaults;
+//! # use huntsman_testkit::{Reply, ScriptedDownloader};
+//!
+//! # #[tokio::main(flavor = "current_thread", start_paused = true)]
+//! # async fn main() -> Result<()> {
+//! # let web = ScriptedDownloader::pages([("http://a.test/", "<a href=/open>1</a><a href=/closed>2</a>"), ("http://a.test/open", "x")])
+//! #     .respond("http://a.test/robots.txt", Reply::text("User-agent: *\nDisallow: /closed"));
+//! let spider = spider_fn(["http://a.test/"], |page: &Page, out: &mut Output<()>| {
+//!     out.follow_links(page);
+//!     Ok(())
+//! });
+//! // With the built-in components the crawl obeys robots.txt, which forbids one of the two links.
+//! let report = CrawlerBuilder::new(spider).plugin(Defaults).downloader(web).run().await?;
+//! assert_eq!((report.pages, report.stat("robotstxt/forbidden")), (2, 1));
+//! # Ok(()) }
+//! ```
+//!
+//! The crate has no engine, no HTTP client and no detectors: the first two are in `huntsman-crawler`, the last in
+//! `huntsman-detect`.
 
 // Files are written by `huntsman_files`; see clippy.toml.
 #![cfg_attr(not(test), deny(clippy::disallowed_methods))]

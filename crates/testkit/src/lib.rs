@@ -15,6 +15,18 @@
 //! | that a crawl keeps its promises through mishaps of all kinds | [`simulation`] | virtual |
 //! | an implementation of one of the crawler's traits | [`conformance`] | none |
 //!
+//! ```
+//! # #[cfg(feature = "kit")]
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! use huntsman_testkit::{Answer, Site};
+//!
+//! let site = Site::builder().page("/", "<a href='/b'>b</a>").answer("/b", Answer::text("b")).start().await;
+//! assert!(site.url("/b").as_str().starts_with("http://127.0.0.1:"));
+//! assert_eq!(site.count("/b"), 0, "nothing has asked for it yet");
+//! # }
+//! # #[cfg(not(feature = "kit"))] fn main() {}
+//! ```
+//!
 //! Without its default feature `kit`, the crate contains only [`sites::Harbour`] and [`sites::Uniform`], which the
 //! command `huntsman` serves as well.
 //!

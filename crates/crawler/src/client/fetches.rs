@@ -54,14 +54,14 @@ pub(super) struct Fetches<T>(Mutex<State<T>>);
 
 struct State<T> {
     last: u64,
-    fetches: HashMap<FetchId, Arc<SharedFetch<T>>>,
+    fetches: HashMap<FetchId, Arc<OpenFetch<T>>>,
     by_key: HashMap<Key, FetchId>,
     /// Why the crawl has ended; `None` while it runs.
     ended: Option<Arc<str>>,
 }
 
 /// One fetch. Its callers hold the receivers of its result.
-pub(super) struct SharedFetch<T> {
+pub(super) struct OpenFetch<T> {
     key: Key,
     outcome: watch::Sender<Outcome<T>>,
     has_begun: AtomicBool,
@@ -71,13 +71,13 @@ pub(super) struct SharedFetch<T> {
 
 /// The registration of one caller of a fetch.
 pub(super) struct Registration<T> {
-    pub(super) shared: Arc<SharedFetch<T>>,
+    pub(super) shared: Arc<OpenFetch<T>>,
     pub(super) outcome: watch::Receiver<Outcome<T>>,
     /// Set for the first caller: the fetch has to be queued under this id.
     pub(super) to_queue: Option<FetchId>,
 }
 
-impl<T> SharedFetch<T> {
+impl<T> OpenFetch<T> {
     pub(super) fn has_begun(&self) -> bool {
         self.has_begun.load(Ordering::Relaxed)
     }
@@ -112,7 +112,7 @@ impl<T> Fetches<T> {
         state.last += 1;
         let id = FetchId(state.last);
         let (sender, outcome) = watch::channel(None);
-        let shared = Arc::new(SharedFetch {
+        let shared = Arc::new(OpenFetch {
             key: key.clone(),
             outcome: sender,
             has_begun: AtomicBool::new(false),
@@ -185,14 +185,14 @@ impl<T> Fetches<T> {
 }
 
 impl<T> State<T> {
-    fn wanted(&mut self, id: FetchId) -> Option<&SharedFetch<T>> {
+    fn wanted(&mut self, id: FetchId) -> Option<&OpenFetch<T>> {
         if self.fetches.get(&id)?.outcome.receiver_count() == 0 {
             self.remove(id);
         }
         self.fetches.get(&id).map(|shared| &**shared)
     }
 
-    fn remove(&mut self, id: FetchId) -> Option<Arc<SharedFetch<T>>> {
+    fn remove(&mut self, id: FetchId) -> Option<Arc<OpenFetch<T>>> {
         let shared = self.fetches.remove(&id)?;
         self.by_key.remove(&shared.key);
         Some(shared)

@@ -376,13 +376,19 @@ impl Client {
             }
         }
         for (node, group) in sent {
-            if let Err(error) = self.read(node, batch, &group, asked, replies, &mut retry) {
-                self.record_failure(node, error, &mut retry)?;
+            match self.read(node, batch, &group, asked, replies) {
+                Ok(None) => {}
+                Ok(Some(Retry::Redirected)) => {
+                    retry.get_or_insert(Retry::Redirected);
+                }
+                Ok(Some(other)) => retry = Some(other),
+                Err(error) => self.record_failure(node, error, &mut retry)?,
             }
         }
         Ok(retry)
     }
 
+    /// Reads the replies of a node; returns why some commands have to be sent again.
     fn read(
         &mut self,
         node: u16,
@@ -390,8 +396,8 @@ impl Client {
         group: &[(usize, bool)],
         asked: &mut HashMap<usize, u16>,
         replies: &mut [Option<Reply>],
-        retry: &mut Option<Retry>,
-    ) -> io::Result<()> {
+    ) -> io::Result<Option<Retry>> {
+        let mut retry = None;
         for (at, asks) in group {
             let link = self.links.get_mut(&node).expect("what was sent to has a link");
             if *asks {
@@ -412,15 +418,15 @@ impl Client {
                     asked.insert(*at, self.slots.number(to));
                     retry.get_or_insert(Retry::Redirected);
                 }
-                _ if refusal::is_temporary(error) => *retry = Some(Retry::Temporary(error.clone())),
+                _ if refusal::is_temporary(error) => retry = Some(Retry::Temporary(error.clone())),
                 // The node was a master until now: another node serves the slots.
                 (Some("READONLY"), _) if self.slots.is_cluster() => {
-                    *retry = Some(Retry::Temporary(error.clone()));
+                    retry = Some(Retry::Temporary(error.clone()));
                 }
                 _ => replies[*at] = Some(reply),
             }
         }
-        Ok(())
+        Ok(retry)
     }
 
     fn record_failure(

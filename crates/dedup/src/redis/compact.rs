@@ -124,7 +124,8 @@ impl Compact {
         }
         let p = bits(self.server.settings().design_size_for(language)).to_string();
         let own = [("p", p.as_str())];
-        meta::create(&self.server, client, SCHEME, language, &meta_key(language), &self.identity, &own)?;
+        meta::register(client, SCHEME, language)?;
+        meta::create(&self.server, client, SCHEME.layout, &meta_key(language), &self.identity, &own)?;
         let names = self.names(client, language)?;
         names.ok_or_else(|| self.server.damaged(&meta_key(language), "nothing, though it was just written"))
     }

@@ -186,7 +186,8 @@ impl Log {
             Entry::Vacant(tails) => {
                 if !is_described(&self.server, &mut client, self.identity(), language)? {
                     let key = meta_key(language);
-                    meta::create(&self.server, &mut client, SCHEME, language, &key, self.identity(), &[])?;
+                    meta::register(&mut client, SCHEME, language)?;
+                    meta::create(&self.server, &mut client, SCHEME.layout, &key, self.identity(), &[])?;
                     // Another process may have created the language first, with other features.
                     is_described(&self.server, &mut client, self.identity(), language)?;
                 }

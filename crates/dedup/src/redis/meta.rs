@@ -76,19 +76,22 @@ impl Meta {
     }
 }
 
+/// Adds a language to the registry of a scheme, before its description is written.
+pub(super) fn register(client: &mut Client, scheme: Scheme, language: Language) -> Result<(), IndexError> {
+    client.call(&[b"SADD", scheme.registry, language.as_str().as_bytes()]).map(drop)
+}
+
 /// Writes the description. If another process does so at the same time, that one's description stays.
 pub(super) fn create(
     server: &Server,
     client: &mut Client,
-    scheme: Scheme,
-    language: Language,
+    layout: &str,
     key: &[u8],
     identity: &Identity,
     own: &[(&str, &str)],
 ) -> Result<(), IndexError> {
-    client.call(&[b"SADD", scheme.registry, language.as_str().as_bytes()])?;
     let tag = server.settings().tag.name();
-    let common = [("layout", scheme.layout), ("features", identity.features().name()), ("tag", tag)];
+    let common = [("layout", layout), ("features", identity.features().name()), ("tag", tag)];
     let mut batch = Batch::new();
     // The version is written last: a description without it does not count.
     for (field, value) in common.iter().chain(own).chain(&[("version", VERSION)]) {

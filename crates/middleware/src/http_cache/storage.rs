@@ -158,20 +158,18 @@ impl Storage {
             // It has replaced an older response at its origin, and here it would evict all others.
             return self.remove(fingerprint, asked, varying);
         }
-        let mut size_index = self.lock();
-        let put = self.put_one(&mut size_index, fingerprint, &suffix, (bytes, size), varying, now);
-        self.fail_on_error(put.and_then(|()| self.make_room(&mut size_index)))
+        self.fail_on_error(self.put_one(fingerprint, &suffix, (bytes, size), varying, now))
     }
 
     fn put_one(
         &self,
-        size_index: &mut SizeIndex,
         fingerprint: Fingerprint,
         suffix: &[u8],
         (bytes, size): (Vec<u8>, u64),
         varying: &[String],
         now: Timestamp,
     ) -> Result<()> {
+        let mut size_index = self.lock();
         let used = self.next_use(now);
         let mut change = size_index.change();
         change.set(suffix, Some(EntrySize { bytes: size, used }))?;
@@ -194,7 +192,7 @@ impl Storage {
         }
         change.batch().put(response_key(suffix), bytes);
         self.write(change.finish());
-        Ok(())
+        self.make_room(&mut size_index)
     }
 
     /// Marks the storage as failed after an incomplete change, because memory and store then differ.
