@@ -64,7 +64,7 @@ pub(crate) async fn run(args: SweepArgs) -> Outcome {
 fn write_reports(directory: &OutputDir, name: &str, copy: Option<&Path>) -> Outcome<SweepTotals> {
     let report = directory.file(output::SWEEP_REPORT);
     let totals = write_report(&files(directory), name, &report)
-        .map_err(|error| Failure::crawl(format!("writing {}: {error}", output::SWEEP_REPORT)))?;
+        .map_err(|error| Failure::crawl(format!("writing {}: {error}", escape(&report.to_string_lossy()))))?;
     if let Some(path) = copy {
         let page = fs::File::open(report);
         let copied = page.and_then(|mut page| {
