@@ -26,6 +26,9 @@ const MANY_KEYS: usize = 200_000;
 const CONFIG_FILE: &str = "conf";
 const LOG_FILE: &str = "db";
 
+/// Beginning and end of the name of a snapshot that sled is writing; it is renamed once it is whole.
+const UNFINISHED_SNAPSHOT: (&str, &str) = ("snap.", ".generating");
+
 /// File next to sled's own, with the summary of the entries when the store was closed.
 const SUMMARY_FILE: &str = "summary.json";
 
@@ -120,6 +123,7 @@ impl SledStore {
                 Err(error) => return Err(StoreError::io("opening the store", error).at(file)),
             }
         }
+        remove_unfinished_snapshots(path).map_err(|e| StoreError::io("opening the store", e).at(path))?;
         Self::with(path, cache_bytes)
     }
 
@@ -311,6 +315,25 @@ fn write_summary(path: &Path, summary: Summary) -> Result<(), StoreError> {
 
 fn damaged(what: &str, path: &Path) -> StoreError {
     StoreError::new(StoreErrorKind::Damaged, format!("{what}; {START_ANEW}")).at(path)
+}
+
+/// Removes the snapshot that a killed process was writing. sled 0.34 would take it for the newest one and refuse the
+/// store as damaged; the snapshot before it and the log have everything. A store that is open elsewhere is left alone.
+fn remove_unfinished_snapshots(path: &Path) -> io::Result<()> {
+    // sled locks the same file in the same way for as long as it is open.
+    let log = File::open(path.join(LOG_FILE))?;
+    if log.try_lock().is_err() {
+        return Ok(());
+    }
+    let (begin, end) = UNFINISHED_SNAPSHOT;
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_str().is_some_and(|name| name.starts_with(begin) && name.ends_with(end)) {
+            files::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn error_of(what: &str, error: sled::Error, path: &Path) -> StoreError {

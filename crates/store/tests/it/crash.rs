@@ -309,6 +309,23 @@ fn a_byte_that_flips_under_an_open_store_is_found_when_it_is_read() {
 }
 
 #[test]
+fn a_snapshot_that_sled_was_writing_when_it_was_killed_is_passed_over() {
+    if !Backend::Sled.is_compiled_in() {
+        return;
+    }
+    let parent = temporary();
+    let entries = filled(parent.path(), Backend::Sled, 100);
+    for content in [&b""[..], b"a part of a snapshot"] {
+        let left = parent.path().join("store.sled/snap.FFFFFFFFFFFFFFF0.generating");
+        fs::write(&left, content).expect("write");
+        let job = JobDirectory::open(parent.path(), Backend::Sled).expect("it opens");
+        assert!(!left.exists());
+        assert_eq!(all(&*job.store()).expect("scan"), entries);
+        job.close().expect("close");
+    }
+}
+
+#[test]
 fn a_truncated_log_of_sled_is_damage() {
     if !Backend::Sled.is_compiled_in() {
         return;
