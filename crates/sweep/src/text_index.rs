@@ -150,7 +150,7 @@ impl std::error::Error for TextIndexError {
     }
 }
 
-/// For `?` while a file is read record by record; the caller adds the path with [`at`](TextIndexError::at).
+/// For `?` while a file is read record by record; the caller adds the path with `at`.
 impl From<io::Error> for TextIndexError {
     fn from(cause: io::Error) -> Self {
         Self::Io { path: PathBuf::new(), cause }
