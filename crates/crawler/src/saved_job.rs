@@ -29,7 +29,6 @@ fn part_key(name: &str) -> Vec<u8> {
 /// part of the queue that the crawl kept on disk stays there and is read in pieces: reading all of 1.5 million
 /// requests took 118 MB in total. Requests that were in flight at the last commit count as queued, as they do when
 /// the crawl is resumed.
-/// crawl that goes on.
 #[derive(Debug)]
 pub struct SavedJob {
     directory: JobDirectory,
@@ -65,10 +64,10 @@ impl SavedJob {
         let doing = "opening the state of the crawl";
         let directory = directory.map_err(|error| Error::from(error).context(doing))?;
         let store = directory.store();
-        // Other data is stored in directories of the same format; the keys of a job are paths.
+        // Other data is stored in directories of the same format.
         let mut is_job = true;
         store.scan(b"", &mut |key, _| {
-            is_job = key.get(1) == Some(&b'/');
+            is_job = Self::is_key(key);
             false
         })?;
         if !is_job {
@@ -77,6 +76,12 @@ impl SavedJob {
         }
         let queue = SavedQueue::of(&*store).map_err(|error| error.context(doing))?;
         Ok(Self { directory, store, queue })
+    }
+
+    /// Whether an entry of a store with this key belongs to a job. The keys of a job are paths in three folders; keys of other data may
+    /// be arbitrary bytes after their first one.
+    pub fn is_key(key: &[u8]) -> bool {
+        matches!(key, [b'e' | b'f' | b'p', b'/', ..])
     }
 
     /// The directory.

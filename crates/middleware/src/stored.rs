@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::Path;
 
-use huntsman_crawler::{Error, Result};
+use huntsman_crawler::{Error, Result, SavedJob};
 use huntsman_store::{JobDirectory, StoreError, StoreErrorKind};
 
 use crate::{http_cache, incremental};
@@ -38,7 +38,7 @@ impl StoredKind {
     pub const JOB: Self = Self {
         name: "job of a crawl",
         help: "restore it from a copy, or start the crawl anew with --fresh",
-        begins: |key| matches!(key, [b'e' | b'f' | b'p', b'/', ..]),
+        begins: SavedJob::is_key,
         ..Self::EMPTY
     };
     /// An HTTP cache, from the setting `httpcache_dir`.

@@ -235,7 +235,8 @@ fn where_there_is_no_state_nothing_is_made() {
     let mut command = kept(dir.path(), &site, "redb");
     command.args(["--set", "httpcache_enabled=true", "--set", "httpcache_dir=cache", "--max-pages", "5"]);
     assert_eq!(run(command.args(["--out", "other"])).code, Some(0));
-    assert!(job(dir.path(), &["info", "cache"]).stderr.contains("not the state of a crawl"));
+    let said = job(dir.path(), &["info", "cache"]);
+    assert!(said.stderr.contains("not the state of a crawl"), "{said:?}");
     let said = run(huntsman(dir.path()).args(["cache", "rm", "other/state/job", "--all"]));
     assert!(said.code == Some(2) && said.stderr.contains("not an HTTP cache"), "{said:?}");
     assert_eq!(json(&job(dir.path(), &["info", "other", "--json"]))["pages"], 5);

@@ -211,6 +211,18 @@ async fn a_dropped_host_is_told_and_gone_and_the_rest_goes_on() {
     }
 }
 
+#[test]
+fn other_data_is_not_taken_for_a_job_whatever_its_keys_are() {
+    let folder = tempfile::tempdir().expect("a temporary directory");
+    let other = JobDirectory::open(folder.path(), Backend::Redb).expect("it opens");
+    let mut batch = Batch::new();
+    batch.put(*b"a/\x01\x02", *b"a response whose fingerprint begins with the byte of a slash");
+    other.store().write(&batch, Durability::Full).expect("it is written");
+    other.close().expect("it closes");
+    let error = SavedJob::read(folder.path()).expect_err("no job").to_string();
+    assert!(error.contains("this is not the state of a crawl"), "{error}");
+}
+
 #[tokio::test]
 async fn a_job_that_is_only_read_is_not_changed() {
     let folder = tempfile::tempdir().expect("a temporary directory");
