@@ -12,7 +12,7 @@ use huntsman::signals::Signals;
 use huntsman::sweep::Copyvio;
 use huntsman::{
     Backend, Crawler, CrawlerBuilder, Downloader, Event, FetchError, FetchErrorKind, Handle, HostKey,
-    HttpDownloader, Observer, Request, Response, Sitemaps, Spider, Start, StartUrls, seconds,
+    HttpDownloader, Observer, Request, Response, Sitemaps, Start, StartUrls, seconds,
 };
 use url::Url;
 
@@ -147,7 +147,7 @@ impl Ended {
 ///
 /// # Errors
 /// A component rejects its settings.
-pub(crate) fn check(config: &Config) -> Outcome<Crawler<impl Spider>> {
+pub(crate) fn check(config: &Config) -> Outcome<Crawler> {
     let spider = SiteSpider::new(Start::none(), false, false);
     Ok(huntsman::crawl(spider).layers(config.layers.clone()).downloader(NoDownloader).build()?)
 }

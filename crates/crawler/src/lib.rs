@@ -38,6 +38,7 @@ mod component;
 mod context;
 mod cpu;
 mod drop;
+mod dyn_spider;
 mod engine;
 mod error;
 mod event;

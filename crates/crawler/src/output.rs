@@ -10,7 +10,7 @@ use crate::request::Request;
 type Flush<I> = Box<dyn FnMut(Vec<I>, Vec<Request>)>;
 
 /// Tells whether a link leads to a request that is already queued or done, or to a new one.
-type Resolve = Box<dyn Fn(&Page, &str) -> Resolved>;
+pub(crate) type Resolve = Box<dyn Fn(&Page, &str) -> Resolved>;
 
 /// The target of a link of a page.
 pub(crate) enum Resolved {

@@ -150,7 +150,7 @@ fn a_component_is_moved_and_switched_off_by_its_name() {
         let crawl = quick(links(["http://a.test/0"]), &ScriptedDownloader::new());
         crawl.component(Quota::from_settings).set("quota_links", 3)
     };
-    let order = |crawler: &huntsman::Crawler<_>| {
+    let order = |crawler: &huntsman::Crawler| {
         crawler.components().1.iter().find(|info| info.name == "quota").unwrap().order
     };
     assert_eq!(order(&crawl().build().unwrap()), Some(960));

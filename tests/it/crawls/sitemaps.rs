@@ -275,7 +275,7 @@ async fn fifty_thousand_entries_are_followed_and_the_rest_is_counted() {
 }
 
 /// A crawler with a job in a directory, which stops after a sitemap.
-fn in_job(directory: &std::path::Path, web: &ScriptedDownloader, last: &'static str) -> Crawler<impl Spider> {
+fn in_job(directory: &std::path::Path, web: &ScriptedDownloader, last: &'static str) -> Crawler {
     let spider = Sitemaps::new(pages()).sitemap_urls(["http://a.test/index.xml"]).on_sitemap(
         move |page, _, out: &mut Output<String>| {
             if page.url().path() == last {

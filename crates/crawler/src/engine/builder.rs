@@ -21,7 +21,7 @@ use crate::log;
 use crate::logging::Log;
 use crate::middleware::{DownloaderMiddleware, SpiderMiddleware};
 use crate::pace::Pace;
-use crate::pipeline::{DynPipeline, Pipeline};
+use crate::pipeline::{DynPipeline, Pipeline, Pipelines};
 use crate::plugin::Plugin;
 use crate::report::CrawlReport;
 use crate::settings::{JobSync, Layer, Layers, Profile, Settings, SettingsGroup, SettingsTable};
@@ -242,7 +242,7 @@ impl<S: Spider> CrawlerBuilder<S> {
     ///
     /// # Errors
     /// A setting is unknown or invalid, there is no downloader, or a component cannot be created; the error names it.
-    pub fn build(mut self) -> Result<Crawler<S>> {
+    pub fn build(mut self) -> Result<Crawler> {
         if let Some(error) = self.error {
             return Err(error);
         }
@@ -293,13 +293,13 @@ impl<S: Spider> CrawlerBuilder<S> {
         Ok(Crawler {
             cx,
             messages,
-            spider: self.spider,
+            spider: Box::new(self.spider),
             downloader,
             frontier,
             downloader_chain,
             spider_chain,
             page_needs: needs,
-            pipelines: self.pipelines,
+            pipelines: Box::new(Pipelines(self.pipelines)),
             pace: self.pace,
             job,
             takes_signals: self.takes_signals,

@@ -21,6 +21,7 @@ use crate::component::PageNeeds;
 use crate::context::{Context, Message};
 use crate::cpu::in_place;
 use crate::drop::{DropReason, DropState, Dropped};
+use crate::dyn_spider::{DynSpider, GivenItems};
 use crate::error::Result;
 use crate::event::Event;
 use crate::frontier::{DynFrontier, Pushed, Settled};
@@ -31,19 +32,18 @@ use crate::meta;
 use crate::middleware::SpiderMiddleware;
 use crate::request::{Fingerprinter, Request};
 use crate::secrets::redacted;
-use crate::spider::Spider;
 use crate::stats::Counter;
 
 /// What all visits of a crawl share.
-pub(crate) struct Core<S: Spider> {
+pub(crate) struct Core {
     pub(crate) cx: Context,
-    pub(crate) spider: S,
+    pub(crate) spider: Box<dyn DynSpider>,
     pub(crate) chain: Chain,
     pub(crate) spider_chain: Vec<Ordered<Arc<dyn SpiderMiddleware>>>,
     pub(crate) page_needs: PageNeeds,
     pub(crate) sender: Sender,
     pub(crate) frontier: Box<dyn DynFrontier>,
-    pub(crate) items: mpsc::Sender<ItemBatch<S::Item>>,
+    pub(crate) items: mpsc::Sender<ItemBatch>,
     pub(crate) fingerprinter: Fingerprinter,
     pub(crate) known_links: KnownLinks,
     pub(crate) release_counts: ReleaseCounts,
@@ -86,10 +86,10 @@ impl Counters {
     }
 }
 
-impl<S: Spider> Core<S> {
+impl Core {
     /// Runs a job on a worker thread, or in place if it is a small page of a cheap callback; `None` if the job itself panicked
     /// outside of user code.
-    pub(crate) async fn on_worker(self: &Arc<Self>, job: Job) -> Option<Parsed<S::Item>> {
+    pub(crate) async fn on_worker(self: &Arc<Self>, job: Job) -> Option<Parsed> {
         if let Job::Page(_, response) = &job
             && self.runs_threads
             && self.inline.allows(response.body.len())
@@ -102,7 +102,7 @@ impl<S: Spider> Core<S> {
         receiver.await.ok()
     }
 
-    fn timed(self: &Arc<Self>, job: Job) -> Parsed<S::Item> {
+    fn timed(self: &Arc<Self>, job: Job) -> Parsed {
         let start = std::time::Instant::now();
         let parsed = self.run_job(job);
         self.inline.took(start.elapsed());
@@ -116,7 +116,7 @@ impl<S: Spider> Core<S> {
     }
 
     /// Hands items to the pipelines and waits until they are acknowledged.
-    pub(crate) async fn deliver(&self, items: Vec<S::Item>) -> bool {
+    pub(crate) async fn deliver(&self, items: GivenItems) -> bool {
         let (acknowledge, acknowledged) = oneshot::channel();
         let is_accepted =
             self.items.send(ItemBatch { items, acknowledge }).await.is_ok() && acknowledged.await.is_ok();

@@ -24,6 +24,7 @@ use super::watch;
 use crate::active::ActiveBytes;
 use crate::component::{Component, PageNeeds};
 use crate::context::{Context, Exchange, Message};
+use crate::dyn_spider::DynSpider;
 use crate::error::{Error, Result};
 use crate::event::Event;
 use crate::fetch::DynDownloader;
@@ -32,30 +33,29 @@ use crate::job::Job;
 use crate::log;
 use crate::middleware::{DynDownloaderMiddleware, SpiderMiddleware};
 use crate::pace::Pace;
-use crate::pipeline::DynPipeline;
+use crate::pipeline::DynPipelines;
 use crate::report::CrawlReport;
 use crate::request::Fingerprinter;
 use crate::signals::{Signals, StopMode};
-use crate::spider::Spider;
 
 /// An assembled and checked crawl. Created by [`CrawlerBuilder::build`](crate::CrawlerBuilder::build).
-pub struct Crawler<S: Spider> {
+pub struct Crawler {
     pub(crate) cx: Context,
     pub(crate) messages: mpsc::UnboundedReceiver<Message>,
-    pub(crate) spider: S,
+    pub(crate) spider: Box<dyn DynSpider>,
     pub(crate) downloader: Box<dyn DynDownloader>,
     pub(crate) frontier: Box<dyn DynFrontier>,
     pub(crate) downloader_chain: Vec<Ordered<Arc<dyn DynDownloaderMiddleware>>>,
     pub(crate) spider_chain: Vec<Ordered<Arc<dyn SpiderMiddleware>>>,
     pub(crate) page_needs: PageNeeds,
-    pub(crate) pipelines: Vec<Box<dyn DynPipeline<S::Item>>>,
+    pub(crate) pipelines: Box<dyn DynPipelines>,
     pub(crate) pace: Option<Pace>,
     pub(crate) job: Option<(Job, Arc<Commits>)>,
     pub(crate) takes_signals: bool,
     pub(crate) infos: (Vec<ComponentInfo>, Vec<ComponentInfo>),
 }
 
-impl<S: Spider> Crawler<S> {
+impl Crawler {
     /// The handle that controls the crawl from outside.
     pub fn handle(&self) -> CrawlHandle {
         CrawlHandle::new(self.cx.clone())
@@ -227,7 +227,7 @@ fn log_signal(stopping: StopMode) {
     }
 }
 
-impl<S: Spider> std::fmt::Debug for Crawler<S> {
+impl std::fmt::Debug for Crawler {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Crawler").field("spider", &self.spider.name()).finish_non_exhaustive()
     }

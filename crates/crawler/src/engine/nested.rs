@@ -10,9 +10,8 @@ use crate::context::{Context, Exchange};
 use crate::fetch::{BoxFuture, FetchError, FetchErrorKind};
 use crate::request::{Nested, Request};
 use crate::response::Response;
-use crate::spider::Spider;
 
-impl<S: Spider> Exchange for Core<S> {
+impl Exchange for Core {
     fn download(
         self: Arc<Self>,
         request: Request,

@@ -8,18 +8,17 @@ use http::Extensions;
 use huntsman_html::ScanOptions;
 
 use super::core::Core;
-use super::items::panic_message;
 use crate::drop::{DropReason, DropState};
-use crate::error::{Error, Result};
+use crate::dyn_spider::{Called, GivenItems, Outlet};
+use crate::error::{Error, Result, panic_message};
 use crate::event::Event;
 use crate::log;
 use crate::meta;
 use crate::middleware::{OnFollow, OnPage};
-use crate::output::{Output, Resolved};
+use crate::output::Resolved;
 use crate::page::{Page, RequestListener};
 use crate::request::{DEFAULT_CALLBACK, FoundBy, Request};
 use crate::response::Response;
-use crate::spider::Spider;
 
 /// A job for a worker thread.
 #[expect(clippy::large_enum_variant, reason = "moved once per page; a box would be an allocation per page")]
@@ -29,8 +28,8 @@ pub(crate) enum Job {
 }
 
 /// The result of a job.
-pub(crate) struct Parsed<I> {
-    pub(crate) items: Vec<I>,
+pub(crate) struct Parsed {
+    pub(crate) items: Option<GivenItems>,
     pub(crate) requests: Vec<Request>,
     pub(crate) verdict: Verdict,
     pub(crate) callback_failed: bool,
@@ -40,11 +39,11 @@ pub(crate) struct Parsed<I> {
     pub(crate) found: Extensions,
 }
 
-impl<I> Parsed<I> {
+impl Parsed {
     /// A page whose only output is these requests.
     fn without_items(verdict: Verdict, requests: Vec<Request>, callback_failed: bool) -> Self {
         let found = Extensions::new();
-        Self { items: Vec::new(), requests, verdict, callback_failed, given: 0, found }
+        Self { items: None, requests, verdict, callback_failed, given: 0, found }
     }
 }
 
@@ -54,8 +53,8 @@ pub(crate) enum Verdict {
     Dropped(&'static str, DropReason),
 }
 
-impl<S: Spider> Core<S> {
-    pub(crate) fn run_job(self: &Arc<Self>, job: Job) -> Parsed<S::Item> {
+impl Core {
+    pub(crate) fn run_job(self: &Arc<Self>, job: Job) -> Parsed {
         match job {
             Job::Page(request, response) => self.parse(request, response),
             Job::Failed(request, reason) => {
@@ -66,7 +65,7 @@ impl<S: Spider> Core<S> {
         }
     }
 
-    fn parse(self: &Arc<Self>, request: Request, response: Response) -> Parsed<S::Item> {
+    fn parse(self: &Arc<Self>, request: Request, response: Response) -> Parsed {
         let settings = self.cx.settings();
         let options = ScanOptions {
             text: settings.page_text || self.page_needs.text,
@@ -95,12 +94,10 @@ impl<S: Spider> Core<S> {
             let reason = self.unknown_callback(&page, "callbacks() does not name it");
             return Parsed::without_items(Verdict::Dropped("spider", reason), Vec::new(), true);
         }
-        let known = std::mem::take(&mut page.follow);
+        let followed = std::mem::take(&mut page.follow);
         let page = Rc::new(page);
-        let mut out = self.output(&page);
-        known.into_iter().for_each(|request| out.request(request));
-        page.forget_label_reads();
-        let result = catch_unwind(AssertUnwindSafe(|| self.spider.parse(&page, &mut out)));
+        let Called { result, items, requests, given } =
+            self.spider.parse(&page, followed, self.outlet(&page));
         let reason = self.callback_result(&page, result).or_else(|| {
             // A closure that handles one page after the other treats a page of any label as its own.
             let nobody_looked = *page.requested().callback != *DEFAULT_CALLBACK && !page.label_was_read();
@@ -111,8 +108,6 @@ impl<S: Spider> Core<S> {
             None => (Verdict::Delivered, false),
             Some(reason) => (Verdict::Dropped("spider", reason), true),
         };
-        let given = out.items_given();
-        let (items, requests) = out.into_parts();
         let requests = self.follow_all(&page, requests);
         let found = Rc::try_unwrap(page).map(|page| page.extensions);
         let found = found.unwrap_or_else(|page| page.extensions.clone());
@@ -120,12 +115,10 @@ impl<S: Spider> Core<S> {
     }
 
     /// Calls the spider's `failed` for a request without a page.
-    fn failed(self: &Arc<Self>, page: &Page, error: &Error, verdict: Verdict) -> Parsed<S::Item> {
-        let mut out = Output::new(self.cx.clone());
-        let called = catch_unwind(AssertUnwindSafe(|| self.spider.failed(page.request(), error, &mut out)));
-        let callback_failed = self.callback_result(page, called).is_some();
-        let given = out.items_given();
-        let (items, requests) = out.into_parts();
+    fn failed(self: &Arc<Self>, page: &Page, error: &Error, verdict: Verdict) -> Parsed {
+        let called = self.spider.failed(page.request(), error, self.cx.clone());
+        let Called { result, items, requests, given } = called;
+        let callback_failed = self.callback_result(page, result).is_some();
         let requests = self.follow_all(page, requests);
         Parsed { items, requests, verdict, callback_failed, given, found: Extensions::new() }
     }
@@ -162,16 +155,16 @@ impl<S: Spider> Core<S> {
         DropReason::failed(reason).detail(message)
     }
 
-    /// An output whose full batches are sent while the callback runs.
-    fn output(self: &Arc<Self>, page: &Rc<Page>) -> Output<S::Item> {
+    /// An outlet that sends full batches while the callback runs.
+    fn outlet(self: &Arc<Self>, page: &Rc<Page>) -> Outlet {
         let tells_all = page.extensions.get::<RequestListener>().is_some();
         let core = Arc::clone(self);
         let page = Rc::clone(page);
-        let flush = move |items: Vec<S::Item>, requests: Vec<Request>| {
+        let flush = move |items: Option<GivenItems>, requests: Vec<Request>| {
             let mut requests = core.follow_all(&page, requests);
             core.admit(&mut requests);
             core.cx.block_on(async {
-                if !items.is_empty() {
+                if let Some(items) = items {
                     core.deliver(items).await;
                 }
                 if !requests.is_empty()
@@ -187,7 +180,7 @@ impl<S: Spider> Core<S> {
             true => core.resolve_anew(page, href),
             false => core.resolve(page, href),
         };
-        Output::streaming(self.cx.clone(), Box::new(flush), Box::new(resolve))
+        Outlet { context: self.cx.clone(), flush: Box::new(flush), resolve: Box::new(resolve) }
     }
 
     /// Resolves a link, even if it is known.

@@ -29,7 +29,6 @@ use crate::request::Request;
 use crate::schedule::{Next, Outcome, Scheduler, Ticket};
 use crate::secrets::redacted;
 use crate::settings::seconds;
-use crate::spider::Spider;
 
 /// Number of failed start requests kept for the report.
 const MAX_FAILED_SEEDS: usize = 1_000;
@@ -43,8 +42,8 @@ const DRAIN_BATCH: usize = 1_024;
 const ABORT_RECORD_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// State of a running crawl.
-pub(crate) struct Run<S: Spider> {
-    core: Arc<Core<S>>,
+pub(crate) struct Run {
+    core: Arc<Core>,
     messages: mpsc::UnboundedReceiver<Message>,
     scheduler: Scheduler,
     visits: JoinSet<Result<(HostKey, VisitEnd)>>,
@@ -97,8 +96,8 @@ impl LoopResult {
     }
 }
 
-impl<S: Spider> Run<S> {
-    pub(crate) fn new(core: Arc<Core<S>>, messages: mpsc::UnboundedReceiver<Message>) -> Self {
+impl Run {
+    pub(crate) fn new(core: Arc<Core>, messages: mpsc::UnboundedReceiver<Message>) -> Self {
         let cx = &core.cx;
         let mut scheduler = Scheduler::new(cx.settings(), cx.seed());
         if let Some(commits) = &core.commits {
@@ -620,8 +619,8 @@ impl<S: Spider> Run<S> {
 
 /// Records and settles all queued requests of a host; the caller must be inside the gate. Returns the start requests
 /// among them.
-async fn drain<S: Spider>(
-    core: &Core<S>,
+async fn drain(
+    core: &Core,
     host: &HostKey,
     until: Option<tokio::time::Instant>,
     why: impl Fn(&Request) -> DropReason,
@@ -657,8 +656,8 @@ async fn drain<S: Spider>(
 
 /// After the loop: requests in flight return to the queue, and requests that remain in a queue in memory are
 /// recorded.
-async fn settle_leftovers<S: Spider>(
-    core: &Core<S>,
+async fn settle_leftovers(
+    core: &Core,
     leases: Vec<(LeaseId, HostKey)>,
     reason: &str,
     aborted: bool,

@@ -8,9 +8,8 @@ use std::panic::AssertUnwindSafe;
 use futures_util::FutureExt;
 use tokio::task::JoinHandle;
 
-use super::items::panic_message;
 use crate::context::{Context, Message};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, panic_message};
 
 /// Runs work and turns its panic into an error.
 pub(crate) async fn catch_panic<T>(what: &str, work: impl Future<Output = T>) -> Result<T> {

@@ -8,13 +8,12 @@ use http::Extensions;
 
 use super::chain::Exchanged;
 use super::core::Core;
-use super::items::panic_message;
 use super::parse::{Job, Parsed, Verdict};
 use super::release_counts::MAX_RELEASES;
 use crate::client::FetchId;
 use crate::context::{Context, Message};
 use crate::drop::{DropReason, DropState, Dropped};
-use crate::error::Result;
+use crate::error::{Result, panic_message};
 use crate::event::Event;
 use crate::fetch::FetchErrorKind;
 use crate::frontier::{End, Lease, LeaseId, Pushed, Settled};
@@ -23,7 +22,6 @@ use crate::meta;
 use crate::request::Request;
 use crate::response::Response;
 use crate::schedule::{Outcome, Ticket};
-use crate::spider::Spider;
 
 /// How a visit ended, for the loop's limits and report.
 #[derive(Debug)]
@@ -37,8 +35,8 @@ pub(crate) enum VisitEnd {
 }
 
 /// The work on one lease.
-pub(crate) struct Visit<S: Spider> {
-    core: Arc<Core<S>>,
+pub(crate) struct Visit {
+    core: Arc<Core>,
     lease: LeaseId,
     host: HostKey,
     /// The request as it was leased; middlewares work on a copy.
@@ -71,9 +69,9 @@ impl VisitResult {
     }
 }
 
-impl<S: Spider> Visit<S> {
+impl Visit {
     /// Visits the request of a lease. A panic of a middleware costs this request only.
-    pub(crate) async fn run(core: Arc<Core<S>>, lease: Lease, ticket: Ticket) -> Result<(HostKey, VisitEnd)> {
+    pub(crate) async fn run(core: Arc<Core>, lease: Lease, ticket: Ticket) -> Result<(HostKey, VisitEnd)> {
         let host = ticket.host.clone();
         let cx = core.cx.with_ticket(ticket);
         let visit = Self { core, lease: lease.id, host, origin: lease.request.clone(), cx };
@@ -133,7 +131,9 @@ impl<S: Spider> Visit<S> {
                 .await;
         };
         let Parsed { items, requests: children, verdict, callback_failed, given, found } = parsed;
-        if !items.is_empty() && !core.deliver(items).await {
+        if let Some(items) = items
+            && !core.deliver(items).await
+        {
             // The pipelines have failed: what was not acknowledged is not settled.
             return self.release("its items were not accepted").await;
         }
@@ -159,7 +159,9 @@ impl<S: Spider> Visit<S> {
         if let Some(parsed) = parsed {
             result.children = parsed.requests;
             result.callback_failed = parsed.callback_failed;
-            if !parsed.items.is_empty() && !self.core.deliver(parsed.items).await {
+            if let Some(items) = parsed.items
+                && !self.core.deliver(items).await
+            {
                 return self.release("its items were not accepted").await;
             }
         }

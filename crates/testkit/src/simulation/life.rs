@@ -148,7 +148,7 @@ impl<'a> Life<'a> {
         &self,
         stack: &impl Fn(CrawlerBuilder<Visitor>) -> CrawlerBuilder<Visitor>,
         web: &ScriptedDownloader,
-    ) -> Result<Crawler<Visitor>> {
+    ) -> Result<Crawler> {
         let fault = self.incidents.iter().find_map(|(_, incident)| match incident {
             Incident::Disk(fault) => Some(*fault),
             _ => None,
@@ -171,11 +171,7 @@ impl<'a> Life<'a> {
     }
 
     /// Runs the crawl and applies the planned mishaps to it.
-    async fn follow(
-        &self,
-        crawler: Crawler<Visitor>,
-        mut told: mpsc::UnboundedReceiver<Incident>,
-    ) -> LifeEnd {
+    async fn follow(&self, crawler: Crawler, mut told: mpsc::UnboundedReceiver<Incident>) -> LifeEnd {
         let handle = crawler.handle();
         let began = Instant::now();
         let mut due: Vec<(Instant, Due)> = self
