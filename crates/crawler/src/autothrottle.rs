@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn our_rule_equals_scrapys_where_nobody_is_overloaded() {
+    fn our_rule_equals_scrapys_where_no_host_is_overloaded() {
         let default = AutoThrottle::default();
         let responses = [(0.2, 200), (0.1, 404), (2.0, 500), (8.0, 200), (0.1, 301)];
         assert_eq!(trace(&default, &responses, false), trace(&default, &responses, true));

@@ -43,7 +43,7 @@ use crate::settings::SettingsGroup;
 ///
 /// impl Quota {
 ///     fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-///         let limit = settings.of::<QuotaSettings>().quota_links;
+///         let limit = settings.of::<QuotaSettings>()?.quota_links;
 ///         Ok((limit > 0).then(|| Self { limit, used: AtomicU64::new(0) }))
 ///     }
 /// }

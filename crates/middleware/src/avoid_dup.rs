@@ -126,7 +126,7 @@ impl AvoidDup {
     /// # Errors
     /// A setting is out of its range.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: AvoidDupSettings = settings.of();
+        let own: AvoidDupSettings = settings.of()?;
         if !own.avoid_dup_content_enabled {
             return Ok(None);
         }

@@ -43,7 +43,7 @@ impl Depth {
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: DepthSettings = settings.of();
+        let own: DepthSettings = settings.of()?;
         Ok(Some(Self {
             limit: own.depth_limit,
             guard: own.depth_guard,

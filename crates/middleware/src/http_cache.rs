@@ -128,8 +128,8 @@ impl HttpCache {
     /// # Errors
     /// The directory cannot be opened: another process uses it, it is damaged, or it was written by a newer version.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: HttpCacheSettings = settings.of();
-        let retry: RetrySettings = settings.of();
+        let own: HttpCacheSettings = settings.of()?;
+        let retry: RetrySettings = settings.of_or_default();
         if !own.httpcache_enabled {
             return Ok(None);
         }

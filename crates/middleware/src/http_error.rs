@@ -31,7 +31,7 @@ impl HttpError {
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: HttpErrorSettings = settings.of();
+        let own: HttpErrorSettings = settings.of()?;
         let allowed = own.httperror_allowed_codes.clone();
         Ok((!own.httperror_allow_all).then_some(Self { allowed }))
     }

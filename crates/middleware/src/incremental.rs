@@ -162,7 +162,7 @@ impl Incremental {
     /// # Errors
     /// The directory cannot be opened: another process uses it, it is damaged, or it was written by a newer version.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: IncrementalSettings = settings.of();
+        let own: IncrementalSettings = settings.of()?;
         if !own.incremental_enabled && !own.delta_enabled {
             return Ok(None);
         }

@@ -41,8 +41,8 @@ impl MetaRefresh {
     /// # Errors
     /// `referrer_policy` is not a valid policy.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: MetaRefreshSettings = settings.of();
-        let redirect: RedirectSettings = settings.of();
+        let own: MetaRefreshSettings = settings.of()?;
+        let redirect: RedirectSettings = settings.of()?;
         if !own.metarefresh_enabled || !redirect.redirect_enabled {
             return Ok(None);
         }

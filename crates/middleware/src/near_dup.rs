@@ -127,7 +127,7 @@ impl NearDup {
     /// # Errors
     /// `near_dup_distance` is above 7, or `near_dup_features` names no feature set.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: NearDupSettings = settings.of();
+        let own: NearDupSettings = settings.of()?;
         if !own.near_dup_enabled {
             return Ok(None);
         }

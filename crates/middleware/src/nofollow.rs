@@ -93,8 +93,8 @@ impl Nofollow {
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: NofollowSettings = settings.of();
-        let robots: RobotsSettings = settings.of();
+        let own: NofollowSettings = settings.of()?;
+        let robots: RobotsSettings = settings.of_or_default();
         Ok(own.obey_nofollow.then(|| Self {
             agent: robots.robotstxt_user_agent.clone(),
             default_agent: settings.user_agent.clone(),

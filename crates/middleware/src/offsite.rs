@@ -39,7 +39,7 @@ impl Offsite {
     /// # Errors
     /// A pattern or a host of the settings is not valid.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: OffsiteSettings = settings.of();
+        let own: OffsiteSettings = settings.of()?;
         let rules = ScopeRules::from_settings(settings)?;
         if rules.is_open() {
             return Ok(None);

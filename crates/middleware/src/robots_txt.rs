@@ -163,7 +163,7 @@ impl RobotsTxt {
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: RobotsSettings = settings.of();
+        let own: RobotsSettings = settings.of()?;
         Ok(own.robotstxt_obey.then(|| {
             Self::with_fetch(
                 settings,
@@ -173,7 +173,7 @@ impl RobotsTxt {
     }
 
     fn with_fetch(settings: &Settings, fetch: Fetch) -> Self {
-        let own: RobotsSettings = settings.of();
+        let own: RobotsSettings = settings.of_or_default();
         Self(Arc::new(Inner {
             agent: own.robotstxt_user_agent.clone(),
             default_agent: settings.user_agent.clone(),
@@ -579,7 +579,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_line_that_decides_is_told() {
+    async fn the_line_that_decides_is_named() {
         let bench =
             bench(|_| {}, |request, _| file(request, 200, "User-agent: *\nDisallow: /a\nAllow: /a/b\n"));
         let mut request = Request::parse("http://h/a?x").unwrap();
@@ -593,7 +593,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn one_fetch_serves_all_who_wait_for_it() {
+    async fn one_fetch_serves_all_requests_that_wait_for_it() {
         let bench = Arc::new(bench(|_| {}, |request, _| file(request, 200, "")));
         let tasks: Vec<_> = (0..50)
             .map(|n| {

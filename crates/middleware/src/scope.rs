@@ -118,7 +118,7 @@ impl ScopeRules {
     /// # Errors
     /// A pattern or a host of the settings is not valid; the error names it.
     pub fn from_settings(settings: &Settings) -> Result<Self> {
-        let own: OffsiteSettings = settings.of();
+        let own: OffsiteSettings = settings.of()?;
         Ok(Self {
             scope: own.scope,
             hosts: own.allow_hosts.iter().map(|host| AllowedHost::parse(host)).collect::<Result<_>>()?,

@@ -83,7 +83,7 @@ impl Traps {
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: TrapsSettings = settings.of();
+        let own: TrapsSettings = settings.of()?;
         let drops = match own.trap_guards {
             Guard::Off => return Ok(None),
             Guard::Warn => false,
@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded_and_what_was_met_last_is_kept() {
+    fn memory_is_bounded_and_the_last_used_entries_are_kept() {
         let mut groups = Groups::new(100, 500);
         for n in 0..20_000_u64 {
             assert!(groups.admit(n, "a", 50));

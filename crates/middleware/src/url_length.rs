@@ -40,7 +40,7 @@ impl UrlLength {
     /// # Errors
     /// None.
     pub fn from_settings(settings: &Settings) -> Result<Option<Self>> {
-        let own: UrlLengthSettings = settings.of();
+        let own: UrlLengthSettings = settings.of()?;
         Ok(Some(Self {
             limit: own.urllength_limit,
             segments: own.path_max_segments,

@@ -51,17 +51,17 @@ fn pattern_of(pattern: Option<&str>) -> Outcome<impl Fn(&StoredResponse) -> bool
     })
 }
 
-fn tell_damaged(damaged: u64) {
+fn warn_of_damaged(damaged: u64) {
     if damaged > 0 {
         warn(&format!(
             "{} cannot be read; a crawl fetches and stores them again",
-            counted(damaged, "damaged answer")
+            counted(damaged, "damaged response")
         ));
     }
 }
 
-fn told(usage: CacheUsage) -> String {
-    format!("{}, {}", counted(usage.responses, "answer"), human_bytes(usage.bytes))
+fn summary(usage: CacheUsage) -> String {
+    format!("{}, {}", counted(usage.responses, "response"), human_bytes(usage.bytes))
 }
 
 fn ls(dir: &Path, pattern: Option<&str>, as_json: bool) -> Outcome {
@@ -90,9 +90,10 @@ fn ls(dir: &Path, pattern: Option<&str>, as_json: bool) -> Outcome {
     result?;
     out.flush()?;
     let all = cache.usage()?;
-    let of_all = if shown.responses == all.responses { String::new() } else { format!(" of {}", told(all)) };
-    say(&format!("{}{of_all}", told(shown)));
-    tell_damaged(damaged);
+    let of_all =
+        if shown.responses == all.responses { String::new() } else { format!(" of {}", summary(all)) };
+    say(&format!("{}{of_all}", summary(shown)));
+    warn_of_damaged(damaged);
     Ok(Exit::Done)
 }
 
@@ -155,7 +156,7 @@ fn get(args: &CacheGetArgs) -> Outcome {
     let Some(response) = found.get(at) else {
         let there = match found.len() {
             0 => String::new(),
-            number => format!("; there are {number} answers for it"),
+            number => format!("; there are {number} responses for it"),
         };
         return Err(Failure::crawl(format!(
             "{} is not stored in {}{there}",
@@ -164,7 +165,7 @@ fn get(args: &CacheGetArgs) -> Outcome {
         )));
     };
     if found.len() > 1 {
-        say(&format!("{} of {} answers, newest first; --variant N chooses:", args.variant, found.len()));
+        say(&format!("{} of {} responses, newest first; --variant N chooses:", args.variant, found.len()));
         found.iter().for_each(|response| say(line_of(response, Style::stderr()).trim_end()));
     }
     let output = if args.headers { headers_of(response) } else { body_of(response, args.raw)? };
@@ -191,9 +192,9 @@ fn headers_of(response: &StoredResponse) -> Vec<u8> {
     out
 }
 
-fn body_of(response: &StoredResponse, as_it_came: bool) -> Outcome<Vec<u8>> {
+fn body_of(response: &StoredResponse, is_raw: bool) -> Outcome<Vec<u8>> {
     let body = response.body()?;
-    if as_it_came {
+    if is_raw {
         return Ok(body.into());
     }
     // The body comes from a server, so it may unpack to any size.
@@ -201,9 +202,9 @@ fn body_of(response: &StoredResponse, as_it_came: bool) -> Outcome<Vec<u8>> {
     match decode_body(response.headers(), &body, limits) {
         Ok(Some(decoded)) if !decoded.unknown => Ok(decoded.body.into()),
         Ok(_) => Ok(body.into()),
-        Err(error) => {
-            Err(Failure::crawl(format!("the body cannot be decoded: {error}; --raw prints it as it came")))
-        }
+        Err(error) => Err(Failure::crawl(format!(
+            "the body cannot be decoded: {error}; --raw prints it as it was received"
+        ))),
     }
 }
 
@@ -228,7 +229,7 @@ fn rm(dir: &Path, url: Option<&str>, older_than: Option<Duration>) -> Outcome {
             escape(&dir.to_string_lossy())
         ))),
         _ => {
-            say(&format!("removed {}; {} left", told(removed), told(left)));
+            say(&format!("removed {}; {} left", summary(removed), summary(left)));
             Ok(Exit::Done)
         }
     }
@@ -294,9 +295,9 @@ fn export<W: Write>(
     let left_out = if others == 0 {
         String::new()
     } else {
-        format!("; {} to other methods than GET left out", counted(others, "answer"))
+        format!("; {} to other methods than GET left out", counted(others, "response"))
     };
     say(&format!("wrote {}{left_out}", counted(written, "response")));
-    tell_damaged(damaged);
+    warn_of_damaged(damaged);
     Ok(out)
 }

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_reads_does_not_count() {
+    fn invisible_text_does_not_count() {
         let html = "<body>a<script>b</script><style>c</style><template>d<p>e</p></template>\
                     <ruby>f<rp>(</rp><rt>g<rt>h</ruby>i<textarea>j&amp;<b></textarea></body>";
         assert_eq!(html_text(html), "a\nf\ni\nj&<b>");

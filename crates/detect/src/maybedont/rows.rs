@@ -240,7 +240,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_told_in_words() {
+    fn rows_are_described_in_words() {
         let row = |claim| Row { claim, counts: Counts { dup: 312, nodup: 0 } }.to_string();
         let (path, param, value) = ("example.com/a".to_owned(), "sid".to_owned(), "1\n\u{1b}[2J".to_owned());
         assert_eq!(

@@ -445,7 +445,7 @@ impl<T: Serialize + Send + 'static, F: Format> Pipeline<T> for Feed<T, F> {
         state.written += 1;
         state.buffered_items += 1;
         let settings = cx.settings();
-        let own: FeedSettings = settings.of();
+        let own: FeedSettings = settings.of_or_default();
         let is_late = cx.now().since(state.flushed_at) >= seconds(own.feed_flush_interval);
         if is_late || state.buffered_items >= own.feed_flush_items || state.buffer.len() >= MAX_BUFFER {
             state.flushed_at = cx.now();
