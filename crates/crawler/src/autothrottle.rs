@@ -7,7 +7,8 @@
 
 use std::time::Duration;
 
-/// Settings of AutoThrottle.
+/// The settings of AutoThrottle, which adapts the delay of a slot to the latency of its responses, and its rule as pure
+/// functions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AutoThrottle {
     /// The first delay of a slot, unless its download delay is longer: `autothrottle_start_delay`, 5 s.

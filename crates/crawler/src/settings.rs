@@ -347,15 +347,16 @@ pub struct SlotSettings {
     pub jitter: Option<f64>,
 }
 
-/// How https servers without a valid certificate are treated. `true`, `false` and `"record"` in files.
+/// How https servers without a valid certificate are treated (`download_verify_certificates`): `true`, `"record"` or
+/// `false` in files.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "Value", into = "Value")]
 pub enum VerifyCertificates {
-    /// They are refused.
+    /// Their responses are refused.
     #[default]
     Yes,
-    /// Pages come with the flag `bad_certificate` and a [`CertificateError`](crate::CertificateError) in their extensions;
-    /// through a proxy they are refused, because the certificate is not seen there.
+    /// Their pages are accepted, with the flag `bad_certificate` and a [`CertificateError`](crate::CertificateError) in
+    /// their extensions; through a proxy they are refused, because the certificate is not seen there.
     Record,
     /// Certificates are not verified.
     No,
@@ -400,10 +401,10 @@ impl From<VerifyCertificates> for Value {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JobSync {
-    /// A killed process (default).
+    /// A commit survives a kill of the process (default).
     #[default]
     Process,
-    /// A power cut.
+    /// A commit survives a power cut.
     Full,
 }
 

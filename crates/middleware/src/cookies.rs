@@ -153,7 +153,7 @@ impl Persist for Cookies {
 }
 
 impl Cookies {
-    /// Not configured if `cookies_enabled` is off.
+    /// Creates the component from the settings; `None` if `cookies_enabled` is off.
     ///
     /// # Errors
     /// None.

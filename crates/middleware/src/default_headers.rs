@@ -30,7 +30,7 @@ pub struct DefaultHeaders {
 }
 
 impl DefaultHeaders {
-    /// Not configured if the setting is empty.
+    /// Creates the component from the settings; `None` if the setting is empty.
     ///
     /// # Errors
     /// A name or a value is not allowed in HTTP, a name is given twice, or a header carries credentials.

@@ -38,7 +38,7 @@ pub struct Depth {
 }
 
 impl Depth {
-    /// Always configured, because it also counts stats.
+    /// Creates the component from the settings; never `None`, because it also counts stats.
     ///
     /// # Errors
     /// None.

@@ -43,7 +43,7 @@ pub struct HttpAuth {
 }
 
 impl HttpAuth {
-    /// Always configured: requests may have credentials in their meta.
+    /// Creates the component from the settings; never `None`, because requests may have credentials in their meta.
     ///
     /// # Errors
     /// `httpauth_user` without `httpauth_domain`, an origin with a path, or a header that HTTP does not allow.

@@ -26,7 +26,7 @@ pub struct HttpError {
 }
 
 impl HttpError {
-    /// Not configured if `httperror_allow_all` is set.
+    /// Creates the component from the settings; `None` if `httperror_allow_all` is set.
     ///
     /// # Errors
     /// None.

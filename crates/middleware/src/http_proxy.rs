@@ -57,7 +57,7 @@ enum Exception {
 }
 
 impl HttpProxy {
-    /// Always configured: requests may name a proxy in their meta.
+    /// Creates the component from the settings; never `None`, because requests may name a proxy in their meta.
     ///
     /// # Errors
     /// A proxy's address is not an http, https, socks5 or socks5h URL. The message does not repeat it, because it may

@@ -25,7 +25,7 @@ const INTERNAL: [&str; 6] = [
 ];
 
 impl MetaCopyDetection {
-    /// Always configured.
+    /// Creates the component from the settings; never `None`.
     ///
     /// # Errors
     /// None.

@@ -36,7 +36,7 @@ pub struct MetaRefresh {
 const MAX_SCANNED: usize = 4 * 4_096;
 
 impl MetaRefresh {
-    /// Not configured if `metarefresh_enabled` or `redirect_enabled` is off.
+    /// Creates the component from the settings; `None` if `metarefresh_enabled` or `redirect_enabled` is off.
     ///
     /// # Errors
     /// `referrer_policy` is not a valid policy.

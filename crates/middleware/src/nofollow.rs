@@ -88,7 +88,7 @@ fn is_ours(name: &str, token: &str) -> bool {
 }
 
 impl Nofollow {
-    /// Not configured if `obey_nofollow` is off.
+    /// Creates the component from the settings; `None` if `obey_nofollow` is off.
     ///
     /// # Errors
     /// None.

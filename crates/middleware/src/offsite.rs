@@ -34,7 +34,7 @@ struct Inner {
 }
 
 impl Offsite {
-    /// Not configured if the settings restrict nothing.
+    /// Creates the component from the settings; `None` if the settings restrict nothing.
     ///
     /// # Errors
     /// A pattern or a host of the settings is not valid.

@@ -59,7 +59,7 @@ pub struct Redirect {
 }
 
 impl Redirect {
-    /// Not configured if `redirect_enabled` is off.
+    /// Creates the component from the settings; `None` if `redirect_enabled` is off.
     ///
     /// # Errors
     /// `referrer_policy` is not a valid policy.

@@ -33,7 +33,7 @@ pub struct Referer {
 }
 
 impl Referer {
-    /// Always configured; with the policy `no-referrer` no header is sent.
+    /// Creates the component from the settings; never `None`: with the policy `no-referrer` no header is sent.
     ///
     /// # Errors
     /// `referrer_policy` is not a valid policy.

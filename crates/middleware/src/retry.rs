@@ -48,7 +48,7 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// Not configured if `retry_enabled` is off.
+    /// Creates the component from the settings; `None` if `retry_enabled` is off.
     ///
     /// # Errors
     /// None.

@@ -47,14 +47,14 @@ settings! {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnRobotsError {
-    /// Everything is forbidden (RFC 9309, 2.3.1.4).
+    /// All paths are forbidden (RFC 9309, 2.3.1.4).
     #[default]
     Disallow,
-    /// Everything is allowed.
+    /// All paths are allowed.
     Allow,
 }
 
-/// What happens to a host that asks for a longer delay than we accept.
+/// What happens to a host whose Crawl-delay is longer than `robots_max_crawl_delay`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverCap {
@@ -158,7 +158,7 @@ struct FetchedRules {
 }
 
 impl RobotsTxt {
-    /// Not configured if `robotstxt_obey` is off.
+    /// Creates the component from the settings; `None` if `robotstxt_obey` is off.
     ///
     /// # Errors
     /// None.

@@ -28,16 +28,16 @@ settings! {
     }
 }
 
-/// What a trap guard does.
+/// What a guard against traps does with a URL beyond its limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Guard {
-    /// Nothing.
+    /// The guard is off.
     #[default]
     Off,
-    /// Counts and logs once per reason and host.
+    /// The URL is counted, and logged once per reason and host.
     Warn,
-    /// Drops the URL.
+    /// The URL is dropped.
     Drop,
 }
 
@@ -78,7 +78,7 @@ const MAX_GROUPS: usize = 100_000;
 const MAX_MEMBERS: usize = 1_000_000;
 
 impl Traps {
-    /// Not configured if `trap_guards` is off. A limit of 0 switches its guard off.
+    /// Creates the component from the settings; `None` if `trap_guards` is off. A limit of 0 switches its guard off.
     ///
     /// # Errors
     /// None.

@@ -35,7 +35,7 @@ pub struct UrlLength {
 }
 
 impl UrlLength {
-    /// Always configured: user info is refused in any case.
+    /// Creates the component from the settings; never `None`, because user info is refused in any case.
     ///
     /// # Errors
     /// None.

@@ -10,19 +10,19 @@ use crate::error::Result;
 pub enum Layer {
     /// The defaults in the table of settings.
     Default,
-    /// A profile.
+    /// The values of the profile.
     Profile,
-    /// The command being run (`fetch`, `audit`).
+    /// Values that the command sets for itself (`fetch`, `audit`).
     Command,
-    /// A plugin.
+    /// Values that a plugin sets.
     AddOn,
-    /// The settings file.
+    /// The settings file of the project.
     Project,
-    /// The spider, or the program that builds the crawler.
+    /// Values that the spider or the program sets.
     Spider,
-    /// `HUNTSMAN_*` variables.
+    /// Variables of the environment: `HUNTSMAN_*`.
     Environment,
-    /// Flags and `--set`.
+    /// Flags of the command, and `--set`.
     CommandLine,
 }
 

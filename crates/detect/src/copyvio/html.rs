@@ -37,7 +37,7 @@ impl Addresses {
         self.0.lines().find_map(hint).map(|hint| MirrorHint(hint.clone()))
     }
 
-    /// Bytes of all addresses.
+    /// Number of bytes of all addresses.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }
