@@ -51,6 +51,25 @@ fn pattern_of(pattern: Option<&str>) -> Outcome<impl Fn(&StoredResponse) -> bool
     })
 }
 
+/// Calls `visit` with the responses that match, until it fails. Returns the number of damaged ones.
+fn for_each(
+    cache: &HttpCacheDirectory,
+    matches: impl Fn(&StoredResponse) -> bool,
+    mut visit: impl FnMut(&StoredResponse) -> io::Result<()>,
+) -> Outcome<u64> {
+    let (mut damaged, mut result) = (0, Ok(()));
+    cache.each(|response| {
+        match response {
+            None => damaged += 1,
+            Some(response) if matches(&response) => result = visit(&response),
+            Some(_) => {}
+        }
+        result.is_ok()
+    })?;
+    result?;
+    Ok(damaged)
+}
+
 fn warn_of_damaged(damaged: u64) {
     if damaged > 0 {
         warn(&format!(
@@ -69,25 +88,16 @@ fn ls(dir: &Path, pattern: Option<&str>, as_json: bool) -> Outcome {
     let cache = read(dir)?;
     let style = Style::stdout();
     let mut out = BufWriter::new(io::stdout().lock());
-    let (mut shown, mut damaged, mut result) = (CacheUsage::default(), 0, Ok(()));
-    cache.each(|response| {
-        let Some(response) = response else {
-            damaged += 1;
-            return true;
-        };
-        if !matches(&response) {
-            return true;
-        }
+    let mut shown = CacheUsage::default();
+    let damaged = for_each(&cache, matches, |response| {
         shown.responses += 1;
         shown.bytes += response.stored_bytes();
-        result = if as_json {
-            writeln!(out, "{}", escape_json(&json_of(&response).to_string()))
+        if as_json {
+            writeln!(out, "{}", escape_json(&json_of(response).to_string()))
         } else {
-            out.write_all(line_of(&response, style).as_bytes())
-        };
-        result.is_ok()
+            out.write_all(line_of(response, style).as_bytes())
+        }
     })?;
-    result?;
     out.flush()?;
     let all = cache.usage()?;
     let of_all =
@@ -271,26 +281,16 @@ fn export<W: Write>(
     let mut warc = WarcWriter::new(out);
     let software = concat!("huntsman/", env!("CARGO_PKG_VERSION"));
     warc.info(name, Timestamp::wall(), &[("software", software), ("format", "WARC File Format 1.1")])?;
-    let (mut written, mut others, mut damaged, mut result) = (0u64, 0u64, 0u64, Ok(()));
-    cache.each(|response| {
-        let Some(response) = response else {
-            damaged += 1;
-            return true;
+    let (mut written, mut others, mut unreadable) = (0u64, 0u64, 0u64);
+    let damaged = for_each(cache, matches, |response| {
+        let Ok(body) = response.body() else {
+            unreadable += 1;
+            return Ok(());
         };
-        if !matches(&response) {
-            return true;
-        }
-        match response.body() {
-            Err(_) => damaged += 1,
-            Ok(body) => match warc.response(&response, &body) {
-                Ok(true) => written += 1,
-                Ok(false) => others += 1,
-                Err(error) => result = Err(error),
-            },
-        }
-        result.is_ok()
+        let count = if warc.response(response, &body)? { &mut written } else { &mut others };
+        *count += 1;
+        Ok(())
     })?;
-    result?;
     let out = warc.finish()?;
     let left_out = if others == 0 {
         String::new()
@@ -298,6 +298,6 @@ fn export<W: Write>(
         format!("; {} to other methods than GET left out", counted(others, "response"))
     };
     say(&format!("wrote {}{left_out}", counted(written, "response")));
-    warn_of_damaged(damaged);
+    warn_of_damaged(damaged + unreadable);
     Ok(out)
 }

@@ -131,23 +131,6 @@ const HEAD: [u64; 11] = [
     Name::pack("template"),
 ];
 
-const VOID: [u64; 14] = [
-    Name::pack("area"),
-    Name::pack("base"),
-    BR,
-    Name::pack("col"),
-    Name::pack("embed"),
-    Name::pack("hr"),
-    Name::pack("img"),
-    Name::pack("input"),
-    Name::pack("link"),
-    Name::pack("meta"),
-    Name::pack("param"),
-    Name::pack("source"),
-    Name::pack("track"),
-    Name::pack("wbr"),
-];
-
 impl TextNodes<'_> {
     fn name(&self, name: Name) -> Vec<u8> {
         name.span().of(self.html).to_ascii_lowercase().into_bytes()
@@ -210,7 +193,7 @@ impl Sink for TextNodes<'_> {
         if matches!(key, RT | RP) && matches!(muted, Some(RT | RP)) {
             self.muted.pop();
         }
-        if !VOID.contains(&key) {
+        if !name.is_void() {
             *self.open.entry(self.name(name)).or_default() += 1;
             // Within a template only templates count; an annotation needs something to annotate.
             let mutes = match key {
